@@ -1,0 +1,270 @@
+"""The nouns of an op spec: what every later stage reads and none changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Union
+
+from msopgen_wrap.diagnostics import Location
+
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool",
+)
+
+ATTR_TYPES = ("int", "float", "bool", "str", "list_int", "list_float", "dtype")
+
+
+class ParamKind(Enum):
+    """How a tensor parameter is passed; the value is msopgen's ``param_type``."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+    DYNAMIC = "dynamic"
+
+
+# ---- shape rules -------------------------------------------------------------------------------
+# An output shape is a rule over input shapes and attrs. The text form is parsed once by
+# msopgen_wrap.spec.shapes into these nodes; InferShape (C++), the fake kernel (Python) and the
+# tests all evaluate the same nodes.
+
+
+@dataclass(frozen=True)
+class DimConst:
+    """A literal dimension."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class DimAttr:
+    """The value of an int attr, or element ``index`` of a list_int attr."""
+
+    name: str
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class DimOf:
+    """Dimension ``axis`` of input ``tensor`` (negative axes count from the end); text ``x[-1]``."""
+
+    tensor: str
+    axis: int
+
+
+@dataclass(frozen=True)
+class DimRank:
+    """The rank of an input; text ``rank(x)``."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class DimNumel:
+    """The number of elements of an input; text ``numel(x)``."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class DimBinary:
+    """``left op right`` with op one of ``+ - * // % min max``."""
+
+    op: str
+    left: DimExpr
+    right: DimExpr
+
+
+DimExpr = Union[DimConst, DimAttr, DimOf, DimRank, DimNumel, DimBinary]
+
+
+@dataclass(frozen=True)
+class DimSlice:
+    """A run of dimensions; text ``*x[start:stop]`` (either end may be missing: None)."""
+
+    tensor: str
+    start: int | None
+    stop: int | None
+
+
+@dataclass(frozen=True)
+class ShapeLike:
+    """Same shape as an input; text ``like x`` (or just ``x``)."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class ShapeBroadcast:
+    """NumPy broadcasting of several inputs; absent optional inputs are skipped."""
+
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShapeList:
+    """Explicit dimensions; text ``[*x[:-1], n, 4]``; ``[]`` is a scalar."""
+
+    items: tuple[DimExpr | DimSlice, ...]
+
+
+@dataclass(frozen=True)
+class ShapeReduce:
+    """Input shape with dims removed or set to 1; text ``reduce(x, dim, keepdim)``.
+
+    ``dims`` is a tuple of ints, or the name of an int / list_int attr (an empty list means all
+    dims); ``keepdim`` a bool or the name of a bool attr.
+    """
+
+    tensor: str
+    dims: tuple[int, ...] | str
+    keepdim: bool | str = False
+
+
+ShapeRule = Union[ShapeLike, ShapeBroadcast, ShapeList, ShapeReduce]
+
+
+# ---- parameters --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensorParam:
+    """An input or output tensor (or tensor list).
+
+    Attributes:
+        dtypes: one entry per dtype combination of the op; all params of a spec have the same
+            length (a single dtype in the YAML is broadcast), so ``dtypes[i]`` of every param
+            together form combination ``i``.
+        shape: outputs: the rule; inputs: None (any shape) or a rule the input must satisfy
+            (``[hidden]``-like constraints over inputs named before it).
+        min_rank, max_rank: accepted rank range of an input.
+        inplace: outputs only: the input whose memory this output is.
+        low, high: range that test data is drawn from; None lets the case grid choose.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    kind: ParamKind = ParamKind.REQUIRED
+    shape: ShapeRule | None = None
+    shape_text: str = ""
+    min_rank: int = 0
+    max_rank: int = 8
+    inplace: str | None = None
+    low: float | None = None
+    high: float | None = None
+    doc: str = ""
+    location: Location = field(default_factory=Location)
+
+
+REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class Attr:
+    """An attribute; ``default`` is ``REQUIRED`` when the caller must give it.
+
+    Attributes:
+        type: one of ``ATTR_TYPES``.
+        allowed: the closed set of values, or None. An attr with allowed values (and every bool
+            and dtype attr) selects a *variant*: the graph is traced once per value and the kernel
+            gets one tiling key each. Other attrs travel as tiling data.
+        minimum, maximum: inclusive bounds for int and float.
+    """
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+    allowed: tuple[Any, ...] | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    doc: str = ""
+    location: Location = field(default_factory=Location)
+
+    @property
+    def required(self) -> bool:
+        """Whether the caller must pass it."""
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Code:
+    """A piece of allow-listed PyTorch: an expression, or statements assigning every output."""
+
+    text: str
+    location: Location = field(default_factory=Location)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One extra test case: input shapes by name (a list of shapes for a dynamic input)."""
+
+    shapes: dict[str, Any]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    dtypes: tuple[int, ...] | None = None
+    location: Location = field(default_factory=Location)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Accuracy override for one dtype: bounds on mean and max relative error."""
+
+    mean: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """A validated op spec.
+
+    Attributes:
+        op: CamelCase op type; ``name`` is its snake_case form.
+        compute: golden reference and, without ``kernel``, the source of the kernel.
+        kernel, tiling: paths of handwritten sources, relative to the spec file.
+        backward: ``auto``, ``none``, or explicit ``{input name: Code}`` where the code may use
+            the inputs, the attrs, the outputs and ``grad_<output>``.
+        soc: SoC families or exact names.
+        source: the spec's text, ``path`` its file as given by the user.
+    """
+
+    op: str
+    name: str
+    doc: str
+    inputs: tuple[TensorParam, ...]
+    outputs: tuple[TensorParam, ...]
+    attrs: tuple[Attr, ...]
+    compute: Code | None
+    kernel: str | None
+    tiling: str | None
+    backward: str | dict[str, Code]
+    cases: tuple[Case, ...]
+    tolerance: dict[str, Tolerance]
+    soc: tuple[str, ...]
+    path: str = ""
+    source: str = ""
+
+    @property
+    def combos(self) -> int:
+        """Number of dtype combinations."""
+        return len(self.inputs[0].dtypes) if self.inputs else len(self.outputs[0].dtypes)
+
+    def param(self, name: str) -> TensorParam:
+        """Return the input or output called ``name`` (inputs first)."""
+        for p in (*self.inputs, *self.outputs):
+            if p.name == name:
+                return p
+        raise KeyError(name)
+
+    def attr(self, name: str) -> Attr:
+        """Return the attr called ``name``."""
+        for a in self.attrs:
+            if a.name == name:
+                return a
+        raise KeyError(name)
