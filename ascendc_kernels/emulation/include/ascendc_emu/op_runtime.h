@@ -1,0 +1,111 @@
+/*
+ * Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+ *
+ * C interface of the emulated op runtime: InferShape -> TilingFunc -> workspace -> block dim ->
+ * tiling key -> kernel, the order CANN uses. Python (ctypes), libcust_opapi.so and `opgen run` all
+ * go through it. Every function returns 0 on success; on failure opgen_last_error() has the text,
+ * which names the op, the step and the logged reason.
+ */
+#ifndef ASCENDC_EMU_OP_RUNTIME_H
+#define ASCENDC_EMU_OP_RUNTIME_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A dense tensor in host memory. dtype and format hold ge::DataType / ge::Format values. */
+typedef struct OpgenTensor {
+    void* data;
+    int32_t dtype;
+    int32_t format;
+    int32_t rank;
+    const int64_t* shape;
+} OpgenTensor;
+
+/* One op parameter: count 1 for a plain tensor, 0 for an absent optional one, n for a dynamic list
+ * (is_list = 1). */
+typedef struct OpgenParam {
+    int32_t is_list;
+    int32_t count;
+    OpgenTensor* tensors;
+} OpgenParam;
+
+typedef enum OpgenAttrKind {
+    OPGEN_ATTR_INT = 0,
+    OPGEN_ATTR_FLOAT = 1,
+    OPGEN_ATTR_BOOL = 2,
+    OPGEN_ATTR_STR = 3,
+    OPGEN_ATTR_LIST_INT = 4,
+    OPGEN_ATTR_LIST_FLOAT = 5,
+    OPGEN_ATTR_DTYPE = 6, /* a ge::DataType in i */
+} OpgenAttrKind;
+
+/* Attributes are given in OpDef order. */
+typedef struct OpgenAttr {
+    const char* name;
+    int32_t kind;
+    int32_t count; /* list length */
+    int64_t i;     /* int, bool, dtype */
+    double f;
+    const char* s;
+    const int64_t* li;
+    const float* lf;
+} OpgenAttr;
+
+typedef struct OpgenCall {
+    const char* op_type; /* CamelCase */
+    const char* soc;     /* e.g. "ascend910b3"; NULL: OPGEN_SOC or the default */
+    int32_t num_inputs;
+    OpgenParam* inputs;
+    int32_t num_outputs;
+    OpgenParam* outputs;
+    int32_t num_attrs;
+    const OpgenAttr* attrs;
+    int32_t deterministic;
+    int32_t block_dim; /* 0: as tiled; otherwise overrides the core count tiling sees */
+} OpgenCall;
+
+typedef struct OpgenExec OpgenExec; /* a tiled call, ready to launch */
+
+/* dlopen an op_host library; its static registrars add OpDefs, InferShape and tiling functions. */
+int opgen_load_host(const char* path);
+
+/* Make a kernel known. key: the dtypes of inputs then outputs in OpDef order, torch names, joined
+ * with ',' ("float16,float16,float16"); path: a shared object whose symbol `entry` is the kernel,
+ * loaded at first use. soc: exact or family name, or "" for any. Later registrations win. */
+int opgen_register_kernel(const char* op_type, const char* soc, const char* key, const char* path,
+                          const char* entry);
+
+/* Run InferShape and InferDataType. shapes: room for num_outputs * 8 dims; ranks, dtypes:
+ * num_outputs. Only the inputs and attrs of `call` are read. */
+int opgen_infer(const OpgenCall* call, int64_t* shapes, int32_t* ranks, int32_t* dtypes);
+
+/* Check outputs against InferShape, run TilingFunc, report the workspace size in bytes. The
+ * tensors' data pointers are captured; they must stay valid until opgen_launch returns. */
+int opgen_prepare(const OpgenCall* call, OpgenExec** exec, uint64_t* workspace_size);
+
+/* What tiling decided; data stays owned by exec. */
+int opgen_exec_tiling(const OpgenExec* exec, uint32_t* block_dim, uint64_t* tiling_key,
+                      const void** tiling_data, uint64_t* tiling_size);
+
+/* Run the kernel on all blocks; workspace may be NULL when its size is 0. */
+int opgen_launch(OpgenExec* exec, void* workspace);
+
+void opgen_exec_free(OpgenExec* exec);
+
+/* "fast", "check" or "profile"; also OPGEN_EMULATION. */
+int opgen_set_mode(const char* mode);
+/* JSON array of the sanitizer's findings since the last clear ("[]" when clean). */
+const char* opgen_findings_json(void);
+void opgen_clear_findings(void);
+/* How many kernels this process has really executed: tests use it to refuse a silent fallback. */
+uint64_t opgen_launch_count(void);
+
+const char* opgen_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* ASCENDC_EMU_OP_RUNTIME_H */
