@@ -1,0 +1,107 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Running a kernel on all its blocks.
+#ifndef ASCENDC_EMU_LAUNCH_H
+#define ASCENDC_EMU_LAUNCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How the blocks of a kernel map to cores. AUTO: KERNEL_TASK_TYPE* inside the kernel decides, else
+// AIV only on split architectures.
+typedef enum OpgenKernelKind {
+    OPGEN_KERNEL_AUTO = 0,
+    OPGEN_KERNEL_AIV_ONLY = 1,
+    OPGEN_KERNEL_AIC_ONLY = 2,
+    OPGEN_KERNEL_MIX_AIV_1_0 = 3,
+    OPGEN_KERNEL_MIX_AIC_1_0 = 4,
+    OPGEN_KERNEL_MIX_AIC_1_1 = 5,
+    OPGEN_KERNEL_MIX_AIC_1_2 = 6,
+} OpgenKernelKind;
+
+typedef enum OpgenMode { OPGEN_MODE_DEFAULT = 0, OPGEN_MODE_FAST = 1, OPGEN_MODE_CHECK = 2,
+                         OPGEN_MODE_PROFILE = 3 } OpgenMode;
+
+typedef enum OpgenGmKind { OPGEN_GM_INPUT = 0, OPGEN_GM_OUTPUT = 1, OPGEN_GM_INOUT = 2,
+                           OPGEN_GM_WORKSPACE = 3, OPGEN_GM_TILING = 4, OPGEN_GM_OTHER = 5
+} OpgenGmKind;
+
+// A range of global memory the kernel may touch. With no ranges given GM is not bounded.
+typedef struct OpgenGmRange {
+    void* data;
+    uint64_t bytes;
+    const char* name; // parameter name for reports
+    int32_t kind;     // OpgenGmKind
+} OpgenGmRange;
+
+typedef struct OpgenLaunch {
+    // Either entry (a kernel taking num_args pointer-sized arguments) ...
+    void* entry;
+    void* const* args;
+    int32_t num_args;
+    // ... or body(context), called once per core; used when entry is null.
+    void (*body)(void* context);
+    void* context;
+
+    const char* name; // kernel name for reports
+    const char* soc;  // NULL: OPGEN_SOC or the default
+    int32_t kind;     // OpgenKernelKind
+    int32_t mode;     // OpgenMode; DEFAULT: opgen_set_mode / OPGEN_EMULATION / fast
+    uint32_t block_dim;
+    uint64_t tiling_key;
+    const void* tiling_data;
+    uint64_t tiling_size;
+    void* workspace; // what GetSysWorkSpacePtr() returns
+    const OpgenGmRange* ranges;
+    int32_t num_ranges;
+    // MIX kernels compiled once per core kind (g_coreType constant): the AIC entry; NULL: `entry`.
+    void* entry_aic;
+    int32_t threads; // 0: OPGEN_THREADS or the number of CPUs
+} OpgenLaunch;
+
+// Run all blocks; returns 0, or 1 with opgen_launch_error() telling why (trap, deadlock, assertion,
+// bad block dim). Thread-safe: launches are serialised.
+int opgen_run_kernel(const OpgenLaunch* launch);
+const char* opgen_launch_error(void);
+
+// Wall time of the last launch in seconds and the kind that was really used.
+double opgen_launch_seconds(void);
+int opgen_launch_kind(void);
+
+// Free-standing GM allocations known to every later launch (aclrtMalloc): name may be NULL.
+void opgen_register_gm(void* data, uint64_t bytes, const char* name);
+void opgen_unregister_gm(void* data);
+
+// Current mode (OpgenMode) when a launch says DEFAULT. Changed by opgen_set_mode() (op_runtime.h).
+int opgen_default_mode(void);
+
+#ifdef __cplusplus
+}
+
+namespace ascendc_emu {
+
+class Sink;
+
+// What a sink learns about a launch.
+struct LaunchInfo {
+    const OpgenLaunch* launch;
+    int32_t kind;  // resolved OpgenKernelKind
+    int32_t cores; // number of Core objects that will run
+    const char* name;
+    const struct SocInfo* soc;
+    const OpgenGmRange* ranges; // launch ranges plus registered allocations
+    int32_t numRanges;
+};
+
+// The sink of check (profile) mode: a factory registered by the sanitizer (profiler) at library
+// load. It is called once per launch; the sink is destroyed after OnLaunchEnd.
+using SinkFactory = Sink* (*)();
+void SetSinkFactory(int mode, SinkFactory factory);
+
+}  // namespace ascendc_emu
+#endif
+#endif  // ASCENDC_EMU_LAUNCH_H
