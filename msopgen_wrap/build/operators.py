@@ -1,0 +1,116 @@
+"""Compile the ops of a project for the CPU: one host library, one kernel object per dtype combo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msopgen_wrap.build.emulation import compile_kernel, compile_shared
+from msopgen_wrap.spec.model import OpSpec
+
+# Kernel-side C++ types behind DTYPE_<NAME>, as CANN's kernel compiler defines them.
+KERNEL_TYPES = {
+    "float16": "half",
+    "bfloat16": "bfloat16_t",
+    "float32": "float",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "bool": "bool",
+}
+
+# Names of ge::DataType behind ORIG_DTYPE_<NAME>.
+GE_TYPES = {
+    "float16": "DT_FLOAT16",
+    "bfloat16": "DT_BF16",
+    "float32": "DT_FLOAT",
+    "int8": "DT_INT8",
+    "int16": "DT_INT16",
+    "int32": "DT_INT32",
+    "int64": "DT_INT64",
+    "uint8": "DT_UINT8",
+    "bool": "DT_BOOL",
+}
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class BuiltOperators:
+    """Shared objects of a project.
+
+    Attributes:
+        host: the op_host library (OpDefs, InferShape, tiling of all ops).
+        kernels: per op type a mapping from dtype key (see ``dtype_key``) to its kernel object.
+    """
+
+    host: Path
+    kernels: dict[str, dict[str, Path]] = field(default_factory=dict)
+
+
+def dtype_key(spec: OpSpec, combo: int) -> str:
+    """Return the key the op runtime finds a kernel by: dtypes of inputs then outputs, by comma."""
+    return ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
+
+
+def kernel_defines(spec: OpSpec, combo: int) -> list[str]:
+    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line."""
+    dtypes = {p.name.upper(): p.dtypes[combo] for p in (*spec.outputs, *spec.inputs)}
+    defines = []
+    for name, dtype in sorted(dtypes.items()):
+        defines += [f"DTYPE_{name}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{name}={GE_TYPES[dtype]}"]
+    return defines
+
+
+def build_operators(
+    specs: Sequence[OpSpec],
+    project: Path,
+    *,
+    progress: Progress = lambda _: None,
+    jobs: int = 2,
+    portable: bool = False,
+) -> BuiltOperators:
+    """Compile a generated project tree for the emulation.
+
+    Args:
+        project: root of the tree (``op_host/``, ``op_kernel/``).
+        progress: called with a short text as each object starts.
+        jobs: compilers to run at once.
+        portable: build for the oldest CPU of this architecture instead of this machine's own.
+
+    Raises:
+        OpgenError: a source does not compile; carries the first true error with its place.
+    """
+    include_dirs = [project / "op_host", project / "op_kernel"]
+
+    def host() -> Path:
+        progress("op_host")
+        sources = [project / "op_host" / f"{spec.name}.cpp" for spec in specs]
+        return compile_shared(
+            sources, include_dirs=include_dirs, output_name="op_host", portable=portable
+        )
+
+    def kernel(spec: OpSpec, combo: int) -> tuple[str, str, Path]:
+        key = dtype_key(spec, combo)
+        progress(f"{spec.name} [{key}]")
+        path = compile_kernel(
+            project / "op_kernel" / f"{spec.name}.cpp",
+            defines=kernel_defines(spec, combo),
+            include_dirs=include_dirs,
+            output_name=f"{spec.name}_{combo}",
+            portable=portable,
+        )
+        return spec.op, key, path
+
+    kernels: dict[str, dict[str, Path]] = {}
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        host_future = pool.submit(host)
+        futures = [pool.submit(kernel, s, combo) for s in specs for combo in range(s.combos)]
+        for future in futures:
+            op, key, path = future.result()
+            kernels.setdefault(op, {})[key] = path
+        return BuiltOperators(host_future.result(), kernels)

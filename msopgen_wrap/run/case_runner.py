@@ -1,0 +1,158 @@
+"""Run one case of one op in the emulation and judge it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from msopgen_wrap.run.accuracy import Accuracy, compare
+from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
+from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
+from msopgen_wrap.spec.model import OpSpec, TensorParam
+
+# No plausible result: an output the kernel did not write cannot look right.
+_POISON = 0xA5
+
+
+def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str) -> CaseResult:
+    """Execute the kernel on fresh data; compare, check inputs for mutation and outputs for poison.
+
+    Args:
+        runtime: an ``OpRuntime`` that has the op's host library and kernels.
+        soc: exact or family name.
+        mode: ``fast`` or ``check``.
+    """
+    start = time.perf_counter()
+    result = CaseResult(spec.op, case.label(spec), spec.inputs[0].dtypes[case.combo], FAILED)
+    result.mode = mode
+    inputs = make_inputs(spec, case)
+    try:
+        want = reference(spec, case, inputs)
+    except NotApplicable as refusal:
+        result.status, result.reason = NOT_APPLICABLE, str(refusal)
+        return result
+    given = {name: _clone(value) for name, value in inputs.items()}
+    outputs = _outputs(spec, case, given, want)
+    launches = runtime.launch_count()
+    try:
+        run = runtime.run(
+            spec.op,
+            [given[p.name] for p in spec.inputs],
+            [outputs[p.name] for p in spec.outputs],
+            {a.name: case.attrs.get(a.name) for a in spec.attrs},
+            soc=soc,
+            mode=mode,
+            block_dim=case.block_dim,
+        )
+    except RuntimeError as error:
+        result.reason = str(error)
+        result.seconds = time.perf_counter() - start
+        return result
+    result.blocks, result.key = run.block_dim, run.tiling_key
+    result.findings = list(run.findings)
+    result.seconds = time.perf_counter() - start
+    reasons = []
+    if runtime.launch_count() == launches and any(_numel(t) for t in outputs.values()):
+        reasons.append("the kernel was not launched")
+    reasons += _mutations(spec, inputs, given)
+    reasons += _judge(spec, outputs, want, result)
+    if result.findings:
+        first = result.findings[0]
+        where = f"{first.get('file', '?')}:{first.get('line', 0)}"
+        what = first.get("what") or first.get("message") or ""
+        kind = first.get("check") or first.get("code") or first.get("kind") or "finding"
+        reasons.append(f"sanitizer: {len(result.findings)} findings; {where}: {kind}: {what}")
+    result.status = FAILED if reasons else PASSED
+    result.reason = "; ".join(reasons)
+    return result
+
+
+def _clone(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_clone(v) for v in value]
+    return None if value is None else value.clone().contiguous()
+
+
+def _numel(value: Any) -> int:
+    return sum(t.numel() for t in value) if isinstance(value, list) else int(value.numel())
+
+
+def _outputs(spec: OpSpec, case: TestCase, given: dict[str, Any], want: Reference) -> dict[str, Any]:
+    tensors: dict[str, Any] = {}
+    for param in spec.outputs:
+        if param.inplace:
+            tensors[param.name] = given[param.inplace]
+        else:
+            dtype = getattr(torch, param.dtypes[case.combo])
+            tensors[param.name] = _poisoned(want.native[param.name], dtype)
+    return tensors
+
+
+def _poisoned(like: Any, dtype: torch.dtype) -> Any:
+    if isinstance(like, (list, tuple)):
+        return [_poisoned(v, dtype) for v in like]
+    fresh = torch.empty(like.shape, dtype=dtype)
+    if fresh.numel():
+        fresh.view(-1).view(torch.uint8).fill_(_POISON)
+    return fresh
+
+
+def _mutations(spec: OpSpec, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    writable = {p.inplace for p in spec.outputs if p.inplace}
+    reasons = []
+    for param in spec.inputs:
+        if param.name in writable or before[param.name] is None:
+            continue
+        for old, new in zip(_as_list(before[param.name]), _as_list(after[param.name]), strict=True):
+            if not torch.equal(_bits(old), _bits(new)):
+                reasons.append(f"input {param.name} was modified by the kernel")
+                break
+    return reasons
+
+
+def _as_list(value: Any) -> list[torch.Tensor]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    return flat.view(torch.uint8) if flat.numel() else flat
+
+
+def _judge(spec: OpSpec, outputs: dict[str, Any], want: Reference, result: CaseResult) -> list[str]:
+    reasons = []
+    zero_rejected = None
+    for param in spec.outputs:
+        tolerance = _tolerance(spec, param, result)
+        pairs = zip(
+            _as_list(outputs[param.name]),
+            _as_list(want.golden[param.name]),
+            _as_list(want.native[param.name]),
+            strict=True,
+        )
+        for index, (actual, golden, native) in enumerate(pairs):
+            accuracy: Accuracy = compare(actual, golden, native, tolerance)
+            result.mean = max(result.mean, accuracy.mean)
+            result.maximum = max(result.maximum, accuracy.maximum)
+            if not accuracy.passed:
+                name = f"{param.name}[{index}]" if isinstance(golden, list) else param.name
+                reasons.append(f"{name}: {accuracy.reason}")
+            if actual.numel():
+                zeros = compare(torch.zeros_like(actual), golden, native, tolerance)
+                zero_rejected = bool(zero_rejected) or not zeros.passed
+    result.zero_rejected = zero_rejected
+    return reasons
+
+
+def _tolerance(
+    spec: OpSpec, param: TensorParam, result: CaseResult
+) -> tuple[float, float] | None:
+    dtypes = set(spec.tolerance)
+    for dtype in (result.dtype, *param.dtypes):
+        if dtype in dtypes:
+            override = spec.tolerance[dtype]
+            return override.mean, override.maximum
+    return None

@@ -1,0 +1,150 @@
+"""Inputs of a test case and its golden reference in float64."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+Value = Any  # a tensor, a list of tensors, or None
+
+
+class NotApplicable(Exception):
+    """The op's own PyTorch reference refuses this case, so there is nothing to compare with."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a case should give.
+
+    Attributes:
+        golden: per output the float64 result (integers and bool in their own dtype).
+        native: per output the result computed in the case's own dtypes by PyTorch on the CPU.
+    """
+
+    golden: dict[str, Value]
+    native: dict[str, Value]
+
+
+class _KeepDouble(TorchDispatchMode):
+    """Refuse to leave float64: a reference that says ``x.float()`` still computes in double."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if kwargs.get("dtype") in _FLOATS:
+            kwargs["dtype"] = torch.float64
+        return func(*args, **kwargs)
+
+
+def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
+    """Draw the case's inputs; the same case gives the same data on every machine."""
+    generator = torch.Generator().manual_seed(zlib.crc32(case.label(spec).encode()))
+    inputs: dict[str, Value] = {}
+    for param in spec.inputs:
+        shape = case.shapes.get(param.name)
+        dtype = getattr(torch, param.dtypes[case.combo])
+        if shape is None:
+            inputs[param.name] = None
+        elif param.kind is ParamKind.DYNAMIC:
+            inputs[param.name] = [_draw(param, s, dtype, case, generator) for s in shape]
+        else:
+            inputs[param.name] = _draw(param, shape, dtype, case, generator)
+    return inputs
+
+
+def _draw(
+    param: TensorParam,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    case: TestCase,
+    generator: torch.Generator,
+) -> torch.Tensor:
+    if dtype is torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    if not dtype.is_floating_point:
+        info = torch.iinfo(dtype)
+        low = int(param.low) if param.low is not None else max(info.min, -50)
+        high = int(param.high) if param.high is not None else min(info.max, 100)
+        return torch.randint(low, high + 1, shape, generator=generator).to(dtype)
+    low = -4.0 if param.low is None else param.low
+    high = 4.0 if param.high is None else param.high
+    data = torch.rand(shape, generator=generator) * (high - low) + low
+    if case.values == "special" and param.low is None and param.high is None:
+        data = _sprinkle(data, dtype, generator)
+    return data.to(dtype)
+
+
+def _sprinkle(data: torch.Tensor, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    """Replace a quarter of the elements by the values arithmetic is hardest on."""
+    info = torch.finfo(dtype)
+    extremes = torch.tensor(
+        [
+            float("inf"),
+            float("-inf"),
+            float("nan"),
+            0.0,
+            -0.0,
+            info.max,
+            info.min,
+            info.tiny,
+            -info.tiny,
+            info.smallest_normal / 4,
+            1.0,
+            -1.0,
+            20.0,
+            -20.0,
+        ],
+        dtype=torch.float64,
+    )
+    picks = torch.randint(0, len(extremes), data.shape, generator=generator)
+    chosen = torch.rand(data.shape, generator=generator) < 0.25
+    return torch.where(chosen, extremes[picks], data.double())
+
+
+def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Reference:
+    """Run the spec's ``compute`` in float64 and in the case's own dtypes.
+
+    Raises:
+        NotApplicable: ``compute`` itself refuses the case (say, an axis the rank does not have).
+    """
+    function = compile_compute(spec)
+    wide = tree_map(lambda t: t.double() if _is_float(t) else t, inputs)
+    try:
+        with torch.no_grad():
+            with _KeepDouble():
+                golden = function(_copies(wide), dict(case.attrs))
+            native = function(_copies(inputs), dict(case.attrs))
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise NotApplicable(str(error).splitlines()[0]) from error
+    return Reference(_as_outputs(spec, case, golden, wide=True), _as_outputs(spec, case, native))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+def _copies(inputs: dict[str, Value]) -> dict[str, Value]:
+    return tree_map(lambda t: t.clone() if isinstance(t, torch.Tensor) else t, inputs)
+
+
+def _as_outputs(
+    spec: OpSpec, case: TestCase, values: dict[str, Value], *, wide: bool = False
+) -> dict[str, Value]:
+    """Convert to the declared output dtypes; floats of the golden stay float64."""
+    outputs: dict[str, Value] = {}
+    for param in spec.outputs:
+        dtype = getattr(torch, param.dtypes[case.combo])
+        target = torch.float64 if wide and dtype.is_floating_point else dtype
+        outputs[param.name] = tree_map(
+            lambda t, d=target: t.to(d) if isinstance(t, torch.Tensor) else t, values[param.name]
+        )
+    return outputs

@@ -1,0 +1,152 @@
+"""The process that compiles and runs kernels for ``opgen test``.
+
+It reads one job (JSON) from standard input and writes one JSON event per line to standard output.
+It is a process of its own because a wild kernel in ``fast`` mode may take it down: the parent then
+knows which case it was and goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.spec.model import OpSpec
+
+Emit = Callable[[dict[str, Any]], None]
+
+# Above this many elements a case runs in fast mode: the sanitizer is up to ten times slower.
+CHECK_LIMIT = 1 << 21
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to test.
+
+    Attributes:
+        specs: spec files.
+        project: a scaffolded project whose (possibly edited) sources are used, or None to render
+            the specs into a temporary tree.
+        mode: ``check``, ``fast`` or ``auto`` (check, but fast for very large cases).
+        skip: ops that are already done, or that took the previous worker down.
+    """
+
+    specs: tuple[str, ...]
+    project: str | None
+    soc: str
+    vendor: str
+    mode: str
+    large: bool
+    match: str
+    skip: tuple[str, ...] = ()
+
+
+def main() -> int:
+    """Run the job on standard input."""
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    # Events own the real stdout; whatever a kernel prints goes to stderr.
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    raw = json.loads(sys.stdin.read())
+    job = Job(**{**raw, "specs": tuple(raw["specs"]), "skip": tuple(raw.get("skip", ()))})
+
+    def emit(event: dict[str, Any]) -> None:
+        channel.write(json.dumps(event) + "\n")
+        channel.flush()
+
+    try:
+        run_job(job, emit)
+    except OpgenError as error:
+        emit({"event": "error", "diagnostics": [d.as_dict() for d in error.diagnostics]})
+    return 0
+
+
+def run_job(job: Job, emit: Emit) -> None:
+    """Render (if needed), build and run every op of the job."""
+    from msopgen_wrap.spec.loader import load_specs
+
+    specs = [s for s in load_specs([Path(p) for p in job.specs]) if s.op not in job.skip]
+    with tempfile.TemporaryDirectory(prefix="opgen-test-") as scratch:
+        for spec in specs:
+            emit({"event": "op", "op": spec.op, "spec": spec.path})
+            try:
+                _run_op(spec, job, Path(scratch), emit)
+            except OpgenError as error:
+                emit(
+                    {
+                        "event": "diagnostics",
+                        "op": spec.op,
+                        "diagnostics": [d.as_dict() for d in error.diagnostics],
+                    }
+                )
+            emit({"event": "op_done", "op": spec.op})
+
+
+def _run_op(spec: OpSpec, job: Job, scratch: Path, emit: Emit) -> None:
+    from msopgen_wrap.build.operators import build_operators
+    from msopgen_wrap.run.case_runner import run_case
+    from msopgen_wrap.run.cases import case_grid
+    from msopgen_wrap.run.op_runtime import OpRuntime
+
+    def stage(name: str, started: float) -> None:
+        seconds = time.perf_counter() - started
+        emit({"event": "stage", "op": spec.op, "stage": name, "seconds": round(seconds, 3)})
+
+    started = time.perf_counter()
+    project = Path(job.project) if job.project else _render([spec], job, scratch / spec.name)
+    stage("generate", started)
+    started = time.perf_counter()
+    built = build_operators(
+        [spec],
+        project,
+        progress=lambda text: emit({"event": "compile", "op": spec.op, "unit": text}),
+    )
+    runtime = OpRuntime()
+    runtime.load_host(built.host)
+    for key, path in built.kernels[spec.op].items():
+        runtime.register_kernel(spec.op, "", key, path, spec.name)
+    stage("compile", started)
+    started = time.perf_counter()
+    cases = [c for c in case_grid(spec, large=job.large) if job.match in c.label(spec)]
+    emit({"event": "cases", "op": spec.op, "count": len(cases)})
+    for case in cases:
+        emit({"event": "case_start", "op": spec.op, "label": case.label(spec)})
+        mode = job.mode
+        if mode == "auto":
+            mode = "fast" if _elements(case.shapes) > CHECK_LIMIT else "check"
+        result = run_case(spec, case, runtime, soc=job.soc, mode=mode)
+        emit({"event": "case", **result.as_dict()})
+    stage("run", started)
+
+
+def _render(specs: Sequence[OpSpec], job: Job, target: Path) -> Path:
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+
+    options = ProjectOptions(vendor=job.vendor, parts=("op_host", "op_kernel"))
+    for file in render_project(specs, options):
+        path = target / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+    return target
+
+
+def _elements(shapes: dict[str, Any]) -> int:
+    most = 0
+    for shape in shapes.values():
+        for one in shape if shape and isinstance(shape[0], tuple) else (shape or (),):
+            count = 1
+            for dim in one if isinstance(one, tuple) else (one,):
+                count *= dim
+            most = max(most, count)
+    return most
+
+
+if __name__ == "__main__":
+    sys.exit(main())
