@@ -8,6 +8,7 @@ knows which case it was and goes on with the rest.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -138,14 +139,12 @@ def _render(specs: Sequence[OpSpec], job: Job, target: Path) -> Path:
 
 
 def _elements(shapes: dict[str, Any]) -> int:
-    most = 0
+    """Elements of the largest input."""
+    tensors: list[tuple[int, ...]] = []
     for shape in shapes.values():
-        for one in shape if shape and isinstance(shape[0], tuple) else (shape or (),):
-            count = 1
-            for dim in one if isinstance(one, tuple) else (one,):
-                count *= dim
-            most = max(most, count)
-    return most
+        is_list = bool(shape) and isinstance(shape[0], tuple)
+        tensors += shape if is_list else [shape or ()]
+    return max((math.prod(t) for t in tensors), default=0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,195 @@
+"""``opgen test``: compile the generated sources and run every case in the CPU emulation."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from msopgen_wrap.run.results import (
+    CRASHED,
+    FAILED,
+    NOT_APPLICABLE,
+    PASSED,
+    OpResult,
+    TestReport,
+)
+
+
+@click.command("test")
+@click.argument("targets", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--soc", default="ascend910b3", show_default=True, help="SoC that tiling sees.")
+@click.option("--vendor", default="opgen", show_default=True, help="Vendor of rendered specs.")
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "check", "fast"]),
+    default="auto",
+    show_default=True,
+    help="check: with the sanitizer; fast: without; auto: check, fast for very large cases.",
+)
+@click.option("--large", is_flag=True, help="Add the 2^24+3 element case.")
+@click.option("-k", "match", default="", help="Only cases whose name contains this text.")
+@click.option("-v", "--verbose", is_flag=True, help="List every case, not only the failed ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print the full report as JSON.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the report to a file: .json, .md or .html by its ending.",
+)
+def command(
+    targets: tuple[Path, ...],
+    soc: str,
+    vendor: str,
+    mode: str,
+    large: bool,
+    match: str,
+    verbose: bool,
+    as_json: bool,
+    report: Path | None,
+) -> None:
+    """Compile and run the case grid of a PROJECT or of SPECs; accuracy and sanitizer per case.
+
+    Without a target the current folder is the project. Exit code: 0 all passed, 1 something
+    failed, 2 wrong usage, 3 no usable compiler or environment.
+    """
+    from msopgen_wrap.run.session import run_tests
+    from msopgen_wrap.run.targets import resolve_target
+
+    console = Console(file=sys.stderr if as_json else sys.stdout, highlight=False)
+    view = _LiveView(console, enabled=console.is_terminal and not as_json)
+    result = TestReport()
+    started = time.perf_counter()
+    with view:
+        for job in resolve_target(targets, soc, vendor, mode, large, match):
+            result.ops += run_tests(job, view.take).ops
+    if report:
+        from msopgen_wrap.run.report import write_report
+
+        write_report(result, report)
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), indent=2))
+    else:
+        _print(console, result, verbose, time.perf_counter() - started)
+    sys.exit(0 if result.passed else 1)
+
+
+class _LiveView:
+    """Progress while it runs: a bar on a terminal, one line per op elsewhere."""
+
+    def __init__(self, console: Console, enabled: bool):
+        self._console = console
+        self._enabled = enabled
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not enabled,
+        )
+        self._task: Any = None
+
+    def __enter__(self) -> _LiveView:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Show one worker event."""
+        if not self._enabled:
+            return
+        kind = event["event"]
+        if kind == "op":
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+            self._task = self._progress.add_task(event["op"], total=None)
+        elif self._task is None:
+            return
+        elif kind == "compile":
+            self._progress.update(self._task, description=f"{event['op']}: compile {event['unit']}")
+        elif kind == "cases":
+            self._progress.update(self._task, description=event["op"], total=event["count"])
+        elif kind == "case":
+            self._progress.advance(self._task)
+
+
+def _print(console: Console, report: TestReport, verbose: bool, seconds: float) -> None:
+    for op in report.ops:
+        for diagnostic in op.diagnostics:
+            _print_diagnostic(console, diagnostic)
+        shown = [c for c in op.cases if verbose or c.status in (FAILED, CRASHED)]
+        for case in shown:
+            colour = "green" if case.status == PASSED else "red"
+            if case.status == NOT_APPLICABLE:
+                colour = "yellow"
+            console.print(f"[{colour}]{case.status:8}[/] {op.op} ", end="")
+            console.print(case.label, markup=False, soft_wrap=True)
+            if case.reason:
+                console.print("         " + case.reason, markup=False, soft_wrap=True)
+        for problem in op.problems:
+            console.print(f"[red]problem[/]  {op.op}: ", end="")
+            console.print(problem, markup=False, soft_wrap=True)
+    console.print(_summary(report))
+    total = sum(len(op.cases) for op in report.ops)
+    failed = sum(op.count(FAILED) + op.count(CRASHED) for op in report.ops)
+    skipped = sum(op.count(NOT_APPLICABLE) for op in report.ops)
+    passed = total - failed - skipped
+    console.print(
+        f"{passed} passed, {failed} failed, {skipped} not applicable in {seconds:.1f} s; "
+        f"{'PASS' if report.passed else 'FAIL'}",
+        style="bold green" if report.passed else "bold red",
+    )
+
+
+def _print_diagnostic(console: Console, raw: dict[str, Any]) -> None:
+    from msopgen_wrap.diagnostics import Diagnostic, Location, render
+
+    location = Location(raw["file"], raw["line"], raw["column"])
+    diagnostic = Diagnostic(
+        raw["code"], raw["what"], location, raw["why"], raw["fix"], raw["severity"]
+    )
+    console.print(render(diagnostic), markup=False, soft_wrap=True)
+
+
+def _summary(report: TestReport) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("op", "dtype", "cases", "passed", "mean rel", "max rel", "sanitizer", "result"):
+        table.add_column(name, justify="left" if name in ("op", "dtype") else "right")
+    for op in report.ops:
+        for dtype in dict.fromkeys(c.dtype for c in op.cases):
+            table.add_row(*_row(op, dtype))
+        if not op.cases:
+            table.add_row(op.op, "", "0", "0", "", "", "", "[red]FAIL[/]")
+    return table
+
+
+def _row(op: OpResult, dtype: str) -> list[str]:
+    cases = [c for c in op.cases if c.dtype == dtype]
+    passed = [c for c in cases if c.status == PASSED]
+    bad = [c for c in cases if c.status in (FAILED, CRASHED)]
+    findings = sum(len(c.findings) for c in cases)
+    checked = sum(c.mode == "check" and c.status != NOT_APPLICABLE for c in cases)
+    sanitizer = f"{findings} findings" if findings else f"clean ({checked})" if checked else "off"
+    worst = max((c.maximum for c in passed), default=0.0)
+    mean = max((c.mean for c in passed), default=0.0)
+    verdict = "[red]FAIL[/]" if bad or op.problems else "[green]ok[/]"
+    return [
+        op.op,
+        dtype or "-",
+        str(len(cases)),
+        str(len(passed)),
+        f"{mean:.2g}",
+        f"{worst:.2g}",
+        sanitizer,
+        verdict,
+    ]

@@ -1,0 +1,149 @@
+"""Drive the test worker: start it, follow its events, survive its crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import IO, Any
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
+from msopgen_wrap.run.worker import Job
+
+Listener = Callable[[dict[str, Any]], None]
+
+
+def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
+    """Run ``job`` in worker processes and collect the results.
+
+    A worker that dies (a kernel that crashes the process) is recorded as a crashed case of the op
+    it was in, and the remaining ops go on in a new worker.
+
+    Raises:
+        OpgenError: the specs themselves are bad, or the worker failed before it reached an op.
+    """
+    report = TestReport()
+    while True:
+        follower = _Follower(report, listen)
+        code, tail = _run_worker(job, follower)
+        if follower.error:
+            raise OpgenError(follower.error)
+        if code == 0:
+            return report
+        if follower.op is None:
+            raise OpgenError(_worker_failure(code, tail))
+        follower.crash(_signal_text(code), tail)
+        job = replace(job, skip=tuple(op.op for op in report.ops))
+
+
+def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
+    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "msopgen_wrap.run.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=env,
+            text=True,
+        )
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(json.dumps(asdict(job)))
+            process.stdin.close()
+            _follow(process.stdout, follower)
+            code = process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        return code, _tail(log)
+
+
+def _follow(stream: IO[str], follower: _Follower) -> None:
+    for line in stream:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the last line of a worker that died while it wrote
+        follower.take(event)
+
+
+def _tail(log: IO[str], lines: int = 15) -> str:
+    log.seek(0)
+    return "\n".join(log.read().splitlines()[-lines:])
+
+
+def _signal_text(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _worker_failure(code: int, tail: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG900",
+        f"the test worker ended with {_signal_text(code)} before it reached an op",
+        why=tail or "it printed nothing",
+        fix="run `opgen doctor`; if it finds nothing, this is a bug in opgen: please report it",
+    )
+
+
+class _Follower:
+    """Turns events into results."""
+
+    def __init__(self, report: TestReport, listen: Listener):
+        self.report = report
+        self.listen = listen
+        self.op: OpResult | None = None
+        self.case = ""
+        self.error: list[Diagnostic] = []
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Record one event and pass it on."""
+        kind = event["event"]
+        if kind == "error":
+            self.error = [_diagnostic(d) for d in event["diagnostics"]]
+        elif kind == "op":
+            self.op = OpResult(event["op"], event["spec"])
+            self.report.ops.append(self.op)
+            self.case = ""
+        elif self.op is not None:
+            if kind == "stage":
+                self.op.stages[event["stage"]] = event["seconds"]
+            elif kind == "case_start":
+                self.case = event["label"]
+            elif kind == "case":
+                fields = {k: v for k, v in event.items() if k != "event"}
+                self.op.cases.append(CaseResult(**fields))
+                self.case = ""
+            elif kind == "diagnostics":
+                self.op.diagnostics += event["diagnostics"]
+        self.listen(event)
+
+    def crash(self, how: str, tail: str) -> None:
+        """Record that the worker died in the current op."""
+        assert self.op is not None
+        where = self.case or "(before its first case)"
+        reason = f"the worker process died with {how}"
+        if tail:
+            reason += f"; its last output: {tail.splitlines()[-1]}"
+        result = CaseResult(self.op.op, where, "", CRASHED, reason)
+        self.op.cases.append(result)
+        self.listen({"event": "case", **result.as_dict()})
+
+
+def _diagnostic(raw: dict[str, Any]) -> Diagnostic:
+    where = Location(raw.get("file", ""), raw.get("line", 0), raw.get("column", 0))
+    return Diagnostic(
+        raw["code"], raw["what"], where, raw["why"], raw["fix"], raw.get("severity", "error")
+    )
