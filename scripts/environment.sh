@@ -1,0 +1,40 @@
+# Sourced by the other scripts: makes the virtual environment .venv once and installs the kit.
+#   opgen_environment [EXTRA]   installs the extra (dev, onnx, npu) where it is missing
+# Sets OPGEN_PYTHON. OPGEN_VENV chooses another folder.
+
+opgen_say() {
+    printf '%s\n' "$*" >&2
+}
+
+opgen_environment() {
+    local extra="${1:-}"
+    local venv="${OPGEN_VENV:-.venv}"
+    local base="${PYTHON:-python3}"
+    if ! "$base" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+        opgen_say "opgen needs Python 3.10 or newer; set PYTHON to one, e.g. PYTHON=python3.11 $0"
+        exit 3
+    fi
+    if ! command -v "${CXX:-g++}" >/dev/null 2>&1; then
+        opgen_say "opgen needs a C++17 compiler; install g++ 10 or newer, e.g. apt-get install g++"
+        exit 3
+    fi
+    if [ ! -x "$venv/bin/python" ]; then
+        opgen_say "Making the virtual environment $venv"
+        "$base" -m venv "$venv" || {
+            opgen_say "python3 -m venv failed; on Debian and Ubuntu: apt-get install python3-venv"
+            exit 3
+        }
+    fi
+    OPGEN_PYTHON="$(cd "$venv" && pwd)/bin/python"
+    export OPGEN_PYTHON
+    # One stamp per extra: pip runs again only when the requirements change.
+    local stamp
+    stamp="$venv/.opgen-${extra:-base}-$(cksum <pyproject.toml | cut -d' ' -f1)"
+    if [ ! -e "$stamp" ]; then
+        opgen_say "Installing the kit${extra:+ with [$extra]} (a few minutes the first time)"
+        # Naming the version first keeps pip from choosing a build with gigabytes of GPU libraries.
+        "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check "torch==${OPGEN_TORCH:-2.13.0}" >&2
+        "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}" >&2
+        : >"$stamp"
+    fi
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Run the kit's tests. Makes or reuses the virtual environment of quickstart.sh.
+#   scripts/test.sh            the default suite
+#   scripts/test.sh -m slow    what the default suite leaves out
+#   scripts/test.sh tests/spec -k broadcast    anything pytest takes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/environment.sh
+opgen_environment dev
+
+if [ $# -eq 0 ]; then
+    set -- -m "not slow"
+fi
+exec "$OPGEN_PYTHON" -m pytest -n auto "$@"
