@@ -1,0 +1,300 @@
+"""Build the prebuilt emulation library and compile kernels and host sources against it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..diagnostics import Diagnostic, Location, OpgenError
+from ..resources import data_dir
+from . import cache
+from .toolchain import (
+    Toolchain,
+    common_flags,
+    cpu_identity,
+    find_toolchain,
+    native_flags,
+    run_compiler,
+)
+
+Progress = Callable[[str], None]
+_LIBRARY = "ascendc_emulation"
+
+
+@dataclass(frozen=True)
+class EmulationLibrary:
+    """The built emulation.
+
+    Attributes:
+        path: ``libascendc_emulation-<hash>.so``; the file name is its SONAME.
+        include_dirs: what kernels and host sources are compiled with.
+        portable: built for the baseline CPU (packages) rather than this one.
+    """
+
+    path: Path
+    include_dirs: tuple[Path, ...]
+    portable: bool = False
+
+
+def include_dirs() -> tuple[Path, ...]:
+    """Return the emulation's include folders (no build)."""
+    root = data_dir("ascendc_kernels")
+    return (root / "emulation" / "include", root / "include")
+
+
+def _parse_depfile(path: Path) -> list[Path]:
+    """Read a make-style dependency file as g++ writes it."""
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    names = re.split(r"(?<!\\)\s+", text.split(":", 1)[1].strip())
+    return [Path(n.replace("\\ ", " ").replace("$$", "$")) for n in names if n]
+
+
+def compile_object(
+    source: Path,
+    flags: Sequence[str],
+    *,
+    code: str = "OPG303",
+    what: str = "",
+    native: bool = True,
+) -> Path:
+    """Compile one source to a cached object file.
+
+    Args:
+        source: a C++ file.
+        flags: all flags but ``-c``, ``-o`` and the common ones.
+        code: diagnostic code on failure.
+        what: text put before the compiler's message.
+        native: whether the result depends on this CPU.
+
+    Returns:
+        Path of the object in the cache.
+    """
+    tool = find_toolchain()
+    source = source.absolute()
+    if not source.is_file():
+        raise OpgenError(Diagnostic(code, f"no such source file: {source}", Location(str(source))))
+    arguments = [*common_flags(tool), *flags]
+    key = cache.text_hash(tool.identity, cpu_identity() if native else "", *arguments, str(source))
+
+    def build(folder: Path) -> list[Path]:
+        deps, out = folder / "deps.d", str(folder / "out.o")
+        run_compiler(
+            [tool.cxx, *arguments, "-MD", "-MF", str(deps), "-c", str(source), "-o", out],
+            source,
+            code=code,
+            what=what,
+        )
+        inputs = _parse_depfile(deps)
+        deps.unlink()
+        # The compiler's own headers are covered by its version.
+        return [p for p in inputs if not str(p).startswith("/usr/")]
+
+    folder, _ = cache.cached("object", key, source.name, build)
+    return folder / "out.o"
+
+
+def _link(
+    objects: Sequence[Path],
+    output: str,
+    arguments: Sequence[str],
+    extra_inputs: Sequence[Path],
+    label: str,
+    code: str,
+) -> Path:
+    tool = find_toolchain()
+    parts = [cache.file_hash(p) for p in [*objects, *extra_inputs]]
+    key = cache.text_hash(tool.identity, output, *arguments, *parts)
+    inputs = [*map(str, objects), *arguments]
+
+    def build(folder: Path) -> list[Path]:
+        run_compiler(
+            [tool.cxx, "-shared", "-pthread", "-Wl,-Bsymbolic", "-o", str(folder / output)]
+            + inputs,
+            None,
+            code=code,
+            what=f"linking {label} failed",
+        )
+        return []
+
+    folder, _ = cache.cached("shared", key, label, build)
+    return folder / output
+
+
+def _optimisation(portable: bool, tool: Toolchain) -> list[str]:
+    flags = ["-O3", "-fno-trapping-math", "-fvisibility-inlines-hidden"]
+    return flags if portable else flags + native_flags(tool)
+
+
+def _platform_table(root: Path) -> Path:
+    """Write platform_facts.csv as a C++ raw string the library includes; return its folder."""
+    csv = root / "platform_facts.csv"
+    text = csv.read_text(encoding="utf-8")
+
+    def build(folder: Path) -> list[Path]:
+        body = f'R"__opgen__(\n{text})__opgen__"\n'
+        (folder / "platform_facts.inc").write_text(body, encoding="utf-8")
+        return []
+
+    folder, _ = cache.cached("table", cache.text_hash(text), "platform facts", build)
+    return folder
+
+
+def emulation_library(
+    *, portable: bool = False, progress: Progress | None = None
+) -> EmulationLibrary:
+    """Return the emulation library, building what is missing (two compilations at a time).
+
+    Args:
+        portable: for the baseline CPU of this architecture instead of this machine's.
+        progress: called with a short text per step.
+
+    Raises:
+        OpgenError: OPG301/302 (compiler), OPG304 (the library does not compile).
+    """
+    tool = find_toolchain()
+    root = data_dir("ascendc_kernels") / "emulation"
+    sources = sorted((root / "src").glob("**/*.cpp"))
+    table = _platform_table(root)
+    flags = _optimisation(portable, tool)
+    flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}"]
+    done = 0
+
+    def one(source: Path) -> Path:
+        nonlocal done
+        result = compile_object(
+            source,
+            flags,
+            code="OPG304",
+            what="the emulation library does not compile",
+            native=not portable,
+        )
+        done += 1
+        if progress:
+            progress(f"emulation library: {done}/{len(sources)} {source.stem}")
+        return result
+
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        objects = list(pool.map(one, sources))
+    digest = cache.text_hash(*(cache.file_hash(p) for p in objects))[:12]
+    name = f"lib{_LIBRARY}-{digest}.so"
+    path = _link(objects, name, [f"-Wl,-soname,{name}", "-ldl"], [], "emulation library", "OPG304")
+    return EmulationLibrary(path, include_dirs(), portable)
+
+
+def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str]:
+    if defines is None:
+        return []
+    if isinstance(defines, dict):
+        return [f"-D{k}" if v in (None, "") else f"-D{k}={v}" for k, v in defines.items()]
+    return [d if d.startswith("-D") else f"-D{d}" for d in defines]
+
+
+def kernel_defines(arch: int = 2201) -> list[str]:
+    """Return the macros CANN's compiler predefines when it compiles a kernel for ``arch``."""
+    known = {2201: ("220", "__DAV_C220__"), 2002: ("200", "__DAV_M200__")}
+    if arch not in known:
+        raise OpgenError(
+            Diagnostic(
+                "OPG306",
+                f"architecture {arch} is not emulated",
+                why="the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P)",
+                fix="choose a SoC of one of these families",
+            )
+        )
+    number, dav = known[arch]
+    return [f"-D__CCE_AICORE__={number}", f"-D__NPU_ARCH__={arch}", f"-D{dav}"]
+
+
+def compile_kernel(
+    source: Path,
+    *,
+    defines: dict[str, object] | Iterable[str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    output_name: str | None = None,
+    opt: str = "-O2",
+    arch: int = 2201,
+    portable: bool = False,
+    flags: Sequence[str] = (),
+) -> Path:
+    """Compile one kernel source to a shared object whose entry is ``extern "C" void op(...)``.
+
+    Args:
+        source: kernel file.
+        defines: macros, as a dict or ``NAME=VALUE`` strings (``DTYPE_X=half``...).
+        include_dirs: additional include folders, searched first.
+        output_name: file name of the result; default ``lib<stem>.so``.
+        opt: optimisation flag.
+        arch: NPU architecture whose predefined macros are set.
+        portable: link against the portable library and do not use this CPU's instructions.
+        flags: further compiler flags.
+
+    Raises:
+        OpgenError: OPG303 with the first true error at the kernel's line.
+    """
+    return compile_shared(
+        [source],
+        defines=[*kernel_defines(arch), *_define_flags(defines)],
+        include_dirs=include_dirs,
+        output_name=output_name or f"lib{source.stem}.so",
+        opt=opt,
+        portable=portable,
+        flags=["-fvisibility=hidden", *flags],
+    )
+
+
+def compile_shared(
+    sources: Sequence[Path],
+    *,
+    defines: dict[str, object] | Iterable[str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    libs: Sequence[Path | str] = (),
+    output_name: str = "libout.so",
+    opt: str = "-O2",
+    portable: bool = False,
+    flags: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+    code: str = "OPG303",
+) -> Path:
+    """Compile sources to one shared object linked with the emulation library.
+
+    Args:
+        sources: C++ files.
+        libs: further libraries, as paths or ``-l`` names without the prefix.
+        link_flags: given to the linker driver as they are.
+        Other arguments as for :func:`compile_kernel`.
+
+    Returns:
+        Path in the cache; copy it to keep it.
+    """
+    tool = find_toolchain()
+    library = emulation_library(portable=portable)
+    arguments = [opt, "-fvisibility-inlines-hidden", "-w"]
+    if not portable:
+        arguments += native_flags(tool)
+    arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
+    arguments += [f"-I{d}" for d in library.include_dirs]
+    arguments += [
+        *_define_flags(defines),
+        *flags,
+        *shlex.split(os.environ.get("OPGEN_CXXFLAGS", "")),
+    ]
+    objects = [compile_object(Path(s), arguments, code=code, native=not portable) for s in sources]
+    link = [str(lib) if isinstance(lib, Path) else f"-l{lib}" for lib in libs]
+    link += [str(library.path), f"-Wl,-rpath,{library.path.parent}", "-Wl,-z,defs", *link_flags]
+    label = ", ".join(Path(s).name for s in sources)
+    inputs = [library.path, *(lib for lib in libs if isinstance(lib, Path))]
+    return _link(objects, output_name, link, inputs, label, code)
+
+
+@functools.lru_cache(maxsize=1)
+def load_emulation_library():
+    """Load the (native) library into this process once, and return the ``ctypes.CDLL``."""
+    import ctypes
+
+    return ctypes.CDLL(str(emulation_library().path), mode=ctypes.RTLD_GLOBAL)

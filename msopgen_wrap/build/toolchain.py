@@ -1,0 +1,231 @@
+"""The host C++ compiler: found once, checked, and run with errors turned into diagnostics."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..diagnostics import Diagnostic, Location, OpgenError
+
+MIN_GCC = (10, 0)
+MIN_CLANG = (11, 0)
+_CANDIDATES = ("g++", "g++-14", "g++-13", "g++-12", "g++-11", "g++-10", "clang++", "c++")
+_INSTALL_HINT = (
+    "install a C++17 compiler (Debian/Ubuntu: apt-get install g++; Fedora/openEuler: dnf install "
+    "gcc-c++), or point OPGEN_CXX at one"
+)
+# "file:line:col: error: text" of g++ and clang; linker errors have no column.
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$",
+    re.MULTILINE,
+)
+_LINK_ERROR = re.compile(
+    r"^.*(undefined reference to .*|cannot find .*|multiple definition of .*)$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A usable C++ compiler.
+
+    Attributes:
+        cxx: absolute path of the compiler driver.
+        family: ``gcc`` or ``clang``.
+        version: major and minor version.
+        machine: target triple as the compiler reports it.
+    """
+
+    cxx: str
+    family: str
+    version: tuple[int, int]
+    machine: str
+
+    @property
+    def identity(self) -> str:
+        """Text that changes when compiled code may change: compiler, version, target."""
+        return f"{self.family} {self.version[0]}.{self.version[1]} {self.machine}"
+
+
+def _probe(cxx: str) -> Toolchain | None:
+    path = shutil.which(cxx)
+    if path is None:
+        return None
+    try:
+        text = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+        machine = subprocess.run(
+            [path, "-dumpmachine"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    family = "clang" if "clang" in text.lower() else "gcc"
+    # Drop the parenthesised packager text ("(Debian 12.2.0-14)") before looking for the version.
+    bare = re.sub(r"\([^)]*\)", "", text.splitlines()[0])
+    match = re.search(r"(\d+)\.(\d+)", bare) or re.search(r"(\d+)\.(\d+)", text)
+    if match is None:
+        return None
+    return Toolchain(path, family, (int(match[1]), int(match[2])), machine)
+
+
+@functools.lru_cache(maxsize=4)
+def _find(wanted: str) -> Toolchain:
+    too_old: list[str] = []
+    for name in (wanted,) if wanted else _CANDIDATES:
+        tool = _probe(name)
+        if tool is None:
+            continue
+        if tool.version >= (MIN_GCC if tool.family == "gcc" else MIN_CLANG):
+            return tool
+        too_old.append(f"{tool.cxx} is {tool.family} {tool.version[0]}.{tool.version[1]}")
+    if too_old:
+        raise OpgenError(
+            Diagnostic(
+                "OPG302",
+                "the C++ compiler is too old: " + "; ".join(too_old),
+                why=f"the emulation needs C++17: g++ >= {MIN_GCC[0]} or clang++ >= {MIN_CLANG[0]}",
+                fix=_INSTALL_HINT,
+            )
+        )
+    what = (
+        f"OPGEN_CXX={wanted} is not a working C++ compiler" if wanted else "no C++ compiler found"
+    )
+    raise OpgenError(
+        Diagnostic(
+            "OPG301",
+            what,
+            why="kernels, op_host sources and the CPU emulation are compiled on this machine",
+            fix=_INSTALL_HINT,
+        )
+    )
+
+
+def find_toolchain() -> Toolchain:
+    """Return the compiler to use: ``OPGEN_CXX``, else ``CXX``, else the first usable one in PATH.
+
+    Raises:
+        OpgenError: OPG301 (none found) or OPG302 (too old).
+    """
+    wanted = os.environ.get("OPGEN_CXX", "")
+    if not wanted and os.environ.get("CXX"):
+        tool = _probe(os.environ["CXX"].split()[0])
+        if tool and tool.version >= (MIN_GCC if tool.family == "gcc" else MIN_CLANG):
+            return tool
+    return _find(wanted)
+
+
+@functools.lru_cache(maxsize=1)
+def cpu_identity() -> str:
+    """A short hash of the CPU's instruction set: ``-march=native`` code is only valid for it."""
+    flags = ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith(("flags", "Features", "model name", "CPU part")):
+                flags += line
+                if line.startswith(("flags", "CPU part")):
+                    break
+    except OSError:
+        flags = platform.processor()
+    return hashlib.sha256((platform.machine() + flags).encode()).hexdigest()[:12]
+
+
+def common_flags(tool: Toolchain) -> list[str]:
+    """Flags every compilation of the kit uses.
+
+    No strict aliasing: kernels reinterpret buffers freely. No contraction: an Add after a Mul must
+    round twice as the vector unit does. No GNU-unique symbols: two kernels that define the same
+    inline class must not share it across dlopen.
+    """
+    flags = [
+        "-std=c++17",
+        "-fPIC",
+        "-fno-strict-aliasing",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-pthread",
+    ]
+    if tool.family == "gcc":
+        flags.append("-fno-gnu-unique")
+    return flags
+
+
+def native_flags(tool: Toolchain) -> list[str]:
+    """Flags for code that only runs on this CPU."""
+    if platform.machine() in ("aarch64", "arm64"):
+        return ["-mcpu=native"]
+    return ["-march=native"]
+
+
+def compiler_diagnostic(
+    stderr: str, source: Path | None, *, code: str = "OPG303", what: str = ""
+) -> Diagnostic:
+    """Turn compiler output into one diagnostic that carries the first true error.
+
+    An error inside a header of the kit is reported at the line of the user's source which led there
+    when g++ names it ("required from here", "In file included from").
+    """
+    match = _ERROR.search(stderr)
+    if match is None:
+        link = _LINK_ERROR.search(stderr)
+        text = link[1] if link else (stderr.strip().splitlines() or ["the compiler failed"])[-1]
+        return Diagnostic(
+            code, what or text, Location(str(source or "")), why=stderr.strip()[:4000]
+        )
+    text = match["text"]
+    file, line, column = match["file"], int(match["line"]), int(match["col"] or 1)
+    if source is not None and Path(file).name != source.name:
+        name = re.escape(source.name)
+        head = stderr[: match.start()]
+        block = stderr[match.start() :]
+        used = re.findall(rf"^(\S*{name}):(\d+):(?:(\d+):)?\s+required from", head, re.MULTILINE)
+        used = used or re.findall(
+            rf"^(\S*{name}):(\d+):(?:(\d+):)? note: in instantiation", block, re.MULTILINE
+        )
+        if used:
+            text = f"{text} (reported in {Path(file).name}:{line})"
+            file, line, column = used[-1][0], int(used[-1][1]), int(used[-1][2] or 1)
+    count = len(_ERROR.findall(stderr))
+    more = f"; {count - 1} more errors follow" if count > 1 else ""
+    return Diagnostic(
+        code,
+        (what + ": " if what else "") + text,
+        Location(file, line, column),
+        why=f"{find_toolchain().identity} refused the source{more}",
+    )
+
+
+def run_compiler(
+    command: Sequence[str], source: Path | None, *, code: str = "OPG303", what: str = ""
+) -> str:
+    """Run a compiler command; return its stderr (warnings).
+
+    Raises:
+        OpgenError: with :func:`compiler_diagnostic` when it fails.
+    """
+    env = dict(os.environ, LC_ALL="C", LANGUAGE="C")
+    try:
+        done = subprocess.run(list(command), capture_output=True, text=True, env=env, check=False)
+    except OSError as error:
+        raise OpgenError(
+            Diagnostic("OPG301", f"cannot run {command[0]}: {error.strerror}", fix=_INSTALL_HINT)
+        ) from error
+    if done.returncode != 0:
+        if "Killed" in done.stderr or done.returncode in (-9, 137):
+            raise OpgenError(
+                Diagnostic(
+                    code,
+                    "the compiler was killed, probably out of memory",
+                    Location(str(source or "")),
+                    fix="free memory or compile fewer sources at once",
+                )
+            )
+        raise OpgenError(compiler_diagnostic(done.stderr, source, code=code, what=what))
+    return done.stderr
