@@ -121,7 +121,7 @@ def _run_op(spec: OpSpec, job: Job, scratch: Path, emit: Emit) -> None:
         emit({"event": "case_start", "op": spec.op, "label": case.label(spec)})
         mode = job.mode
         if mode == "auto":
-            mode = "fast" if _elements(case.shapes) > CHECK_LIMIT else "check"
+            mode = "fast" if elements(case.shapes) > CHECK_LIMIT else "check"
         result = run_case(spec, case, runtime, soc=job.soc, mode=mode)
         emit({"event": "case", **result.as_dict()})
     stage("run", started)
@@ -138,7 +138,7 @@ def _render(specs: Sequence[OpSpec], job: Job, target: Path) -> Path:
     return target
 
 
-def _elements(shapes: dict[str, Any]) -> int:
+def elements(shapes: dict[str, Any]) -> int:
     """Elements of the largest input."""
     tensors: list[tuple[int, ...]] = []
     for shape in shapes.values():
