@@ -91,7 +91,7 @@ def build_operators(
         progress("op_host")
         sources = [project / "op_host" / f"{spec.name}.cpp" for spec in specs]
         return compile_shared(
-            sources, include_dirs=include_dirs, output_name="op_host", portable=portable
+            sources, include_dirs=include_dirs, output_name="libop_host.so", portable=portable
         )
 
     def kernel(spec: OpSpec, combo: int) -> tuple[str, str, Path]:
@@ -101,7 +101,7 @@ def build_operators(
             project / "op_kernel" / f"{spec.name}.cpp",
             defines=kernel_defines(spec, combo),
             include_dirs=include_dirs,
-            output_name=f"{spec.name}_{combo}",
+            output_name=f"lib{spec.name}_{combo}.so",
             portable=portable,
         )
         return spec.op, key, path
