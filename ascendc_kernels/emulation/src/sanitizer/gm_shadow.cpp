@@ -1,0 +1,325 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "gm_shadow.h"
+
+#include <algorithm>
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+constexpr int kScalarPipe = 0;
+
+void AddRun(std::vector<ByteRun>* out, uint64_t begin, uint64_t end) {
+    if (!out->empty() && out->back().end == begin) {
+        out->back().end = end;
+    } else {
+        out->push_back({begin, end});
+    }
+}
+
+// Adds the bytes of `bits` (inside granules starting at `begin`, `bytes` long in all).
+void AddBits(std::vector<ByteRun>* out, uint64_t begin, uint64_t bytes, uint32_t bits) {
+    if (bits == 0) return;
+    if (bits == kAllBytes) {
+        AddRun(out, begin, begin + bytes);
+        return;
+    }
+    for (uint64_t base = begin; base < begin + bytes; base += kGranule) {
+        for (uint32_t b = 0; b < kGranule; ++b) {
+            if (bits >> b & 1) AddRun(out, base + b, base + b + 1);
+        }
+    }
+}
+
+bool Ordered(Epoch earlier, const std::array<uint64_t, kPipes>& limit, const GmAccess& access) {
+    if (earlier.Core() == access.core) return earlier.Seq() <= limit[earlier.Pipe()];
+    return access.clock->Knows(earlier, access.core);
+}
+
+}  // namespace
+
+void GmShadow::Declare(uint64_t begin, uint64_t end, bool initialised) {
+    if (begin < end) declared_.push_back({{begin, end}, initialised});
+}
+
+GmShadow::Page& GmShadow::PageAt(uint64_t number) {
+    if (number == lastNumber_) return *last_;
+    auto found = pages_.find(number);
+    if (found == pages_.end()) {
+        found = pages_.emplace(number, Page()).first;
+        Page& page = found->second;
+        page.uniform.init = kAllBytes;
+        uint64_t begin = number * kPageBytes;
+        uint64_t end = begin + kPageBytes;
+        for (const auto& range : declared_) {
+            uint64_t lo = std::max(begin, range.first.begin);
+            uint64_t hi = std::min(end, range.first.end);
+            if (lo >= hi) continue;
+            uint32_t value = range.second ? kAllBytes : 0;
+            if (lo == begin && hi == end && !page.cells) {
+                page.uniform.init = value;
+                continue;
+            }
+            if (!page.cells) {
+                page.cells.reset(new GmCell[kCellsPerPage]);
+                for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
+            }
+            for (uint64_t b = lo; b < hi; ++b) {
+                uint32_t& init = page.cells[(b - begin) / kGranule].init;
+                uint32_t bit = 1u << (b % kGranule);
+                init = (init & ~bit) | (value & bit);
+            }
+        }
+    }
+    lastNumber_ = number;
+    last_ = &found->second;  // unordered_map keeps references valid
+    return *last_;
+}
+
+GmCell& GmShadow::CellAt(uint64_t granule) {
+    Page& page = PageAt(granule / kCellsPerPage);
+    return page.cells ? page.cells[granule % kCellsPerPage] : page.uniform;
+}
+
+// Calls f(cell, first byte, mask, bytes): a whole page at once where its state is uniform.
+template <typename F>
+void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
+    while (begin < end) {
+        uint64_t number = begin / kPageBytes;
+        uint64_t pageBegin = number * kPageBytes;
+        uint64_t stop = std::min(end, pageBegin + kPageBytes);
+        Page& page = PageAt(number);
+        bool whole = begin == pageBegin && stop == pageBegin + kPageBytes;
+        if (!page.cells && (whole || !change)) {
+            // Masks of a uniform page are all-or-nothing, so a partial look needs no cells.
+            f(page.uniform, begin, kAllBytes, stop - begin);
+            begin = stop;
+            continue;
+        }
+        if (!page.cells) {
+            page.cells.reset(new GmCell[kCellsPerPage]);
+            for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
+        }
+        uint64_t first = (begin - pageBegin) / kGranule;
+        uint64_t last = (stop - 1 - pageBegin) / kGranule;
+        for (uint64_t i = first; i <= last; ++i) {
+            uint64_t cellBegin = pageBegin + i * kGranule;
+            uint64_t lo = std::max(begin, cellBegin) - cellBegin;
+            uint64_t hi = std::min(stop, cellBegin + kGranule) - cellBegin;
+            f(page.cells[i], cellBegin, ByteMask(lo, hi), kGranule);
+        }
+        if (whole && change) {
+            bool same = true;
+            for (uint64_t i = 1; i < kCellsPerPage && same; ++i) {
+                const GmCell& a = page.cells[0];
+                const GmCell& b = page.cells[i];
+                same = a.SameState(b) && !b.writer2 && !b.reader2 && b.dirty == 0 &&
+                       b.writerMask == a.writerMask && b.readerMask == a.readerMask &&
+                       b.written == a.written && b.atomic == a.atomic;
+            }
+            const GmCell& a = page.cells[0];
+            if (same && !a.writer2 && !a.reader2 && a.dirty == 0) {
+                page.uniform = a;
+                page.cells.reset();
+            }
+        }
+        begin = stop;
+    }
+}
+
+void GmShadow::ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                        const GmAccess& access, GmHits* out) {
+    for (int i = 0; i < 2; ++i) {
+        Epoch w = i ? cell.writer2 : cell.writer;
+        if (!w || !((i ? cell.writer2Mask : cell.writerMask) & mask)) continue;
+        if (!Ordered(w, access.limits->raw, access)) {
+            out->conflicts.Add(Hazard::kRaw, w, begin, begin + bytes);
+        }
+    }
+    if (uint32_t dirty = cell.dirty & mask) {
+        // The scalar unit sees its own cache; everybody else sees memory.
+        if (!(access.scalar && cell.writer.Core() == access.core)) {
+            AddBits(&out->dirty, begin, bytes, dirty);
+            out->dirtyWriter = cell.writer;
+        }
+    }
+    Epoch r = cell.reader;
+    if (!r || r.Core() == access.core || Ordered(r, access.limits->raw, access)) {
+        cell.reader = access.me;
+        cell.readerMask = mask;
+    } else if (!cell.reader2 || cell.reader2.Core() == access.core) {
+        cell.reader2 = access.me;
+        cell.reader2Mask = mask;
+    }
+}
+
+void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                         const GmAccess& access, GmHits* out) {
+    for (int i = 0; i < 2; ++i) {
+        Epoch w = i ? cell.writer2 : cell.writer;
+        if (!w || w == access.me || !((i ? cell.writer2Mask : cell.writerMask) & mask)) continue;
+        if (cell.atomic && access.atomic) continue;
+        if (!Ordered(w, access.limits->waw, access)) {
+            out->conflicts.Add(Hazard::kWaw, w, begin, begin + bytes);
+        }
+    }
+    for (int i = 0; i < 2; ++i) {
+        Epoch r = i ? cell.reader2 : cell.reader;
+        if (!r || !((i ? cell.reader2Mask : cell.readerMask) & mask)) continue;
+        if (r.Core() == access.core && r.Seq() == access.me.Seq()) continue;
+        if (!Ordered(r, access.limits->war, access)) {
+            out->conflicts.Add(Hazard::kWar, r, begin, begin + bytes);
+        }
+    }
+    if (cell.writer == access.me) {
+        cell.writerMask |= mask;
+    } else {
+        // Neighbours that share a block write different bytes of it: remember both.
+        if (cell.writer && cell.writer.Core() != access.core && !(cell.writerMask & mask)) {
+            cell.writer2 = cell.writer;
+            cell.writer2Mask = cell.writerMask;
+        }
+        cell.writer = access.me;
+        cell.writerMask = mask;
+    }
+    cell.written |= mask;
+    cell.atomic = access.atomic;
+    cell.dirty = access.scalar ? cell.dirty | mask : cell.dirty & ~mask;
+}
+
+void GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+    ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        ReadCell(cell, at, mask, bytes, access, out);
+    });
+    if (access.scalar) ReadThroughCache(begin, end, access, out);
+}
+
+void GmShadow::Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+    if (access.scalar) WriteThroughCache(begin, end, access, out);
+    ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        WriteCell(cell, at, mask, bytes, access, out);
+    });
+}
+
+void GmShadow::Dependencies(uint64_t begin, uint64_t end, uint32_t core, bool asWrite,
+                            LocalClock* out) {
+    auto wait = [&](Epoch e) {
+        if (e && e.Core() == core) out->at[e.Pipe()] = std::max(out->at[e.Pipe()], e.Seq());
+    };
+    ForCells(begin, end, false, [&](GmCell& cell, uint64_t, uint32_t mask, uint64_t) {
+        if (cell.writerMask & mask) wait(cell.writer);
+        if (cell.writer2Mask & mask) wait(cell.writer2);
+        if (!asWrite) return;
+        if (cell.readerMask & mask) wait(cell.reader);
+        if (cell.reader2Mask & mask) wait(cell.reader2);
+    });
+}
+
+GmShadow::Cache& GmShadow::CacheOf(uint32_t core) {
+    if (caches_.size() <= core) caches_.resize(core + 1);
+    return caches_[core];
+}
+
+void GmShadow::ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access,
+                                GmHits* out) {
+    Cache& cache = CacheOf(access.core);
+    for (uint64_t line = begin / kCacheLine; line <= (end - 1) / kCacheLine; ++line) {
+        uint64_t granule = line * (kCacheLine / kGranule);
+        auto found = cache.find(line);
+        if (found == cache.end()) {
+            Line fresh;
+            for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
+                fresh.writer[i] = CellAt(granule + i).writer;
+            }
+            cache.emplace(line, fresh);
+            continue;
+        }
+        for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
+            uint64_t at = (granule + i) * kGranule;
+            uint64_t lo = std::max(begin, at);
+            uint64_t hi = std::min(end, at + kGranule);
+            if (lo >= hi) continue;
+            const GmCell& cell = CellAt(granule + i);
+            bool mine = cell.writer.Core() == access.core && cell.writer.Pipe() == kScalarPipe;
+            if (cell.writer == found->second.writer[i] || mine ||
+                !(cell.writerMask & ByteMask(lo - at, hi - at))) {
+                continue;
+            }
+            AddRun(&out->stale, lo, hi);
+            out->staleWriter = cell.writer;
+        }
+    }
+}
+
+void GmShadow::WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access,
+                                 GmHits* out) {
+    Cache& cache = CacheOf(access.core);
+    for (uint64_t line = begin / kCacheLine; line <= (end - 1) / kCacheLine; ++line) {
+        uint64_t granule = line * (kCacheLine / kGranule);
+        Line fresh;
+        for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
+            const GmCell& cell = CellAt(granule + i);
+            fresh.writer[i] = cell.writer;
+            // Writing back a line overwrites all 64 bytes of it, also those of another core.
+            if (cell.dirty != 0 && cell.writer.Core() != access.core &&
+                !access.clock->Knows(cell.writer, access.core)) {
+                out->sharedLine = cell.writer;
+            }
+        }
+        cache.emplace(line, fresh);
+    }
+}
+
+void GmShadow::DropLine(uint32_t core, uint64_t line) {
+    for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
+        GmCell& cell = CellAt(line * (kCacheLine / kGranule) + i);
+        if (cell.dirty != 0 && cell.writer.Core() == core) cell.dirty = 0;
+    }
+}
+
+void GmShadow::Clean(uint32_t core, uint64_t address, bool entire) {
+    Cache& cache = CacheOf(core);
+    if (entire) {
+        for (const auto& line : cache) DropLine(core, line.first);
+        cache.clear();
+        return;
+    }
+    DropLine(core, address / kCacheLine);
+    cache.erase(address / kCacheLine);
+}
+
+bool GmShadow::Initialised(uint64_t begin, uint64_t end) {
+    bool all = true;
+    ForCells(begin, end, false, [&](GmCell& cell, uint64_t, uint32_t mask, uint64_t) {
+        all &= (cell.init & mask) == mask;
+    });
+    return all;
+}
+
+void GmShadow::UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) {
+    ForCells(begin, end, false, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        AddBits(out, at, bytes, mask & ~cell.init);
+    });
+}
+
+void GmShadow::SetInitialised(uint64_t begin, uint64_t end, bool value) {
+    ForCells(begin, end, true, [&](GmCell& cell, uint64_t, uint32_t mask, uint64_t) {
+        cell.init = value ? cell.init | mask : cell.init & ~mask;
+    });
+}
+
+void GmShadow::PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out,
+                            Epoch* writer) {
+    ForCells(begin, end, false, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        uint32_t bad = mask & cell.written & ~cell.init;
+        if (bad == 0) return;
+        if (out->empty()) *writer = cell.writer;
+        AddBits(out, at, bytes, bad);
+    });
+}
+
+Epoch GmShadow::Writer(uint64_t byte) { return CellAt(byte / kGranule).writer; }
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

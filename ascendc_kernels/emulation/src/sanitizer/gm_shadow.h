@@ -1,0 +1,117 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Shadow of global memory, shared by all cores of a launch. Pages of 2 KiB hold one cell while they
+// are treated uniformly, which bulk copies do, and one cell per 32 bytes once they are not. The
+// scalar unit's data cache is modelled here too: it is coherent with nothing.
+#ifndef ASCENDC_EMU_SANITIZER_GM_SHADOW_H
+#define ASCENDC_EMU_SANITIZER_GM_SHADOW_H
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "clock.h"
+#include "local_shadow.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+constexpr uint64_t kPageBytes = 2048;
+constexpr uint64_t kCellsPerPage = kPageBytes / kGranule;
+constexpr uint64_t kCacheLine = 64;
+
+struct GmCell {
+    Epoch writer;
+    Epoch writer2;  // another core's bytes in the same granule
+    Epoch reader;
+    Epoch reader2;  // a second, concurrent core
+    uint32_t writerMask = 0;
+    uint32_t writer2Mask = 0;
+    uint32_t readerMask = 0;
+    uint32_t reader2Mask = 0;
+    uint32_t init = 0;     // bytes that hold data
+    uint32_t written = 0;  // bytes a kernel wrote, also with data nobody initialised
+    uint32_t dirty = 0;    // bytes written by a scalar unit and still only in its data cache
+    bool atomic = false;   // last write was an atomic add, max or min
+
+    bool SameState(const GmCell& o) const {
+        return writer == o.writer && reader == o.reader && init == o.init;
+    }
+};
+
+// What the shadow asks about an earlier access: has it completed before the current one?
+struct GmAccess {
+    Epoch me;
+    uint32_t core = 0;
+    const PipeClock* clock = nullptr;
+    const Limits* limits = nullptr;  // for earlier accesses of the same core
+    bool atomic = false;
+    bool scalar = false;  // through the data cache
+};
+
+struct GmHits {
+    Conflicts conflicts;
+    std::vector<ByteRun> dirty;  // bytes some other unit still holds in its data cache
+    Epoch dirtyWriter;
+    std::vector<ByteRun> stale;  // cached bytes that memory has newer values of
+    Epoch staleWriter;
+    Epoch sharedLine;            // scalar write of another core into the same cache line
+};
+
+class GmShadow {
+public:
+    // Memory not declared holds data (it was filled by the host).
+    void Declare(uint64_t begin, uint64_t end, bool initialised);
+
+    void Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    void Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    // Latest accesses of `core` to the range, per pipe: what automatic synchronisation waits for.
+    void Dependencies(uint64_t begin, uint64_t end, uint32_t core, bool asWrite, LocalClock* out);
+
+    bool Initialised(uint64_t begin, uint64_t end);
+    void UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
+    void SetInitialised(uint64_t begin, uint64_t end, bool value);
+    // Bytes of [begin, end) written by the kernel with data that nobody initialised.
+    void PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out, Epoch* writer);
+
+    // DataCacheCleanAndInvalid of one line (`address` set) or of the whole cache.
+    void Clean(uint32_t core, uint64_t address, bool entire);
+
+    Epoch Writer(uint64_t byte);
+
+private:
+    struct Page {
+        GmCell uniform;
+        std::unique_ptr<GmCell[]> cells;
+    };
+    // A line in a core's data cache: the last writers when it was loaded.
+    struct Line {
+        Epoch writer[kCacheLine / kGranule];
+    };
+    using Cache = std::unordered_map<uint64_t, Line>;
+
+    Page& PageAt(uint64_t number);
+    GmCell& CellAt(uint64_t granule);
+    template <typename F>
+    void ForCells(uint64_t begin, uint64_t end, bool change, F f);
+    void ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                  const GmAccess& access, GmHits* out);
+    void WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                   const GmAccess& access, GmHits* out);
+    void ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    void WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    void DropLine(uint32_t core, uint64_t line);
+    Cache& CacheOf(uint32_t core);
+
+    std::unordered_map<uint64_t, Page> pages_;
+    uint64_t lastNumber_ = ~uint64_t{0};
+    Page* last_ = nullptr;
+    std::vector<std::pair<ByteRun, bool>> declared_;
+    std::vector<Cache> caches_;
+};
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+#endif  // ASCENDC_EMU_SANITIZER_GM_SHADOW_H

@@ -1,0 +1,28 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Choices where the documentation leaves a choice; see ascendc_emu/sanitizer.h.
+#ifndef ASCENDC_EMU_SANITIZER_OPTIONS_H
+#define ASCENDC_EMU_SANITIZER_OPTIONS_H
+
+#include <string>
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+struct Options {
+    // The compiler's own synchronisation (documentation: core-internal sync, "key features"): V
+    // after V, and the scalar unit with V, MTE2 and MTE3, on vector cores only.
+    bool autoSync = true;
+    bool uninit = true;
+    bool suspicious = true;
+};
+
+Options& GetOptions();
+
+// "name=value"; false when either is unknown.
+bool SetOption(const std::string& text);
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+#endif  // ASCENDC_EMU_SANITIZER_OPTIONS_H

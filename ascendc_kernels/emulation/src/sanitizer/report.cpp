@@ -1,0 +1,181 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+
+#include "ascendc_emu/sanitizer.h"
+#include "options.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+std::mutex g_mutex;
+
+void Quote(std::string* out, const std::string& text) {
+    out->push_back('"');
+    for (unsigned char c : text) {
+        switch (c) {
+            case '"': *out += "\\\""; break;
+            case '\\': *out += "\\\\"; break;
+            case '\n': *out += "\\n"; break;
+            case '\t': *out += "\\t"; break;
+            default:
+                if (c < 0x20) {
+                    *out += Format("\\u%04x", c);
+                } else {
+                    out->push_back(static_cast<char>(c));
+                }
+        }
+    }
+    out->push_back('"');
+}
+
+// Writes "key": value pairs of one JSON object.
+class Object {
+public:
+    explicit Object(std::string* out) : out_(out) { *out_ += '{'; }
+    ~Object() { *out_ += '}'; }
+    void Text(const char* key, const std::string& value) {
+        Key(key);
+        Quote(out_, value);
+    }
+    void Number(const char* key, int64_t value) {
+        Key(key);
+        *out_ += std::to_string(value);
+    }
+    std::string* Key(const char* key) {
+        if (!first_) *out_ += ", ";
+        first_ = false;
+        Quote(out_, key);
+        *out_ += ": ";
+        return out_;
+    }
+
+private:
+    std::string* out_;
+    bool first_ = true;
+};
+
+void WriteFinding(std::string* out, const Finding& f) {
+    Object o(out);
+    o.Text("check", f.check);
+    o.Text("severity", f.warning ? "warning" : "error");
+    o.Text("what", f.what);
+    o.Text("why", f.why);
+    o.Text("fix", f.fix);
+    o.Text("file", f.file);
+    o.Number("line", f.line);
+    o.Text("op", f.op);
+    o.Text("kernel", f.kernel);
+    if (!f.role.empty()) {
+        Object operand(o.Key("operand"));
+        operand.Text("role", f.role);
+        operand.Text("memory", f.memory);
+        operand.Text("name", f.name);
+        operand.Text("dtype", f.dtype);
+        operand.Number("begin", static_cast<int64_t>(f.begin));
+        operand.Number("end", static_cast<int64_t>(f.end));
+    }
+    if (f.coreId >= 0) {
+        Object core(o.Key("core"));
+        core.Number("id", f.coreId);
+        core.Text("kind", f.coreKind);
+        core.Number("block", f.block);
+        core.Number("sub_block", f.subBlock);
+    }
+    o.Text("pipe", f.pipe);
+    if (f.hasOther) {
+        Object other(o.Key("other"));
+        other.Text("op", f.other.op);
+        other.Text("file", f.other.file);
+        other.Number("line", f.other.line);
+        other.Text("pipe", f.other.pipe);
+        other.Text("core", f.other.core);
+        other.Text("access", f.other.access);
+    }
+    o.Number("count", static_cast<int64_t>(f.count));
+}
+
+}  // namespace
+
+std::string Format(const char* format, ...) {
+    va_list args;
+    va_start(args, format);
+    va_list copy;
+    va_copy(copy, args);
+    int size = vsnprintf(nullptr, 0, format, copy);
+    va_end(copy);
+    std::string text(size > 0 ? static_cast<size_t>(size) : 0, '\0');
+    if (size > 0) vsnprintf(&text[0], text.size() + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+Findings& Findings::Instance() {
+    static Findings findings;
+    return findings;
+}
+
+void Findings::Add(const Finding& finding) {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    // One bug is one pair of source lines: cores, iterations and offsets only raise the count.
+    Key key(finding.check, finding.file, finding.line, finding.op, finding.role,
+            finding.hasOther ? finding.other.file : "", finding.hasOther ? finding.other.line : 0);
+    auto found = index_.find(key);
+    if (found != index_.end()) {
+        ++items_[found->second].count;
+        return;
+    }
+    index_.emplace(key, items_.size());
+    items_.push_back(finding);
+    ++(finding.warning ? warnings_ : errors_);
+}
+
+void Findings::Clear() {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    items_.clear();
+    index_.clear();
+    errors_ = warnings_ = 0;
+}
+
+std::string Findings::Json() const {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    std::string out = "[";
+    for (size_t i = 0; i < items_.size(); ++i) {
+        if (i) out += ",\n ";
+        WriteFinding(&out, items_[i]);
+    }
+    return out + "]";
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+extern "C" {
+
+const char* opgen_sanitizer_json(void) {
+    thread_local std::string text;
+    text = ascendc_emu::sanitizer::Findings::Instance().Json();
+    return text.c_str();
+}
+
+uint64_t opgen_sanitizer_errors(void) {
+    return ascendc_emu::sanitizer::Findings::Instance().Errors();
+}
+
+uint64_t opgen_sanitizer_warnings(void) {
+    return ascendc_emu::sanitizer::Findings::Instance().Warnings();
+}
+
+void opgen_sanitizer_clear(void) { ascendc_emu::sanitizer::Findings::Instance().Clear(); }
+
+int opgen_sanitizer_option(const char* text) {
+    return ascendc_emu::sanitizer::SetOption(text ? text : "") ? 0 : 1;
+}
+
+}  // extern "C"
