@@ -68,9 +68,7 @@ class ProjectUnderTest:
         mode = "fast" if elements(case.shapes) > CHECK_LIMIT else "check"
         label = case.label(self.spec)
         if label not in self._results:
-            self._results[label] = run_case(
-                self.spec, case, self.runtime, soc=self.soc, mode=mode
-            )
+            self._results[label] = run_case(self.spec, case, self.runtime, soc=self.soc, mode=mode)
         return self._results[label]
 
     def rejects_zero_output(self) -> bool:

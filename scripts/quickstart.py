@@ -110,9 +110,7 @@ def run_opgen(*arguments: str) -> str:
     return result.stdout
 
 
-def summarise(
-    report: dict, package: Path, opp: Path, module: str, times: dict[str, float]
-) -> None:
+def summarise(report: dict, package: Path, opp: Path, module: str, times: dict[str, float]) -> None:
     """Print what was proved, where things are and how long each stage took."""
     (op,) = report["ops"]
     cases = [c for c in op["cases"] if c["status"] == "passed"]

@@ -158,9 +158,7 @@ def _mean_rule(got, truncated, finite, rel, mean, maximum, mean_limit, limits) -
     normal_mean = float(rel[normal].mean()) if count else 0.0
     if normal_mean < mean_limit and not bool(small_wrong.any()):
         return Accuracy(True, mean, maximum, by_count=True)
-    return Accuracy(
-        False, mean, maximum, f"mean relative error {mean:.3g} >= {mean_limit:.3g}"
-    )
+    return Accuracy(False, mean, maximum, f"mean relative error {mean:.3g} >= {mean_limit:.3g}")
 
 
 def _count_rule(
@@ -168,9 +166,7 @@ def _count_rule(
 ) -> Accuracy:
     """Apply the error-count rule to the small, cancelled and deep-sum positions."""
     small = finite & (truncated.abs() < limits.small)
-    cancelled = (
-        finite & ~small & (got.abs() < limits.cancel) & (truncated.abs() < limits.cancel)
-    )
+    cancelled = finite & ~small & (got.abs() < limits.cancel) & (truncated.abs() < limits.cancel)
     normal = finite & ~small & ~cancelled
     reference = None if native is None else native.double()
     for region, positions in (("small", small), ("cancelled", cancelled), ("normal", normal)):

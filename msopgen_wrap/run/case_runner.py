@@ -80,7 +80,9 @@ def _numel(value: Any) -> int:
     return sum(t.numel() for t in value) if isinstance(value, list) else int(value.numel())
 
 
-def _outputs(spec: OpSpec, case: TestCase, given: dict[str, Any], want: Reference) -> dict[str, Any]:
+def _outputs(
+    spec: OpSpec, case: TestCase, given: dict[str, Any], want: Reference
+) -> dict[str, Any]:
     tensors: dict[str, Any] = {}
     for param in spec.outputs:
         if param.inplace:
@@ -147,9 +149,7 @@ def _judge(spec: OpSpec, outputs: dict[str, Any], want: Reference, result: CaseR
     return reasons
 
 
-def _tolerance(
-    spec: OpSpec, param: TensorParam, result: CaseResult
-) -> tuple[float, float] | None:
+def _tolerance(spec: OpSpec, param: TensorParam, result: CaseResult) -> tuple[float, float] | None:
     dtypes = set(spec.tolerance)
     for dtype in (result.dtype, *param.dtypes):
         if dtype in dtypes:
