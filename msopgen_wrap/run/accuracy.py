@@ -151,7 +151,7 @@ def _class_mismatch(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
 
 
 def _mean_rule(got, truncated, finite, rel, mean, maximum, mean_limit, limits) -> Accuracy:
-    """Every element is inside the max bound, only the mean is over: small values may not drag it."""
+    """Judge an output whose mean alone is over: small values may not drag it."""
     normal = finite & (truncated.abs() >= limits.small)
     small_wrong = finite & ~normal & ((got - truncated).abs() > limits.small_error)
     count = int(normal.sum())

@@ -146,7 +146,7 @@ def _sample_value(attr: Any) -> Any:
         return attr.allowed[0]
     low = attr.minimum
     plain = {
-        "int": 1 if low is None else int(math.ceil(low)),
+        "int": 1 if low is None else math.ceil(low),
         "float": 0.5 if low is None else float(low),
         "bool": False,
         "str": "",
