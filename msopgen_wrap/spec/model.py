@@ -148,6 +148,8 @@ class TensorParam:
         min_rank, max_rank: accepted rank range of an input.
         inplace: outputs only: the input whose memory this output is.
         low, high: range that test data is drawn from; None lets the case grid choose.
+        default: optional inputs only: the number that stands for the input when it is absent;
+            None passes None to ``compute``.
     """
 
     name: str
@@ -162,6 +164,7 @@ class TensorParam:
     high: float | None = None
     doc: str = ""
     location: Location = field(default_factory=Location)
+    default: float | int | bool | None = None
 
 
 REQUIRED = object()
@@ -196,10 +199,15 @@ class Attr:
 
 @dataclass(frozen=True)
 class Code:
-    """A piece of allow-listed PyTorch: an expression, or statements assigning every output."""
+    """A piece of allow-listed PyTorch: an expression, or statements assigning every output.
+
+    ``location`` is the place of the first character; ``literal`` says that the lines of ``text``
+    are lines of the file (``spec.compute_guard.locate`` then maps any place in it).
+    """
 
     text: str
     location: Location = field(default_factory=Location)
+    literal: bool = True
 
 
 @dataclass(frozen=True)

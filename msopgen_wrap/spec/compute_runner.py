@@ -1,0 +1,402 @@
+"""Execute checked ``compute`` and ``backward`` code; the only part of the spec stage that needs torch."""
+
+from __future__ import annotations
+
+import ast
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.compute_guard import (
+    ATTR_KINDS,
+    TENSOR,
+    TENSORS,
+    CheckedCode,
+    Scope,
+    check_code,
+    locate,
+)
+from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
+
+_RESULT = "__opgen_result"
+_FILE = "<compute>"
+# What running allow-listed code on wrong shapes or values can raise; anything else is our bug.
+_USER_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    NameError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+MAX_POWER_BITS = 64
+
+Outputs = dict[str, Any]
+
+
+def compute_scope(spec: OpSpec) -> Scope:
+    """Return what ``compute`` may name."""
+    names = {p.name: _kind(p) for p in spec.inputs}
+    names.update({a.name: ATTR_KINDS.get(a.type, "any") for a in spec.attrs})
+    return Scope(
+        names, tuple(p.name for p in spec.outputs), frozenset(a.name for a in spec.attrs)
+    )
+
+
+def backward_scope(spec: OpSpec, target: str) -> Scope:
+    """Return what the backward code of input ``target`` may name."""
+    forward = compute_scope(spec)
+    names = dict(forward.names)
+    for output in spec.outputs:
+        names.setdefault(output.name, _kind(output))
+        names[f"grad_{output.name}"] = _kind(output)
+    return Scope(names, (f"grad_{target}",), forward.attrs)
+
+
+def _kind(param: TensorParam) -> str:
+    return TENSORS if param.kind is ParamKind.DYNAMIC else TENSOR
+
+
+def _checked(code: Code, scope: Scope) -> CheckedCode:
+    findings = Findings()
+    checked = check_code(code, scope, findings)
+    if checked is None:
+        raise OpgenError(findings.sorted())
+    return checked
+
+
+def compile_compute(
+    spec: OpSpec, *, wrap_errors: bool = True
+) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs]:
+    """Return ``f(inputs, attrs) -> outputs`` that runs the golden reference.
+
+    ``inputs`` maps names to tensors (lists of tensors for dynamic inputs); absent optional inputs
+    are left out or None. ``attrs`` may leave out attrs that have a default; dtype attrs are given
+    as names or torch dtypes. ``outputs`` maps every output name to a tensor or a list of tensors.
+    The code is checked again here, so a spec made by other means is as safe as a loaded one.
+
+    Args:
+        spec: the op; ``spec.compute`` must not be None.
+        wrap_errors: turn an exception of torch into OPG071 with the line of the spec; False lets
+            it through (for tracers that steer by exceptions).
+
+    Raises:
+        OpgenError: the code is refused (at once), or fails on the given tensors (in the call).
+    """
+    if spec.compute is None:
+        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
+    code = spec.compute
+    checked = _checked(code, compute_scope(spec))
+    names = tuple(p.name for p in spec.outputs)
+    program, namespace = _program(checked, code)
+
+    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
+        values = dict(namespace)
+        values.update(_bind(spec, inputs, attrs or {}))
+        _execute(program, values, code, wrap_errors)
+        return _collect(spec, names, values, checked.is_expression, code)
+
+    return run
+
+
+def compile_backward(
+    spec: OpSpec, *, wrap_errors: bool = True
+) -> Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Outputs]:
+    """Return ``f(inputs, attrs, outputs, grads) -> {input: gradient}`` for explicit backward code.
+
+    ``grads`` maps output names to their gradients. Inputs that ``backward`` does not list are not
+    in the result.
+
+    Raises:
+        OpgenError: ``backward`` is not explicit, the code is refused, or fails on the tensors.
+    """
+    if not isinstance(spec.backward, dict):
+        raise OpgenError(Diagnostic("OPG050", f"backward of {spec.op} is '{spec.backward}'"))
+    programs = []
+    for target, code in spec.backward.items():
+        checked = _checked(code, backward_scope(spec, target))
+        programs.append((target, code, checked, *_program(checked, code)))
+
+    def run(
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        grads: Mapping[str, Any],
+    ) -> Outputs:
+        result = {}
+        for target, code, checked, program, namespace in programs:
+            values = dict(namespace)
+            values.update(outputs)
+            values.update(_bind(spec, inputs, attrs))
+            values.update({f"grad_{name}": grad for name, grad in grads.items()})
+            _execute(program, values, code, wrap_errors)
+            result[target] = values[_RESULT if checked.is_expression else f"grad_{target}"]
+        return result
+
+    return run
+
+
+def function_source(spec: OpSpec, name: str = "reference") -> str:
+    """Return ``compute`` as the source of a plain Python function over torch, F and math.
+
+    Inputs are positional parameters (optional ones default to None), attrs keyword-only ones with
+    their defaults, dtype attrs are torch dtypes. In-place operators are already rewritten, so the
+    function never writes its inputs. One output is returned bare, several as a tuple.
+    """
+    if spec.compute is None:
+        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
+    checked = _checked(spec.compute, compute_scope(spec))
+    tree = _rewrite(checked, guards=False)
+    lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
+    names = [p.name for p in spec.outputs]
+    if checked.is_expression:
+        last = lines.pop()
+        lines.append("return " + last.split(" = ", 1)[1])
+    else:
+        lines.append("return " + ", ".join(names))
+    defaults = [
+        f"if {p.name} is None:\n    {p.name} = torch.tensor({p.default!r})"
+        for p in spec.inputs
+        if p.kind is ParamKind.OPTIONAL and p.default is not None
+    ]
+    params = [f"{p.name}=None" if p.kind is ParamKind.OPTIONAL else p.name for p in spec.inputs]
+    # A Python default cannot be followed by a parameter without one; pass those by keyword value.
+    seen_optional = False
+    for i, p in enumerate(spec.inputs):
+        if p.kind is ParamKind.OPTIONAL:
+            seen_optional = True
+        elif seen_optional:
+            params[i] = f"{p.name}=None"
+    if spec.attrs:
+        params.append("*")
+    for attr in spec.attrs:
+        params.append(attr.name if attr.required else f"{attr.name}={_literal(attr)}")
+    body = "\n".join([*defaults, *lines])
+    indented = "\n".join("    " + row if row else row for row in body.split("\n"))
+    return f"def {name}({', '.join(params)}):\n{indented}\n"
+
+
+def _literal(attr: Any) -> str:
+    if attr.type == "dtype":
+        return f"torch.{attr.default}"
+    if attr.type in ("list_int", "list_float"):
+        return repr(tuple(attr.default))
+    if isinstance(attr.default, float) and not math.isfinite(attr.default):
+        return f"float('{attr.default}')"
+    return repr(attr.default)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Make ``a op= b`` an assignment (in-place operators would write the caller's tensors)."""
+
+    def __init__(self, guards: bool) -> None:
+        self.guards = guards
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        target = node.target
+        assert isinstance(target, ast.Name)
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), node)
+        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([target], self.visit(value)), node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        helper = {ast.Pow: "__opgen_pow", ast.LShift: "__opgen_shift", ast.Mult: "__opgen_mul"}
+        name = helper.get(type(node.op))
+        if not self.guards or name is None:
+            return node
+        if isinstance(node.op, ast.Mult) and _is_number(node.left, node.right):
+            return node
+        call = ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+
+def _is_number(*nodes: ast.AST) -> bool:
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in nodes)
+
+
+def _rewrite(checked: CheckedCode, guards: bool) -> ast.Module:
+    # A deep copy through text keeps line numbers: the checked tree may be used again.
+    body = []
+    for i, statement in enumerate(checked.tree.body):
+        final = i == len(checked.tree.body) - 1
+        if isinstance(statement, ast.Expr):
+            if not (final and checked.is_expression):
+                continue
+            target = ast.copy_location(ast.Name(_RESULT, ast.Store()), statement)
+            statement = ast.copy_location(ast.Assign([target], statement.value), statement)
+        body.append(statement)
+    module = ast.Module(body, [])
+    return ast.fix_missing_locations(_Rewriter(guards).visit(module))
+
+
+def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
+    from msopgen_wrap.spec.torch_names import BUILTIN_FUNCTIONS
+
+    torch = _torch()
+    try:
+        program = compile(_rewrite(checked, guards=True), _FILE, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise OpgenError(
+            Diagnostic("OPG041", f"compute does not compile: {error}", code.location)
+        ) from error
+    import builtins
+
+    namespace: dict[str, Any] = {"__builtins__": {}, "torch": torch, "math": math}
+    namespace["F"] = torch.nn.functional
+    namespace.update({n: getattr(builtins, n) for n in BUILTIN_FUNCTIONS})
+    namespace["__opgen_pow"] = _power
+    namespace["__opgen_shift"] = _shift
+    namespace["__opgen_mul"] = _multiply
+    return program, namespace
+
+
+def _torch() -> Any:
+    try:
+        from msopgen_wrap.torch_ext.torch_import import import_torch
+
+        return import_torch()
+    except ModuleNotFoundError as error:
+        if error.name != "msopgen_wrap.torch_ext.torch_import":
+            raise
+    import torch
+
+    return torch
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if type(base) is int and type(exponent) is int and exponent > 1:
+        if base.bit_length() * exponent > MAX_POWER_BITS:
+            raise OverflowError(f"{base} ** {exponent} does not fit 64 bits")
+    return base**exponent
+
+
+def _shift(value: Any, count: Any) -> Any:
+    if type(value) is int and type(count) is int and value.bit_length() + count > MAX_POWER_BITS:
+        raise OverflowError(f"{value} << {count} does not fit 64 bits")
+    return value << count
+
+
+def _multiply(left: Any, right: Any) -> Any:
+    if isinstance(left, (list, tuple, str)) or isinstance(right, (list, tuple, str)):
+        raise TypeError("a list cannot be repeated with '*'")
+    return left * right
+
+
+def _bind(spec: OpSpec, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    torch = _torch()
+    values: dict[str, Any] = {}
+    for param in spec.inputs:
+        value = inputs.get(param.name)
+        if value is None and param.kind is not ParamKind.OPTIONAL:
+            raise OpgenError(
+                Diagnostic("OPG072", f"input '{param.name}' of {spec.op} is missing")
+            )
+        if value is None and param.default is not None:
+            value = _default_tensor(spec, param, inputs, torch)
+        values[param.name] = value
+    for attr in spec.attrs:
+        if attr.name in attrs:
+            value = attrs[attr.name]
+        elif attr.required:
+            raise OpgenError(Diagnostic("OPG072", f"attr '{attr.name}' of {spec.op} is missing"))
+        else:
+            value = attr.default
+        if attr.type == "dtype" and isinstance(value, str):
+            value = getattr(torch, value)
+        values[attr.name] = value
+    return values
+
+
+def _default_tensor(
+    spec: OpSpec, param: TensorParam, inputs: Mapping[str, Any], torch: Any
+) -> Any:
+    """Make the 0-dim tensor that stands for an absent input, in the dtype the combo gives it."""
+    for other in spec.inputs:
+        given = inputs.get(other.name)
+        if given is None or other.dtypes != param.dtypes:
+            continue
+        sample = given[0] if isinstance(given, (list, tuple)) else given
+        return torch.full((), param.default, dtype=sample.dtype, device=sample.device)
+    return torch.full((), param.default, dtype=getattr(torch, param.dtypes[0]))
+
+
+def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool) -> None:
+    if not wrap_errors:
+        exec(program, values)
+        return
+    try:
+        exec(program, values)
+    except OpgenError:
+        raise
+    except _USER_ERRORS as error:
+        raise OpgenError(
+            Diagnostic(
+                "OPG071",
+                f"compute failed: {str(error).splitlines()[0] if str(error) else error!r}",
+                _error_place(code),
+                why=f"torch raised {type(error).__name__}",
+            )
+        ) from error
+
+
+def _error_place(code: Code) -> Any:
+    """Return the spec line whose evaluation raised the exception being handled."""
+    frame = sys.exc_info()[2]
+    line = 0
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == _FILE:
+            line = frame.tb_lineno
+        frame = frame.tb_next
+    return locate(code, line) if line else code.location
+
+
+def _collect(
+    spec: OpSpec, names: tuple[str, ...], values: dict[str, Any], is_expression: bool, code: Code
+) -> Outputs:
+    if not is_expression:
+        result = {}
+        for name in names:
+            if name not in values:
+                raise OpgenError(
+                    Diagnostic("OPG071", f"compute gave no value to '{name}'", code.location)
+                )
+            result[name] = values[name]
+    else:
+        value = values[_RESULT]
+        if len(names) == 1:
+            result = {names[0]: value}
+        elif isinstance(value, (tuple, list)) and len(value) == len(names):
+            result = dict(zip(names, value, strict=True))
+        else:
+            count = len(value) if isinstance(value, (tuple, list)) else 1
+            raise OpgenError(
+                Diagnostic(
+                    "OPG071",
+                    f"compute gave {count} value(s) for {len(names)} outputs",
+                    code.location,
+                    fix=f"end with '{', '.join(names)}'",
+                )
+            )
+    torch = _torch()
+    for output in spec.outputs:
+        result[output.name] = _as_output(output, result[output.name], torch, code)
+    return result
+
+
+def _as_output(output: TensorParam, value: Any, torch: Any, code: Code) -> Any:
+    if output.kind is ParamKind.DYNAMIC:
+        if isinstance(value, (list, tuple)) and all(torch.is_tensor(v) for v in value):
+            return list(value)
+        what = f"output '{output.name}' is a tensor list, compute gave {type(value).__name__}"
+        raise OpgenError(Diagnostic("OPG071", what, code.location))
+    # max(dim) and friends return a pair; a bare tuple for one output is a mistake worth naming.
+    if not torch.is_tensor(value):
+        what = f"output '{output.name}' is a tensor, compute gave {type(value).__name__}"
+        raise OpgenError(Diagnostic("OPG071", what, code.location))
+    return value
