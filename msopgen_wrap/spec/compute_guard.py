@@ -181,9 +181,11 @@ def _parse(code: Code, findings: Findings) -> ast.Module | None:
         tree = ast.parse(text if "\n" in text.strip() else text.strip())
     except SyntaxError as error:
         place = locate(code, error.lineno or 1, max(0, (error.offset or 1) - 1))
-        findings.error("OPG041", f"not valid Python: {error.msg}", Location(
-            place.file, place.line, place.column
-        ))
+        findings.error(
+            "OPG041",
+            f"not valid Python: {error.msg}",
+            Location(place.file, place.line, place.column),
+        )
         return None
     except (ValueError, MemoryError, RecursionError, OverflowError) as error:
         findings.error("OPG041", f"not valid Python: {error}", code.location)
@@ -217,8 +219,19 @@ class _Checker:
     # ---- reporting ----
 
     def refuse(self, code: str, what: str, node: ast.AST, why: str = "", fix: str = "") -> str:
-        self.findings.error(code, what, place_of(self.code, node), why, fix)
+        place = place_of(self.code, node)
+        if isinstance(node, ast.Attribute) and _dotted(node) is None or code == "OPG045":
+            place = self.attribute_place(node, place)
+        self.findings.error(code, what, place, why, fix)
         return ANY
+
+    def attribute_place(self, node: ast.AST, place: Location) -> Location:
+        """Point at the attribute's name rather than at the whole expression before it."""
+        if not isinstance(node, ast.Attribute) or not self.code.literal:
+            return place
+        end = node.end_col_offset or 0
+        start = end - len(node.attr.encode())
+        return locate(self.code, node.end_lineno or 1, start, node.end_lineno, end)
 
     def forbidden(self, node: ast.AST) -> str:
         entry = _REFUSED_STATEMENTS.get(type(node))
@@ -255,7 +268,9 @@ class _Checker:
             return  # a comment written as a string
         self.kind(node.value)
         if not final:
-            self.refuse("OPG042", "this expression has no effect", node, fix="assign it, or drop it")
+            self.refuse(
+                "OPG042", "this expression has no effect", node, fix="assign it, or drop it"
+            )
             return
         outputs = self.scope.outputs
         if len(outputs) > 1 and isinstance(node.value, (ast.Tuple, ast.List)):
@@ -425,7 +440,9 @@ class _Checker:
         if base == DTYPE and name == "is_floating_point":
             return BOOL
         known = [*allowed.TENSOR_PROPERTIES, *allowed.TENSOR_METHODS]
-        fix = f"call it: .{name}(...)" if name in allowed.TENSOR_METHODS else suggestion(name, known)
+        fix = (
+            f"call it: .{name}(...)" if name in allowed.TENSOR_METHODS else suggestion(name, known)
+        )
         return self.refuse("OPG045", f"'.{name}' is not allowed in compute", node, fix=fix)
 
     def plain_attribute(self, node: ast.Attribute) -> bool:
@@ -615,7 +632,9 @@ class _Checker:
         if name not in allowed.TENSOR_METHODS:
             if name in allowed.RANDOM_NAMES or name.rstrip("_") in allowed.RANDOM_NAMES:
                 return self.unknown_function(function, f"torch.{name.rstrip('_')}", frozenset())
-            fix = suggestion(name, allowed.TENSOR_METHODS | allowed.TENSOR_PROPERTIES)
+            # After another refusal the base is no tensor for sure; a near name would mislead.
+            near = allowed.TENSOR_METHODS | allowed.TENSOR_PROPERTIES
+            fix = suggestion(name, near) if base != ANY else ""
             why = ""
             if name.endswith("_"):
                 why = "methods that end in '_' write in place; compute is functional"
@@ -626,7 +645,9 @@ class _Checker:
                 fix = f"'.{name}' is not called"
             elif name in allowed.TORCH_NAMESPACES["torch.nn.functional"]:
                 fix = f"write F.{name}(x)"
-            return self.refuse("OPG045", f"'.{name}()' is not allowed in compute", function, why, fix)
+            return self.refuse(
+                "OPG045", f"'.{name}()' is not allowed in compute", function, why, fix
+            )
         if STR in kinds and name in ("to", "view"):
             return self.refuse("OPG045", f"'.{name}()' with text is not allowed", node)
         if name == "size":
@@ -678,7 +699,11 @@ class _Checker:
             and (isinstance(node.op, ast.Pow) or left.value << right.value <= MAX_INT)
         ):
             return INT
-        if isinstance(node.op, ast.Pow) and isinstance(right, ast.Constant) and right.value in (2, 3):
+        if (
+            isinstance(node.op, ast.Pow)
+            and isinstance(right, ast.Constant)
+            and right.value in (2, 3)
+        ):
             return INT
         return self.refuse(
             "OPG046",
@@ -821,9 +846,9 @@ class _Checker:
                 why="the number of steps must be bounded by the inputs",
             )
         saved = dict(self.kinds)
-        targets = generator.target.elts if isinstance(generator.target, ast.Tuple) else [
-            generator.target
-        ]
+        targets = (
+            generator.target.elts if isinstance(generator.target, ast.Tuple) else [generator.target]
+        )
         zipped = source.args if isinstance(source, ast.Call) else []
         for i, target in enumerate(targets):
             if not isinstance(target, ast.Name):

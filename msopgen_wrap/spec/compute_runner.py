@@ -43,9 +43,7 @@ def compute_scope(spec: OpSpec) -> Scope:
     """Return what ``compute`` may name."""
     names = {p.name: _kind(p) for p in spec.inputs}
     names.update({a.name: ATTR_KINDS.get(a.type, "any") for a in spec.attrs})
-    return Scope(
-        names, tuple(p.name for p in spec.outputs), frozenset(a.name for a in spec.attrs)
-    )
+    return Scope(names, tuple(p.name for p in spec.outputs), frozenset(a.name for a in spec.attrs))
 
 
 def backward_scope(spec: OpSpec, target: str) -> Scope:
@@ -106,7 +104,9 @@ def compile_compute(
 
 def compile_backward(
     spec: OpSpec, *, wrap_errors: bool = True
-) -> Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Outputs]:
+) -> Callable[
+    [Mapping[str, Any], Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Outputs
+]:
     """Return ``f(inputs, attrs, outputs, grads) -> {input: gradient}`` for explicit backward code.
 
     ``grads`` maps output names to their gradients. Inputs that ``backward`` does not list are not
@@ -294,9 +294,7 @@ def _bind(spec: OpSpec, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> 
     for param in spec.inputs:
         value = inputs.get(param.name)
         if value is None and param.kind is not ParamKind.OPTIONAL:
-            raise OpgenError(
-                Diagnostic("OPG072", f"input '{param.name}' of {spec.op} is missing")
-            )
+            raise OpgenError(Diagnostic("OPG072", f"input '{param.name}' of {spec.op} is missing"))
         if value is None and param.default is not None:
             value = _default_tensor(spec, param, inputs, torch)
         values[param.name] = value
@@ -313,9 +311,7 @@ def _bind(spec: OpSpec, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> 
     return values
 
 
-def _default_tensor(
-    spec: OpSpec, param: TensorParam, inputs: Mapping[str, Any], torch: Any
-) -> Any:
+def _default_tensor(spec: OpSpec, param: TensorParam, inputs: Mapping[str, Any], torch: Any) -> Any:
     """Make the 0-dim tensor that stands for an absent input, in the dtype the combo gives it."""
     for other in spec.inputs:
         given = inputs.get(other.name)

@@ -158,9 +158,7 @@ class _Parser:
             raise self.refuse(
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
-        raise self.refuse(
-            "OPG030", "this is not a shape rule", node, fix=f"forms: {FORMS}"
-        )
+        raise self.refuse("OPG030", "this is not a shape rule", node, fix=f"forms: {FORMS}")
 
     def no_keywords(self, node: ast.Call) -> None:
         for keyword in node.keywords:

@@ -48,9 +48,9 @@ INFO_ATTRIBUTES = _names("max min eps tiny smallest_normal bits")
 
 TORCH_CONSTANTS = _names("pi inf nan e")
 
-TORCH_FUNCTIONS = _names(
-    " ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG, _CREATE, _TEST))
-) | TORCH_INFO
+TORCH_FUNCTIONS = (
+    _names(" ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG, _CREATE, _TEST))) | TORCH_INFO
+)
 
 # Calls whose integer arguments are sizes: literals are bounded there.
 SIZED_FUNCTIONS = _names(

@@ -134,9 +134,7 @@ def _location(file: str, start: yaml.Mark, end: yaml.Mark, lines: list[str]) -> 
     return Location(file, start.line + 1, start.column + 1, length)
 
 
-def _build(
-    events: Any, text: str, lines: list[str], file: str, findings: Findings
-) -> Node | None:
+def _build(events: Any, text: str, lines: list[str], file: str, findings: Findings) -> Node | None:
     stack: list[_Open] = []
     root: Node | None = None
     documents = nodes = 0
@@ -147,7 +145,9 @@ def _build(
             documents += 1
             if documents > 1:
                 place = _location(file, event.start_mark, event.end_mark, lines)
-                findings.error("OPG008", "more than one YAML document", place, fix="one op per file")
+                findings.error(
+                    "OPG008", "more than one YAML document", place, fix="one op per file"
+                )
                 return None
         elif isinstance(event, yaml.AliasEvent):
             place = _location(file, event.start_mark, event.end_mark, lines)
@@ -156,7 +156,7 @@ def _build(
                 f"'*{event.anchor}' is a YAML alias here",
                 place,
                 why="an unquoted '*' starts an alias in YAML; specs do not use aliases",
-                fix='quote shape rules that start with \'[\' and hold \'*\': shape: "[*x[:-1], 4]"',
+                fix="quote shape rules that start with '[' and hold '*': shape: \"[*x[:-1], 4]\"",
             )
             return None
         elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
@@ -258,7 +258,9 @@ def _scalar(event: yaml.ScalarEvent, lines: list[str], file: str) -> Scalar:
         return Scalar(event.value, event.value, place, body, event.style == "|", True)
     quoted = event.style in ("'", '"')
     body = Location(file, place.line, place.column + quoted, max(1, place.length - 2 * quoted))
-    single = start.line == end.line and (not quoted or len(event.value) == end.column - start.column - 2)
+    single = start.line == end.line and (
+        not quoted or len(event.value) == end.column - start.column - 2
+    )
     value = event.value if quoted else resolve(event.value)
     return Scalar(value, event.value, place, body, single, quoted)
 

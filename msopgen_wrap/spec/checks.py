@@ -1,0 +1,321 @@
+"""Checks that need the whole spec: names, SoCs, in-place outputs, handwritten kernels, code."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
+from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
+from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, ShapeLike, TensorParam
+from msopgen_wrap.spec.names import snake_case
+from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
+
+DEFAULT_SOC = ("ascend910b", "ascend910_93")
+# Architectures that the kit generates for and emulates; the others have other instruction sets.
+ARCHS = ("2201", "2002")
+_NO_BF16 = ("2002", "1001")
+FLOATS = ("float16", "bfloat16", "float32")
+
+
+@lru_cache(maxsize=1)
+def _soc_rows() -> tuple[tuple[str, str, str], ...]:
+    """Return (family, exact name, architecture) in lower case, from the platform table."""
+    path = data_dir("ascendc_kernels") / "emulation" / "platform_facts.csv"
+    with path.open(encoding="utf-8", newline="") as handle:
+        return tuple(
+            (row["Short_SoC_version"].lower(), row["soc"].lower(), row["npu_arch_9x"])
+            for row in csv.DictReader(handle)
+        )
+
+
+def soc_archs() -> dict[str, str]:
+    """Return family and exact SoC name (lower case) -> architecture."""
+    rows = _soc_rows()
+    return {family: arch for family, _, arch in rows} | {exact: arch for _, exact, arch in rows}
+
+
+def soc_families() -> list[str]:
+    """Return the SoC families that the kit generates for."""
+    return list(dict.fromkeys(family for family, _, arch in _soc_rows() if arch in ARCHS))
+
+
+def check_socs(names: Sequence[tuple[str, Location]], findings: Findings) -> tuple[str, ...]:
+    """Report unknown SoCs (OPG061) and ones the kit does not generate for (OPG062)."""
+    archs = soc_archs()
+    usable = [n for n, arch in archs.items() if arch in ARCHS]
+    result = []
+    for name, place in names:
+        low = name.lower()
+        if low not in archs:
+            fix = suggestion(low, soc_families()) or suggestion(low, usable)
+            why = f"SoC families: {listed(soc_families())}"
+            if low.startswith("ascend950"):
+                fix, why = "", "architecture 3510 (ascend950) is not supported by this version"
+            elif not low.startswith("ascend") and suggestion("ascend" + low, usable):
+                fix = suggestion("ascend" + low, usable)
+            findings.error("OPG061", f"unknown SoC '{name}'", place, why, fix)
+        elif archs[low] not in ARCHS:
+            why = f"its architecture ({archs[low]}) has another instruction set"
+            fix = ""
+            if low == "ascend910":
+                fix = "did you mean 'ascend910b'? 'ascend910' is the older 910A"
+            findings.error("OPG062", f"SoC '{name}' is not supported", place, why, fix)
+        elif low in result:
+            findings.error("OPG061", f"SoC '{name}' is listed twice", place)
+        else:
+            result.append(low)
+    return tuple(result)
+
+
+def check_dtypes_on_socs(
+    params: Sequence[TensorParam],
+    socs: Sequence[str],
+    places: dict[str, Location],
+    findings: Findings,
+) -> None:
+    """Report dtypes that a chosen SoC does not have (OPG016)."""
+    archs = soc_archs()
+    for soc in socs:
+        if archs.get(soc) not in _NO_BF16:
+            continue
+        for param in params:
+            if "bfloat16" in param.dtypes:
+                findings.error(
+                    "OPG016",
+                    f"'{param.name}' lists bfloat16, which {soc} does not have",
+                    places.get(param.name, param.location),
+                    why="the vector unit of this architecture knows float16 and float32 only",
+                    fix=f"drop bfloat16, or take {soc} out of 'soc:' and give it a spec of its own",
+                )
+
+
+def check_names(spec: OpSpec, findings: Findings) -> None:
+    """Report clashes between inputs, outputs and attrs (OPG012, OPG013)."""
+    inputs = {p.name: p for p in spec.inputs}
+    outputs = {p.name: p for p in spec.outputs}
+    for output in spec.outputs:
+        if output.name in inputs and output.inplace != output.name:
+            findings.error(
+                "OPG013",
+                f"output '{output.name}' is named like an input",
+                output.location,
+                why=f"msopgen silently renames it to '{output.name}_ref' in the kernel",
+                fix=f"add 'inplace: {output.name}' if it overwrites that input, or rename it",
+            )
+    for attr in spec.attrs:
+        if attr.name in inputs or attr.name in outputs:
+            kind = "input" if attr.name in inputs else "output"
+            findings.error(
+                "OPG012",
+                f"attr '{attr.name}' is named like an {kind}",
+                attr.location,
+                fix="rename one of the two",
+            )
+    # C++ names are compared without case too: file systems and CANN's parsers fold it.
+    seen: dict[str, str] = {}
+    for item in (*spec.inputs, *spec.outputs, *spec.attrs):
+        other = seen.setdefault(item.name.lower(), item.name)
+        if other != item.name:
+            findings.error(
+                "OPG012",
+                f"'{item.name}' and '{other}' differ only in case",
+                item.location,
+                why="CANN turns both into the same macro, DTYPE_" + item.name.upper(),
+                fix="rename one of the two",
+            )
+    if spec.name in inputs or spec.name in outputs:
+        item = inputs.get(spec.name) or outputs[spec.name]
+        findings.error(
+            "OPG012",
+            f"'{spec.name}' is also the name of the kernel function",
+            item.location,
+            fix="rename it",
+        )
+
+
+def check_inplace(spec: OpSpec, findings: Findings) -> None:
+    """Report in-place outputs that cannot share their input's memory (OPG019)."""
+    inputs = {p.name: p for p in spec.inputs}
+    taken: dict[str, str] = {}
+    for output in spec.outputs:
+        target = output.inplace
+        if target is None:
+            continue
+        place = output.location
+        source = inputs.get(target)
+        if source is None:
+            findings.error(
+                "OPG019",
+                f"output '{output.name}' overwrites unknown input '{target}'",
+                place,
+                why=f"inputs: {listed(inputs)}",
+                fix=suggestion(target, inputs),
+            )
+            continue
+        if target in taken:
+            findings.error(
+                "OPG019",
+                f"outputs '{taken[target]}' and '{output.name}' both overwrite '{target}'",
+                place,
+            )
+        taken[target] = output.name
+        if source.dtypes != output.dtypes:
+            findings.error(
+                "OPG019",
+                f"output '{output.name}' overwrites '{target}' but has other dtypes",
+                place,
+                fix=f"write 'dtype: {target}'",
+            )
+        if source.kind is not output.kind:
+            findings.error(
+                "OPG019",
+                f"output '{output.name}' overwrites '{target}', which is {source.kind.value}",
+                place,
+                why="an output in place is passed exactly like its input",
+                fix="set 'list: true' on both"
+                if ParamKind.DYNAMIC in (source.kind, output.kind)
+                else "make the input required",
+            )
+        if output.shape is not None and output.shape != ShapeLike(target):
+            findings.error(
+                "OPG019",
+                f"output '{output.name}' overwrites '{target}' but has another shape rule",
+                place,
+                fix=f"drop 'shape:' or write 'shape: like {target}'",
+            )
+
+
+def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
+    """Warn about shape rules that need an absent optional input (OPG033)."""
+    optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
+    for output in spec.outputs:
+        rule = output.shape
+        if rule is None or not hasattr(rule, "tensor") and not hasattr(rule, "items"):
+            continue
+        needed = [n for n in rule_tensors(rule) if n in optional]
+        if needed:
+            findings.error(
+                "OPG033",
+                f"shape of output '{output.name}' needs the optional input '{needed[0]}'",
+                output.location,
+                why="it has no shape when that input is absent",
+                fix="use broadcast(...), which skips absent inputs, or another input",
+            )
+    known = {a.name for a in spec.attrs}
+    for output in spec.outputs:
+        missing = [a for a in (rule_attrs(output.shape) if output.shape else ()) if a not in known]
+        assert not missing, missing  # parse_shape has resolved them
+
+
+def check_sources(spec: OpSpec, places: dict[str, Location], findings: Findings) -> None:
+    """Check ``kernel`` and ``tiling``: relative C++ files that exist (OPG051, OPG052)."""
+    start = places.get("op", Location(spec.path))
+    if spec.compute is None and spec.kernel is None:
+        findings.error(
+            "OPG040",
+            "the spec has neither compute nor kernel",
+            start,
+            fix="add 'compute: <PyTorch expression>', e.g. 'compute: torch.relu(x + y)'",
+        )
+    if spec.tiling is not None and spec.kernel is None:
+        findings.error(
+            "OPG052",
+            "tiling is given without kernel",
+            places.get("tiling", start),
+            why="a generated kernel comes with its own tiling",
+            fix="add 'kernel:' or drop 'tiling:'",
+        )
+    for key, name in (("kernel", spec.kernel), ("tiling", spec.tiling)):
+        if name is None:
+            continue
+        place = places.get(key, start)
+        path = PurePosixPath(name)
+        if path.is_absolute() or "\\" in name or ":" in name or "\0" in name:
+            findings.error(
+                "OPG051",
+                f"{key} '{name}' is not a relative path",
+                place,
+                why="a spec must work on every machine",
+                fix="write it relative to the spec file",
+            )
+        elif path.suffix not in (".cpp", ".cc", ".asc", ".h", ".hpp"):
+            findings.error("OPG051", f"{key} '{name}' is not a C++ source", place)
+        elif spec.path and Path(spec.path).is_file():
+            full = Path(spec.path).parent / path
+            if not full.is_file():
+                findings.error(
+                    "OPG051",
+                    f"{key} file '{name}' does not exist",
+                    place,
+                    why="paths are relative to the spec file",
+                    fix=_near_file(full),
+                )
+
+
+def _near_file(path: Path) -> str:
+    try:
+        return suggestion(path.name, [p.name for p in path.parent.iterdir()])
+    except OSError:
+        return ""
+
+
+def check_codes(spec: OpSpec, findings: Findings) -> None:
+    """Check ``compute`` and explicit ``backward`` against the allow-list; warn about unused names."""
+    checked: CheckedCode | None = None
+    if spec.compute is not None:
+        checked = check_code(spec.compute, compute_scope(spec), findings)
+    if checked is not None:
+        for item in (*spec.inputs, *spec.attrs):
+            used = item.name in checked.used
+            if not used and not _in_rules(item.name, spec):
+                noun = "attr" if item in spec.attrs else "input"
+                findings.warning(
+                    "OPG049",
+                    f"{noun} '{item.name}' is not used in compute",
+                    item.location,
+                    fix="use it or remove it",
+                )
+    if not isinstance(spec.backward, dict):
+        return
+    for target, code in spec.backward.items():
+        if spec.param(target).dtypes and any(d in FLOATS for d in spec.param(target).dtypes):
+            check_code(code, backward_scope(spec, target), findings)
+        else:
+            findings.error(
+                "OPG050",
+                f"input '{target}' is never floating point: it has no gradient",
+                code.location,
+            )
+
+
+def _in_rules(name: str, spec: OpSpec) -> bool:
+    rules = [p.shape for p in (*spec.inputs, *spec.outputs) if p.shape is not None]
+    return any(name in rule_attrs(r) or name in rule_tensors(r) for r in rules) and name in {
+        a.name for a in spec.attrs
+    }
+
+
+def default_backward(spec: OpSpec) -> str:
+    """Return ``auto`` where a gradient exists: compute is given, and floats go in and out."""
+    if spec.compute is None or any(p.inplace for p in spec.outputs):
+        return "none"
+    floats_in = any(d in FLOATS for p in spec.inputs for d in p.dtypes)
+    floats_out = any(d in FLOATS for p in spec.outputs for d in p.dtypes)
+    return "auto" if floats_in and floats_out else "none"
+
+
+def with_backward(spec: OpSpec, backward: str | dict[str, Code]) -> OpSpec:
+    """Return the spec with another backward."""
+    return replace(spec, backward=backward)
+
+
+def derived_name(op: str) -> str:
+    """Return the snake_case name of the op, safe for any text."""
+    return snake_case(op) if op else "op"

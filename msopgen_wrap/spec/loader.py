@@ -1,0 +1,374 @@
+"""Load op specs: YAML text to a checked ``OpSpec``, or every problem in it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.spec import checks
+from msopgen_wrap.spec.cases import read_cases, read_tolerance
+from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, Tolerance
+from msopgen_wrap.spec.names import check_op_name, snake_case
+from msopgen_wrap.spec.params import (
+    RawParam,
+    read_attrs,
+    read_inputs,
+    read_outputs,
+    resolve_dtypes,
+    resolve_shapes,
+)
+from msopgen_wrap.spec.reader import Reader
+from msopgen_wrap.spec.schema_string import read_schema
+from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
+
+KEYS = (
+    "op",
+    "doc",
+    "schema",
+    "inputs",
+    "outputs",
+    "attrs",
+    "compute",
+    "kernel",
+    "tiling",
+    "backward",
+    "cases",
+    "tolerance",
+    "soc",
+)
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What one spec file gave: a spec unless there are errors, and the findings in file order."""
+
+    path: str
+    spec: OpSpec | None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def parse_spec(text: str, path: str = "") -> LoadResult:
+    """Parse and check a spec given as text.
+
+    Args:
+        text: the YAML.
+        path: the file's name for messages; ``kernel:`` files are looked up beside it.
+
+    Never raises for bad input: problems are in ``diagnostics``.
+    """
+    findings = Findings()
+    root = parse_yaml(text, path, findings)
+    spec = None
+    if root is not None:
+        reader = Reader(findings)
+        fix = "start with 'op: FusedAddRelu' and 'inputs:'"
+        mapping = reader.mapping(root, "a spec", fix)
+        if mapping is not None:
+            spec = _Builder(mapping, reader, path, text).build()
+    return LoadResult(path, None if findings.has_errors else spec, findings.sorted())
+
+
+def read_spec(path: str | Path) -> LoadResult:
+    """Read and check a spec file; a file that cannot be read is a diagnostic too."""
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        problem = Diagnostic("OPG001", f"cannot read the spec: {reason}", Location(name))
+        return LoadResult(name, None, [problem])
+    except ValueError as error:  # a NUL in the path
+        return LoadResult(name, None, [Diagnostic("OPG001", f"not a path: {error}")])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        problem = Diagnostic(
+            "OPG001",
+            "the spec is not UTF-8 text",
+            Location(name, line, column),
+            fix="save the file as UTF-8",
+        )
+        return LoadResult(name, None, [problem])
+    return parse_spec(text.replace("\r\n", "\n"), name)
+
+
+def load_spec(path: str | Path) -> OpSpec:
+    """Return the spec in ``path``.
+
+    Raises:
+        OpgenError: with every problem of the file.
+    """
+    result = read_spec(path)
+    if result.spec is None:
+        raise OpgenError([d for d in result.diagnostics if d.severity == "error"])
+    return result.spec
+
+
+def find_specs(paths: Iterable[str | Path]) -> list[Path]:
+    """Return the spec files among ``paths``; folders are searched for ``*.yaml`` in sorted order.
+
+    Raises:
+        OpgenError: a path does not exist, or a folder holds no spec.
+    """
+    found: dict[Path, None] = {}
+    problems = []
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            inside = [p for p in sorted(path.rglob("*")) if _is_spec_file(p)]
+            if not inside:
+                problems.append(Diagnostic("OPG001", f"no spec (*.yaml) in folder '{path}'"))
+            found.update(dict.fromkeys(inside))
+        elif path.exists():
+            found[path] = None
+        else:
+            near = [str(p.name) for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+            fix = suggestion(path.name, near)
+            problems.append(Diagnostic("OPG001", f"no such file: '{path}'", fix=fix))
+    if problems:
+        raise OpgenError(problems)
+    return list(found)
+
+
+def _is_spec_file(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts if part not in (".", ".."))
+    return path.suffix in SUFFIXES and path.is_file() and not hidden
+
+
+def read_specs(paths: Iterable[str | Path]) -> list[LoadResult]:
+    """Read several specs and report op types that are defined twice (OPG012)."""
+    results = [read_spec(p) for p in find_specs(paths)]
+    first: dict[str, str] = {}
+    checked = []
+    for result in results:
+        spec = result.spec
+        if spec is not None:
+            other = first.setdefault(spec.name, result.path)
+            if other != result.path:
+                clash = Diagnostic(
+                    "OPG012",
+                    f"op {spec.op} is already defined in {other}",
+                    Location(result.path, 1, 1),
+                    why="a project holds each op once; file names come from the op's name",
+                    fix="rename the op or leave one file out",
+                )
+                result = LoadResult(result.path, None, [*result.diagnostics, clash])
+        checked.append(result)
+    return checked
+
+
+def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
+    """Return the specs of all files and folders.
+
+    Raises:
+        OpgenError: with every problem of every file.
+    """
+    results = read_specs(paths)
+    errors = [d for r in results for d in r.diagnostics if d.severity == "error"]
+    if errors:
+        raise OpgenError(errors)
+    return [r.spec for r in results if r.spec is not None]
+
+
+class _Builder:
+    """Turns the top-level mapping into an ``OpSpec``, part by part."""
+
+    def __init__(self, root: Mapping, reader: Reader, path: str, source: str) -> None:
+        self.root = root
+        self.reader = reader
+        self.findings = reader.findings
+        self.path = path
+        self.source = source
+
+    def build(self) -> OpSpec | None:
+        self.reader.known_keys(self.root, KEYS, "the spec")
+        op = self.op()
+        inputs, outputs, attrs = self.signature()
+        attr_types = {a.name: a.type for a in attrs}
+        # Parameters whose dtypes failed stay, so that their names do not look undefined below.
+        resolve_dtypes([*inputs, *outputs], self.findings)
+        resolve_shapes(inputs, outputs, attr_types, self.findings)
+        socs = self.socs()
+        spec = OpSpec(
+            op=op or "",
+            name=snake_case(op or ""),
+            doc=(self.optional_text("doc") or "").strip(),
+            inputs=tuple(r.param for r in inputs),
+            outputs=tuple(r.param for r in outputs),
+            attrs=tuple(attrs),
+            compute=self.code("compute"),
+            kernel=self.optional_text("kernel"),
+            tiling=self.optional_text("tiling"),
+            backward="none",
+            cases=(),
+            tolerance=self.tolerance(),
+            soc=socs,
+            path=self.path,
+            source=self.source,
+        )
+        return self.checked(spec, [*inputs, *outputs])
+
+    def checked(self, spec: OpSpec, raws: list[RawParam]) -> OpSpec | None:
+        findings = self.findings
+        places = {str(k.value): v.location for k, v in self.root.entries}
+        checks.check_names(spec, findings)
+        checks.check_inplace(spec, findings)
+        checks.check_sources(spec, places, findings)
+        dtype_places = {r.param.name: r.dtype_place for r in raws}
+        own = [r.param for r in raws if r.follows is None]
+        checks.check_dtypes_on_socs(own, spec.soc, dtype_places, findings)
+        # Shape rules that failed have no node; what depends on them is checked next time.
+        if not findings.has_errors:
+            checks.check_rule_attrs(spec, findings)
+        spec = checks.with_backward(spec, self.backward(spec))
+        checks.check_codes(spec, findings)
+        cases = self.cases(spec) if not findings.has_errors else []
+        return OpSpec(**{**vars(spec), "cases": tuple(cases)})
+
+    # ---- simple keys ----
+
+    def op(self) -> str | None:
+        node = self.root.get("op")
+        if node is None:
+            self.findings.error(
+                "OPG006", "the spec has no 'op'", self.root.location, fix="add 'op: FusedAddRelu'"
+            )
+            return None
+        name = self.reader.text(node, "op")
+        if name is not None:
+            check_op_name(name, node.location, self.findings)
+        return name
+
+    def optional_text(self, key: str) -> str | None:
+        node = self.root.get(key)
+        return self.reader.text(node, key) if node is not None else None
+
+    def code(self, key: str) -> Code | None:
+        node = self.root.get(key)
+        return self.reader.code(node, key) if node is not None else None
+
+    def socs(self) -> tuple[str, ...]:
+        node = self.root.get("soc")
+        if node is None:
+            return checks.DEFAULT_SOC
+        names = []
+        for item in self.reader.items(node):
+            text = self.reader.text(item, "soc")
+            if text is not None:
+                names.append((text, item.location))
+        if not names:
+            self.findings.error("OPG061", "'soc' is empty", node.location, fix="soc: [ascend910b]")
+        return checks.check_socs(names, self.findings)
+
+    def tolerance(self) -> dict[str, Tolerance]:
+        node = self.root.get("tolerance")
+        return read_tolerance(node, self.reader) if node is not None else {}
+
+    # ---- inputs, outputs, attrs ----
+
+    def signature(self) -> tuple[list[RawParam], list[RawParam], list[Attr]]:
+        schema = self.root.get("schema")
+        if schema is not None:
+            for key in ("inputs", "outputs", "attrs"):
+                extra = self.root.key(key)
+                if extra is not None:
+                    self.findings.error(
+                        "OPG070",
+                        f"'{key}' and 'schema' are both given",
+                        extra.location,
+                        fix="keep one of the two",
+                    )
+            return read_schema(schema, self.reader)
+        inputs = self.required("inputs")
+        outputs = self.required("outputs")
+        attrs = self.root.get("attrs")
+        return (
+            read_inputs(inputs, self.reader) if inputs is not None else [],
+            read_outputs(outputs, self.reader) if outputs is not None else [],
+            read_attrs(attrs, self.reader) if _given(attrs) and attrs is not None else [],
+        )
+
+    def required(self, key: str) -> Node | None:
+        node = self.root.get(key)
+        if not _given(node):
+            name = "x: [float16, float32]" if key == "inputs" else "y: like x"
+            place = node.location if node is not None else self.root.location
+            self.findings.error(
+                "OPG006",
+                f"the spec has no '{key}'",
+                place,
+                fix=f"add '{key}:' and under it '{name}'",
+            )
+            return None
+        if isinstance(node, Mapping) and not node.entries:
+            self.findings.error("OPG006", f"'{key}' is empty", node.location)
+        return node
+
+    # ---- backward, cases ----
+
+    def backward(self, spec: OpSpec) -> str | dict[str, Code]:
+        node = self.root.get("backward")
+        if node is None:
+            return checks.default_backward(spec)
+        if isinstance(node, Scalar):
+            return self.backward_word(node, spec)
+        mapping = self.reader.mapping(node, "backward", "'auto', 'none', or 'x: grad_y * 2'")
+        codes: dict[str, Code] = {}
+        if mapping is None:
+            return codes
+        names = [p.name for p in spec.inputs]
+        for key, value in mapping.entries:
+            if key.value not in names:
+                self.findings.error(
+                    "OPG050",
+                    f"backward names unknown input '{key.value}'",
+                    key.location,
+                    why=f"inputs: {listed(names)}",
+                    fix=suggestion(str(key.value), names),
+                )
+                continue
+            code = self.reader.code(value, f"backward of '{key.value}'")
+            if code is not None:
+                codes[str(key.value)] = code
+        return codes
+
+    def backward_word(self, node: Scalar, spec: OpSpec) -> str:
+        word = node.text
+        if word not in ("auto", "none"):
+            self.findings.error(
+                "OPG050",
+                f"backward is '{word[:40]}'",
+                node.location,
+                why="it is 'auto', 'none', or a mapping from input to PyTorch code",
+                fix=suggestion(word, ("auto", "none")),
+            )
+            return "none"
+        if word == "auto" and checks.default_backward(spec) == "none":
+            why = (
+                "there is no compute to differentiate"
+                if spec.compute is None
+                else "an in-place op overwrites what the gradient needs"
+                if any(p.inplace for p in spec.outputs)
+                else "no input and output are both floating point"
+            )
+            self.findings.error(
+                "OPG050", "backward cannot be derived", node.location, why, "write 'backward: none'"
+            )
+            return "none"
+        return word
+
+    def cases(self, spec: OpSpec) -> list[Case]:
+        node = self.root.get("cases")
+        if node is None or not _given(node):
+            return []
+        return read_cases(node, spec.inputs, spec.outputs, spec.attrs, self.reader)
+
+
+def _given(node: Node | None) -> bool:
+    return node is not None and not (isinstance(node, Scalar) and node.value is None)

@@ -1,0 +1,612 @@
+"""Read ``inputs``, ``outputs`` and ``attrs`` into the nouns of ``model.py``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.model import (
+    ATTR_TYPES,
+    DTYPES,
+    REQUIRED,
+    Attr,
+    ParamKind,
+    ShapeLike,
+    ShapeRule,
+    TensorParam,
+)
+from msopgen_wrap.spec.names import check_param_name
+from msopgen_wrap.spec.reader import Reader
+from msopgen_wrap.spec.shapes import MAX_RANK, ShapeNames, parse_shape, rule_tensors
+from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
+
+INPUT_KEYS = ("dtype", "doc", "optional", "default", "list", "rank", "shape", "range")
+OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace")
+ATTR_KEYS = ("type", "default", "allowed", "min", "max", "doc")
+
+DTYPE_ALIASES = {
+    "half": "float16",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "float": "float32",
+    "fp32": "float32",
+    "double": "float32",
+    "float64": "float32",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "boolean": "bool",
+}
+ATTR_TYPE_ALIASES = {
+    "string": "str",
+    "text": "str",
+    "integer": "int",
+    "number": "float",
+    "double": "float",
+    "boolean": "bool",
+    "type": "dtype",
+    "ints": "list_int",
+    "int[]": "list_int",
+    "list": "list_int",
+    "floats": "list_float",
+    "float[]": "list_float",
+}
+_FOLLOW = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+@dataclass
+class RawParam:
+    """A parameter before names are resolved: dtypes may still follow another parameter."""
+
+    param: TensorParam
+    dtype_node: Node | None
+    shape_source: tuple[str, Location] | None
+    is_output: bool
+    dtypes: tuple[str, ...] | None = None
+    follows: str | None = None
+    dtype_place: Location = Location()
+
+
+def read_inputs(node: Node, reader: Reader) -> list[RawParam]:
+    """Read the ``inputs`` mapping."""
+    return _read_params(node, reader, "inputs", _read_input)
+
+
+def read_outputs(node: Node, reader: Reader) -> list[RawParam]:
+    """Read the ``outputs`` mapping."""
+    return _read_params(node, reader, "outputs", _read_output)
+
+
+def _read_params(node: Node, reader: Reader, what: str, read: Any) -> list[RawParam]:
+    mapping = reader.mapping(
+        node, what, fix=f"write '{what}:' and under it 'x: [float16, float32]'"
+    )
+    if mapping is None:
+        return []
+    result = []
+    for key, value in mapping.entries:
+        name = str(key.value)
+        noun = f"an {what[:-1]}"
+        good = check_param_name(name, noun, key.location, reader.findings)
+        raw = read(name, key.location, value, reader)
+        if raw is not None and good:
+            result.append(raw)
+    return result
+
+
+def _read_input(name: str, place: Location, node: Node, reader: Reader) -> RawParam | None:
+    param = TensorParam(name, (), location=place)
+    if not isinstance(node, Mapping):
+        return RawParam(param, node, None, False)
+    what = f"input '{name}'"
+    reader.known_keys(node, INPUT_KEYS, what)
+    dtype = node.get("dtype")
+    if dtype is None:
+        reader.findings.error(
+            "OPG006", f"{what} has no dtype", place, fix="add 'dtype: [float16, float32]'"
+        )
+    optional = _flag(node, "optional", what, reader)
+    dynamic = _flag(node, "list", what, reader)
+    if optional and dynamic:
+        key = node.key("list")
+        reader.findings.error(
+            "OPG018",
+            f"{what} is both optional and a list",
+            key.location if key else place,
+            why="CANN knows required, optional and dynamic parameters, not mixtures",
+            fix="drop 'optional'",
+        )
+    kind = ParamKind.DYNAMIC if dynamic else ParamKind.OPTIONAL if optional else ParamKind.REQUIRED
+    low_rank, high_rank = _rank(node.get("rank"), what, reader)
+    low, high = _range(node.get("range"), what, reader)
+    param = replace(
+        param,
+        kind=kind,
+        doc=_doc(node, what, reader),
+        min_rank=low_rank,
+        max_rank=high_rank,
+        low=low,
+        high=high,
+        default=_input_default(node, kind, what, reader),
+    )
+    shape = node.get("shape")
+    source = reader.rule_text(shape, f"shape of {what}") if shape is not None else None
+    return RawParam(param, dtype, source, False)
+
+
+def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawParam | None:
+    param = TensorParam(name, (), location=place)
+    what = f"output '{name}'"
+    if not isinstance(node, Mapping):
+        # The short form of an output is its shape rule; its dtype follows the rule's first input.
+        source = reader.rule_text(node, f"shape of {what}")
+        return RawParam(param, None, source, True)
+    reader.known_keys(node, OUTPUT_KEYS, what)
+    dynamic = _flag(node, "list", what, reader)
+    inplace_node = node.get("inplace")
+    inplace = reader.text(inplace_node, f"inplace of {what}") if inplace_node is not None else None
+    param = replace(
+        param,
+        kind=ParamKind.DYNAMIC if dynamic else ParamKind.REQUIRED,
+        doc=_doc(node, what, reader),
+        inplace=inplace,
+    )
+    shape = node.get("shape")
+    source = reader.rule_text(shape, f"shape of {what}") if shape is not None else None
+    return RawParam(param, node.get("dtype"), source, True)
+
+
+def _flag(node: Mapping, key: str, what: str, reader: Reader) -> bool:
+    value = node.get(key)
+    return bool(reader.boolean(value, f"'{key}' of {what}")) if value is not None else False
+
+
+def _doc(node: Mapping, what: str, reader: Reader) -> str:
+    value = node.get("doc")
+    return (reader.text(value, f"doc of {what}") or "").strip() if value is not None else ""
+
+
+def _input_default(
+    node: Mapping, kind: ParamKind, what: str, reader: Reader
+) -> float | int | bool | None:
+    value = node.get("default")
+    if value is None or (isinstance(value, Scalar) and value.value is None):
+        return None
+    if kind is not ParamKind.OPTIONAL:
+        reader.findings.error(
+            "OPG018",
+            f"{what} has a default but is not optional",
+            value.location,
+            fix="add 'optional: true', or make it an attr",
+        )
+        return None
+    if isinstance(value, Scalar) and isinstance(value.value, (int, float, bool)):
+        return value.value
+    reader.wrong_kind(value, f"default of {what}", "a number")
+    return None
+
+
+def _rank(node: Node | None, what: str, reader: Reader) -> tuple[int, int]:
+    """Read ``rank: 2`` or ``rank: [1, 8]``."""
+    if node is None:
+        return 0, MAX_RANK
+    values = [reader.integer(item, f"rank of {what}") for item in reader.items(node)]
+    if any(v is None for v in values):
+        return 0, MAX_RANK
+    low, high = (values[0], values[-1]) if values else (None, None)
+    if len(values) not in (1, 2) or low is None or high is None or not 0 <= low <= high <= MAX_RANK:
+        reader.findings.error(
+            "OPG018",
+            f"rank of {what} is not a range within 0 to {MAX_RANK}",
+            node.location,
+            fix="write 'rank: 2' or 'rank: [1, 8]'",
+        )
+        return 0, MAX_RANK
+    return low, high
+
+
+def _range(node: Node | None, what: str, reader: Reader) -> tuple[float | None, float | None]:
+    """Read ``range: [lo, hi]``, the interval that test data is drawn from."""
+    if node is None:
+        return None, None
+    if not isinstance(node, Sequence) or len(node.items) != 2:
+        reader.findings.error(
+            "OPG018", f"range of {what} is not [low, high]", node.location, fix="e.g. [-2, 2]"
+        )
+        return None, None
+    low, high = (reader.number(item, f"range of {what}") for item in node.items)
+    if low is not None and high is not None and low > high:
+        reader.findings.error("OPG018", f"range of {what}: {low:g} > {high:g}", node.location)
+        return None, None
+    return low, high
+
+
+# ---- dtypes ------------------------------------------------------------------------------------
+
+
+def resolve_dtypes(raws: list[RawParam], findings: Findings) -> None:
+    """Give every parameter its dtype list, all of one length."""
+    by_name: dict[str, RawParam] = {}
+    for raw in raws:
+        # An in-place output may carry its input's name; the input's dtypes win.
+        by_name.setdefault(raw.param.name, raw)
+    for raw in raws:
+        _read_dtypes(raw, by_name, findings)
+    for raw in raws:
+        _follow(raw, by_name, findings)
+    _equalize([r for r in raws if r.dtypes], findings)
+
+
+def _read_dtypes(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> None:
+    node, name = raw.dtype_node, raw.param.name
+    raw.dtype_place = node.location if node is not None else raw.param.location
+    if node is None:
+        raw.follows = _implied_dtype(raw)
+        if raw.follows is None and raw.is_output:
+            findings.error(
+                "OPG006",
+                f"output '{name}' has no dtype",
+                raw.param.location,
+                fix="add 'dtype: x' to follow input x, or a list of dtypes",
+            )
+        return
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value not in DTYPES:
+        if node.value in known and known[node.value] is not raw:
+            raw.follows = node.value
+            return
+        names = [n for n in known if n != name]
+        _unknown_dtype(node.value, node.location, findings, names)
+        return
+    if isinstance(node, Mapping):
+        findings.error(
+            "OPG007", f"dtype of '{name}' must be a dtype or a list of dtypes", node.location
+        )
+        return
+    items = node.items if isinstance(node, Sequence) else (node,)
+    if not items:
+        findings.error("OPG015", f"'{name}' has an empty dtype list", node.location)
+        return
+    dtypes = []
+    for item in items:
+        if not isinstance(item, Scalar) or not isinstance(item.value, str):
+            findings.error("OPG014", f"a dtype must be a name, not {kind_of(item)}", item.location)
+        elif item.value not in DTYPES:
+            _unknown_dtype(item.value, item.location, findings, [])
+        else:
+            dtypes.append(item.value)
+    if len(dtypes) == len(items):
+        raw.dtypes = tuple(dtypes)
+
+
+def _implied_dtype(raw: RawParam) -> str | None:
+    """Return the input whose dtype an output without ``dtype`` takes."""
+    if raw.param.inplace:
+        return raw.param.inplace
+    if raw.shape_source is None:
+        return None
+    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", raw.shape_source[0]):
+        if word not in ("like", "broadcast", "reduce", "rank", "numel", "min", "max"):
+            return word
+    return None
+
+
+def _unknown_dtype(text: str, place: Location, findings: Findings, names: list[str]) -> None:
+    alias = DTYPE_ALIASES.get(text.lower())
+    fix = f"write '{alias}'" if alias else suggestion(text, [*DTYPES, *names])
+    why = f"dtypes: {listed(DTYPES)}"
+    if text.lower() in ("double", "float64"):
+        why = "the vector unit has no 64-bit floating point"
+    findings.error("OPG014", f"unknown dtype '{text}'", place, why, fix)
+
+
+def _follow(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> None:
+    seen = {id(raw)}
+    current = raw
+    while current.dtypes is None and current.follows is not None:
+        target = known.get(current.follows)
+        if target is None:
+            if current is raw and raw.dtype_node is not None:
+                findings.error("OPG017", f"dtype follows unknown '{raw.follows}'", raw.dtype_place)
+            elif current is raw and raw.param.inplace is None:
+                findings.error(
+                    "OPG006",
+                    f"output '{raw.param.name}' has no dtype",
+                    raw.param.location,
+                    fix="add 'dtype:'",
+                )
+            return
+        if id(target) in seen:
+            findings.error(
+                "OPG017",
+                f"dtype of '{raw.param.name}' follows itself",
+                raw.dtype_place,
+                fix="give one parameter of the circle a list of dtypes",
+            )
+            return
+        seen.add(id(target))
+        current = target
+    raw.dtypes = current.dtypes
+
+
+def _equalize(raws: list[RawParam], findings: Findings) -> None:
+    counts = {len(r.dtypes or ()) for r in raws if len(r.dtypes or ()) > 1}
+    if len(counts) > 1:
+        longest = max(counts)
+        first = next(r for r in raws if len(r.dtypes or ()) == longest)
+        for raw in raws:
+            count = len(raw.dtypes or ())
+            if count in (1, longest) or raw.follows:
+                continue
+            findings.error(
+                "OPG015",
+                f"'{raw.param.name}' lists {count} dtypes, '{first.param.name}' {longest}",
+                raw.dtype_place,
+                why="dtype lists are parallel: entry i of every list is one combination",
+                fix="give all lists the same length, or one dtype for all combinations",
+            )
+        return
+    count = counts.pop() if counts else 1
+    for raw in raws:
+        if raw.dtypes is not None and len(raw.dtypes) == 1:
+            raw.dtypes *= count
+        raw.param = replace(raw.param, dtypes=raw.dtypes or ())
+    rows = list(zip(*((r.dtypes or ()) for r in raws), strict=True)) if raws else []
+    for i, row in enumerate(rows):
+        if row in rows[:i]:
+            findings.error(
+                "OPG015",
+                f"dtype combination {i + 1} ({', '.join(row)}) repeats combination "
+                f"{rows.index(row) + 1}",
+                raws[0].dtype_place,
+                why="CANN would build the same kernel twice and pick either",
+                fix="remove one of the two",
+            )
+
+
+# ---- shapes ------------------------------------------------------------------------------------
+
+
+def resolve_shapes(
+    inputs: list[RawParam], outputs: list[RawParam], attrs: dict[str, str], findings: Findings
+) -> None:
+    """Parse every shape rule; outputs without one get ``like`` their input where that is clear."""
+    lists = frozenset(r.param.name for r in inputs if r.param.kind is ParamKind.DYNAMIC)
+    earlier: list[str] = []
+    for raw in inputs:
+        if raw.shape_source is not None:
+            names = ShapeNames(tuple(earlier), attrs, lists)
+            raw.param = _with_rule(raw, names, findings)
+        earlier.append(raw.param.name)
+    names = ShapeNames(tuple(earlier), attrs, lists)
+    for raw in outputs:
+        if raw.shape_source is not None:
+            raw.param = _with_rule(raw, names, findings)
+            _check_list_rule(raw, lists, findings)
+            continue
+        source = raw.param.inplace or (earlier[0] if len(earlier) == 1 else None)
+        if source in earlier and source is not None:
+            raw.param = replace(raw.param, shape=ShapeLike(source), shape_text=f"like {source}")
+        elif not raw.param.inplace:
+            findings.error(
+                "OPG032",
+                f"output '{raw.param.name}' has no shape rule",
+                raw.param.location,
+                fix=f"add 'shape: broadcast({', '.join(earlier[:2]) or 'x, y'})' or 'shape: like x'",
+            )
+
+
+def _with_rule(raw: RawParam, names: ShapeNames, findings: Findings) -> TensorParam:
+    assert raw.shape_source is not None
+    text, place = raw.shape_source
+    rule = parse_shape(text, names, place, findings)
+    return replace(raw.param, shape=rule, shape_text=text)
+
+
+def _check_list_rule(raw: RawParam, lists: frozenset[str], findings: Findings) -> None:
+    rule: ShapeRule | None = raw.param.shape
+    if rule is None or raw.shape_source is None:
+        return
+    follows = [n for n in rule_tensors(rule) if n in lists]
+    dynamic = raw.param.kind is ParamKind.DYNAMIC
+    if dynamic and not follows:
+        findings.error(
+            "OPG033",
+            f"output '{raw.param.name}' is a list, its shape rule names no list input",
+            raw.shape_source[1],
+            why="a list output has one tensor per element of a list input",
+        )
+    elif follows and not dynamic:
+        findings.error(
+            "OPG033",
+            f"shape of output '{raw.param.name}' follows the list '{follows[0]}'",
+            raw.shape_source[1],
+            fix="add 'list: true' to the output",
+        )
+
+
+# ---- attrs -------------------------------------------------------------------------------------
+
+
+def read_attrs(node: Node, reader: Reader) -> list[Attr]:
+    """Read the ``attrs`` mapping; the short form ``alpha: 1.0`` gives type and default at once."""
+    mapping = reader.mapping(node, "attrs", fix="write 'attrs:' and under it 'alpha: 1.0'")
+    if mapping is None:
+        return []
+    result = []
+    for key, value in mapping.entries:
+        name = str(key.value)
+        good = check_param_name(name, "an attr", key.location, reader.findings)
+        attr = (
+            _read_attr(name, key.location, value, reader)
+            if isinstance(value, Mapping)
+            else _short_attr(name, key.location, value, reader)
+        )
+        if attr is not None and good:
+            result.append(attr)
+    return result
+
+
+def _short_attr(name: str, place: Location, node: Node, reader: Reader) -> Attr | None:
+    if isinstance(node, Scalar) and isinstance(node.value, str) and not node.quoted:
+        if node.value in ATTR_TYPES:
+            return Attr(name, node.value, location=place)
+        if node.value in DTYPES:
+            return Attr(name, "dtype", node.value, location=place)
+    kind = _type_of(node)
+    if kind is None:
+        reader.findings.error(
+            "OPG020",
+            f"cannot tell the type of attr '{name}'",
+            node.location,
+            fix=f"write '{name}: {{type: float, default: 1.0}}' or just '{name}: 1.0'",
+        )
+        return None
+    default = attr_value(node, kind, f"default of attr '{name}'", reader)
+    return None if default is None else Attr(name, kind, default, location=place)
+
+
+def _type_of(node: Node) -> str | None:
+    """Return the attr type that a default value implies."""
+    if isinstance(node, Scalar):
+        return {bool: "bool", int: "int", float: "float", str: "str"}.get(type(node.value))
+    if isinstance(node, Sequence) and node.items:
+        kinds = {type(i.value) if isinstance(i, Scalar) else None for i in node.items}
+        if kinds == {int}:
+            return "list_int"
+        if kinds <= {int, float}:
+            return "list_float"
+    return None
+
+
+def _read_attr(name: str, place: Location, node: Mapping, reader: Reader) -> Attr | None:
+    what = f"attr '{name}'"
+    reader.known_keys(node, ATTR_KEYS, what)
+    kind = _attr_type(node, what, place, reader)
+    if kind is None:
+        return None
+    default: Any = REQUIRED
+    value = node.get("default")
+    if value is not None:
+        default = attr_value(value, kind, f"default of {what}", reader)
+    minimum, maximum = _bounds(node, kind, what, reader)
+    allowed = _allowed(node, kind, what, reader)
+    attr = Attr(name, kind, default, allowed, minimum, maximum, _doc(node, what, reader), place)
+    if default is not REQUIRED and default is not None and value is not None:
+        problem = attr_problem(attr, default)
+        if problem:
+            reader.findings.error("OPG021", f"default of {what}: {problem}", value.location)
+    return None if default is None else attr
+
+
+def _attr_type(node: Mapping, what: str, place: Location, reader: Reader) -> str | None:
+    value = node.get("type")
+    if value is None:
+        default = node.get("default")
+        kind = _type_of(default) if default is not None else None
+        if kind is None:
+            reader.findings.error(
+                "OPG020", f"{what} has no type", place, why=f"types: {listed(ATTR_TYPES)}"
+            )
+        return kind
+    text = reader.text(value, f"type of {what}")
+    if text is None or text in ATTR_TYPES:
+        return text
+    alias = ATTR_TYPE_ALIASES.get(text.lower())
+    reader.findings.error(
+        "OPG020",
+        f"unknown attr type '{text}'",
+        value.location,
+        why=f"types: {listed(ATTR_TYPES)}",
+        fix=f"write '{alias}'" if alias else suggestion(text, ATTR_TYPES),
+    )
+    return None
+
+
+def attr_value(node: Node, kind: str, what: str, reader: Reader) -> Any:
+    """Return the Python value of ``node`` as attr type ``kind``, or None after a report (OPG021)."""
+    if isinstance(node, Scalar) and kind in ("list_int", "list_float"):
+        fix = "write it as a YAML list: [1, 2]"
+        reader.findings.error("OPG021", f"{what} must be a list", node.location, fix=fix)
+        return None
+    if isinstance(node, Sequence) and kind.startswith("list_"):
+        values = tuple(attr_value(i, kind[5:], f"element of {what}", reader) for i in node.items)
+        return None if None in values else values
+    if isinstance(node, Scalar):
+        value = node.value
+        if kind == "bool" and isinstance(value, bool):
+            return value
+        if kind == "int" and type(value) is int and -(2**63) <= value < 2**63:
+            return value
+        if kind == "float" and (type(value) in (int, float) or value in ("inf", "-inf")):
+            try:
+                return float(value)
+            except OverflowError:
+                pass
+        if kind == "str" and (isinstance(value, str) or node.quoted):
+            return node.text
+        if kind == "dtype" and isinstance(value, str):
+            if value in DTYPES:
+                return value
+            _unknown_dtype(value, node.location, reader.findings, [])
+            return None
+    shown = node.text if isinstance(node, Scalar) else kind_of(node)
+    words = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "text"}
+    expected = words.get(kind, kind)
+    reader.findings.error("OPG021", f"{what} must be {expected}, not {shown[:40]}", node.location)
+    return None
+
+
+def _bounds(
+    node: Mapping, kind: str, what: str, reader: Reader
+) -> tuple[float | None, float | None]:
+    bounds: list[float | None] = []
+    for key in ("min", "max"):
+        value = node.get(key)
+        if value is None:
+            bounds.append(None)
+            continue
+        if kind not in ("int", "float"):
+            reader.findings.error(
+                "OPG022", f"'{key}' does not apply to {kind} {what}", value.location
+            )
+        bounds.append(reader.number(value, f"'{key}' of {what}"))
+    low, high = bounds
+    if low is not None and high is not None and low > high:
+        key = node.key("max")
+        place = key.location if key else node.location
+        reader.findings.error("OPG022", f"{what}: min {low:g} is above max {high:g}", place)
+    return low, high
+
+
+def _allowed(node: Mapping, kind: str, what: str, reader: Reader) -> tuple[Any, ...] | None:
+    value = node.get("allowed")
+    if value is None:
+        return None
+    if not isinstance(value, Sequence) or not value.items:
+        reader.findings.error(
+            "OPG022", f"'allowed' of {what} must be a list with values", value.location
+        )
+        return None
+    values = [attr_value(i, kind, f"'allowed' of {what}", reader) for i in value.items]
+    if None in values:
+        return None
+    if len(set(values)) != len(values):
+        reader.findings.error("OPG022", f"'allowed' of {what} repeats a value", value.location)
+    return tuple(dict.fromkeys(values))
+
+
+def attr_problem(attr: Attr, value: Any) -> str:
+    """Say why ``value`` (of the right type) is outside the attr's limits, or return ''."""
+    if attr.allowed is not None and value not in attr.allowed:
+        return f"{value!r} is not one of {listed(repr(v) for v in attr.allowed)}"
+    if attr.type in ("int", "float"):
+        if attr.minimum is not None and value < attr.minimum:
+            return f"{value} is below min {attr.minimum:g}"
+        if attr.maximum is not None and value > attr.maximum:
+            return f"{value} is above max {attr.maximum:g}"
+    return ""
