@@ -21,6 +21,15 @@ DEFAULT_SOC = ("ascend910b", "ascend910_93")
 # Architectures that the kit generates for and emulates; the others have other instruction sets.
 ARCHS = ("2201", "2002")
 _NO_BF16 = ("2002", "1001")
+# What people say for a SoC family; the names themselves are in the platform table.
+_SPOKEN = {
+    "910b": "ascend910b",
+    "a2": "ascend910b",
+    "910c": "ascend910_93",
+    "ascend910c": "ascend910_93",
+    "a3": "ascend910_93",
+    "310p": "ascend310p",
+}
 FLOATS = ("float16", "bfloat16", "float32")
 
 
@@ -54,7 +63,9 @@ def check_socs(names: Sequence[tuple[str, Location]], findings: Findings) -> tup
     for name, place in names:
         low = name.lower()
         if low not in archs:
-            fix = suggestion(low, soc_families()) or suggestion(low, usable)
+            spoken = _SPOKEN.get(low)
+            fix = f"did you mean '{spoken}'?" if spoken else ""
+            fix = fix or suggestion(low, soc_families()) or suggestion(low, usable)
             why = f"SoC families: {listed(soc_families())}"
             if low.startswith("ascend950"):
                 fix, why = "", "architecture 3510 (ascend950) is not supported by this version"
@@ -197,7 +208,7 @@ def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
     optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
     for output in spec.outputs:
         rule = output.shape
-        if rule is None or not hasattr(rule, "tensor") and not hasattr(rule, "items"):
+        if rule is None or (not hasattr(rule, "tensor") and not hasattr(rule, "items")):
             continue
         needed = [n for n in rule_tensors(rule) if n in optional]
         if needed:
@@ -267,7 +278,7 @@ def _near_file(path: Path) -> str:
 
 
 def check_codes(spec: OpSpec, findings: Findings) -> None:
-    """Check ``compute`` and explicit ``backward`` against the allow-list; warn about unused names."""
+    """Check ``compute`` and explicit ``backward``; warn about names that are not used."""
     checked: CheckedCode | None = None
     if spec.compute is not None:
         checked = check_code(spec.compute, compute_scope(spec), findings)

@@ -19,6 +19,7 @@ from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
 from msopgen_wrap.spec.findings import Findings, suggestion
 from msopgen_wrap.spec.model import Code
+from msopgen_wrap.spec.torch_names import words
 
 MAX_TEXT = 16_000
 MAX_TREE_NODES = 4_000
@@ -53,10 +54,8 @@ ATTR_KINDS = {
     "dtype": DTYPE,
 }
 
-_TUPLE_RESULTS = frozenset(
-    """chunk split unbind topk sort aminmax std_mean var_mean hsplit vsplit broadcast_tensors
-    kthvalue mode""".split()
-)
+_TUPLE_RESULTS = words("""chunk split unbind topk sort aminmax std_mean var_mean hsplit vsplit broadcast_tensors
+        kthvalue mode""")
 _REFUSED_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Import: ("import", "torch, F and math are already there"),
     ast.ImportFrom: ("import", "torch, F and math are already there"),
@@ -220,7 +219,7 @@ class _Checker:
 
     def refuse(self, code: str, what: str, node: ast.AST, why: str = "", fix: str = "") -> str:
         place = place_of(self.code, node)
-        if isinstance(node, ast.Attribute) and _dotted(node) is None or code == "OPG045":
+        if (isinstance(node, ast.Attribute) and _dotted(node) is None) or code == "OPG045":
             place = self.attribute_place(node, place)
         self.findings.error(code, what, place, why, fix)
         return ANY
@@ -273,14 +272,14 @@ class _Checker:
             )
             return
         outputs = self.scope.outputs
-        if len(outputs) > 1 and isinstance(node.value, (ast.Tuple, ast.List)):
-            if len(node.value.elts) != len(outputs):
-                self.refuse(
-                    "OPG048",
-                    f"compute gives {len(node.value.elts)} values for {len(outputs)} outputs",
-                    node,
-                    fix=f"give them in this order: {', '.join(outputs)}",
-                )
+        values = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else []
+        if len(outputs) > 1 and values and len(values) != len(outputs):
+            self.refuse(
+                "OPG048",
+                f"compute gives {len(values)} values for {len(outputs)} outputs",
+                node,
+                fix=f"give them in this order: {', '.join(outputs)}",
+            )
 
     def statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.Assign):
@@ -363,7 +362,7 @@ class _Checker:
                 "OPG047",
                 "the condition depends on tensor data",
                 test,
-                why="the graph is traced once: only attrs, shapes and 'is None' can choose a branch",
+                why="the graph is traced once: only attrs, shapes and 'is None' may branch",
                 fix="use torch.where(condition, a, b)",
             )
 
@@ -467,7 +466,7 @@ class _Checker:
             return DTYPE
         if prefix == "torch" and name in allowed.TORCH_CONSTANTS:
             return FLOAT
-        if "_" == name[:1] or "__" in path:
+        if name[:1] == "_" or "__" in path:
             self.plain_attribute(node)
             return ANY
         namespace = _namespace(prefix)
@@ -873,12 +872,11 @@ class _Checker:
         return TENSORS if result in (TENSOR, ANY) else TUPLE
 
 
-_DANGEROUS = frozenset(
-    """eval exec compile open input getattr setattr delattr globals locals vars dir type object
-    super print exit quit breakpoint memoryview bytearray bytes classmethod staticmethod property
-    os sys subprocess builtins importlib help id hash isinstance issubclass callable chr ord repr
-    iter next map filter sorted reversed range slice str dict set frozenset format""".split()
-)
+_DANGEROUS = words("""eval exec compile open input getattr setattr delattr globals locals vars dir type object
+        super print exit quit breakpoint memoryview bytearray bytes classmethod staticmethod
+        property os sys subprocess builtins importlib help id hash isinstance issubclass
+        callable chr ord repr iter next map filter sorted reversed range slice str dict set
+        frozenset format""")
 
 
 def _merge(first: dict[str, str], second: dict[str, str]) -> dict[str, str]:

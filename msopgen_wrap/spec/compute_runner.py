@@ -1,4 +1,4 @@
-"""Execute checked ``compute`` and ``backward`` code; the only part of the spec stage that needs torch."""
+"""Execute checked ``compute`` and ``backward`` code; nothing else of the spec stage needs torch."""
 
 from __future__ import annotations
 
@@ -270,9 +270,9 @@ def _torch() -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    if type(base) is int and type(exponent) is int and exponent > 1:
-        if base.bit_length() * exponent > MAX_POWER_BITS:
-            raise OverflowError(f"{base} ** {exponent} does not fit 64 bits")
+    whole = type(base) is int and type(exponent) is int and exponent > 1
+    if whole and base.bit_length() * exponent > MAX_POWER_BITS:
+        raise OverflowError(f"{base} ** {exponent} does not fit 64 bits")
     return base**exponent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Union
+from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 
@@ -83,7 +83,7 @@ class DimBinary:
     right: DimExpr
 
 
-DimExpr = Union[DimConst, DimAttr, DimOf, DimRank, DimNumel, DimBinary]
+DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class ShapeReduce:
     keepdim: bool | str = False
 
 
-ShapeRule = Union[ShapeLike, ShapeBroadcast, ShapeList, ShapeReduce]
+ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
 
 
 # ---- parameters --------------------------------------------------------------------------------

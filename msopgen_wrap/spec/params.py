@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Location
@@ -69,7 +69,7 @@ class RawParam:
     is_output: bool
     dtypes: tuple[str, ...] | None = None
     follows: str | None = None
-    dtype_place: Location = Location()
+    dtype_place: Location = field(default_factory=Location)
 
 
 def read_inputs(node: Node, reader: Reader) -> list[RawParam]:

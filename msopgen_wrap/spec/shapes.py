@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
@@ -36,7 +36,7 @@ MAX_TEXT = 400
 MAX_DIM = 2**31 - 1
 
 Shape = tuple[int, ...]
-ShapeOrList = Union[Shape, list[Shape]]
+ShapeOrList = Shape | list[Shape]
 
 FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim)"
 _BINARY: dict[type[ast.operator], str] = {
@@ -286,7 +286,7 @@ class _Parser:
         raise self.refuse("OPG030", "write '*x[:-1]' or '*x'", node)
 
     def dim(self, node: ast.expr) -> DimExpr:
-        if isinstance(node, ast.Constant) or isinstance(node, ast.UnaryOp):
+        if isinstance(node, (ast.Constant, ast.UnaryOp)):
             return self.literal(node)
         if isinstance(node, ast.Name):
             if node.id in self.names.tensors:

@@ -7,7 +7,8 @@ process access) and has a decomposition to core ATen ops.
 from __future__ import annotations
 
 
-def _names(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the set of words of a text."""
     return frozenset(text.split())
 
 
@@ -38,28 +39,28 @@ scalar_tensor linspace"""
 
 _TEST = "is_tensor is_floating_point numel broadcast_tensors clone"
 
-DTYPE_NAMES = _names("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool")
+DTYPE_NAMES = words("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool")
 
-TORCH_DTYPES = DTYPE_NAMES | _names("half float double long int short")
+TORCH_DTYPES = DTYPE_NAMES | words("half float double long int short")
 
 # Limits of a dtype; their attributes are in INFO_ATTRIBUTES.
-TORCH_INFO = _names("finfo iinfo")
-INFO_ATTRIBUTES = _names("max min eps tiny smallest_normal bits")
+TORCH_INFO = words("finfo iinfo")
+INFO_ATTRIBUTES = words("max min eps tiny smallest_normal bits")
 
-TORCH_CONSTANTS = _names("pi inf nan e")
+TORCH_CONSTANTS = words("pi inf nan e")
 
 TORCH_FUNCTIONS = (
-    _names(" ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG, _CREATE, _TEST))) | TORCH_INFO
+    words(" ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG, _CREATE, _TEST))) | TORCH_INFO
 )
 
 # Calls whose integer arguments are sizes: literals are bounded there.
-SIZED_FUNCTIONS = _names(
+SIZED_FUNCTIONS = words(
     "arange eye full ones zeros tile repeat_interleave repeat expand linspace new_full new_ones "
     "new_zeros unflatten constant_pad_nd pad one_hot interpolate"
 )
 
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
-    "torch.nn.functional": _names(
+    "torch.nn.functional": words(
         """binary_cross_entropy binary_cross_entropy_with_logits celu cosine_similarity
         cross_entropy elu embedding gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh
         huber_loss instance_norm kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid
@@ -69,43 +70,43 @@ TORCH_NAMESPACES: dict[str, frozenset[str]] = {
         local_response_norm batch_norm avg_pool1d avg_pool2d max_pool2d interpolate
         scaled_dot_product_attention"""
     ),
-    "torch.special": _names(
+    "torch.special": words(
         """bessel_j0 bessel_j1 entr erf erfc erfcx erfinv exp2 expit expm1 i0 i0e i1 i1e log1p
         log_ndtr log_softmax logit logsumexp ndtr ndtri round sinc softmax xlog1py xlogy"""
     ),
-    "torch.linalg": _names("norm vector_norm matmul vecdot"),
+    "torch.linalg": words("norm vector_norm matmul vecdot"),
 }
 
 TENSOR_METHODS = (
-    _names(" ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG)))
-    - _names(
+    words(" ".join((_POINTWISE, _REDUCE, _SHAPE, _LINALG)))
+    - words(
         # functions without a method of that name
         """aminmax broadcast_tensors cat chunk concat concatenate dstack hstack stack vstack
         concatenate einsum tensordot where std_mean var_mean expand_copy unsqueeze_copy view_copy
         constant_pad_nd rsub argsort"""
     )
-) | _names(
+) | words(
     """argsort aminmax bfloat16 bool chunk clone contiguous dim double expand expand_as float half
     int long masked_fill mul ndimension new_full new_ones new_zeros numel repeat reshape_as short
     size stride sum_to_size to type_as view view_as where is_floating_point
    """
 )
 
-TENSOR_PROPERTIES = _names("shape ndim dtype T mT")
+TENSOR_PROPERTIES = words("shape ndim dtype T mT")
 
-MATH_FUNCTIONS = _names(
+MATH_FUNCTIONS = words(
     """ceil cos erf exp expm1 floor gcd isinf isnan log log10 log1p log2 pow prod sin sqrt tan
     tanh"""
 )
-MATH_CONSTANTS = _names("pi e inf nan tau")
+MATH_CONSTANTS = words("pi e inf nan tau")
 
-BUILTIN_FUNCTIONS = _names("abs bool float int len list max min tuple zip enumerate round sum")
+BUILTIN_FUNCTIONS = words("abs bool float int len list max min tuple zip enumerate round sum")
 
-RANDOM_NAMES = _names(
+RANDOM_NAMES = words(
     """alpha_dropout bernoulli dropout dropout1d dropout2d dropout3d feature_alpha_dropout
     gumbel_softmax manual_seed multinomial normal poisson rand rand_like randint randint_like randn
     randn_like randperm rrelu uniform"""
 )
 
 # Keyword arguments that write, place or name things.
-REFUSED_KEYWORDS = _names("out generator device layout pin_memory names inplace requires_grad")
+REFUSED_KEYWORDS = words("out generator device layout pin_memory names inplace requires_grad")
