@@ -1,0 +1,92 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Internal state of the emulated libascendcl: devices, contexts, streams, events, allocations.
+// One process has one instance of it; everything here is thread-safe unless said otherwise.
+#ifndef OPGEN_RUNTIME_ASCENDCL_STATE_H
+#define OPGEN_RUNTIME_ASCENDCL_STATE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "acl/acl.h"
+
+namespace opgen_runtime {
+
+// One row of the platform table (generated from platform_facts.csv when the library is built).
+// A size of 0 means the table does not know it.
+struct SocRow {
+    const char* name;      // as aclrtGetSocName returns it, e.g. "Ascend910B3"
+    int ai_cores;          // AI cores (cube cores on split architectures)
+    int cube_cores;
+    int vector_cores;
+    int ai_cpus;
+    uint64_t ub_bytes;     // per vector core
+    uint64_t l2_bytes;
+    uint64_t memory_bytes;
+    int npu_arch;          // e.g. 2201
+};
+
+struct Stream {
+    int32_t id = 0;
+    int32_t device = 0;
+    uint32_t priority = 0;
+    uint32_t flags = 0;
+    uint32_t overflow_switch = 0;
+    // Tasks run in the caller's thread; this keeps tasks of several callers apart.
+    std::recursive_mutex run;
+    uint64_t report_thread = 0;  // pthread id that processes this stream's callbacks
+    bool has_report_thread = false;
+};
+
+struct Event {
+    uint32_t id = 0;
+    uint32_t flags = 0;
+    bool recorded = false;
+    int64_t nanoseconds = 0;
+};
+
+struct Context {
+    int32_t device = 0;
+    Stream* default_stream = nullptr;
+};
+
+// Stores printf-style text for aclGetRecentErrMsg and returns code.
+int Fail(int code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// The SoC this process emulates (OPGEN_SOC), resolved once. Null when the name is unknown; then
+// the error is already stored.
+const SocRow* CurrentSoc();
+int DeviceCount();
+uint64_t DeviceMemoryBytes();
+
+// The calling thread's context, or null.
+Context* CurrentContext();
+// The stream a handle means (null: the context's default stream); null when it is not a live
+// stream, with the error stored.
+Stream* ResolveStream(aclrtStream handle, const char* api);
+Stream* NewStream(int32_t device, uint32_t priority, uint32_t flags);
+void DeleteStream(Stream* stream);
+Event* ResolveEvent(aclrtEvent handle, const char* api);
+
+// Where a pointer lies.
+enum class Place { kUnknown, kDevice, kHost };
+struct Allocation {
+    Place place = Place::kUnknown;
+    int32_t device = 0;
+    uintptr_t base = 0;
+    size_t size = 0;
+};
+Allocation FindAllocation(const void* pointer);
+// Adds or removes an address range that somebody else owns (mapped virtual memory).
+void RegisterRange(void* base, size_t size, Place place, int32_t device);
+void UnregisterRange(void* base);
+// Takes bytes from a device's budget; false (nothing taken, error stored) when it does not fit.
+bool TakeBudget(int32_t device, size_t size, const char* api);
+void GiveBudget(int32_t device, size_t size);
+
+}  // namespace opgen_runtime
+
+#endif  // OPGEN_RUNTIME_ASCENDCL_STATE_H
