@@ -26,7 +26,7 @@ CPP_KEYWORDS = words("""alignas alignof and and_eq asm auto bitand bitor bool br
 # Names that the generated kernel, op_host, aclnn function or torch wrapper already uses.
 RESERVED = words("""workspace tiling workspaceSize workspace_size executor stream context tilingData
         tiling_data blockIdx block_idx blockDim block_dim pipe op kernel user usrWorkspace gert
-        ge AscendC optiling torch F math self cls std main out_tensors grad len min max abs
+        ge AscendC optiling torch F math self cls std main out_tensors len min max abs
         float int bool tuple list zip enumerate range print broadcast reduce rank numel like
         None True False""")
 
