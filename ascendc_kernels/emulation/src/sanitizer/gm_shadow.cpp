@@ -119,7 +119,9 @@ void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
                        b.written == a.written && b.atomic == a.atomic;
             }
             const GmCell& a = page.cells[0];
-            if (same && !a.writer2 && !a.reader2 && a.dirty == 0) {
+            auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
+            if (same && !a.writer2 && !a.reader2 && a.dirty == 0 && plain(a.writerMask) &&
+                plain(a.readerMask) && plain(a.init) && plain(a.written)) {
                 page.uniform = a;
                 page.cells.reset();
             }

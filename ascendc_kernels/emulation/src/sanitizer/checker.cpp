@@ -1,0 +1,218 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Launch, cores and the life of buffers.
+#include "checker.h"
+
+#include <algorithm>
+
+#include "ascendc_emu/sanitizer.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+const bool kRegistered = [] {
+    SetSinkFactory(OPGEN_MODE_CHECK, []() -> Sink* { return new Checker; });
+    return true;
+}();
+
+}  // namespace
+
+void Checker::OnLaunch(const LaunchInfo& info) {
+    (void)kRegistered;
+    kernel_ = info.name ? info.name : "";
+    for (int i = 0; i < info.numRanges; ++i) {
+        const OpgenGmRange& range = info.ranges[i];
+        if (!range.data || range.bytes == 0) continue;
+        Region region;
+        region.begin = reinterpret_cast<uint64_t>(range.data);
+        region.end = region.begin + range.bytes;
+        region.name = range.name ? range.name : "";
+        region.kind = range.kind;
+        // The launch's own ranges come first and are the precise ones: allocations around them only
+        // matter where they are not covered.
+        bool covered = std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) {
+            return region.begin < r.end && r.begin < region.end;
+        });
+        if (!covered) regions_.push_back(region);
+    }
+    for (const Region& region : regions_) {
+        bool filled = region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE;
+        gm_.Declare(region.begin, region.end, filled);
+    }
+    std::sort(regions_.begin(), regions_.end(),
+              [](const Region& a, const Region& b) { return a.begin < b.begin; });
+    Resize(info.cores > 0 ? info.cores : 1);
+}
+
+void Checker::OnLaunchEnd(const LaunchInfo&) {
+    ReportPoisonedOutputs();
+    ReportLeftCrossFlags();
+}
+
+void Checker::Resize(size_t cores) {
+    cores_.resize(cores);
+    identities_.resize(cores);
+    started_.resize(cores);
+    cursors_.resize(cores);
+}
+
+void Checker::OnCoreStart(Core& core) {
+    size_t id = static_cast<size_t>(core.id);
+    if (id >= cores_.size()) Resize(id + 1);
+    cores_[id] = std::make_unique<CoreState>(&core);
+    cores_[id]->autoSync = GetOptions().autoSync && core.kind != CoreKind::kAic;
+    identities_[id] = core;
+    started_[id] = 1;
+}
+
+void Checker::OnCoreEnd(Core& core) {
+    CoreState& state = State(core);
+    for (const Buffer& buffer : state.buffers) {
+        if (!buffer.queued) continue;
+        if (buffer.life == Life::kFree || buffer.life == Life::kGone) continue;
+        if (buffer.life == Life::kPlain) continue;
+        const char* what = buffer.life == Life::kEnQueued
+                               ? "was enqueued but never dequeued and freed"
+                               : "was allocated but not freed";
+        Finding f = Start(state, "ErrorLeak", "AllocTensor", buffer.last);
+        f.what = "a tensor of the " + BufferText(buffer) + " " + what;
+        f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
+        f.fix = buffer.life == Life::kEnQueued
+                    ? "DeQue the tensor and FreeTensor it before the kernel ends"
+                    : "call FreeTensor on the queue once the tensor is no longer needed";
+        Findings::Instance().Add(f);
+    }
+    for (int src = 0; src < kPipes; ++src) {
+        for (int dst = 0; dst < kPipes; ++dst) {
+            for (int id = 0; id < kEventIds; ++id) {
+                const Flag& flag = state.flags[src][dst][id];
+                if (!flag.set) continue;
+                Finding f = Start(state, "ErrorSync3", "SetFlag", flag.loc);
+                f.pipe = PipeName(src);
+                f.what = Format("SetFlag<HardEvent::%s_%s>(%d) has no WaitFlag", PipeName(src),
+                                PipeName(dst), id);
+                f.why = "a flag left set makes the next kernel's WaitFlag pass too early";
+                f.fix = Format("add WaitFlag<HardEvent::%s_%s>(%d) on every path before the end",
+                               PipeName(src), PipeName(dst), id);
+                Findings::Instance().Add(f);
+            }
+        }
+    }
+    cores_[core.id].reset();  // shadows are large and blocks are many
+}
+
+CoreState& Checker::State(Core& core) {
+    size_t id = static_cast<size_t>(core.id);
+    if (id >= cores_.size() || !cores_[id]) OnCoreStart(core);
+    return *cores_[id];
+}
+
+void Checker::OnBuffer(Core& core, const BufferEvent& e) {
+    CoreState& state = State(core);
+    if (e.kind == BufferKind::kRelease) {
+        for (size_t i = 0; i < state.buffers.size(); ++i) {
+            Buffer& b = state.buffers[i];
+            if (e.buffer != 0 && i != e.buffer) continue;
+            b.life = Life::kGone;
+        }
+        return;
+    }
+    if (e.buffer == 0) return;
+    if (state.buffers.size() <= e.buffer) state.buffers.resize(e.buffer + 1);
+    Buffer& b = state.buffers[e.buffer];
+    auto misuse = [&](const char* check, const char* op, const std::string& what, const char* why,
+                      const char* fix) {
+        Finding f = Start(state, check, op, e.loc);
+        f.what = what;
+        f.why = why;
+        f.fix = fix;
+        Findings::Instance().Add(f);
+    };
+    switch (e.kind) {
+        case BufferKind::kInit:
+        case BufferKind::kInitBuf:
+        case BufferKind::kInitPool:
+        case BufferKind::kRaw:
+            b = Buffer();
+            b.queued = e.kind == BufferKind::kInit;
+            b.life = b.queued ? Life::kFree : Life::kPlain;
+            b.mem = e.mem;
+            b.position = e.position;
+            b.dstPosition = e.dstPosition;
+            b.queue = e.queue;
+            b.producer = Dense(e.producer);
+            b.consumer = Dense(e.consumer);
+            b.addr = e.addr;
+            b.bytes = e.bytes;
+            b.declared = b.last = e.loc;
+            if (e.kind != BufferKind::kRaw) {
+                state.Shadow(e.mem).SetInitialised(e.addr, e.addr + e.bytes, false);
+            }
+            return;
+        case BufferKind::kAlloc:
+            if (b.life == Life::kGone) return;
+            b.life = Life::kAllocated;
+            b.last = e.loc;
+            state.Acquire(Dense(e.producer), b.drained);
+            state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+            return;
+        case BufferKind::kEnQue:
+            if (e.queue != 0 && b.queue != 0 && e.queue != b.queue) {
+                misuse("ErrorBuffer1", "EnQue",
+                       "EnQue of a tensor that belongs to the " + BufferText(b),
+                       "a tensor can only travel through the queue it was allocated from",
+                       "EnQue it to the queue whose AllocTensor made it");
+            } else if (b.queued && b.life != Life::kAllocated && b.life != Life::kDeQueued) {
+                misuse("ErrorBuffer2", "EnQue",
+                       std::string("EnQue of a tensor that is ") +
+                           (b.life == Life::kEnQueued ? "already in the queue" : "not allocated"),
+                       "EnQue is legal after AllocTensor or DeQue only",
+                       "keep the order AllocTensor, EnQue, DeQue, FreeTensor");
+            }
+            b.life = Life::kEnQueued;
+            b.last = e.loc;
+            b.filled = state.Release(Dense(e.producer));
+            return;
+        case BufferKind::kDeQue:
+            b.life = Life::kDeQueued;
+            b.last = e.loc;
+            state.Acquire(Dense(e.consumer), b.filled);
+            return;
+        case BufferKind::kFree:
+            if (e.queue != 0 && b.queue != 0 && e.queue != b.queue) {
+                misuse("ErrorBuffer1", "FreeTensor",
+                       "FreeTensor of a tensor that belongs to the " + BufferText(b),
+                       "a tensor must be freed by the queue it was allocated from",
+                       "FreeTensor it with the queue whose AllocTensor made it");
+            } else if (b.life == Life::kFree) {
+                misuse("ErrorFree", "FreeTensor", "tensor of the " + BufferText(b) + " freed twice",
+                       "the second FreeTensor sets the queue's event again",
+                       "free each allocated tensor once");
+            } else if (b.life == Life::kEnQueued) {
+                misuse("ErrorBuffer2", "FreeTensor", "FreeTensor of a tensor still in the queue",
+                       "the consumer has not taken it out, so nothing waits for the producer",
+                       "DeQue it first");
+            }
+            b.life = Life::kFree;
+            b.last = e.loc;
+            b.drained = state.Release(Dense(e.consumer));
+            return;
+        case BufferKind::kGet:
+        case BufferKind::kRelease:
+            return;
+    }
+}
+
+void Checker::OnProblem(Core& core, const Problem& p) {
+    CoreState& state = State(core);
+    Finding f = Start(state, p.check, p.op, p.loc);
+    f.warning = p.warning;
+    f.what = p.text;
+    f.fix = p.fix ? p.fix : "";
+    Findings::Instance().Add(f);
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

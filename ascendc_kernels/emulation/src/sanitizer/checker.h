@@ -1,0 +1,123 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The sanitizer's sink: follows one launch and reports broken rules.
+#ifndef ASCENDC_EMU_SANITIZER_CHECKER_H
+#define ASCENDC_EMU_SANITIZER_CHECKER_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "ascendc_emu/core.h"
+#include "ascendc_emu/launch.h"
+#include "ascendc_emu/record.h"
+#include "gm_shadow.h"
+#include "options.h"
+#include "report.h"
+#include "state.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+// A part of global memory the kernel may touch.
+struct Region {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    std::string name;
+    int kind = OPGEN_GM_OTHER;
+};
+
+// Bytes of an operand that hold no data, counted along the operand (not by address).
+struct LaneRuns {
+    std::vector<ByteRun> runs;
+    Epoch origin;  // the instruction that first read memory nobody wrote
+    uint64_t total = 0;
+};
+
+class Checker : public Sink {
+public:
+    void OnLaunch(const LaunchInfo& info) override;
+    void OnLaunchEnd(const LaunchInfo& info) override;
+    void OnCoreStart(Core& core) override;
+    void OnCoreEnd(Core& core) override;
+    void OnInstruction(Core& core, const Record& record) override;
+    void OnSync(Core& core, const SyncEvent& event) override;
+    void OnBuffer(Core& core, const BufferEvent& event) override;
+    void OnProblem(Core& core, const Problem& problem) override;
+
+private:
+    CoreState& State(Core& core);
+    void Resize(size_t cores);
+
+    // instruction.cpp: one instruction
+    struct Step;
+    bool CheckPlace(Step& step, const Operand& operand);
+    bool CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void CheckLife(Step& step, const Operand& operand);
+    void CheckOverlap(Step& step);
+    void CheckScope(Step& step);
+    void WaitAutomatically(Step& step);
+    void ReadOperand(Step& step, const Operand& operand);
+    void WriteOperand(Step& step, const Operand& operand);
+    void CheckUnread(Step& step, const Operand& operand);
+    void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
+    void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
+    bool WritesSameValues(Step& step, const Operand& dst) const;
+
+    // initialisation.cpp: which bytes hold data
+    void ReadData(Step& step, const Operand& operand);
+    void WriteData(Step& step, const Operand& operand);
+    void ReportPoisonedOutputs();
+
+    // sync.cpp
+    void OnCross(CoreState& state, const SyncEvent& event);
+    void OnMeeting(CoreState& state, const SyncEvent& event);
+    void ReportLeftCrossFlags();
+    uint32_t Senders(const Round& round) const;
+
+    // messages.cpp
+    Finding Start(const CoreState& state, const char* check, const char* op, Loc loc) const;
+    void Describe(const CoreState& state, const Operand& operand, uint64_t begin, uint64_t end,
+                  Finding* finding) const;
+    void SetOther(Epoch epoch, const char* access, Finding* finding) const;
+    std::string BufferText(const Buffer& buffer) const;
+    const Region* FindRegion(uint64_t address) const;
+
+    std::vector<Region> regions_;  // sorted by begin, disjoint
+    mutable size_t lastRegion_ = 0;
+    std::vector<std::unique_ptr<CoreState>> cores_;
+    std::vector<Core> identities_;  // copies: reports outlive the cores they name
+    Sites sites_;
+    GmShadow gm_;
+    std::string kernel_;
+    std::vector<char> started_;
+    std::vector<std::array<size_t, kCrossFlags>> cursors_;  // rounds a core has waited for
+    std::vector<Round> rounds_[kCrossFlags];
+    std::map<std::tuple<int, int, int, uint64_t>, size_t> roundIndex_;
+    std::map<std::pair<int, uint64_t>, CrossClock> meetings_;
+    std::map<int, CrossClock> blockFlags_;
+    std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
+    std::unordered_map<uint64_t, CrossClock> scalarReleases_;
+};
+
+// What one instruction is being checked against.
+struct Checker::Step {
+    CoreState& state;
+    const Record& record;
+    int pipe;
+    Epoch me;
+    Limits limits;
+    std::vector<LaneRuns> poison;  // of its sources
+    size_t sources = 0;            // sources whose data the results depend on
+};
+
+const char* PositionName(uint8_t position);
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+#endif  // ASCENDC_EMU_SANITIZER_CHECKER_H

@@ -1,0 +1,222 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Which bytes hold data. Vector kernels routinely compute on the rounded-up tail of a tile, so
+// reading memory nobody wrote is not yet a bug. It becomes one when the garbage reaches a result:
+// the property is carried along from sources to destinations, and reported where the scalar unit
+// reads such a value, where it is used as an index, and where a kernel leaves it in an output.
+#include <algorithm>
+#include <cstring>
+
+#include "checker.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+bool HasPart(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
+
+// Scratch memory is written before it is read inside the instruction.
+bool IsScratch(const Operand& o) {
+    return HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") || HasPart(o.role, "work") ||
+           HasPart(o.role, "shared");
+}
+
+// A value that decides which data is used.
+bool IsIndex(const Operand& o) {
+    return HasPart(o.role, "ffset") || HasPart(o.role, "ndex") || HasPart(o.role, "attern");
+}
+
+enum class Flow {
+    kLanes,  // part i of the destination comes from part i of the source
+    kBlocks, // the same, block by block of a copy, where the destination may be padded
+    kWhole,  // any part may come from any part
+};
+
+Flow FlowOf(const Record& r, const Operand& dst, const LaneRuns&) {
+    if (r.perLane) return Flow::kLanes;
+    for (const char* part : {"Reduce", "Brcb", "Cast", "Compare"}) {
+        if (HasPart(r.op, part)) return Flow::kLanes;
+    }
+    bool plainCopy = HasPart(r.op, "DataCopy") && dst.mem != Mem::kL1;
+    return plainCopy ? Flow::kBlocks : Flow::kWhole;
+}
+
+const Operand* Source(const Record& r) {
+    for (int i = 0; i < r.count; ++i) {
+        if (static_cast<int>(r.operands[i].access) & 1) return &r.operands[i];
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void Checker::ReadData(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    if (IsScratch(o)) return;
+    CoreState& state = step.state;
+    bool gm = o.mem == Mem::kGm;
+    LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
+    bool all = true;
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        if (all) all = gm ? gm_.Initialised(at, at + bytes) : shadow->Initialised(at, at + bytes);
+    });
+    ++step.sources;
+    if (all) return;
+
+    LaneRuns lanes;
+    uint64_t first = 0;
+    std::vector<ByteRun> runs;
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        runs.clear();
+        if (gm) {
+            gm_.UninitialisedRuns(at, at + bytes, &runs);
+        } else {
+            shadow->UninitialisedRuns(at, at + bytes, &runs);
+        }
+        for (const ByteRun& run : runs) {
+            uint64_t lo = std::max(run.begin, at);
+            uint64_t hi = std::min(run.end, at + bytes);
+            if (lo >= hi) continue;
+            if (lanes.runs.empty()) first = lo;
+            uint64_t lane = lanes.total + (lo - at);
+            if (!lanes.runs.empty() && lanes.runs.back().end == lane) {
+                lanes.runs.back().end = lane + (hi - lo);
+            } else {
+                lanes.runs.push_back({lane, lane + (hi - lo)});
+            }
+        }
+        lanes.total += bytes;
+    });
+    if (lanes.runs.empty()) return;
+    Epoch writer = gm ? gm_.Writer(first) : shadow->Writer(first);
+    auto known = origins_.find(writer.Bits());
+    lanes.origin = known == origins_.end() ? step.me : known->second;
+    bool index = IsIndex(o);
+    if (r.scalarAccess || index) {
+        Finding f = Start(state, "ErrorRead2", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(state, o, first, first + (lanes.runs[0].end - lanes.runs[0].begin), &f);
+        if (lanes.origin != step.me) SetOther(lanes.origin, "read of uninitialised data", &f);
+        f.what = Format("%s of %s reads memory that holds no data", o.role, r.op);
+        f.why = "nobody has written these bytes since they were allocated; on hardware they hold "
+                "what the last kernel left";
+        f.fix = "write them first: check offset, count and tail of the producing instruction, or "
+                "fill with Duplicate";
+        Findings::Instance().Add(f);
+        return;
+    }
+    step.poison.push_back(std::move(lanes));
+}
+
+void Checker::WriteData(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    CoreState& state = step.state;
+    bool gm = o.mem == Mem::kGm;
+    LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
+    auto mark = [&](uint64_t lo, uint64_t hi, bool value) {
+        if (gm) {
+            gm_.SetInitialised(lo, hi, value);
+        } else {
+            shadow->SetInitialised(lo, hi, value);
+        }
+    };
+    // An atomic add to memory nobody cleared stays garbage.
+    if (!o.atomic) {
+        ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) { mark(at, at + bytes, true); });
+    }
+    if (step.poison.empty()) return;
+
+    uint64_t total = 0;
+    ForEachSpan(r, o, [&](uint64_t, uint64_t bytes) { total += bytes; });
+    std::vector<ByteRun> bad;
+    bool allWhole = step.poison.size() == step.sources;
+    Epoch origin;
+    for (const LaneRuns& source : step.poison) {
+        Flow flow = FlowOf(r, o, source);
+        if (flow == Flow::kWhole) {
+            allWhole &= source.runs.size() == 1 &&
+                        source.runs[0].end - source.runs[0].begin == source.total;
+            origin = source.origin;
+            continue;
+        }
+        allWhole = false;
+        // Selected lanes are only known at run time: trust the mask.
+        if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
+        uint64_t from = source.total;
+        uint64_t to = total;
+        const Operand* src = Source(r);
+        bool blocks = flow == Flow::kBlocks && src && src->repeats * src->blocks > 1 &&
+                      src->repeats * src->blocks == o.repeats * o.blocks;
+        uint64_t unit = std::max<uint64_t>(1, DTypeBits(o.dtype) / 8);
+        for (const ByteRun& run : source.runs) {
+            if (blocks || (flow == Flow::kBlocks && from != to)) {
+                uint64_t sb = src ? std::max<uint64_t>(1, src->blockBytes) : 1;
+                uint64_t db = std::max<uint64_t>(1, o.blockBytes);
+                for (uint64_t b = run.begin / sb; b * sb < run.end; ++b) {
+                    uint64_t lo = std::max(run.begin, b * sb) - b * sb;
+                    uint64_t hi = std::min(run.end, (b + 1) * sb) - b * sb;
+                    lo = std::min(lo, db);
+                    hi = std::min(hi, db);
+                    if (lo < hi) bad.push_back({b * db + lo, b * db + hi});
+                }
+            } else if (from == to) {
+                bad.push_back(run);
+            } else {
+                uint64_t lo = run.begin * to / from / unit * unit;
+                uint64_t hi = (run.end * to + from - 1) / from;
+                bad.push_back({lo, (hi + unit - 1) / unit * unit});
+            }
+        }
+        origin = source.origin;
+    }
+    if (allWhole) bad.push_back({0, total});
+    if (bad.empty()) return;
+    origins_[step.me.Bits()] = origin;
+    uint64_t lane = 0;
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        for (const ByteRun& run : bad) {
+            uint64_t lo = std::max(run.begin, lane);
+            uint64_t hi = std::min(run.end, lane + bytes);
+            if (lo < hi) mark(at + (lo - lane), at + (hi - lane), false);
+        }
+        lane += bytes;
+    });
+}
+
+void Checker::ReportPoisonedOutputs() {
+    if (!GetOptions().uninit) return;
+    for (const Region& region : regions_) {
+        if (region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_INOUT) continue;
+        std::vector<ByteRun> runs;
+        Epoch writer;
+        gm_.PoisonedRuns(region.begin, region.end, &runs, &writer);
+        if (runs.empty() || !writer) continue;
+        const Site& site = sites_[writer.Site()];
+        uint32_t id = writer.Core();
+        if (id >= identities_.size()) continue;
+        CoreState state(&identities_[id]);
+        Finding f = Start(state, "ErrorRead2", site.op, site.loc);
+        f.pipe = PipeName(writer.Pipe());
+        f.role = "src";
+        f.memory = "GM";
+        f.name = region.name;
+        f.begin = runs.front().begin - region.begin;
+        f.end = runs.front().end - region.begin;
+        uint64_t bytes = 0;
+        for (const ByteRun& run : runs) bytes += run.end - run.begin;
+        f.what = Format("%llu bytes of output '%s' were computed from memory that holds no data",
+                        static_cast<unsigned long long>(bytes), region.name.c_str());
+        f.why = "a source of the computation was never written; on hardware it holds what the last "
+                "kernel left";
+        f.fix = "check count, offset and tail of the instructions that fill the source tile";
+        auto origin = origins_.find(writer.Bits());
+        if (origin != origins_.end() && origin->second.Site() != writer.Site()) {
+            SetOther(origin->second, "first read of the uninitialised bytes", &f);
+        }
+        Findings::Instance().Add(f);
+    }
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

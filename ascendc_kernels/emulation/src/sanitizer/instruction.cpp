@@ -1,0 +1,401 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// One instruction: where its operands lie, whether they may be used now, and whom they race with.
+#include <algorithm>
+#include <cstring>
+
+#include "checker.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
+bool Writes(const Operand& o) { return static_cast<int>(o.access) & 2; }
+
+// First and one past the last byte the operand touches; false: it touches nothing.
+bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
+    *begin = ~uint64_t{0};
+    *end = 0;
+    auto cover = [&](uint64_t at, uint64_t bytes) {
+        *begin = std::min(*begin, at);
+        *end = std::max(*end, at + bytes);
+    };
+    if (o.masked) {
+        ForEachSpan(r, o, cover);
+    } else if (o.repeats && o.blocks && o.blockBytes) {
+        // Strides are linear: the corners suffice.
+        for (uint64_t rep : {uint64_t{0}, uint64_t{o.repeats} - 1}) {
+            for (uint64_t b : {uint64_t{0}, uint64_t{o.blocks} - 1}) {
+                cover(o.addr + static_cast<int64_t>(rep) * o.repeatStride +
+                          static_cast<int64_t>(b) * o.blockStride,
+                      o.blockBytes);
+            }
+        }
+    }
+    return *begin < *end;
+}
+
+bool Contiguous(const Operand& o) {
+    return (o.blocks <= 1 || o.blockStride == o.blockBytes) &&
+           (o.repeats <= 1 || o.repeatStride == int64_t{o.blockBytes} * o.blocks);
+}
+
+}  // namespace
+
+void Checker::OnInstruction(Core& core, const Record& r) {
+    CoreState& state = State(core);
+    int pipe = Dense(r.pipe);
+    uint64_t seq = state.Issue(pipe);
+    Step step{state,
+              r,
+              pipe,
+              Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.op, r.loc)),
+              Limits(),
+              {},
+              0};
+    if (r.note) {
+        Finding f = Start(state, "ErrorParam", r.op, r.loc);
+        f.pipe = PipeName(pipe);
+        f.what = r.note;
+        f.why = "the documentation of the API allows other values only";
+        f.fix = "pass a value in the documented range";
+        Findings::Instance().Add(f);
+    }
+    CheckScope(step);
+    bool usable[Record::kMaxOperands];
+    for (int i = 0; i < r.count; ++i) {
+        usable[i] = CheckPlace(step, r.operands[i]);
+        if (usable[i] && r.operands[i].mem != Mem::kGm) CheckLife(step, r.operands[i]);
+    }
+    CheckOverlap(step);
+    if (pipe == kPS && state.autoSync) WaitAutomatically(step);
+    step.limits = state.LimitsFor(pipe);
+    for (int i = 0; i < r.count; ++i) {
+        if (usable[i] && Reads(r.operands[i])) ReadOperand(step, r.operands[i]);
+    }
+    for (int i = 0; i < r.count; ++i) {
+        if (usable[i] && Writes(r.operands[i])) WriteOperand(step, r.operands[i]);
+    }
+}
+
+bool Checker::CheckPlace(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    Core& core = *step.state.core;
+    uint64_t begin, end;
+    if (!Extent(r, o, &begin, &end)) return false;
+    bool writes = Writes(o);
+    if (o.align > 1 && o.addr % o.align != 0) {
+        Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role,
+                        r.op, o.align, o.align, static_cast<int>(o.addr % o.align));
+        f.why = Format("%s is addressed in units of %d bytes", f.memory.c_str(), o.align);
+        f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
+        Findings::Instance().Add(f);
+    }
+    if (o.mem == Mem::kGm) return CheckGmPlace(step, o, begin, end);
+
+    uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
+    if (begin >= capacity || end > capacity) {
+        Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s ends %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
+                        static_cast<unsigned long long>(end - capacity), Name(o.mem),
+                        static_cast<unsigned long long>(capacity));
+        f.why = "the core has no memory there";
+        f.fix = "make the tile smaller, or correct offset, count, repeat or strides";
+        Findings::Instance().Add(f);
+        Trap(core, r.loc, r.op, "%s", f.what.c_str());
+    }
+    uint64_t lo = o.lo;
+    uint64_t hi = o.hi;
+    const Buffer* buffer = step.state.FindBuffer(o.buffer);
+    if (hi == 0 && buffer) {
+        lo = buffer->addr;
+        hi = buffer->addr + buffer->bytes;
+    }
+    if (hi != 0 && (end > hi || begin < lo)) {
+        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s %s %llu bytes %s its tensor", o.role, r.op,
+                        writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(end > hi ? end - hi : lo - begin),
+                        end > hi ? "past the end of" : "before");
+        f.why = Format("the tensor has %llu bytes from its start",
+                       static_cast<unsigned long long>(hi - lo));
+        f.fix = "InitBuffer with more bytes, or correct count, mask, repeat or strides";
+        Findings::Instance().Add(f);
+    }
+    return true;
+}
+
+bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (regions_.empty()) return true;
+    const Record& r = step.record;
+    bool writes = Writes(o);
+    const Region* region = FindRegion(begin);
+    if (region && end <= region->end) return true;
+    Finding f = Start(step.state, "", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
+    if (!region) {
+        f.check = writes ? "ErrorWrite1" : "ErrorRead1";
+        f.what = Format("%s of %s %s global memory that belongs to no tensor of this launch",
+                        o.role, r.op, writes ? "writes" : "reads");
+        f.why = "the address lies outside all inputs, outputs and the workspace";
+        f.fix = "check the GM offset: block index, tile index and element size";
+        Findings::Instance().Add(f);
+        Trap(*step.state.core, r.loc, r.op, "%s", f.what.c_str());
+    }
+    uint64_t over = end - region->end;
+    f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+    f.what = Format("%s of %s %s %llu bytes past the end of '%s' (%llu bytes)", o.role, r.op,
+                    writes ? "writes" : "reads", static_cast<unsigned long long>(over),
+                    region->name.c_str(),
+                    static_cast<unsigned long long>(region->end - region->begin));
+    f.fix = "copy the tail with DataCopyPad and the exact byte count";
+    uint64_t rounded = (region->end + kGranule - 1) / kGranule * kGranule;
+    if (!writes && end <= rounded) {
+        // Allocations are rounded up, so this reads garbage but does not fault.
+        f.warning = true;
+        f.why = "the last data block is only partly inside the tensor";
+        Findings::Instance().Add(f);
+        return true;
+    }
+    f.why = "global memory behind the tensor belongs to somebody else";
+    Findings::Instance().Add(f);
+    Trap(*step.state.core, r.loc, r.op, "%s", f.what.c_str());
+}
+
+void Checker::CheckLife(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    if (o.buffer == 0 || o.buffer >= step.state.buffers.size()) return;
+    const Buffer& b = step.state.buffers[o.buffer];
+    if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
+    bool writes = Writes(o);
+    Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    uint64_t begin, end;
+    Extent(r, o, &begin, &end);
+    Describe(step.state, o, begin, end, &f);
+    f.hasOther = b.last.file != nullptr;
+    f.other.file = b.last.file ? b.last.file : "";
+    f.other.line = b.last.line;
+    switch (b.life) {
+        case Life::kFree:
+            f.what = Format("%s of %s is a tensor that is not allocated: it was freed", o.role,
+                            r.op);
+            f.why = "after FreeTensor the next AllocTensor hands the memory to another tile";
+            f.fix = "use the tensor before FreeTensor";
+            f.other.op = "FreeTensor";
+            f.other.access = "freed";
+            break;
+        case Life::kGone:
+            f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released", o.role,
+                            r.op);
+            f.why = "Reset and Destroy give the memory to the next InitBuffer";
+            f.fix = "get the tensor again after the new InitBuffer";
+            f.hasOther = false;
+            break;
+        default: {
+            bool byProducer = step.pipe == b.producer;
+            if (!writes && (byProducer || b.producer == b.consumer)) return;
+            f.check = "ErrorBuffer2";
+            f.what = Format("%s of %s is a tensor that is in the queue", o.role, r.op);
+            f.why = "between EnQue and DeQue a tensor belongs to the queue; nothing orders this "
+                    "access after the producer";
+            f.fix = "DeQue the tensor before using it";
+            f.other.op = "EnQue";
+            f.other.access = "enqueued";
+        }
+    }
+    Findings::Instance().Add(f);
+}
+
+void Checker::CheckOverlap(Step& step) {
+    const Record& r = step.record;
+    if (!r.perLane) return;
+    for (int d = 0; d < r.count; ++d) {
+        const Operand& dst = r.operands[d];
+        if (!Writes(dst) || dst.mem == Mem::kGm || !Contiguous(dst)) continue;
+        uint64_t bytes = uint64_t{dst.blockBytes} * dst.blocks * dst.repeats;
+        for (int s = 0; s < r.count; ++s) {
+            const Operand& src = r.operands[s];
+            if (s == d || !Reads(src) || src.mem != dst.mem || !Contiguous(src)) continue;
+            if (DTypeBits(src.dtype) != DTypeBits(dst.dtype)) continue;
+            if (dst.addr <= src.addr || dst.addr >= src.addr + bytes) continue;
+            if (uint64_t{src.blockBytes} * src.blocks * src.repeats != bytes) continue;
+            if (bytes <= 256 && !r.countForm) continue;
+            Finding f = Start(step.state, "ErrorOverlap", r.op, r.loc);
+            f.pipe = PipeName(step.pipe);
+            Describe(step.state, dst, dst.addr, dst.addr + bytes, &f);
+            f.what = Format("dst of %s starts %llu bytes into %s and overlaps it", r.op,
+                            static_cast<unsigned long long>(dst.addr - src.addr), src.role);
+            f.why = "a later repeat would read what an earlier one has written; operands must be "
+                    "identical or disjoint";
+            f.fix = "write to a separate buffer or in place";
+            Findings::Instance().Add(f);
+        }
+    }
+}
+
+void Checker::CheckScope(Step& step) {
+    const Record& r = step.record;
+    if (step.pipe != kPV && step.pipe != kPM) return;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        bool fits = step.pipe == kPV ? o.mem == Mem::kUb
+                    : Writes(o)      ? o.mem == Mem::kL0c
+                                     : o.mem == Mem::kL0a || o.mem == Mem::kL0b ||
+                                           o.mem == Mem::kL0c || o.mem == Mem::kBt;
+        // On arch 2002 vector instructions also move L0C to UB.
+        if (!fits && step.state.core->kind == CoreKind::kUnified && o.mem == Mem::kL0c) fits = true;
+        if (fits) continue;
+        Finding f = Start(step.state, "TensorScope", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, o.addr, o.addr + o.blockBytes, &f);
+        f.what = Format("%s of %s is in %s", o.role, r.op, Name(o.mem));
+        f.why = step.pipe == kPV ? "vector instructions work on the Unified Buffer only"
+                                 : "Mmad reads L0A, L0B and the bias table and writes L0C";
+        f.fix = "copy the data to the right buffer first";
+        Findings::Instance().Add(f);
+    }
+}
+
+// The compiler makes the scalar unit wait for what it depends on (auto-sync). The scalar unit issues
+// everything that follows, so all later instructions profit.
+void Checker::WaitAutomatically(Step& step) {
+    PipeClock from;
+    uint32_t core = static_cast<uint32_t>(step.state.core->id);
+    for (int i = 0; i < step.record.count; ++i) {
+        const Operand& o = step.record.operands[i];
+        bool writes = Writes(o);
+        ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            if (o.mem == Mem::kGm) {
+                gm_.Dependencies(at, at + bytes, core, writes, &from.local);
+            } else {
+                step.state.Shadow(o.mem).Dependencies(at, at + bytes, writes, &from.local);
+            }
+        });
+    }
+    from.local.at[kPS] = 0;
+    bool news = false;
+    for (int p = 0; p < kPipes; ++p) {
+        news |= from.local.at[p] > step.state.clock[kPS].local.at[p];
+    }
+    if (news) step.state.Acquire(kPS, from);
+}
+
+void Checker::ReadOperand(Step& step, const Operand& o) {
+    CoreState& state = step.state;
+    if (o.mem != Mem::kGm) {
+        LocalShadow& shadow = state.Shadow(o.mem);
+        Conflicts conflicts;
+        ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
+        });
+        if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
+    } else {
+        GmAccess access{step.me,       static_cast<uint32_t>(state.core->id),
+                        &state.clock[step.pipe], &step.limits, false, step.record.scalarAccess};
+        GmHits hits;
+        ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            gm_.Read(at, at + bytes, access, &hits);
+        });
+        ReportGm(step, o, hits);
+    }
+    if (GetOptions().uninit) ReadData(step, o);
+}
+
+void Checker::WriteOperand(Step& step, const Operand& o) {
+    CoreState& state = step.state;
+    if (o.mem != Mem::kGm) {
+        LocalShadow& shadow = state.Shadow(o.mem);
+        if (GetOptions().suspicious && !step.record.scalarAccess && !o.masked && Contiguous(o)) {
+            CheckUnread(step, o);
+        }
+        Conflicts conflicts;
+        ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            shadow.Write(at, at + bytes, step.me, step.limits, &conflicts);
+        });
+        if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
+    } else {
+        uint32_t core = static_cast<uint32_t>(state.core->id);
+        GmAccess access{step.me,  core, &state.clock[step.pipe], &step.limits, o.atomic,
+                        step.record.scalarAccess};
+        GmHits hits;
+        ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            gm_.Write(at, at + bytes, access, &hits);
+        });
+        ReportGm(step, o, hits);
+        if (step.record.scalarAccess && cores_.size() > 1) {
+            // A flag in global memory that another core polls publishes what is complete by now.
+            CrossClock& slot = scalarReleases_[o.addr / kCacheLine];
+            slot = Join(slot, Release(state.Release(kPS), core));
+        }
+    }
+    if (GetOptions().uninit) WriteData(step, o);
+}
+
+// Overwriting data nobody has read: suspicious, but filling a tile before copying part of it in, and
+// instructions that only set up memory, are good practice.
+void Checker::CheckUnread(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    uint64_t end = o.addr + uint64_t{o.blockBytes} * o.blocks * o.repeats;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& other = r.operands[i];
+        if (Reads(other) && other.mem == o.mem && other.addr < end && o.addr < other.addr + 1) {
+            return;
+        }
+    }
+    Epoch writer;
+    if (!step.state.Shadow(o.mem).Unread(o.addr, end, &writer)) return;
+    const Site& site = sites_[writer.Site()];
+    for (const char* fills : {"Duplicate", "Fill", "InitConstValue", "CreateVecIndex", "Arange",
+                              "ArithProgression", "SetValue"}) {
+        if (std::strcmp(site.op, fills) == 0) return;
+    }
+    Finding f = Start(step.state, "ErrorWrite3", r.op, r.loc);
+    f.warning = true;
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, o.addr, end, &f);
+    SetOther(writer, "write", &f);
+    f.what = Format("%s of %s overwrites data nobody has read", o.role, r.op);
+    f.why = Format("%s wrote it and its result is lost", site.op);
+    f.fix = "remove the earlier instruction, or write to another buffer";
+    Findings::Instance().Add(f);
+}
+
+bool Checker::WritesSameValues(Step& step, const Operand& dst) const {
+    const Record& r = step.record;
+    if (dst.atomic) return false;
+    const Operand* src = nullptr;
+    for (int i = 0; i < r.count; ++i) {
+        if (!Reads(r.operands[i]) || r.operands[i].mem == Mem::kGm) continue;
+        if (src) return false;
+        src = &r.operands[i];
+    }
+    if (!src || src->repeats * src->blocks != dst.repeats * dst.blocks || dst.masked) return false;
+    if (DTypeBits(src->dtype) != DTypeBits(dst.dtype)) return false;
+    const uint8_t* base = step.state.core->memory[static_cast<int>(src->mem)];
+    if (!base) return false;
+    uint32_t bytes = std::min(src->blockBytes, dst.blockBytes);
+    auto at = [](const Operand& o, uint32_t i) {
+        return o.addr + static_cast<int64_t>(i / o.blocks) * o.repeatStride +
+               static_cast<int64_t>(i % o.blocks) * o.blockStride;
+    };
+    for (uint32_t i = 0; i < dst.repeats * dst.blocks; ++i) {
+        if (std::memcmp(reinterpret_cast<const void*>(at(dst, i)), base + at(*src, i), bytes) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

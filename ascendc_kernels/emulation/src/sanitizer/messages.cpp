@@ -1,0 +1,223 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The words of the reports: who, where, what it collides with and the cure.
+#include <algorithm>
+
+#include "checker.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+const char* KindName(CoreKind kind) {
+    return kind == CoreKind::kAic ? "AIC" : kind == CoreKind::kAiv ? "AIV" : "AICore";
+}
+
+std::string CoreText(const Core& core) {
+    std::string text = Format("%s of block %d", KindName(core.kind), core.blockIdx);
+    if (core.mixed && core.kind == CoreKind::kAiv) text += Format(".%d", core.subBlockIdx);
+    return text;
+}
+
+const char* HazardText(Hazard hazard) {
+    switch (hazard) {
+        case Hazard::kRaw: return "reads what the other may still be writing";
+        case Hazard::kWar: return "overwrites what the other may still be reading";
+        default: return "writes what the other may still be writing";
+    }
+}
+
+// The cure for two accesses of one core.
+std::string LocalFix(int earlier, int later, const std::string& where) {
+    if (earlier == later) {
+        return Format("PipeBarrier<PIPE_%s>() between the two", PipeName(earlier));
+    }
+    std::string flags =
+        Format("SetFlag<HardEvent::%s_%s>(id) after %s and WaitFlag<HardEvent::%s_%s>(id) here",
+               PipeName(earlier), PipeName(later), where.c_str(), PipeName(earlier),
+               PipeName(later));
+    if (earlier == kPMte2 && later == kPV) return "EnQue then DeQue the tensor, or " + flags;
+    if (earlier == kPV && later == kPMte3) return "EnQue then DeQue the tensor, or " + flags;
+    if ((earlier == kPV && later == kPMte2) || (earlier == kPMte3 && later == kPV)) {
+        return "FreeTensor after the last use and AllocTensor before the next, or " + flags;
+    }
+    return flags;
+}
+
+}  // namespace
+
+const char* PositionName(uint8_t position) {
+    // Numbering of AscendC::TPosition.
+    static const char* const kNames[] = {"GM",  "A1",  "A2",    "B1",     "B2",      "C1",   "C2",
+                                         "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM",
+                                         "C2PIPE2GM", "C2PIPE2LOCAL"};
+    return position < sizeof(kNames) / sizeof(kNames[0]) ? kNames[position] : "?";
+}
+
+std::string Checker::BufferText(const Buffer& b) const {
+    std::string text = PositionName(b.position);
+    if (b.dstPosition != b.position && b.queued) text += Format("->%s", PositionName(b.dstPosition));
+    text += b.queued ? " queue" : " buffer";
+    if (b.declared.line) text += Format(" (line %u)", b.declared.line);
+    return text;
+}
+
+const Region* Checker::FindRegion(uint64_t address) const {
+    if (lastRegion_ < regions_.size()) {
+        const Region& r = regions_[lastRegion_];
+        if (address >= r.begin && address < r.end) return &r;
+    }
+    auto next = std::upper_bound(regions_.begin(), regions_.end(), address,
+                                 [](uint64_t a, const Region& r) { return a < r.begin; });
+    if (next == regions_.begin()) return nullptr;
+    --next;
+    if (address >= next->end) return nullptr;
+    lastRegion_ = static_cast<size_t>(next - regions_.begin());
+    return &*next;
+}
+
+Finding Checker::Start(const CoreState& state, const char* check, const char* op, Loc loc) const {
+    Finding f;
+    f.check = check;
+    f.op = op ? op : "";
+    f.file = loc.file ? loc.file : "";
+    f.line = loc.line;
+    f.kernel = kernel_;
+    f.coreId = state.core->id;
+    f.coreKind = KindName(state.core->kind);
+    f.block = state.core->blockIdx;
+    f.subBlock = state.core->subBlockIdx;
+    return f;
+}
+
+void Checker::Describe(const CoreState& state, const Operand& o, uint64_t begin, uint64_t end,
+                       Finding* f) const {
+    f->role = o.role;
+    f->memory = Name(o.mem);
+    f->dtype = o.dtype == DType::kNone ? "" : Name(o.dtype);
+    uint64_t base = 0;
+    if (o.mem == Mem::kGm) {
+        if (const Region* region = FindRegion(begin)) {
+            f->name = region->name;
+            base = region->begin;
+        }
+    } else if (o.buffer != 0 && o.buffer < state.buffers.size()) {
+        const Buffer& b = state.buffers[o.buffer];
+        f->name = BufferText(b);
+        base = b.addr <= begin ? b.addr : 0;
+    }
+    f->begin = begin - base;
+    f->end = end - base;
+}
+
+void Checker::SetOther(Epoch epoch, const char* access, Finding* f) const {
+    const Site& site = sites_[epoch.Site()];
+    f->hasOther = true;
+    f->other.op = site.op;
+    f->other.file = site.loc.file ? site.loc.file : "";
+    f->other.line = site.loc.line;
+    f->other.pipe = PipeName(epoch.Pipe());
+    if (epoch.Core() < identities_.size()) f->other.core = CoreText(identities_[epoch.Core()]);
+    f->other.access = access;
+}
+
+void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& conflicts) {
+    const Record& r = step.record;
+    uint32_t core = static_cast<uint32_t>(step.state.core->id);
+    for (const Conflict& c : conflicts.Items()) {
+        bool cross = c.other.Core() != core;
+        bool overlap = cross && c.hazard == Hazard::kWaw;
+        const char* check = c.hazard == Hazard::kRaw ? "ErrorSync2"
+                            : overlap                ? "GmOverlap"
+                                                     : "ErrorSync1";
+        Finding f = Start(step.state, check, r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, c.begin, c.end, &f);
+        SetOther(c.other, c.hazard == Hazard::kWar ? "read" : "write", &f);
+        const Site& site = sites_[c.other.Site()];
+        std::string where = Format("%s (line %u)", site.op, site.loc.line);
+        if (cross) {
+            f.what = Format("%s of %s on %s %s: %s on %s", o.role, r.op,
+                            CoreText(*step.state.core).c_str(), HazardText(c.hazard),
+                            where.c_str(), f.other.core.c_str());
+            f.why = "nothing orders the two cores; the result depends on their timing";
+            f.fix = overlap ? "give every core its own range, or use SetAtomicAdd if they accumulate"
+                            : "SyncAll() or CrossCoreSetFlag/CrossCoreWaitFlag between the two";
+        } else {
+            f.what = Format("%s of %s on pipe %s %s: %s on pipe %s", o.role, r.op,
+                            PipeName(step.pipe), HazardText(c.hazard), where.c_str(),
+                            f.other.pipe.c_str());
+            f.why = step.pipe == c.other.Pipe()
+                        ? "instructions of one pipe overlap in time unless a barrier separates them"
+                        : "the two pipes run in parallel and nothing makes the later one wait";
+            f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
+        }
+        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && WritesSameValues(step, o)) {
+            // The usual way to handle an unaligned tail: the last tile starts earlier and repeats a
+            // few elements. The order does not matter then.
+            f.warning = true;
+            f.why += "; this time both wrote the same values";
+        }
+        Findings::Instance().Add(f);
+    }
+}
+
+void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
+    const Record& r = step.record;
+    CoreState& state = step.state;
+    if (!hits.conflicts.Empty()) {
+        Conflicts kept;
+        for (const Conflict& c : hits.conflicts.Items()) {
+            // A scalar read of what another core's scalar unit wrote is how cores poll a flag: it
+            // orders what follows after what the writer had completed.
+            if (r.scalarAccess && c.hazard == Hazard::kRaw && c.other.Pipe() == kPS) {
+                auto released = scalarReleases_.find(c.begin / kCacheLine);
+                if (released != scalarReleases_.end()) {
+                    PipeClock from;
+                    from.cross = released->second;
+                    state.Acquire(kPS, from);
+                    continue;
+                }
+            }
+            if (r.scalarAccess && c.hazard != Hazard::kRaw && c.other.Pipe() == kPS) continue;
+            kept.Add(c.hazard, c.other, c.begin, c.end);
+        }
+        if (!kept.Empty()) ReportConflicts(step, o, kept);
+    }
+    auto cache = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
+                     const char* why, const char* fix) {
+        Finding f = Start(state, "DataCache", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        if (!runs.empty()) Describe(state, o, runs.front().begin, runs.back().end, &f);
+        SetOther(writer, "write", &f);
+        f.what = what;
+        f.why = why;
+        f.fix = fix;
+        Findings::Instance().Add(f);
+    };
+    if (!hits.dirty.empty()) {
+        cache(hits.dirty, hits.dirtyWriter,
+              Format("%s of %s reads global memory whose new value is still in a data cache", o.role,
+                     r.op),
+              "SetValue on a GlobalTensor writes to the core's data cache, not to memory",
+              "DataCacheCleanAndInvalid the written lines after SetValue, then synchronise");
+    }
+    if (!hits.stale.empty()) {
+        cache(hits.stale, hits.staleWriter,
+              Format("%s of %s reads a value cached before memory changed", o.role, r.op),
+              "the scalar unit's data cache is not coherent with copies or with other cores",
+              "DataCacheCleanAndInvalid the line before reading it again");
+    }
+    if (hits.sharedLine) {
+        std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
+        cache(here, hits.sharedLine,
+              Format("%s of %s is in a cache line that another core's scalar unit also writes",
+                     o.role, r.op),
+              "a cache line of 64 bytes is written back whole: one core's values get lost",
+              "give every core its own 64-byte line, or write with DataCopyPad");
+    }
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

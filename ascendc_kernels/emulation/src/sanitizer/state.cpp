@@ -1,0 +1,109 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "state.h"
+
+#include <algorithm>
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+uint32_t Sites::Number(const char* op, Loc loc) {
+    uintptr_t hash = reinterpret_cast<uintptr_t>(op) ^ loc.line * 31u;
+    Slot& slot = recent_[(hash ^ hash >> 8) & 255];
+    if (slot.op == op && slot.file == loc.file && slot.line == loc.line) return slot.number;
+    // Pointers differ between instances of a template; names decide.
+    std::string key = std::string(op) + '\n' + (loc.file ? loc.file : "") + '\n' +
+                      std::to_string(loc.line);
+    auto found = index_.find(key);
+    if (found == index_.end()) {
+        if (items_.size() >= Epoch::kMaxSites) return 0;
+        found = index_.emplace(key, static_cast<uint32_t>(items_.size())).first;
+        items_.push_back({op, loc});
+    }
+    slot.op = op;
+    slot.file = loc.file;
+    slot.line = loc.line;
+    slot.number = found->second;
+    return slot.number;
+}
+
+LocalShadow& CoreState::Shadow(Mem mem) {
+    auto& slot = shadow[static_cast<int>(mem)];
+    if (!slot) slot = std::make_unique<LocalShadow>(core->capacity[static_cast<int>(mem)]);
+    return *slot;
+}
+
+Buffer* CoreState::FindBuffer(uint32_t number) {
+    if (number == 0 || number >= buffers.size()) return nullptr;
+    return buffers[number].life == Life::kGone ? nullptr : &buffers[number];
+}
+
+uint64_t CoreState::Issue(int pipe) {
+    ++seq;
+    issued[pipe] = seq;
+    if (pipe != kPS && seenVersion[pipe] != scalarVersion) {
+        // Instructions are issued in order, so a blocked scalar unit holds all later ones back. Its
+        // own stores are not covered by that: they need S_V, S_MTE2 or S_MTE3.
+        uint64_t scalarStores = clock[pipe].local.at[kPS];
+        clock[pipe].Join(clock[kPS]);
+        clock[pipe].local.at[kPS] = scalarStores;
+        seenVersion[pipe] = scalarVersion;
+    }
+    return seq;
+}
+
+PipeClock CoreState::Release(int pipe) const {
+    PipeClock released = clock[pipe];
+    if (pipe != kPS && seenVersion[pipe] != scalarVersion) {
+        uint64_t scalarStores = released.local.at[kPS];
+        released.Join(clock[kPS]);
+        released.local.at[kPS] = scalarStores;
+    }
+    released.local.at[pipe] = issued[pipe];
+    return released;
+}
+
+void CoreState::Acquire(int pipe, const PipeClock& from) {
+    clock[pipe].Join(from);
+    if (pipe == kPS) ++scalarVersion;
+}
+
+void CoreState::BarrierAll() {
+    PipeClock all;
+    for (int p = 0; p < kPipes; ++p) all.Join(Release(p));
+    for (int p = 0; p < kPipes; ++p) clock[p] = all;
+    ++scalarVersion;
+}
+
+Limits CoreState::LimitsFor(int pipe) const {
+    Limits limits;
+    limits.raw = limits.war = limits.waw = clock[pipe].local.at;
+    auto ignore = [&limits](int earlier) {
+        limits.raw[earlier] = limits.war[earlier] = limits.waw[earlier] = kForever;
+    };
+    // Within one pipe only what the documentation asks a barrier for is a hazard: dependent vector
+    // instructions, and copies whose destinations overlap.
+    switch (pipe) {
+        case kPV:
+            if (autoSync) ignore(kPV);
+            break;
+        case kPMte2:
+        case kPMte3:
+            limits.raw[pipe] = limits.war[pipe] = kForever;
+            break;
+        default:
+            ignore(pipe);
+    }
+    if (autoSync) {
+        if (pipe == kPS) {
+            ignore(kPV);
+            ignore(kPMte2);
+            ignore(kPMte3);
+        } else if (pipe == kPV || pipe == kPMte2 || pipe == kPMte3) {
+            ignore(kPS);
+        }
+    }
+    return limits;
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu

@@ -1,0 +1,140 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// What the sanitizer knows about one core while it runs.
+#ifndef ASCENDC_EMU_SANITIZER_STATE_H
+#define ASCENDC_EMU_SANITIZER_STATE_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ascendc_emu/core.h"
+#include "ascendc_emu/record.h"
+#include "clock.h"
+#include "local_shadow.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+// Pipes of record.h, numbered densely.
+enum PipeIndex { kPS = 0, kPV, kPM, kPMte1, kPMte2, kPMte3, kPFix, kPOther };
+
+inline int Dense(Pipe pipe) {
+    switch (pipe) {
+        case Pipe::kS: return kPS;
+        case Pipe::kV: return kPV;
+        case Pipe::kM: return kPM;
+        case Pipe::kMte1: return kPMte1;
+        case Pipe::kMte2: return kPMte2;
+        case Pipe::kMte3: return kPMte3;
+        case Pipe::kFix: return kPFix;
+        default: return kPOther;
+    }
+}
+
+inline const char* PipeName(int dense) {
+    static const char* const kNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "other"};
+    return kNames[dense];
+}
+
+// A source line and the operation on it; numbered so that an epoch can hold it.
+struct Site {
+    const char* op;
+    Loc loc;
+};
+
+class Sites {
+public:
+    Sites() { items_.push_back({"", Loc()}); }
+    uint32_t Number(const char* op, Loc loc);
+    const Site& operator[](uint32_t number) const { return items_[number]; }
+
+private:
+    struct Slot {
+        const char* op = nullptr;
+        const char* file = nullptr;
+        uint32_t line = 0;
+        uint32_t number = 0;
+    };
+    Slot recent_[256];
+    std::map<std::string, uint32_t> index_;
+    std::vector<Site> items_;
+};
+
+enum class Life { kFree, kAllocated, kEnQueued, kDeQueued, kPlain, kGone };
+
+// One buffer handed out by InitBuffer, a TBuf or an allocator.
+struct Buffer {
+    Life life = Life::kGone;
+    bool queued = false;  // belongs to a TQue: alloc, enqueue, dequeue, free
+    Mem mem = Mem::kUb;
+    uint8_t position = 0;
+    uint8_t dstPosition = 0;
+    uint32_t queue = 0;
+    int producer = 0;
+    int consumer = 0;
+    uint64_t addr = 0;
+    uint64_t bytes = 0;
+    Loc declared;
+    Loc last;  // last change of life
+    PipeClock filled;   // what EnQue announces to DeQue
+    PipeClock drained;  // what FreeTensor announces to AllocTensor
+};
+
+struct Flag {
+    bool set = false;
+    PipeClock clock;
+    Loc loc;
+};
+
+// One round of a cross-core flag: what its senders had completed.
+struct Round {
+    int mode = 0;
+    CoreKind sender = CoreKind::kAiv;
+    int32_t group = 0;
+    uint32_t senders = 0;
+    Loc loc;
+    CrossClock clock;
+
+    // Mode 0: all cores of the sender's kind; 1: the AIVs of one group; 2: the other kind in it.
+    bool Reaches(const Core& core) const {
+        if (mode == 0) return core.kind == sender;
+        return core.group == group && (mode == 1) == (core.kind == sender);
+    }
+};
+
+struct CoreState {
+    explicit CoreState(Core* c) : core(c) {}
+
+    Core* core;
+    bool autoSync = false;
+    uint64_t seq = 0;
+    uint64_t issued[kPipes] = {};
+    PipeClock clock[kPipes];
+    uint64_t scalarVersion = 0;
+    uint64_t seenVersion[kPipes] = {};
+    Flag flags[kPipes][kPipes][kEventIds];
+    std::vector<Buffer> buffers;
+    std::unique_ptr<LocalShadow> shadow[kMemCount];
+
+    uint64_t meetings[3] = {};                         // SyncAll calls, per scope
+    std::map<std::pair<int, int>, uint64_t> crossSets;  // (mode, flag) -> CrossCoreSetFlag calls
+
+    LocalShadow& Shadow(Mem mem);
+    Buffer* FindBuffer(uint32_t number);
+
+    // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.
+    uint64_t Issue(int pipe);
+    PipeClock Release(int pipe) const;  // `pipe` and all it knows, everything issued on it done
+    void Acquire(int pipe, const PipeClock& clock);
+    void BarrierAll();
+    Limits LimitsFor(int pipe) const;
+};
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+#endif  // ASCENDC_EMU_SANITIZER_STATE_H

@@ -1,0 +1,195 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Synchronisation: what each call lets which pipe of which core know.
+#include "checker.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+void Checker::OnSync(Core& core, const SyncEvent& e) {
+    CoreState& state = State(core);
+    int src = Dense(e.src);
+    int dst = Dense(e.dst);
+    auto report = [&](const char* check, const char* op, const std::string& what, const char* why,
+                      const std::string& fix) {
+        Finding f = Start(state, check, op, e.loc);
+        f.what = what;
+        f.why = why;
+        f.fix = fix;
+        return f;
+    };
+    switch (e.kind) {
+        case SyncKind::kSetFlag: {
+            if (e.id < 0 || e.id >= kEventIds) return;  // the core itself refuses such an id
+            Flag& flag = state.flags[src][dst][e.id];
+            if (flag.set) {
+                Finding f = report(
+                    "ErrorSync4", "SetFlag",
+                    Format("event %d of %s_%s is set a second time before anybody waited for it",
+                           e.id, PipeName(src), PipeName(dst)),
+                    "setting a set flag is undefined and hangs at the next PipeBarrier<PIPE_ALL>",
+                    Format("WaitFlag<HardEvent::%s_%s>(%d) between the two, or use another event id",
+                           PipeName(src), PipeName(dst), e.id));
+                f.pipe = PipeName(src);
+                f.hasOther = true;
+                f.other.op = "SetFlag";
+                f.other.file = flag.loc.file ? flag.loc.file : "";
+                f.other.line = flag.loc.line;
+                f.other.pipe = PipeName(src);
+                f.other.access = "set";
+                Findings::Instance().Add(f);
+            }
+            flag.set = true;
+            flag.clock = state.Release(src);
+            flag.loc = e.loc;
+            return;
+        }
+        case SyncKind::kWaitFlag: {
+            if (e.id < 0 || e.id >= kEventIds) return;
+            Flag& flag = state.flags[src][dst][e.id];
+            if (!flag.set) {
+                Finding f = report(
+                    "ErrorSync3", "WaitFlag",
+                    Format("WaitFlag<HardEvent::%s_%s>(%d) waits for a flag nobody set",
+                           PipeName(src), PipeName(dst), e.id),
+                    "the pipe waits for ever: the launch times out (507014)",
+                    Format("add SetFlag<HardEvent::%s_%s>(%d) after the producing instruction",
+                           PipeName(src), PipeName(dst), e.id));
+                f.pipe = PipeName(dst);
+                Findings::Instance().Add(f);
+                return;
+            }
+            flag.set = false;
+            state.Acquire(dst, flag.clock);
+            return;
+        }
+        case SyncKind::kPipeBarrier:
+            if (e.src == Pipe::kAll) {
+                state.BarrierAll();
+            } else {
+                state.clock[src].local.at[src] = state.issued[src];
+            }
+            return;
+        case SyncKind::kPipeReset:
+            state.BarrierAll();
+            return;
+        case SyncKind::kCrossSet:
+        case SyncKind::kCrossWait:
+            OnCross(state, e);
+            return;
+        case SyncKind::kSyncArrive:
+        case SyncKind::kSyncLeave:
+            OnMeeting(state, e);
+            return;
+        case SyncKind::kBlockSet: {
+            state.BarrierAll();
+            CrossClock& slot = blockFlags_[e.id];
+            slot = Join(slot, Release(state.clock[kPS], static_cast<uint32_t>(core.id)));
+            return;
+        }
+        case SyncKind::kBlockWait: {
+            PipeClock from;
+            from.cross = blockFlags_[e.id];
+            state.Acquire(kPS, from);
+            state.BarrierAll();
+            return;
+        }
+        case SyncKind::kCacheClean:
+            gm_.Clean(static_cast<uint32_t>(core.id), e.addr, e.bytes == 0);
+            return;
+        case SyncKind::kAllocEvent:
+        case SyncKind::kReleaseEvent:
+        case SyncKind::kFetchEvent:
+            return;
+    }
+}
+
+// The n-th CrossCoreSetFlag(mode, id) of every sender makes up round n; the receivers' counters rise
+// once per round. Rounds of one flag are kept in order, because a receiver may not have started yet.
+void Checker::OnCross(CoreState& state, const SyncEvent& e) {
+    Core& me = *state.core;
+    if (e.id < 0 || e.id >= kCrossFlags) return;
+    std::vector<Round>& rounds = rounds_[e.id];
+    if (e.kind == SyncKind::kCrossWait) {
+        size_t& next = cursors_[me.id][e.id];
+        while (next < rounds.size() && !rounds[next].Reaches(me)) ++next;
+        if (next == rounds.size()) return;  // the core reports the deadlock
+        PipeClock from;
+        from.cross = rounds[next].clock;
+        ++next;
+        state.Acquire(kPS, from);
+        return;
+    }
+    uint64_t number = state.crossSets[{e.mode, e.id}]++;
+    int domain = e.mode == 0 ? static_cast<int>(me.kind) : me.group * 4 + static_cast<int>(me.kind);
+    auto key = std::make_tuple(e.mode, e.id, domain, number);
+    auto found = roundIndex_.find(key);
+    if (found == roundIndex_.end()) {
+        Round round;
+        round.mode = e.mode;
+        round.sender = me.kind;
+        round.group = me.group;
+        round.loc = e.loc;
+        found = roundIndex_.emplace(key, rounds.size()).first;
+        rounds.push_back(round);
+    }
+    Round& round = rounds[found->second];
+    round.clock =
+        Join(round.clock, Release(state.Release(Dense(e.src)), static_cast<uint32_t>(me.id)));
+    ++round.senders;
+}
+
+// Flags raised more often than waited for, once all cores have ended.
+void Checker::ReportLeftCrossFlags() {
+    for (int id = 0; id < kCrossFlags; ++id) {
+        for (size_t c = 0; c < identities_.size(); ++c) {
+            const Core& core = identities_[c];
+            if (!started_[c]) continue;
+            uint64_t left = 0;
+            Loc loc;
+            for (size_t i = cursors_[c][id]; i < rounds_[id].size(); ++i) {
+                const Round& round = rounds_[id][i];
+                if (!round.Reaches(core) || round.senders < Senders(round)) continue;
+                if (left++ == 0) loc = round.loc;
+            }
+            if (left == 0) continue;
+            CoreState state(&identities_[c]);
+            Finding f = Start(state, "ErrorSync3", "CrossCoreSetFlag", loc);
+            f.what = Format("cross-core flag %d was set %llu times more than it was waited for", id,
+                            static_cast<unsigned long long>(left));
+            f.why = "the counter stays up after the kernel and lets a later wait pass too early";
+            f.fix = Format("pair every CrossCoreSetFlag with one CrossCoreWaitFlag(%d)", id);
+            Findings::Instance().Add(f);
+        }
+    }
+}
+
+// How many cores have to set the flag before the counters rise.
+uint32_t Checker::Senders(const Round& round) const {
+    uint32_t senders = 0;
+    for (size_t c = 0; c < identities_.size(); ++c) {
+        const Core& core = identities_[c];
+        senders += started_[c] && core.kind == round.sender &&
+                   (round.mode == 0 || core.group == round.group);
+    }
+    return senders;
+}
+
+// SyncAll waits for all pipes of a core, then for all cores.
+void Checker::OnMeeting(CoreState& state, const SyncEvent& e) {
+    int scope = e.mode >= 0 && e.mode < 3 ? e.mode : 0;
+    uint64_t& number = state.meetings[scope];
+    CrossClock& clock = meetings_[{scope, number}];
+    if (e.kind == SyncKind::kSyncArrive) {
+        state.BarrierAll();
+        clock = Join(clock, Release(state.clock[kPS], static_cast<uint32_t>(state.core->id)));
+        return;
+    }
+    PipeClock from;
+    from.cross = clock;
+    for (int p = 0; p < kPipes; ++p) state.Acquire(p, from);
+    ++number;
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
