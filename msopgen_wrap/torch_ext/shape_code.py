@@ -1,0 +1,163 @@
+"""Write shape rules as code: C++ for the binding, Python for the fake kernels.
+
+Both follow :func:`msopgen_wrap.spec.shapes.evaluate`.
+"""
+
+from __future__ import annotations
+
+from msopgen_wrap.spec.model import (
+    DimAttr,
+    DimBinary,
+    DimConst,
+    DimExpr,
+    DimNumel,
+    DimOf,
+    DimRank,
+    DimSlice,
+    OpSpec,
+    ParamKind,
+    ShapeBroadcast,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+    ShapeRule,
+)
+
+_CPP_BINARY = {"//": "FloorDiv", "%": "FloorMod"}
+
+
+class CppShapes:
+    """Shape expressions of one op in C++ (``shapes.h`` of the binding).
+
+    Args:
+        spec: the op.
+        index: text that selects an element of a list input, used in rules of list outputs.
+    """
+
+    def __init__(self, spec: OpSpec, index: str = "[i]") -> None:
+        self.spec = spec
+        self.lists = {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
+        self.index = index
+
+    def tensor(self, name: str) -> str:
+        """Return the expression of a tensor (an element, for a list)."""
+        return name + self.index if name in self.lists else name
+
+    def shape(self, name: str) -> str:
+        """Return the expression of an input's shape."""
+        return f"Shape({self.tensor(name)})"
+
+    def rule(self, rule: ShapeRule) -> str:
+        """Return an expression of type ``Sizes``."""
+        if isinstance(rule, ShapeLike):
+            return f"Like({self.tensor(rule.tensor)})"
+        if isinstance(rule, ShapeBroadcast):
+            shapes = ", ".join(self.shape(t) for t in rule.tensors)
+            return f'Broadcast("{self.spec.name}", {{{shapes}}})'
+        if isinstance(rule, ShapeReduce):
+            keepdim = rule.keepdim
+            keep = keepdim if isinstance(keepdim, str) else ("true" if keepdim else "false")
+            if isinstance(rule.dims, str):
+                scalar = self.spec.attr(rule.dims).type == "int"
+                dims = f"{{{rule.dims}}}" if scalar else rule.dims
+            else:
+                dims = "{" + ", ".join(str(d) for d in rule.dims) + "}"
+            return f"Reduced({self.shape(rule.tensor)}, {dims}, {keep})"
+        return self.list_rule(rule)
+
+    def list_rule(self, rule: ShapeList) -> str:
+        """Return an expression for explicit dims."""
+        if not any(isinstance(item, DimSlice) for item in rule.items):
+            return "Sizes{" + ", ".join(self.dim(item) for item in rule.items) + "}"  # type: ignore[arg-type]
+        parts: list[str] = []
+        for item in rule.items:
+            if isinstance(item, DimSlice):
+                start = "std::nullopt" if item.start is None else str(item.start)
+                stop = "std::nullopt" if item.stop is None else str(item.stop)
+                parts.append(f"Slice({self.shape(item.tensor)}, {start}, {stop})")
+            else:
+                parts.append(f"Sizes{{{self.dim(item)}}}")
+        return f"Concat({{{', '.join(parts)}}})"
+
+    def dim(self, dim: DimExpr) -> str:
+        """Return an int64_t expression."""
+        if isinstance(dim, DimConst):
+            return str(dim.value)
+        if isinstance(dim, DimAttr):
+            return dim.name if dim.index is None else f"Dim({dim.name}, {dim.index})"
+        if isinstance(dim, DimOf):
+            return f"Dim({self.shape(dim.tensor)}, {dim.axis})"
+        if isinstance(dim, DimRank):
+            return f"Rank({self.shape(dim.tensor)})"
+        if isinstance(dim, DimNumel):
+            return f"Numel({self.shape(dim.tensor)})"
+        left, right = self.dim(dim.left), self.dim(dim.right)
+        if dim.op in ("min", "max"):
+            return f"std::{dim.op}<int64_t>({left}, {right})"
+        if dim.op in _CPP_BINARY:
+            return f"{_CPP_BINARY[dim.op]}({left}, {right})"
+        return f"({left} {dim.op} {right})"
+
+
+class PythonShapes:
+    """Shape expressions of one op in Python; dims may be SymInts.
+
+    Args:
+        spec: the op.
+        index: as for :class:`CppShapes`.
+    """
+
+    def __init__(self, spec: OpSpec, index: str = "[i]") -> None:
+        self.spec = spec
+        self.lists = {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
+        self.optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
+        self.index = index
+
+    def shape(self, name: str) -> str:
+        """Return the expression of an input's shape."""
+        return f"{name}{self.index if name in self.lists else ''}.shape"
+
+    def rule(self, rule: ShapeRule) -> str:
+        """Return an expression of a sequence of dims."""
+        if isinstance(rule, ShapeLike):
+            return self.shape(rule.tensor)
+        if isinstance(rule, ShapeBroadcast):
+            shapes = [
+                f"checks.shape_or_scalar({t})" if t in self.optional else self.shape(t)
+                for t in rule.tensors
+            ]
+            return f"torch.broadcast_shapes({', '.join(shapes)})"
+        if isinstance(rule, ShapeReduce):
+            if isinstance(rule.dims, str):
+                scalar = self.spec.attr(rule.dims).type == "int"
+                dims = f"[{rule.dims}]" if scalar else rule.dims
+            else:
+                dims = repr(list(rule.dims))
+            return f"checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
+        parts = []
+        for item in rule.items:
+            if isinstance(item, DimSlice):
+                start = "" if item.start is None else item.start
+                stop = "" if item.stop is None else item.stop
+                parts.append(f"*{self.shape(item.tensor)}[{start}:{stop}]")
+            else:
+                parts.append(self.dim(item))
+        return f"[{', '.join(parts)}]"
+
+    def dim(self, dim: DimExpr) -> str:
+        """Return an int expression."""
+        if isinstance(dim, DimConst):
+            return str(dim.value)
+        if isinstance(dim, DimAttr):
+            return dim.name if dim.index is None else f"{dim.name}[{dim.index}]"
+        if isinstance(dim, DimOf):
+            return f"{self.shape(dim.tensor)}[{dim.axis}]"
+        if isinstance(dim, DimRank):
+            return f"len({self.shape(dim.tensor)})"
+        if isinstance(dim, DimNumel):
+            return f"{self.shape(dim.tensor)}.numel()"
+        assert isinstance(dim, DimBinary)
+        left, right = self.dim(dim.left), self.dim(dim.right)
+        if dim.op in ("min", "max"):
+            return f"torch.sym_{dim.op}({left}, {right})"
+        return f"({left} {dim.op} {right})"

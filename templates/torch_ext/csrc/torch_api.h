@@ -1,0 +1,105 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The few things the binding needs from torch. From torch 2.10 on it uses torch's stable C
+// interface: one second to compile, and the library keeps working with later torch versions. With
+// older versions (or -DOPGEN_TORCH_CLASSIC) it uses torch/library.h, bound to one torch version.
+#ifndef OPGEN_BINDING_TORCH_API_H
+#define OPGEN_BINDING_TORCH_API_H
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#if !defined(OPGEN_TORCH_CLASSIC)
+#if __has_include(<torch/csrc/stable/library.h>) && __has_include(<torch/headeronly/version.h>)
+#include <torch/headeronly/version.h>
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10
+#define OPGEN_TORCH_CLASSIC 1
+#endif
+#else
+#define OPGEN_TORCH_CLASSIC 1
+#endif
+#endif
+
+#ifdef OPGEN_TORCH_CLASSIC
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <torch/library.h>
+#else
+#ifndef TORCH_TARGET_VERSION
+#define TORCH_TARGET_VERSION ((2ULL << 56) | (10ULL << 48))
+#endif
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#endif
+
+namespace __attribute__((visibility("hidden"))) opgen_torch {
+
+using Sizes = std::vector<int64_t>;
+
+#ifdef OPGEN_TORCH_CLASSIC
+
+using Tensor = at::Tensor;
+using ScalarType = at::ScalarType;
+
+inline Sizes SizesOf(const Tensor& t) { return t.sizes().vec(); }
+inline Sizes StridesOf(const Tensor& t) { return t.strides().vec(); }
+inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
+inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
+inline int DeviceIndex(const Tensor& t) { return t.device().index(); }
+inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
+inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
+    return at::empty(sizes, at::TensorOptions().dtype(dtype).device(like.device()));
+}
+
+#define OPGEN_LIBRARY(ns, m) TORCH_LIBRARY(ns, m)
+#define OPGEN_LIBRARY_IMPL(ns, key, m) TORCH_LIBRARY_IMPL(ns, key, m)
+#define OPGEN_BOX(function) function
+
+#else
+
+using Tensor = torch::stable::Tensor;
+using ScalarType = torch::headeronly::ScalarType;
+
+inline Sizes SizesOf(const Tensor& t) {
+    const auto sizes = t.sizes();
+    return Sizes(sizes.begin(), sizes.end());
+}
+inline Sizes StridesOf(const Tensor& t) {
+    const auto strides = t.strides();
+    return Sizes(strides.begin(), strides.end());
+}
+inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
+inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
+inline int DeviceIndex(const Tensor& t) { return t.get_device_index(); }
+inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
+inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
+    return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
+}
+
+#define OPGEN_LIBRARY(ns, m) STABLE_TORCH_LIBRARY(ns, m)
+#define OPGEN_LIBRARY_IMPL(ns, key, m) STABLE_TORCH_LIBRARY_IMPL(ns, key, m)
+#define OPGEN_BOX(function) TORCH_BOX(function)
+
+#endif
+
+// Becomes RuntimeError in Python. torch's own check macros would put file and line of this header
+// before the message, which tells a caller nothing.
+#define OPGEN_CHECK(condition, message)            \
+    do {                                           \
+        if (!(condition)) {                        \
+            throw std::runtime_error(message);     \
+        }                                          \
+    } while (false)
+
+using OptionalTensor = std::optional<Tensor>;
+using TensorList = std::vector<Tensor>;
+
+}  // namespace opgen_torch
+
+#endif  // OPGEN_BINDING_TORCH_API_H
