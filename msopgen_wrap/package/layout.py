@@ -1,0 +1,263 @@
+"""Fill CANN's vendor layout with the emulated binaries of a project.
+
+The tree is the one an NPU package installs, so that ``ASCEND_CUSTOM_OPP_PATH``, vendor priority and
+the torch binding work on it unchanged. What differs: kernels are shared objects of this CPU, listed
+in ``kernel/opgen_kernels.txt``, and the runtime they need lies in ``opgen_runtime/``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msopgen_wrap.cann.project import compute_units, render_install_scripts
+from msopgen_wrap.cann.soc_targets import soc_target
+from msopgen_wrap.package import elf, ops_info
+from msopgen_wrap.package.archive import machine
+from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.spec.model import OpSpec
+
+RUNTIME_FOLDER = "opgen_runtime"
+KERNEL_LIST = "opgen_kernels.txt"
+_TBE = Path("op_impl/ai_core/tbe")
+# build_operators compiles for this architecture; kernels of others are compiled here.
+_DEFAULT_ARCH = 2201
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class VendorTree:
+    """A filled ``vendors/<vendor>`` folder.
+
+    Attributes:
+        path: the folder.
+        units: compute units it serves.
+        kernels: number of kernel binaries compiled.
+        files: paths written, relative, in order.
+    """
+
+    path: Path
+    units: list[str]
+    kernels: int = 0
+    files: list[str] = field(default_factory=list)
+
+
+def fill_vendor_tree(
+    project: ProjectTree, out: Path, *, progress: Progress = lambda _: None
+) -> VendorTree:
+    """Compile ``project`` for the CPU and lay the result out below ``out``.
+
+    Args:
+        project: the scaffolded project.
+        out: the ``vendors/<vendor>`` folder to make; must not exist.
+        progress: called with a short text per step.
+
+    Raises:
+        OpgenError: a source does not compile, or there is no compiler.
+    """
+    from msopgen_wrap.build.operators import build_operators
+
+    specs = project.specs
+    units = compute_units(specs, project.soc)
+    built = build_operators(specs, project.root, progress=progress, portable=True)
+    kernels = {_DEFAULT_ARCH: built.kernels}
+    for arch in {soc_target(u).npu_arch for u in units} - {_DEFAULT_ARCH}:
+        kernels[arch] = _kernels_for(arch, project, units, progress)
+    progress("aclnn library")
+    opapi = _build_opapi(project)
+
+    tree = VendorTree(out, units)
+    _runtime(tree, [built.host, opapi])
+    _op_host(tree, built.host)
+    _op_api(tree, project, opapi)
+    _kernel_binaries(tree, specs, kernels)
+    _configuration(tree, specs)
+    _dynamic_sources(tree, project)
+    for script in render_install_scripts(
+        specs,
+        project.vendor,
+        units,
+        target="cpu",
+        style=project.style,
+        extra=[("arch", machine())],
+        folder="",
+    ):
+        if script.path == "version.info":
+            _write(tree, "version.info", script.text)
+    tree.files.sort()
+    return tree
+
+
+def _kernels_for(
+    arch: int, project: ProjectTree, units: Sequence[str], progress: Progress
+) -> dict[str, dict[str, Path]]:
+    """Compile the kernels of the ops that name a SoC of another architecture."""
+    from msopgen_wrap.build.emulation import compile_kernel
+    from msopgen_wrap.build.operators import dtype_key, kernel_defines
+
+    kernels: dict[str, dict[str, Path]] = {}
+    for spec in project.specs:
+        if not _units_of(spec, [u for u in units if soc_target(u).npu_arch == arch]):
+            continue
+        for combo in range(spec.combos):
+            key = dtype_key(spec, combo)
+            progress(f"{spec.name} [{key}] arch {arch}")
+            kernels.setdefault(spec.op, {})[key] = compile_kernel(
+                project.root / "op_kernel" / f"{spec.name}.cpp",
+                defines=kernel_defines(spec, combo),
+                include_dirs=[project.root / "op_host", project.root / "op_kernel"],
+                output_name=f"lib{spec.name}_{combo}.so",
+                arch=arch,
+                portable=True,
+            )
+    return kernels
+
+
+def _units_of(spec: OpSpec, units: Sequence[str]) -> list[str]:
+    """Return those of ``units`` the op is registered for (``AddConfig``)."""
+    own = set(compute_units([spec]))
+    return [u for u in units if u in own]
+
+
+def _build_opapi(project: ProjectTree) -> Path:
+    from msopgen_wrap.torch_ext.aclnn_build import build_opapi
+
+    return build_opapi(project.root, project.specs, portable=True)
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def _write(tree: VendorTree, name: str, text: str) -> None:
+    path = tree.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    tree.files.append(name)
+
+
+def _place(tree: VendorTree, source: Path, name: str) -> Path:
+    """Copy a built library into the tree and make it look for the runtime there only."""
+    path = tree.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, path)
+    path.chmod(0o755)
+    up = os.path.relpath(RUNTIME_FOLDER, Path(name).parent)
+    try:
+        elf.set_runpath(path, f"$ORIGIN/{up}" if up != "." else "$ORIGIN")
+    except elf.ElfError:
+        # A short cache path leaves no room. libcust_opapi.so has loaded the runtime by then, and
+        # the loader knows it by its SONAME.
+        elf.set_runpath(path, "")
+    tree.files.append(name)
+    return path
+
+
+def _link(tree: VendorTree, name: str, to: str) -> None:
+    path = tree.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(to)
+    tree.files.append(name)
+
+
+def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
+    """Copy every library of ours that ``libraries`` need, directly or not."""
+    done: set[str] = set()
+    queue = list(libraries)
+    while queue:
+        library = queue.pop()
+        folders = [Path(p) for p in (elf.runpath(library) or "").split(":") if p]
+        folders.append(library.parent)
+        for name in elf.needed(library):
+            source = next((f / name for f in folders if (f / name).is_file()), None)
+            if name in done or source is None or str(source).startswith(("/usr/", "/lib")):
+                continue
+            done.add(name)
+            _place(tree, source, f"{RUNTIME_FOLDER}/{name}")
+            queue.append(source)
+
+
+def _op_host(tree: VendorTree, host: Path) -> None:
+    arch = machine()
+    tiling = f"{_TBE}/op_tiling/lib/linux/{arch}/libcust_opmaster_rt2.0.so"
+    _place(tree, host, tiling)
+    _link(
+        tree,
+        f"{_TBE}/op_tiling/liboptiling.so",
+        f"lib/linux/{arch}/libcust_opmaster_rt2.0.so",
+    )
+    # One library holds OpDefs, shape inference and tiling here; CANN builds two from one source.
+    proto = f"op_proto/lib/linux/{arch}"
+    up = os.path.relpath(tiling, proto)
+    _link(tree, f"{proto}/libcust_opsproto_rt2.0.so", up)
+
+
+def _op_api(tree: VendorTree, project: ProjectTree, opapi: Path) -> None:
+    _place(tree, opapi, "op_api/lib/libcust_opapi.so")
+    for spec in project.specs:
+        header = project.root / "op_api" / f"aclnn_{spec.name}.h"
+        _write(tree, f"op_api/include/{header.name}", header.read_text(encoding="utf-8"))
+
+
+def _kernel_binaries(
+    tree: VendorTree, specs: Sequence[OpSpec], kernels: dict[int, dict[str, dict[str, Path]]]
+) -> None:
+    from msopgen_wrap.build.operators import dtype_key
+
+    lines = [
+        "# generated by opgen: op, SoC, dtypes of inputs and outputs, kernel object, entry",
+        "host ../op_tiling/liboptiling.so",
+    ]
+    placed: dict[tuple[int, str], str] = {}
+    for unit in tree.units:
+        arch = soc_target(unit).npu_arch
+        for spec in specs:
+            if not _units_of(spec, [unit]):
+                continue
+            for combo in range(spec.combos):
+                key = dtype_key(spec, combo)
+                stem = f"{unit}/{spec.name}/{ops_info.binary_name(spec, combo)}"
+                name = f"{_TBE}/kernel/{stem}.so"
+                first = placed.get((arch, stem.split("/", 1)[1]))
+                source = kernels[arch][spec.op][key]
+                if first is None:
+                    _place(tree, source, name)
+                    placed[(arch, stem.split("/", 1)[1])] = name
+                    tree.kernels += 1
+                else:  # families of one architecture share their binaries
+                    _link(tree, name, os.path.relpath(first, Path(name).parent))
+                digest = hashlib.sha256((tree.path / name).read_bytes()).hexdigest()
+                _write(
+                    tree,
+                    f"{_TBE}/kernel/{stem}.json",
+                    ops_info.kernel_json(spec, combo, ".so", digest),
+                )
+                lines.append(f"{spec.op} {unit} {key} {stem}.so {spec.name}")
+    _write(tree, f"{_TBE}/kernel/{KERNEL_LIST}", "\n".join(lines) + "\n")
+
+
+def _configuration(tree: VendorTree, specs: Sequence[OpSpec]) -> None:
+    for unit in tree.units:
+        own = [s for s in specs if _units_of(s, [unit])]
+        _write(tree, f"{_TBE}/config/{unit}/aic-{unit}-ops-info.json", ops_info.ops_info(own))
+        _write(
+            tree,
+            f"{_TBE}/kernel/config/{unit}/binary_info_config.json",
+            ops_info.binary_info_config(own, unit, ".so"),
+        )
+    _write(tree, "framework/onnx/npu_supported_ops.json", ops_info.supported_ops(specs))
+    _write(tree, "op_proto/inc/op_proto.h", ops_info.op_proto_header(specs))
+
+
+def _dynamic_sources(tree: VendorTree, project: ProjectTree) -> None:
+    """Ship the kernel sources, as CANN's source packages do."""
+    folder = f"{_TBE}/{project.vendor}_impl/dynamic"
+    root = project.root / "op_kernel"
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.suffix in (".cpp", ".h", ".hpp"):
+            name = path.relative_to(root).as_posix()
+            _write(tree, f"{folder}/{name}", path.read_text(encoding="utf-8"))
