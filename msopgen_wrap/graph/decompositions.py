@@ -1,0 +1,98 @@
+"""Decompositions of statistics and normalisations into sums, means and pointwise operations.
+
+PyTorch's own tables stop at ``var_mean`` or go down to ``prims``; the row schedule wants plain
+reductions with a kept dimension, two-pass (centred) variance and float32 accumulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_aten = torch.ops.aten
+
+
+def _dims(x: torch.Tensor, dim: Any) -> list[int]:
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(x.dim()))
+    return [dim] if isinstance(dim, int) else list(dim)
+
+
+def _count(x: torch.Tensor, dims: list[int]) -> Any:
+    count: Any = 1
+    for d in dims:
+        count = count * x.shape[d]
+    return count
+
+
+def _squeeze(value: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
+    return value if keepdim or not dims else _aten.squeeze.dims(value, dims)
+
+
+def _variance(x: torch.Tensor, dims: list[int], correction: Any) -> tuple[Any, Any]:
+    mean = x.mean(dims, keepdim=True) if dims else x
+    centred = x - mean
+    total = (centred * centred).sum(dims, keepdim=True) if dims else centred * centred
+    return total / (_count(x, dims) - (1 if correction is None else correction)), mean
+
+
+def _var(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    dims = _dims(x, dim)
+    return _squeeze(_variance(x, dims, correction)[0], dims, keepdim)
+
+
+def _var_mean(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    dims = _dims(x, dim)
+    var, mean = _variance(x, dims, correction)
+    return _squeeze(var, dims, keepdim), _squeeze(mean, dims, keepdim)
+
+
+def _std(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    dims = _dims(x, dim)
+    return _squeeze(_variance(x, dims, correction)[0].sqrt(), dims, keepdim)
+
+
+def _std_mean(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    dims = _dims(x, dim)
+    var, mean = _variance(x, dims, correction)
+    return _squeeze(var.sqrt(), dims, keepdim), _squeeze(mean, dims, keepdim)
+
+
+def _native_layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    var, mean = _variance(x, dims, 0)
+    rstd = (var + eps).rsqrt()
+    out = (x - mean) * rstd
+    if weight is not None:
+        out = out * weight
+    if bias is not None:
+        out = out + bias
+    return out, mean, rstd
+
+
+def _native_group_norm(
+    x: Any, weight: Any, bias: Any, n: Any, c: Any, hxw: Any, group: int, eps: float
+) -> Any:
+    grouped = x.view(n, group, c // group, hxw)
+    var, mean = _variance(grouped, [2, 3], 0)
+    rstd = (var + eps).rsqrt()
+    out = (grouped - mean) * rstd
+    if weight is not None:
+        out = out * weight.view(1, group, c // group, 1)
+    if bias is not None:
+        out = out + bias.view(1, group, c // group, 1)
+    return out.view(x.shape), mean.view(n, group), rstd.view(n, group)
+
+
+def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the table entries that replace PyTorch's."""
+    return {
+        _aten.var.correction: _var,
+        _aten.var_mean.correction: _var_mean,
+        _aten.std.correction: _std,
+        _aten.std_mean.correction: _std_mean,
+        _aten.native_layer_norm.default: _native_layer_norm,
+        _aten.native_group_norm.default: _native_group_norm,
+    }

@@ -1,0 +1,88 @@
+"""Sample shapes a spec is traced at: distinct sizes that satisfy the spec's rank and shape rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+
+# Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
+# the last one is divisible by 2, 3 and 4 for ops that split it.
+_SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
+
+
+def base_shape(rank: int) -> tuple[int, ...]:
+    """Return the sample shape of a rank."""
+    return _SIZES[len(_SIZES) - rank :] if rank else ()
+
+
+def sample_attrs(spec: OpSpec) -> dict[str, Any]:
+    """Return one legal value per attr: the default, else a bound, else an allowed value."""
+    values: dict[str, Any] = {}
+    for attr in spec.attrs:
+        if not attr.required and attr.default is not None:
+            values[attr.name] = attr.default
+        elif attr.allowed:
+            values[attr.name] = attr.allowed[0]
+        else:
+            fallback: dict[str, Any] = {
+                "int": -1 if attr.minimum is None else int(attr.minimum),
+                "float": 0.5 if attr.minimum is None else attr.minimum,
+                "bool": False,
+                "str": "",
+                "list_int": [-1],
+                "list_float": [0.5],
+                "dtype": "float32",
+            }
+            values[attr.name] = fallback[attr.type]
+    for case in spec.cases:
+        for name, value in case.attrs.items():
+            if any(a.name == name and a.required and not a.allowed for a in spec.attrs):
+                values[name] = value
+    return values
+
+
+def candidate_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
+    """Yield input shapes to try, most general first; a dynamic input gets a list of one shape."""
+    low = max((p.min_rank for p in spec.inputs), default=0)
+    high = max((p.max_rank for p in spec.inputs), default=8)
+    ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
+    for rank in ranks:
+        shapes = _shapes_at(spec, rank)
+        if shapes is not None:
+            yield shapes
+    for case in spec.cases:
+        yield {
+            p.name: (
+                [tuple(s) for s in case.shapes[p.name]][:1]
+                if p.kind is ParamKind.DYNAMIC
+                else tuple(case.shapes[p.name])
+            )
+            for p in spec.inputs
+            if case.shapes.get(p.name) is not None
+        }
+
+
+def _shapes_at(spec: OpSpec, rank: int) -> dict[str, Any] | None:
+    shapes: dict[str, Any] = {}
+    for param in spec.inputs:
+        shape = _one_shape(spec, param, rank, shapes)
+        if shape is None:
+            return None
+        shapes[param.name] = [shape] if param.kind is ParamKind.DYNAMIC else shape
+    return shapes
+
+
+def _one_shape(
+    spec: OpSpec, param: TensorParam, rank: int, known: dict[str, Any]
+) -> tuple[int, ...] | None:
+    if param.shape is not None:
+        from msopgen_wrap.spec.shapes import evaluate
+
+        flat = {k: v[0] if isinstance(v, list) else v for k, v in known.items()}
+        try:
+            return tuple(evaluate(param.shape, flat, sample_attrs(spec)))
+        except Exception:
+            return None
+    return base_shape(max(param.min_rank, min(rank, param.max_rank)))

@@ -1,0 +1,221 @@
+"""Lowerings of comparisons, logic, bit operations and ``where``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx import Node
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+
+_SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+def _negate(low: Lowerer, mask: Val) -> Val:
+    return low.emit("MaskNot", MASK, mask)
+
+
+def compare(low: Lowerer, mode: str, a: Operand, b: Operand) -> Val:
+    """Return the mask of ``a mode b``; NaN compares false except for NE."""
+    kind = low.common(a, b)
+    if kind == MASK:
+        if mode in ("EQ", "NE"):
+            different = logical_masks(low, "xor", low.as_kind(a, MASK), low.as_kind(b, MASK))
+            return different if mode == "NE" else _negate(low, different)
+        kind = F32
+    a, b = low.as_kind(a, kind), low.as_kind(b, kind)
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        a = low.tile(a)
+    if isinstance(a, Scalar):
+        a, b, mode = b, a, _SWAPPED[mode]
+    assert isinstance(a, Val)
+    if mode == "NE":
+        # EQ is false for NaN on every arch; what NE gives for NaN is not documented.
+        return _negate(low, compare(low, "EQ", a, b))
+    if kind == I32 and mode != "EQ":
+        return _compare_int(low, mode, a, b)
+    if isinstance(b, Scalar):
+        return low.emit("Compares", MASK, a, low.scalar(b, kind), mode=mode)
+    return low.emit("Compare", MASK, a, b, mode=mode)
+
+
+def _compare_int(low: Lowerer, mode: str, a: Val, b: Operand) -> Val:
+    """Order int32 exactly: the hardware compares int32 only for equality; a >= b is max == a."""
+    which = "Max" if mode in ("GE", "LT") else "Min"
+    if isinstance(b, Scalar):
+        bound: Val = low.emit(which + "s", I32, a, low.scalar(b, I32))
+    else:
+        bound = low.emit(which, I32, a, b)
+    inclusive = low.emit("Compare", MASK, bound, a, mode="EQ")
+    return inclusive if mode in ("GE", "LE") else _negate(low, inclusive)
+
+
+def _register_comparisons() -> None:
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+
+        def handler(low: Lowerer, node: Node, mode: str = name.upper()) -> Any:
+            a, b = low.operand(node.args[0]), low.operand(node.args[1])
+            return compare(low, mode, a, b)
+
+        lowers(f"aten.{name}.Tensor", f"aten.{name}.Scalar")(handler)
+
+
+_register_comparisons()
+
+
+def logical_masks(low: Lowerer, op: str, a: Operand, b: Operand) -> Val:
+    """Combine two masks with ``and``, ``or`` or ``xor``."""
+    first, second = low.as_kind(a, MASK), low.as_kind(b, MASK)
+    if op == "and":
+        return low.emit("MaskAnd", MASK, first, second)
+    if op == "or":
+        return low.emit("MaskOr", MASK, first, second)
+    either = low.emit("MaskOr", MASK, first, second)
+    both = low.emit("MaskAnd", MASK, first, second)
+    return low.emit("MaskAnd", MASK, either, _negate(low, both))
+
+
+def logical(low: Lowerer, op: str, a: Any, b: Any) -> Val:
+    """Combine two arguments as booleans."""
+    return logical_masks(low, op, low.operand(a), low.operand(b))
+
+
+@lowers("aten.logical_and.default", "aten.logical_or.default", "aten.logical_xor.default")
+def _logical(low: Lowerer, node: Node) -> Any:
+    op = str(node.target).split("logical_")[1].split(".")[0]
+    return logical(low, op, node.args[0], node.args[1])
+
+
+@lowers("aten.logical_not.default")
+def _logical_not(low: Lowerer, node: Node) -> Any:
+    return _negate(low, low.tile(low.as_kind(low.operand(node.args[0]), MASK)))
+
+
+@lowers(
+    "aten.bitwise_and.Tensor",
+    "aten.bitwise_or.Tensor",
+    "aten.bitwise_xor.Tensor",
+    "aten.bitwise_and.Scalar",
+    "aten.bitwise_or.Scalar",
+    "aten.bitwise_xor.Scalar",
+    "aten.bitwise_and.Scalar_Tensor",
+    "aten.bitwise_or.Scalar_Tensor",
+    "aten.bitwise_xor.Scalar_Tensor",
+)
+def _bitwise(low: Lowerer, node: Node) -> Any:
+    op = str(node.target).split("bitwise_")[1].split(".")[0]
+    if low.dtype(node) == "bool":
+        return logical(low, op, node.args[0], node.args[1])
+    a, b = (low.tile(low.as_kind(low.operand(v), I32)) for v in node.args[:2])
+    if op == "and":
+        return low.emit("BitAnd", I32, a, b)
+    either = low.emit("BitOr", I32, a, b)
+    if op == "or":
+        return either
+    both = low.emit("BitAnd", I32, a, b)
+    return low.emit("Sub", I32, either, both)
+
+
+@lowers("aten.bitwise_not.default")
+def _bitwise_not(low: Lowerer, node: Node) -> Any:
+    value = low.operand(node.args[0])
+    if low.dtype(node) == "bool":
+        return _negate(low, low.tile(low.as_kind(value, MASK)))
+    inverted = low.emit("BitNot", I32, low.tile(low.as_kind(value, I32)))
+    from msopgen_wrap.schedule.pointwise import wrap_small
+
+    return wrap_small(low, inverted, low.dtype(node))
+
+
+@lowers(
+    "aten.bitwise_left_shift.Tensor_Scalar",
+    "aten.bitwise_right_shift.Tensor_Scalar",
+    "aten.__lshift__.Scalar",
+    "aten.__rshift__.Scalar",
+    "aten.bitwise_left_shift.Tensor",
+    "aten.bitwise_right_shift.Tensor",
+)
+def _shift(low: Lowerer, node: Node) -> Any:
+    from msopgen_wrap.schedule.pointwise import wrap_small
+
+    value = low.tile(low.as_kind(low.operand(node.args[0]), I32))
+    amount = low.operand(node.args[1])
+    if not isinstance(amount, Scalar):
+        raise OpgenError(
+            Diagnostic(
+                "OPG301",
+                f"{node.target} by a tensor has no vector lowering",
+                low.location("<<" if "left" in str(node.target) else ">>"),
+                "arch 2201 shifts a whole tensor by one number",
+                "shift by an attr or a literal, or use `kernel:`",
+            )
+        )
+    left = "left" in str(node.target) or "lshift" in str(node.target)
+    op = "ShiftLeft" if left else "ShiftRight"
+    shifted = low.emit(op, I32, value, low.scalar(amount, I32))
+    return wrap_small(low, shifted, low.dtype(node)) if left else shifted
+
+
+@lowers("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")
+def _where(low: Lowerer, node: Node) -> Any:
+    mask = low.tile(low.as_kind(low.operand(node.args[0]), MASK))
+    return select(low, low.kind(node), mask, *(low.operand(v) for v in node.args[1:3]))
+
+
+@lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
+def _masked_fill(low: Lowerer, node: Node) -> Any:
+    mask = low.tile(low.as_kind(low.operand(node.args[1]), MASK))
+    return select(low, low.kind(node), mask, low.operand(node.args[2]), low.operand(node.args[0]))
+
+
+def select(low: Lowerer, kind: str, mask: Val, a: Operand, b: Operand) -> Val:
+    """Return ``mask ? a : b``."""
+    a, b = low.as_kind(a, kind), low.as_kind(b, kind)
+    if kind == MASK:
+        taken = low.emit("MaskAnd", MASK, mask, a)
+        left = low.emit("MaskAnd", MASK, _negate(low, mask), b)
+        return low.emit("MaskOr", MASK, taken, left)
+    if isinstance(b, Scalar) and kind == F32:
+        return low.emit("Selects", F32, mask, low.tile(a), low.scalar(b, F32))
+    if isinstance(a, Scalar) and kind == F32:
+        return low.emit("Selects", F32, _negate(low, mask), low.tile(b), low.scalar(a, F32))
+    return low.emit("Select", kind, mask, low.tile(a), low.tile(b))
+
+
+@lowers("aten.isnan.default")
+def _isnan(low: Lowerer, node: Node) -> Any:
+    value = low.tile(low.as_kind(low.operand(node.args[0]), F32))
+    return _negate(low, low.emit("Compare", MASK, value, value, mode="EQ"))
+
+
+@lowers("aten.isinf.default")
+def _isinf(low: Lowerer, node: Node) -> Any:
+    value = low.tile(low.as_kind(low.operand(node.args[0]), F32))
+    size = low.emit("Abs", F32, value)
+    return low.emit("Compares", MASK, size, Scalar(Const(float("inf"))), mode="EQ")
+
+
+@lowers("aten.isfinite.default")
+def _isfinite(low: Lowerer, node: Node) -> Any:
+    value = low.tile(low.as_kind(low.operand(node.args[0]), F32))
+    size = low.emit("Abs", F32, value)
+    return low.emit("Compares", MASK, size, Scalar(Const(float("inf"))), mode="LT")
+
+
+@lowers("aten.sign.default", "aten.sgn.default")
+def _sign(low: Lowerer, node: Node) -> Any:
+    kind = low.kind(node)
+    value = low.tile(low.as_kind(low.operand(node.args[0]), F32 if kind == MASK else kind))
+    if kind == MASK:
+        return low.as_kind(low.operand(node.args[0]), MASK)
+    if kind == I32:
+        bounded = low.emit("Mins", I32, value, Scalar(Const(1), I32))
+        return low.emit("Maxs", I32, bounded, Scalar(Const(-1), I32))
+    one = low.emit("Fill", F32, Scalar(Const(1.0)))
+    positive = compare(low, "GT", value, Scalar(Const(0.0)))
+    upper = low.emit("Selects", F32, positive, one, Scalar(Const(0.0)))
+    negative = compare(low, "LT", value, Scalar(Const(0.0)))
+    return low.emit("Selects", F32, _negate(low, negative), upper, Scalar(Const(-1.0)))

@@ -1,0 +1,409 @@
+"""Lower a traced ATen graph to a vector program: the driver and the helpers lowerings share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.graph.scalars import (
+    AttrRef,
+    Binary,
+    Const,
+    DimRef,
+    ScalarExpr,
+    Unary,
+    fold,
+    is_const,
+)
+from msopgen_wrap.graph.tracing import TracedGraph, constant_expr
+from msopgen_wrap.schedule.program import (
+    COMPUTE_KIND,
+    F32,
+    I32,
+    MASK,
+    Operand,
+    Program,
+    Scalar,
+    Val,
+    eliminate_dead,
+    share_common,
+)
+from msopgen_wrap.schedule.views import View, apply_view
+from msopgen_wrap.spec.model import OpSpec
+
+Handler = Callable[["Lowerer", Node], Any]
+HANDLERS: dict[str, Handler] = {}
+
+# Accepted view operations; they change which elements of an input a tile reads, not the values.
+VIEW_OPS = {
+    "aten.expand.default",
+    "aten.unsqueeze.default",
+    "aten.squeeze.dims",
+    "aten.squeeze.dim",
+    "aten.squeeze.default",
+    "aten.permute.default",
+    "aten.transpose.int",
+    "aten.t.default",
+    "aten.slice.Tensor",
+    "aten.select.int",
+    "aten.split.Tensor",
+    "aten.split_with_sizes.default",
+}
+_IDENTITY = {
+    "aten.alias.default",
+    "aten.detach.default",
+    "aten.clone.default",
+    "aten.lift_fresh_copy.default",
+    "aten.contiguous.default",
+}
+
+
+def lowers(*targets: str) -> Callable[[Handler], Handler]:
+    """Register a function as the lowering of ATen overloads (``aten.add.Tensor``)."""
+
+    def register(function: Handler) -> Handler:
+        for target in targets:
+            HANDLERS[target] = function
+        return function
+
+    return register
+
+
+@dataclass
+class Lowerer:
+    """State of one lowering.
+
+    Attributes:
+        traced: the graph.
+        combo: dtype combination, for the dtypes of inputs and outputs.
+        values: node -> value, scalar, view or tuple of them.
+        operands: loaded views by operand name (the input's name, or ``x_1`` for a second view).
+    """
+
+    spec: OpSpec
+    traced: TracedGraph
+    combo: int
+    program: Program = field(default_factory=Program)
+    values: dict[Node, Any] = field(default_factory=dict)
+    operands: dict[str, View] = field(default_factory=dict)
+    _loaded: dict[View, Val] = field(default_factory=dict)
+    _note: str = ""
+
+    # ---- driver --------------------------------------------------------------------------------
+
+    def run(self) -> Program:
+        """Lower every node, store the outputs and drop what is unused."""
+        for node in self.traced.graph.nodes:
+            if node.op == "placeholder":
+                self.values[node] = View.of_input(
+                    self.traced.inputs[node.name], len(node.meta["val"].shape)
+                )
+            elif node.op == "call_function":
+                self.values[node] = self._call(node)
+        for param in self.spec.outputs:
+            result = self.traced.outputs[param.name]
+            self._note = f"store {param.name}"
+            kind = COMPUTE_KIND.get(param.dtypes[self.combo])
+            if kind is None:
+                raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
+            value = self.as_kind(self.operand(result), kind)
+            self.program.store(param.name, self.tile(value), f"{param.name}")
+        return eliminate_dead(share_common(self.program))
+
+    def _call(self, node: Node) -> Any:
+        target = target_name(node)
+        self._note = target.rsplit(".", 1)[0] if target.startswith("aten") else target
+        if target == "aten.sym_size.int":
+            source, axis = node.args[0], node.args[1]
+            return self._size(source, int(axis))  # type: ignore[arg-type]
+        if target.startswith("operator.") or target in ("sym_float", "math.sqrt", "sym_sqrt"):
+            return self._scalar_call(node, target)
+        if target in _IDENTITY:
+            return self.values[node.args[0]]  # type: ignore[index]
+        if target in VIEW_OPS:
+            return self._view(node, target)
+        handler = HANDLERS.get(target)
+        if handler is None:
+            raise OpgenError(self.unsupported(node))
+        return handler(self, node)
+
+    def _size(self, source: Any, axis: int) -> Any:
+        view = self.values[source]
+        if isinstance(view, View) and not view.steps:
+            return DimRef(view.tensor, axis, view.rank)
+        raise OpgenError(
+            Diagnostic(
+                "OPG304",
+                "compute uses the size of an intermediate tensor",
+                self.location("shape"),
+                "only sizes of inputs are known to the tiling function",
+                "take the size from an input",
+            )
+        )
+
+    def _scalar_call(self, node: Node, target: str) -> Any:
+        name = target.split(".")[-1]
+        if name == "getitem":
+            return self.values[node.args[0]][node.args[1]]  # type: ignore[index]
+        args = [self.scalar_expr(a) for a in node.args]
+        binary = {
+            "add": "+",
+            "sub": "-",
+            "mul": "*",
+            "truediv": "/",
+            "floordiv": "//",
+            "mod": "%",
+            "pow": "**",
+            "max": "max",
+            "min": "min",
+        }
+        if name in binary:
+            return fold(binary[name], *args)
+        if name == "neg":
+            return fold("neg", *args)
+        if name == "sym_float":
+            return fold("float", *args)
+        if name in ("sqrt", "sym_sqrt"):
+            return fold("sqrt", *args)
+        raise OpgenError(self.unsupported(node))
+
+    def _view(self, node: Node, target: str) -> Any:
+        source = self.values[node.args[0]]  # type: ignore[index]
+        if isinstance(source, (Scalar, Const)):
+            return source
+        if isinstance(source, Val):
+            if target == "aten.expand.default":
+                return source
+            raise OpgenError(self.unsupported(node, "a view of a computed tensor"))
+        rest = [self._static(a) for a in node.args[1:]]
+        return apply_view(source, target, rest, node)
+
+    def _static(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [self._static(v) for v in value]
+        if isinstance(value, Node):
+            return self.values[value]
+        return value
+
+    # ---- operands ------------------------------------------------------------------------------
+
+    def operand(self, value: Any) -> Operand:
+        """Turn a node, number or expression into a value or a scalar; loads views."""
+        if isinstance(value, Node):
+            value = self.values[value]
+        if isinstance(value, View):
+            return self._load(value)
+        if isinstance(value, (Val, Scalar)):
+            return value
+        if isinstance(value, bool):
+            return Scalar(Const(int(value)), I32)
+        if isinstance(value, (int, float)):
+            expr = constant_expr(self.traced, value) or Const(value)
+            return Scalar(expr, F32 if isinstance(value, float) else I32)
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, Unary)):
+            return Scalar(value, I32 if _is_integer(value) else F32)
+        raise TypeError(f"no operand for {type(value).__name__}")
+
+    def scalar_expr(self, value: Any) -> ScalarExpr:
+        """Return the scalar expression of an argument that must be a scalar."""
+        if isinstance(value, Node) and not isinstance(self.values[value], (View, Val)):
+            value = self.values[value]
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, Unary)):
+            return value
+        operand = self.operand(value)
+        if isinstance(operand, Scalar):
+            return operand.expr
+        raise OpgenError(
+            Diagnostic("OPG303", "a tensor is used where a number is needed", self.location(""))
+        )
+
+    def _load(self, view: View) -> Val:
+        if view in self._loaded:
+            return self._loaded[view]
+        taken = sum(1 for v in self.operands.values() if v.tensor == view.tensor)
+        name = view.tensor if not taken else f"{view.tensor}{taken}"
+        self.operands[name] = view
+        dtype = self.spec.param(view.tensor).dtypes[self.combo]
+        kind = COMPUTE_KIND.get(dtype)
+        if kind is None:
+            raise self.unsupported_dtype(dtype, view.tensor)
+        value = self.program.value(kind)
+        from msopgen_wrap.schedule.program import Inst
+
+        self.program.insts.append(Inst("Load", value, (), name, (), f"load {name}"))
+        self._loaded[view] = value
+        return value
+
+    def scalar(self, operand: Scalar, kind: str) -> Scalar:
+        """Return the scalar as a number of ``kind``; expressions become tiling fields."""
+        expr = operand.expr
+        if isinstance(expr, Const):
+            if kind == F32:
+                return Scalar(Const(float(expr.value)), F32)
+            return Scalar(Const(int(expr.value)), I32)
+        result = Scalar(expr, kind)
+        for known in self.program.scalars.values():
+            if known == result:
+                return result
+        self.program.scalars[self._field_name(expr, kind)] = result
+        return result
+
+    def _field_name(self, expr: ScalarExpr, kind: str) -> str:
+        base = "scalar"
+        if isinstance(expr, AttrRef):
+            base = expr.name if expr.index is None else f"{expr.name}{expr.index}"
+        name, count = base, 0
+        while name in self.program.scalars or name == "scalar":
+            count += 1
+            name = f"{base}{count}"
+        return name
+
+    def tile(self, operand: Operand) -> Val:
+        """Return a tile: a scalar is filled into one."""
+        if isinstance(operand, Val):
+            return operand
+        if operand.kind == MASK:
+            raise AssertionError("no scalar masks")
+        return self.emit("Fill", operand.kind, self.scalar(operand, operand.kind))
+
+    def emit(self, op: str, kind: str, *args: Operand, **rest: Any) -> Val:
+        """Append an instruction noted with the current ATen op."""
+        rest.setdefault("note", self._note)
+        return self.program.emit(op, kind, *args, **rest)
+
+    # ---- conversions ---------------------------------------------------------------------------
+
+    def as_kind(self, operand: Operand, kind: str) -> Operand:
+        """Convert between float, int32 and mask, as PyTorch converts dtypes."""
+        if isinstance(operand, Scalar):
+            if kind == MASK:
+                return self.as_kind(self.tile(self.as_kind(operand, F32)), MASK)
+            if operand.kind == kind:
+                return operand
+            if kind == I32 and isinstance(operand.expr, Const):
+                return Scalar(Const(_truncate(operand.expr.value)), I32)
+            return Scalar(operand.expr if kind == F32 else fold("int", operand.expr), kind)
+        if operand.kind == kind:
+            return operand
+        if operand.kind == MASK:
+            one = self.emit("Fill", F32, Scalar(Const(1.0)))
+            number = self.emit("Selects", F32, operand, one, Scalar(Const(0.0)))
+            return number if kind == F32 else self.as_kind(number, I32)
+        if kind == MASK:
+            if operand.kind == F32:
+                zero = self.emit("Compares", MASK, operand, Scalar(Const(0.0)), mode="EQ")
+            else:
+                zero = self.emit("Compares", MASK, operand, Scalar(Const(0), I32), mode="EQ")
+            return self.emit("MaskNot", MASK, zero)
+        if kind == F32:
+            return self.emit("Cast", F32, operand, mode="CAST_RINT")
+        return self.emit("Cast", I32, operand, mode="CAST_TRUNC")
+
+    def common(self, *operands: Operand) -> str:
+        """Return the kind binary operations on these operands are computed in."""
+        kinds = {o.kind for o in operands}
+        if F32 in kinds:
+            return F32
+        return I32 if I32 in kinds else MASK
+
+    def dtype(self, node: Node) -> str:
+        """Return the torch dtype name of a node's result."""
+        return str(node.meta["val"].dtype).removeprefix("torch.")
+
+    def kind(self, node: Node) -> str:
+        """Return the kind of a node's result; int64 intermediates are refused."""
+        dtype = self.dtype(node)
+        kind = F32 if dtype == "float64" else COMPUTE_KIND.get(dtype)
+        if kind is None:
+            raise self.unsupported_dtype(dtype, "", node)
+        return kind
+
+    # ---- diagnostics ---------------------------------------------------------------------------
+
+    def location(self, word: str) -> Location:
+        """Return the place of ``word`` in ``compute``, or the start of ``compute``."""
+        return find_in_compute(self.spec, word)
+
+    def unsupported(self, node: Node, what: str = "") -> Diagnostic:
+        """Return the diagnostic for an ATen op without a lowering."""
+        target = target_name(node)
+        base = target.split(".")[1] if target.startswith("aten.") else target
+        return Diagnostic(
+            "OPG301",
+            f"{target} {'on ' + what + ' ' if what else ''}has no vector lowering",
+            self.location(base.strip("_")),
+            "compute is turned into AscendC vector instructions for arch 2201; this operation is "
+            "neither pointwise nor a reduction the schedules know",
+            "write it with supported operations, or point the spec at your own kernel with "
+            "`kernel: path/to/kernel.cpp` (compute stays as the golden reference)",
+        )
+
+    def unsupported_dtype(self, dtype: str, name: str, node: Node | None = None) -> OpgenError:
+        """Return the error for a dtype that has no vector arithmetic."""
+        where = self.spec.param(name).location if name else self.location("")
+        what = f"{name} is {dtype}" if name else f"{target_name(node)} gives {dtype}"
+        return OpgenError(
+            Diagnostic(
+                "OPG302",
+                f"{what}, which has no vector arithmetic in generated kernels",
+                where,
+                "arch 2201 computes in float16, float32, int16 and int32; other dtypes are "
+                "widened to those without loss, and 64-bit integers cannot be",
+                "use int32, or write the kernel yourself with `kernel:`",
+            )
+        )
+
+
+def _truncate(value: Any) -> int:
+    return int(value) if value == value and abs(value) < 2**31 else 0
+
+
+def _is_integer(expr: ScalarExpr) -> bool:
+    if isinstance(expr, Const):
+        return isinstance(expr.value, int)
+    if isinstance(expr, AttrRef):
+        return expr.integer
+    if isinstance(expr, DimRef):
+        return True
+    if isinstance(expr, Unary):
+        return expr.op in ("int", "floor", "ceil") or (
+            expr.op in ("neg", "abs") and _is_integer(expr.arg)
+        )
+    return expr.op != "/" and _is_integer(expr.left) and _is_integer(expr.right)
+
+
+def target_name(node: Node | None) -> str:
+    """Return ``aten.add.Tensor``-like text for a call."""
+    if node is None:
+        return ""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    module = getattr(target, "__module__", "") or ""
+    name = getattr(target, "__name__", str(target))
+    if module in ("_operator", "operator", "builtins"):
+        return f"operator.{name}"
+    return "math.sqrt" if module == "math" else name
+
+
+def find_in_compute(spec: OpSpec, word: str) -> Location:
+    """Return the first place of ``word`` in ``compute``, or where ``compute`` starts."""
+    if spec.compute is None:
+        return Location(spec.path)
+    start = spec.compute.location
+    if word and start.line:
+        rows = spec.source.splitlines()
+        for line in range(start.line, min(len(rows), start.line + 200) + 1):
+            found = re.search(rf"\b{re.escape(word)}\b", rows[line - 1])
+            if found:
+                return Location(start.file, line, found.start() + 1, len(word))
+    return start
+
+
+__all__ = ["HANDLERS", "Lowerer", "find_in_compute", "is_const", "lowers", "target_name"]

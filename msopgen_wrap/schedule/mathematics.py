@@ -1,0 +1,281 @@
+"""Lowerings of transcendental functions: instructions where one exists, building blocks of
+``opgen/math.h`` where a formula needs care at the extremes (see that header for the error bounds)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch.fx import Node
+
+from msopgen_wrap.graph.scalars import Const, fold
+from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
+
+# Building blocks: kinds of the scratch tiles each needs, after dst and the sources.
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "Expm1": (F32, F32, MASK),
+    "Log1p": (F32, F32, MASK),
+    "Tanh": (F32, F32, F32, MASK),
+    "Sinh": (F32, F32, F32, MASK),
+    "Cosh": (F32,),
+    "Erf": (F32, F32, F32, MASK),
+    "Erfc": (F32, F32, F32, F32, MASK),
+    "Sin": (F32, F32, F32),
+    "Cos": (F32, F32, F32),
+    "Tan": (F32, F32, F32, F32),
+    "Atan": (F32, F32, F32, MASK),
+    "Atan2": (F32, F32, F32, F32, MASK, MASK),
+    "Asin": (F32, F32, F32, F32, MASK),
+    "Acos": (F32, F32, F32, F32, MASK),
+    "Asinh": (F32, F32, F32, F32, MASK),
+    "Acosh": (F32, F32, F32, F32, MASK),
+    "Atanh": (F32, F32, F32, F32, MASK),
+    "Pow": (F32, F32, F32, MASK, MASK, MASK),
+    "FloorQuotient": (F32, F32, F32, MASK),
+    "Fmod": (F32, F32, F32, MASK),
+    "Remainder": (F32, F32, F32, MASK),
+    "DivideFloor": (F32, F32, I32, I32, MASK, MASK),
+    "DivideTrunc": (F32, F32, I32, I32, MASK, MASK),
+    "RoundTo": (),
+}
+OPS.update({f"opgen::{name}": OpInfo(f"opgen::{name}", in_place=False) for name in BLOCKS})
+
+_BY_ATEN = {
+    "expm1": "Expm1",
+    "log1p": "Log1p",
+    "tanh": "Tanh",
+    "sinh": "Sinh",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "erfc": "Erfc",
+    "sin": "Sin",
+    "cos": "Cos",
+    "tan": "Tan",
+    "atan": "Atan",
+    "asin": "Asin",
+    "acos": "Acos",
+    "asinh": "Asinh",
+    "acosh": "Acosh",
+    "atanh": "Atanh",
+}
+
+
+def block(low: Lowerer, name: str, *args: Operand, kind: str = F32) -> Val:
+    """Emit a building block with its scratch tiles."""
+    return low.emit(f"opgen::{name}", kind, *args, temps=BLOCKS[name])
+
+
+def _float(low: Lowerer, value: Any) -> Val:
+    return low.tile(low.as_kind(low.operand(value), F32))
+
+
+def _register_blocks() -> None:
+    for aten, name in _BY_ATEN.items():
+
+        def handler(low: Lowerer, node: Node, name: str = name) -> Any:
+            return block(low, name, _float(low, node.args[0]))
+
+        lowers(f"aten.{aten}.default")(handler)
+
+
+_register_blocks()
+
+
+def one_over(low: Lowerer, value: Val) -> Val:
+    """1 / value; the Reciprocal instruction is too coarse for float."""
+    one = low.emit("Fill", F32, Scalar(Const(1.0)))
+    return low.emit("Div", F32, one, value)
+
+
+@lowers("aten.exp.default")
+def _exp(low: Lowerer, node: Node) -> Any:
+    return low.emit("Exp", F32, _float(low, node.args[0]))
+
+
+@lowers("aten.exp2.default")
+def _exp2(low: Lowerer, node: Node) -> Any:
+    scaled = low.emit("Muls", F32, _float(low, node.args[0]), Scalar(Const(math.log(2.0))))
+    return low.emit("Exp", F32, scaled)
+
+
+@lowers("aten.log.default", "aten.log2.default", "aten.log10.default")
+def _log(low: Lowerer, node: Node) -> Any:
+    natural = low.emit("Ln", F32, _float(low, node.args[0]))
+    base = {"log2": 2.0, "log10": 10.0}.get(str(node.target).split(".")[1])
+    if base is None:
+        return natural
+    return low.emit("Muls", F32, natural, Scalar(Const(1.0 / math.log(base))))
+
+
+@lowers("aten.sqrt.default")
+def _sqrt(low: Lowerer, node: Node) -> Any:
+    return low.emit("Sqrt", F32, _float(low, node.args[0]))
+
+
+@lowers("aten.rsqrt.default")
+def _rsqrt(low: Lowerer, node: Node) -> Any:
+    return one_over(low, low.emit("Sqrt", F32, _float(low, node.args[0])))
+
+
+@lowers("aten.reciprocal.default")
+def _reciprocal(low: Lowerer, node: Node) -> Any:
+    return one_over(low, _float(low, node.args[0]))
+
+
+@lowers("aten.sigmoid.default")
+def _sigmoid(low: Lowerer, node: Node) -> Any:
+    return sigmoid(low, _float(low, node.args[0]))
+
+
+def sigmoid(low: Lowerer, value: Val) -> Val:
+    """1 / (1 + exp(-value)); exp overflows to inf, which gives the right 0."""
+    negated = low.emit("Muls", F32, value, Scalar(Const(-1.0)))
+    grown = low.emit("Exp", F32, negated)
+    return one_over(low, low.emit("Adds", F32, grown, Scalar(Const(1.0))))
+
+
+@lowers("aten.silu.default")
+def _silu(low: Lowerer, node: Node) -> Any:
+    value = _float(low, node.args[0])
+    return low.emit("Mul", F32, value, sigmoid(low, value))
+
+
+@lowers("aten.gelu.default")
+def _gelu(low: Lowerer, node: Node) -> Any:
+    value = _float(low, node.args[0])
+    if node.kwargs.get("approximate", "none") == "tanh":
+        # 0.5 x (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2/pi) (x + 0.044715 x^3)
+        square = low.emit("Mul", F32, value, value)
+        inner = low.emit("Muls", F32, square, Scalar(Const(0.044715)))
+        inner = low.emit("Adds", F32, inner, Scalar(Const(1.0)))
+        inner = low.emit("Mul", F32, inner, value)
+        inner = low.emit("Muls", F32, inner, Scalar(Const(-2.0 * math.sqrt(2.0 / math.pi))))
+        grown = low.emit("Exp", F32, inner)
+        denominator = low.emit("Adds", F32, grown, Scalar(Const(1.0)))
+        return low.emit("Div", F32, value, denominator)
+    # 0.5 x erfc(-x / sqrt 2): erfc keeps its relative accuracy where 1 + erf would cancel.
+    scaled = low.emit("Muls", F32, value, Scalar(Const(-math.sqrt(0.5))))
+    tail = block(low, "Erfc", scaled)
+    half = low.emit("Muls", F32, value, Scalar(Const(0.5)))
+    return low.emit("Mul", F32, half, tail)
+
+
+@lowers(
+    "aten.floor.default",
+    "aten.ceil.default",
+    "aten.trunc.default",
+    "aten.round.default",
+    "aten.frac.default",
+)
+def _round(low: Lowerer, node: Node) -> Any:
+    value = low.operand(node.args[0])
+    if low.kind(node) == I32:
+        return low.as_kind(value, I32)
+    value = _float(low, value)
+    name = str(node.target).split(".")[1]
+    mode = {"floor": "FLOOR", "ceil": "CEIL", "round": "RINT"}.get(name, "TRUNC")
+    rounded = low.emit("Cast", F32, value, mode=f"CAST_{mode}")
+    return low.emit("Sub", F32, value, rounded) if name == "frac" else rounded
+
+
+@lowers("aten.atan2.default")
+def _atan2(low: Lowerer, node: Node) -> Any:
+    return block(low, "Atan2", _float(low, node.args[0]), _float(low, node.args[1]))
+
+
+def floor_quotient(low: Lowerer, a: Val, b: Val) -> Val:
+    """floor(a / b), corrected where the float quotient rounded up to an integer."""
+    return block(low, "FloorQuotient", a, b)
+
+
+def fmod(low: Lowerer, a: Val, b: Val) -> Val:
+    """C remainder, sign of a."""
+    return block(low, "Fmod", a, b)
+
+
+def remainder(low: Lowerer, a: Val, b: Val) -> Val:
+    """Python remainder, sign of b."""
+    return block(low, "Remainder", a, b)
+
+
+@lowers("aten.hypot.default")
+def _hypot(low: Lowerer, node: Node) -> Any:
+    a = low.emit("Abs", F32, _float(low, node.args[0]))
+    b = low.emit("Abs", F32, _float(low, node.args[1]))
+    large, small = low.emit("Max", F32, a, b), low.emit("Min", F32, a, b)
+    tiny = low.emit("Maxs", F32, large, Scalar(Const(1e-30)))
+    ratio = low.emit("Div", F32, small, tiny)
+    root = low.emit("Mul", F32, ratio, ratio)
+    root = low.emit("Adds", F32, root, Scalar(Const(1.0)))
+    return low.emit("Mul", F32, large, low.emit("Sqrt", F32, root))
+
+
+@lowers("aten.copysign.Tensor", "aten.copysign.Scalar")
+def _copysign(low: Lowerer, node: Node) -> Any:
+    size = low.emit("Abs", F32, _float(low, node.args[0]))
+    sign = low.operand(node.args[1])
+    if isinstance(sign, Scalar) and isinstance(sign.expr, Const):
+        negative = math.copysign(1.0, float(sign.expr.value)) < 0
+        return low.emit("Muls", F32, size, Scalar(Const(-1.0))) if negative else size
+    bits = low.emit("Bits", I32, _float(low, sign))
+    shifted = low.emit("ShiftRight", I32, bits, Scalar(Const(31), I32))
+    positive = low.emit("Compares", MASK, shifted, Scalar(Const(0), I32), mode="EQ")
+    opposite = low.emit("Muls", F32, size, Scalar(Const(-1.0)))
+    return low.emit("Select", F32, positive, size, opposite)
+
+
+@lowers("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar")
+def _pow(low: Lowerer, node: Node) -> Any:
+    base, exponent = low.operand(node.args[0]), low.operand(node.args[1])
+    kind = low.kind(node)
+    if isinstance(exponent, Scalar) and isinstance(exponent.expr, Const):
+        short = _constant_power(low, kind, base, float(exponent.expr.value), node)
+        if short is not None:
+            return short
+    if isinstance(base, Scalar) and isinstance(exponent, Scalar):
+        return Scalar(fold("**", base.expr, exponent.expr), kind)
+    if kind == I32:
+        from msopgen_wrap.diagnostics import OpgenError
+
+        raise OpgenError(low.unsupported(node, "integers"))
+    return block(low, "Pow", _float(low, base), _float(low, exponent))
+
+
+def _constant_power(
+    low: Lowerer, kind: str, base: Operand, exponent: float, node: Node
+) -> Operand | None:
+    """Small literal exponents as products and roots; None where the general block is needed."""
+    value = low.tile(low.as_kind(base, kind))
+    if exponent == 0:
+        return low.emit("Fill", kind, Scalar(Const(1), kind))
+    if exponent == int(exponent) and 0 < exponent <= 8:
+        from msopgen_wrap.schedule.pointwise import wrap_small
+
+        return wrap_small(low, _product(low, kind, value, int(exponent)), low.dtype(node))
+    if kind != F32:
+        return None
+    if exponent == int(exponent) and -4 <= exponent < 0:
+        return one_over(low, _product(low, F32, value, -int(exponent)))
+    if abs(exponent) == 0.5:
+        # pow(-inf, 0.5) is inf while sqrt gives nan; + 0.0 turns -0 into 0 as pow does.
+        cleared = low.emit("Adds", F32, value, Scalar(Const(0.0)))
+        root = low.emit("Sqrt", F32, cleared)
+        infinite = low.emit("Compares", MASK, value, Scalar(Const(-math.inf)), mode="EQ")
+        kept = low.emit("MaskNot", MASK, infinite)
+        root = low.emit("Selects", F32, kept, root, Scalar(Const(math.inf)))
+        return root if exponent > 0 else one_over(low, root)
+    return None
+
+
+def _product(low: Lowerer, kind: str, value: Val, count: int) -> Val:
+    result: Val | None = None
+    power = value
+    while True:
+        if count & 1:
+            result = power if result is None else low.emit("Mul", kind, result, power)
+        count >>= 1
+        if not count:
+            assert result is not None
+            return result
+        power = low.emit("Mul", kind, power, power)

@@ -1,0 +1,295 @@
+"""Lowerings of pointwise ATen ops: arithmetic, selection, conversion (see ``mathematics`` for
+transcendental functions and ``comparisons`` for masks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx import Node
+
+from msopgen_wrap.graph.scalars import Const, fold
+from msopgen_wrap.schedule import comparisons, mathematics  # noqa: F401  (register lowerings)
+from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+
+_SMALL = {"int8": 24, "uint8": 24, "int16": 16}
+
+
+def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
+    """Wrap an int32 result to the range of int8, uint8 or int16, as two's complement does."""
+    bits = _SMALL.get(dtype)
+    if bits is None or not isinstance(value, Val) or value.kind != I32:
+        return value
+    up = low.emit("ShiftLeft", I32, value, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
+    down = "ShiftRightLogical" if dtype == "uint8" else "ShiftRight"
+    return low.emit(down, I32, up, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
+
+
+def numbers(low: Lowerer, node: Node, *values: Any) -> tuple[str, list[Operand]]:
+    """Return the kind of the result and the arguments converted to it."""
+    kind = low.kind(node)
+    if kind == MASK:
+        kind = F32
+    return kind, [low.as_kind(low.operand(v), kind) for v in values]
+
+
+def _fold(op: str, a: Scalar, b: Scalar) -> Scalar:
+    return Scalar(fold(op, a.expr, b.expr), a.kind)
+
+
+def add(low: Lowerer, kind: str, a: Operand, b: Operand) -> Operand:
+    """a + b."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return _fold("+", a, b)
+    if isinstance(a, Scalar):
+        a, b = b, a
+    if isinstance(b, Scalar):
+        return low.emit("Adds", kind, a, low.scalar(b, kind))
+    return low.emit("Add", kind, a, b)
+
+
+def multiply(low: Lowerer, kind: str, a: Operand, b: Operand) -> Operand:
+    """a * b."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return _fold("*", a, b)
+    if isinstance(a, Scalar):
+        a, b = b, a
+    if isinstance(b, Scalar):
+        if b.expr == Const(1) or b.expr == Const(1.0):
+            return a
+        return low.emit("Muls", kind, a, low.scalar(b, kind))
+    return low.emit("Mul", kind, a, b)
+
+
+def subtract(low: Lowerer, kind: str, a: Operand, b: Operand) -> Operand:
+    """a - b."""
+    if isinstance(b, Scalar):
+        return add(low, kind, a, Scalar(fold("neg", b.expr), b.kind))
+    if isinstance(a, Scalar):
+        negated = low.emit("Muls", kind, b, Scalar(Const(-1), kind))
+        if a.expr == Const(0) or a.expr == Const(0.0):
+            return negated
+        return low.emit("Adds", kind, negated, low.scalar(a, kind))
+    return low.emit("Sub", kind, a, b)
+
+
+def divide(low: Lowerer, a: Operand, b: Operand) -> Operand:
+    """a / b in float; a division by an exact power of two or an attr becomes a product."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return _fold("/", a, b)
+    if isinstance(b, Scalar):
+        return multiply(low, F32, a, Scalar(fold("/", Const(1.0), b.expr), F32))
+    return low.emit("Div", F32, low.tile(a), b)
+
+
+@lowers("aten.add.Tensor", "aten.add.Scalar", "aten.sub.Tensor", "aten.sub.Scalar")
+def _add(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
+    b = multiply(low, kind, b, low.as_kind(low.operand(alpha), kind)) if alpha != 1 else b
+    join = add if "add" in str(node.target) else subtract
+    return wrap_small(low, join(low, kind, a, b), low.dtype(node))
+
+
+@lowers("aten.rsub.Scalar", "aten.rsub.Tensor")
+def _rsub(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    return wrap_small(low, subtract(low, kind, b, a), low.dtype(node))
+
+
+@lowers("aten.mul.Tensor", "aten.mul.Scalar")
+def _mul(low: Lowerer, node: Node) -> Any:
+    if low.dtype(node) == "bool":
+        return comparisons.logical(low, "and", *node.args[:2])
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    return wrap_small(low, multiply(low, kind, a, b), low.dtype(node))
+
+
+@lowers("aten.div.Tensor", "aten.div.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
+def _div(low: Lowerer, node: Node) -> Any:
+    mode = node.kwargs.get("rounding_mode")
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    if mode is None:
+        return divide(low, low.as_kind(a, F32), low.as_kind(b, F32))
+    if kind == I32:
+        return integer_divide(low, a, b, str(mode))
+    quotient = low.emit("Div", F32, low.tile(a), low.tile(b))
+    if mode == "trunc":
+        return low.emit("Cast", F32, quotient, mode="CAST_TRUNC")
+    return mathematics.floor_quotient(low, low.tile(a), low.tile(b))
+
+
+@lowers("aten.floor_divide.default")
+def _floor_divide(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    if kind == I32:
+        return integer_divide(low, a, b, "floor")
+    return mathematics.floor_quotient(low, low.tile(a), low.tile(b))
+
+
+def integer_divide(low: Lowerer, a: Operand, b: Operand, mode: str) -> Val:
+    """Exact int32 division rounded down or toward zero (division by zero gives -1 or 0)."""
+    return low.emit(
+        "opgen::DivideFloor" if mode == "floor" else "opgen::DivideTrunc",
+        I32,
+        low.tile(a),
+        low.tile(b),
+        temps=(F32, F32, I32, I32, MASK, MASK),
+    )
+
+
+@lowers("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
+def _remainder(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    if kind == I32:
+        quotient = integer_divide(low, a, b, "floor")
+        product = low.emit("Mul", I32, quotient, low.tile(b))
+        return low.emit("Sub", I32, low.tile(a), product)
+    return mathematics.remainder(low, low.tile(a), low.tile(b))
+
+
+@lowers("aten.fmod.Tensor", "aten.fmod.Scalar")
+def _fmod(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    if kind == I32:
+        quotient = integer_divide(low, a, b, "trunc")
+        product = low.emit("Mul", I32, quotient, low.tile(b))
+        return low.emit("Sub", I32, low.tile(a), product)
+    return mathematics.fmod(low, low.tile(a), low.tile(b))
+
+
+@lowers("aten.neg.default")
+def _neg(low: Lowerer, node: Node) -> Any:
+    kind, (a,) = numbers(low, node, node.args[0])
+    if isinstance(a, Scalar):
+        return Scalar(fold("neg", a.expr), kind)
+    negated = low.emit("Muls", kind, a, Scalar(Const(-1), kind))
+    return wrap_small(low, negated, low.dtype(node))
+
+
+@lowers("aten.abs.default")
+def _abs(low: Lowerer, node: Node) -> Any:
+    kind, (a,) = numbers(low, node, node.args[0])
+    if isinstance(a, Scalar):
+        return Scalar(fold("abs", a.expr), kind)
+    if kind == F32:
+        return low.emit("Abs", F32, a)
+    negated = low.emit("Muls", I32, a, Scalar(Const(-1), I32))
+    return wrap_small(low, low.emit("Max", I32, a, negated), low.dtype(node))
+
+
+@lowers("aten.maximum.default", "aten.minimum.default")
+def _extremum(low: Lowerer, node: Node) -> Any:
+    which = "Max" if "maximum" in str(node.target) else "Min"
+    if low.dtype(node) == "bool":
+        return comparisons.logical(low, "or" if which == "Max" else "and", *node.args[:2])
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    return extremum(low, which, kind, a, b)
+
+
+def extremum(low: Lowerer, which: str, kind: str, a: Operand, b: Operand) -> Operand:
+    """max(a, b) or min(a, b); NaN wins, as the instruction does it."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return _fold(which.lower(), a, b)
+    if isinstance(a, Scalar):
+        a, b = b, a
+    if isinstance(b, Scalar):
+        return low.emit(which + "s", kind, a, low.scalar(b, kind))
+    return low.emit(which, kind, a, b)
+
+
+@lowers("aten.clamp.default", "aten.clamp.Tensor", "aten.hardtanh.default")
+def _clamp(low: Lowerer, node: Node) -> Any:
+    arguments = [*node.args, None, None][:3]
+    lower = node.kwargs.get("min", arguments[1])
+    upper = node.kwargs.get("max", arguments[2])
+    kind, (value,) = numbers(low, node, arguments[0])
+    if lower is not None:
+        value = extremum(low, "Max", kind, value, low.as_kind(low.operand(lower), kind))
+    if upper is not None:
+        value = extremum(low, "Min", kind, value, low.as_kind(low.operand(upper), kind))
+    return value
+
+
+@lowers("aten.clamp_min.default", "aten.clamp_max.default", "aten.clamp_min.Tensor")
+def _clamp_one(low: Lowerer, node: Node) -> Any:
+    kind, (a, b) = numbers(low, node, *node.args[:2])
+    return extremum(low, "Max" if "clamp_min" in str(node.target) else "Min", kind, a, b)
+
+
+@lowers("aten.relu.default")
+def _relu(low: Lowerer, node: Node) -> Any:
+    kind, (a,) = numbers(low, node, node.args[0])
+    return low.emit("Relu", kind, low.tile(a))
+
+
+@lowers("aten.square.default")
+def _square(low: Lowerer, node: Node) -> Any:
+    kind, (a,) = numbers(low, node, node.args[0])
+    return wrap_small(low, multiply(low, kind, a, a), low.dtype(node))
+
+
+@lowers("aten.lerp.Scalar", "aten.lerp.Tensor")
+def _lerp(low: Lowerer, node: Node) -> Any:
+    kind, (start, end, weight) = numbers(low, node, *node.args[:3])
+    # end - (end - start) * (1 - w) is exact at w = 1; PyTorch switches at 0.5 for the same reason,
+    # and the two forms agree to one rounding.
+    step = subtract(low, kind, end, start)
+    return add(low, kind, start, multiply(low, kind, step, weight))
+
+
+@lowers("aten.addcmul.default", "aten.addcdiv.default")
+def _addc(low: Lowerer, node: Node) -> Any:
+    kind, (base, first, second) = numbers(low, node, *node.args[:3])
+    value = low.as_kind(low.operand(node.kwargs.get("value", 1)), kind)
+    if "addcdiv" in str(node.target):
+        product = divide(low, first, second)
+    else:
+        product = multiply(low, kind, first, second)
+    result = add(low, kind, base, multiply(low, kind, product, value))
+    return wrap_small(low, result, low.dtype(node))
+
+
+@lowers("aten._to_copy.default", "prims.convert_element_type.default", "aten.to.dtype")
+def _convert(low: Lowerer, node: Node) -> Any:
+    value = low.operand(node.args[0])
+    source = low.dtype(node.args[0]) if isinstance(node.args[0], Node) else ""
+    target = low.dtype(node)
+    if source == target:
+        return value
+    converted = low.as_kind(value, low.kind(node))
+    if target in ("float16", "bfloat16") and isinstance(converted, Val):
+        return low.emit(
+            "opgen::RoundTo", F32, converted, mode={"float16": "half"}.get(target, "bfloat16_t")
+        )
+    if target in _SMALL and source not in _SMALL and source != "bool":
+        return wrap_small(low, converted, target)
+    if target in _SMALL and source in _SMALL and target != source:
+        return wrap_small(low, converted, target)
+    return converted
+
+
+@lowers(
+    "aten.full.default",
+    "aten.full_like.default",
+    "aten.scalar_tensor.default",
+    "aten.zeros_like.default",
+    "aten.ones_like.default",
+    "aten.zeros.default",
+    "aten.ones.default",
+)
+def _full(low: Lowerer, node: Node) -> Any:
+    name = str(node.target)
+    if "zeros" in name or "ones" in name:
+        operand = low.operand(0 if "zeros" in name else 1)
+    else:
+        operand = low.operand(node.args[0 if "scalar_tensor" in name else 1])
+    kind = low.kind(node)
+    if kind == MASK:
+        return low.as_kind(operand, MASK)
+    return low.as_kind(operand, kind)
+
+
+@lowers("aten.copy.default", "aten.fill.Scalar", "aten.fill.Tensor")
+def _copy(low: Lowerer, node: Node) -> Any:
+    return low.as_kind(low.operand(node.args[1]), low.kind(node))

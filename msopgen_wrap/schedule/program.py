@@ -1,0 +1,280 @@
+"""The vector program: what one kernel computes on one tile, as AscendC instructions over values.
+
+Values are single-assignment. A value has a *kind*, the C++ element type it is computed in; masks
+are bit masks as ``Compare`` writes them (one bit per lane). Storage dtypes (half, bfloat16, int8,
+bool ...) never appear here: ``Load`` widens a tile to its compute kind and ``Store`` narrows it.
+
+Both kernel families share this module. In the row family a value also has an *extent*: ``full``
+(every lane of the tile) or ``row`` (one number per reduced row); elementwise values are ``full``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Union
+
+from msopgen_wrap.graph.scalars import ScalarExpr, describe
+
+F32 = "float"
+I32 = "int32_t"
+MASK = "mask"
+KIND_BYTES = {F32: 4.0, I32: 4.0, MASK: 0.125}
+
+# Storage dtype -> the kind it is computed in.
+COMPUTE_KIND = {
+    "float16": F32,
+    "bfloat16": F32,
+    "float32": F32,
+    "int8": I32,
+    "uint8": I32,
+    "int16": I32,
+    "int32": I32,
+    "bool": MASK,
+}
+DTYPE_BYTES = {
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "bool": 1,
+}
+CPP_TYPE = {
+    "float16": "half",
+    "bfloat16": "bfloat16_t",
+    "float32": "float",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "bool": "bool",
+}
+# Storage types whose tile is already in the compute kind.
+DIRECT = {"float32": F32, "int32": I32}
+
+
+@dataclass(frozen=True)
+class Val:
+    """A virtual tile."""
+
+    id: int
+    kind: str
+    extent: str = "full"
+
+    def __str__(self) -> str:
+        prefix = {F32: "f", I32: "i", MASK: "m"}[self.kind]
+        return f"%{prefix}{self.id}{'r' if self.extent == 'row' else ''}"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar operand: a literal or an expression over attrs and sizes, used as ``kind``."""
+
+    expr: ScalarExpr
+    kind: str = F32
+
+    def __str__(self) -> str:
+        return describe(self.expr)
+
+
+Operand = Union[Val, Scalar]
+
+
+@dataclass(frozen=True)
+class Inst:
+    """One instruction.
+
+    Attributes:
+        op: an AscendC instruction or a building block (see ``OPS``).
+        dst: the value it defines (None for Store).
+        args: operands in call order.
+        mode: rounding mode, compare mode, reduction or parameter name, where the op has one.
+        temps: scratch tiles it overwrites.
+        note: what this is for a reader: the ATen op.
+    """
+
+    op: str
+    dst: Val | None
+    args: tuple[Operand, ...] = ()
+    mode: str = ""
+    temps: tuple[Val, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.dst} = " if self.dst else ""
+        mode = f"<{self.mode}>" if self.mode else ""
+        operands = [str(a) for a in (*self.args, *self.temps)]
+        return f"{head}{self.op}{mode}({', '.join(operands)})"
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """How an instruction is called.
+
+    Attributes:
+        call: C++ function; empty for instructions the renderer spells itself.
+        in_place: whether dst may be the same tile as an argument.
+        barriers_inside: the building block ends with all its results visible to PIPE_V only
+            after a barrier, like any instruction; True when it already ends with one.
+    """
+
+    call: str = ""
+    in_place: bool = True
+    barriers_inside: bool = False
+
+
+OPS: dict[str, OpInfo] = {
+    name: OpInfo(name)
+    for name in "Add Sub Mul Div Max Min Adds Muls Maxs Mins Exp Ln Sqrt Abs Relu".split()
+}
+OPS.update(
+    {
+        "Load": OpInfo(),
+        "Store": OpInfo(),
+        "Fill": OpInfo("Duplicate"),
+        "Move": OpInfo(),
+        "Cast": OpInfo("Cast"),
+        "Bits": OpInfo(),
+        "Compare": OpInfo("Compare", in_place=False),
+        "Compares": OpInfo("CompareScalar", in_place=False),
+        "Select": OpInfo("Select"),
+        "Selects": OpInfo("Select"),
+        "ShiftLeft": OpInfo("ShiftLeft"),
+        "ShiftRight": OpInfo("ShiftRight"),
+        "ShiftRightLogical": OpInfo("ShiftRight"),
+        "BitAnd": OpInfo("And"),
+        "BitOr": OpInfo("Or"),
+        "BitNot": OpInfo("Not"),
+        "MaskAnd": OpInfo("And"),
+        "MaskOr": OpInfo("Or"),
+        "MaskNot": OpInfo("Not"),
+        "Reduce": OpInfo("", in_place=False),
+        "Expand": OpInfo("", in_place=False),
+    }
+)
+
+
+@dataclass
+class Program:
+    """A vector program.
+
+    Attributes:
+        insts: instructions in order.
+        scalars: tiling fields the program needs: name -> scalar operand (not literals).
+    """
+
+    insts: list[Inst] = field(default_factory=list)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    _next: int = 0
+
+    def value(self, kind: str, extent: str = "full") -> Val:
+        """Return a fresh value."""
+        self._next += 1
+        return Val(self._next, kind, extent)
+
+    def emit(
+        self,
+        op: str,
+        kind: str,
+        *args: Operand,
+        mode: str = "",
+        temps: tuple[str, ...] = (),
+        note: str = "",
+        extent: str = "",
+    ) -> Val:
+        """Append an instruction and return its result.
+
+        The extent of the result is ``full`` as soon as an argument is, unless given.
+        """
+        if not extent:
+            extents = {a.extent for a in args if isinstance(a, Val)}
+            extent = "row" if extents == {"row"} else "full"
+        dst = self.value(kind, extent)
+        scratch = tuple(self.value(k, extent) for k in temps)
+        self.insts.append(Inst(op, dst, args, mode, scratch, note))
+        return dst
+
+    def store(self, name: str, value: Val, note: str = "") -> None:
+        """Append the store of an output."""
+        self.insts.append(Inst("Store", None, (value,), name, (), note))
+
+    @property
+    def loads(self) -> list[Inst]:
+        """The loads, in order."""
+        return [i for i in self.insts if i.op == "Load"]
+
+    @property
+    def stores(self) -> list[Inst]:
+        """The stores, in order."""
+        return [i for i in self.insts if i.op == "Store"]
+
+    @property
+    def uses_masks(self) -> bool:
+        """Whether any value is a bit mask: then instructions run on whole 256-byte repeats."""
+        return any(
+            v.kind == MASK
+            for i in self.insts
+            for v in (i.dst, *i.args, *i.temps)
+            if isinstance(v, Val)
+        )
+
+    def text(self) -> str:
+        """Return a listing."""
+        return "\n".join(f"{i!s:<48}{'; ' + i.note if i.note else ''}".rstrip() for i in self.insts)
+
+
+def eliminate_dead(program: Program) -> Program:
+    """Drop instructions whose result nobody reads."""
+    live: set[int] = set()
+    kept: list[Inst] = []
+    for inst in reversed(program.insts):
+        if inst.dst is not None and inst.dst.id not in live:
+            continue
+        kept.append(inst)
+        live.update(a.id for a in inst.args if isinstance(a, Val))
+    result = Program(list(reversed(kept)), dict(program.scalars), program._next)
+    used = {str(a) for i in result.insts for a in i.args if isinstance(a, Scalar)}
+    result.scalars = {k: s for k, s in result.scalars.items() if str(s) in used}
+    return result
+
+
+def signature(program: Program) -> tuple[object, ...]:
+    """Return a key equal for programs that are the same code (up to numbering)."""
+    names: dict[int, int] = {}
+
+    def key(a: Operand) -> object:
+        if isinstance(a, Scalar):
+            return ("s", a.kind, a.expr)
+        return ("v", a.kind, a.extent, names.setdefault(a.id, len(names)))
+
+    return tuple(
+        (i.op, i.mode, key(i.dst) if i.dst else None, tuple(map(key, (*i.args, *i.temps))))
+        for i in program.insts
+    )
+
+
+def without_notes(program: Program) -> Program:
+    """Return a copy whose instructions carry no notes (for comparisons)."""
+    return Program([replace(i, note="") for i in program.insts], dict(program.scalars))
+
+
+def share_common(program: Program) -> Program:
+    """Compute equal expressions once (same instruction on the same operands)."""
+    seen: dict[tuple[object, ...], Val] = {}
+    renamed: dict[int, Val] = {}
+    kept: list[Inst] = []
+    for inst in program.insts:
+        args = tuple(renamed.get(a.id, a) if isinstance(a, Val) else a for a in inst.args)
+        inst = replace(inst, args=args)
+        if inst.dst is not None and inst.op != "Load":
+            key = (inst.op, inst.mode, inst.dst.kind, inst.dst.extent, args)
+            if key in seen:
+                renamed[inst.dst.id] = seen[key]
+                continue
+            seen[key] = inst.dst
+        kept.append(inst)
+    return Program(kept, dict(program.scalars), program._next)

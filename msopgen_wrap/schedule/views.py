@@ -1,0 +1,155 @@
+"""Views of inputs: which elements of an input an operand reads, as steps the host replays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch.fx import Node
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
+
+
+@dataclass(frozen=True)
+class Step:
+    """One view step; axes count from the end (negative) wherever the rank may differ.
+
+    ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
+    ``squeeze`` (axis), ``permute`` (axes), ``select`` (axis, index).
+    """
+
+    op: str
+    axis: int = 0
+    start: ScalarExpr = Const(0)
+    length: ScalarExpr = Const(0)
+    axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """An input seen through steps; ``rank`` is the rank in the traced sample."""
+
+    tensor: str
+    rank: int
+    steps: tuple[Step, ...] = ()
+
+    @staticmethod
+    def of_input(tensor: str, rank: int) -> View:
+        """Return the whole input."""
+        return View(tensor, rank)
+
+
+def _from_end(axis: int, rank: int) -> int:
+    return axis - rank if axis >= 0 else axis
+
+
+def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
+    """Return the view after an ATen view op (a list of views for a split)."""
+    rank = view.rank
+
+    def then(step: Step, change: int = 0) -> View:
+        return View(view.tensor, rank + change, (*view.steps, step))
+
+    if target == "aten.expand.default":
+        # Broadcasting is decided on the host from the shapes; new leading dims included.
+        return View(view.tensor, max(rank, len(args[0])), view.steps)
+    if target == "aten.unsqueeze.default":
+        axis = args[0] - rank - 1 if args[0] >= 0 else args[0]
+        return then(Step("unsqueeze", axis), 1)
+    if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
+        axes = args[0] if isinstance(args[0], list) else [args[0]]
+        for axis in sorted((_from_end(a, rank) for a in axes), reverse=False):
+            view = View(view.tensor, view.rank - 1, (*view.steps, Step("squeeze", axis)))
+        return view
+    if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
+        return then(Step("permute", axes=_permutation(target, args, rank)))
+    if target == "aten.select.int":
+        axis = _from_end(args[0], rank)
+        return then(Step("select", axis, _expr(args[1])), -1)
+    if target == "aten.slice.Tensor":
+        return _slice(view, args, node)
+    if target in ("aten.split.Tensor", "aten.split_with_sizes.default"):
+        return _split(view, target, args, node)
+    raise OpgenError(
+        Diagnostic("OPG301", f"{target} has no lowering as a view of input {view.tensor!r}")
+    )
+
+
+def _permutation(target: str, args: list[Any], rank: int) -> tuple[int, ...]:
+    if target == "aten.permute.default":
+        return tuple(_from_end(a, rank) for a in args[0])
+    order = list(range(-rank, 0))
+    if rank < 2:
+        return tuple(order)
+    first, second = (args[0], args[1]) if target == "aten.transpose.int" else (0, 1)
+    i, j = first % rank, second % rank
+    order[i], order[j] = order[j], order[i]
+    return tuple(order)
+
+
+def _expr(value: Any) -> ScalarExpr:
+    return Const(value) if isinstance(value, int) else value
+
+
+def _dim(view: View, axis: int) -> ScalarExpr:
+    """Size of an axis of a view, as an expression over input sizes."""
+    size: ScalarExpr | None = None
+    position = axis
+    for step in reversed(view.steps):
+        if step.op == "slice" and step.axis == position:
+            size = step.length
+            break
+        if step.op in ("unsqueeze", "squeeze", "permute", "select"):
+            raise OpgenError(Diagnostic("OPG304", "a slice of a reshaped input has no known size"))
+    return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank)
+
+
+def _slice(view: View, args: list[Any], node: Node) -> View:
+    axis = _from_end(args[0] if args else 0, view.rank)
+    start = args[1] if len(args) > 1 and args[1] is not None else 0
+    end = args[2] if len(args) > 2 else None
+    step = args[3] if len(args) > 3 else 1
+    if step != 1:
+        raise OpgenError(
+            Diagnostic("OPG301", "a slice with a step has no vector lowering", fix="use `kernel:`")
+        )
+    size = _dim(view, axis)
+    begin = _clip(_expr(start), size)
+    stop = size if end is None or _is_max(end) else _clip(_expr(end), size)
+    if begin == Const(0) and stop == size:
+        return view
+    length = fold("max", Binary("-", stop, begin), Const(0))
+    return View(view.tensor, view.rank, (*view.steps, Step("slice", axis, begin, length)))
+
+
+def _is_max(value: Any) -> bool:
+    return isinstance(value, int) and value >= 2**62
+
+
+def _clip(position: ScalarExpr, size: ScalarExpr) -> ScalarExpr:
+    if isinstance(position, Const):
+        if position.value == 0:
+            return position
+        if position.value < 0:
+            return Binary("max", Binary("+", size, position), Const(0))
+    return Binary("min", position, size)
+
+
+def _split(view: View, target: str, args: list[Any], node: Node) -> list[View]:
+    axis = _from_end(args[1] if len(args) > 1 else 0, view.rank)
+    count = len(node.meta["val"]) if "val" in node.meta else 0
+    size = _dim(view, axis)
+    start: ScalarExpr = Const(0)
+    parts = []
+    for i in range(count):
+        if target == "aten.split.Tensor":
+            chunk = _expr(args[0])
+            length: ScalarExpr = Binary("min", chunk, Binary("-", size, start)) if i else chunk
+        else:
+            length = _expr(args[0][i])
+        parts.append(
+            View(view.tensor, view.rank, (*view.steps, Step("slice", axis, start, length)))
+        )
+        start = length if start == Const(0) else Binary("+", start, length)
+    return parts
