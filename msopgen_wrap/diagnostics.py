@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,32 +67,81 @@ class OpgenError(Exception):
         super().__init__("; ".join(f"{d.code}: {d.what}" for d in self.diagnostics))
 
 
-def render(diagnostic: Diagnostic, source: str | None = None) -> str:
+@dataclass(frozen=True)
+class HealthCheck:
+    """One line of ``opgen doctor``.
+
+    Attributes:
+        name: what was looked at, e.g. ``C++ compiler``.
+        status: ``ok``, ``warning`` (works, with a limit), ``problem`` (something will fail) or
+            ``absent`` (an optional part is not there).
+        detail: what was found: version, path.
+        cure: the exact command or line that repairs it; empty when nothing is wrong.
+        data: more facts for ``--json``.
+    """
+
+    name: str
+    status: str
+    detail: str
+    cure: str = ""
+    data: dict[str, object] = field(default_factory=dict)
+
+
+Styler = Callable[[str, str], str]
+
+
+def _unstyled(text: str, role: str) -> str:
+    return text
+
+
+def render(diagnostic: Diagnostic, source: str | None = None, style: Styler = _unstyled) -> str:
     """Format like a compiler: ``file:line:col``, the source line, a caret, why and what to do.
 
-    ``source`` is the text of the file; when None it is read from disk if possible.
+    Args:
+        diagnostic: what to show.
+        source: the text of the file; when None it is read from disk if possible.
+        style: colours a text by its role: ``error``, ``warning``, ``note``, ``place``, ``caret``,
+            ``label``.
     """
     loc = diagnostic.location
-    lines = [f"{loc}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.what}"]
+    head = style(f"{diagnostic.severity}[{diagnostic.code}]", diagnostic.severity)
+    place = style(str(loc), "place") + ": " if loc.file or loc.line else ""
+    lines = [f"{place}{head}: {diagnostic.what}"]
     if loc.line:
         text = _source_line(loc, source)
         if text is not None:
-            gutter = f"{loc.line:5d} | "
-            lines.append(gutter + text)
-            caret = "^" + "~" * max(0, min(loc.length, len(text) - loc.column + 1) - 1)
-            lines.append(" " * 5 + " | " + " " * (loc.column - 1) + caret)
-    if diagnostic.why:
-        lines.append(f"      why: {diagnostic.why}")
-    if diagnostic.fix:
-        lines.append(f"      fix: {diagnostic.fix}")
+            lines.append(style(f"{loc.line:5d} | ", "label") + text)
+            length = max(1, min(loc.length, len(text) - loc.column + 1))
+            under = text[loc.column - 1 : loc.column - 1 + length]
+            caret = "^" + "~" * (max(1, _width(under)) - 1)
+            lines.append(
+                style("      | ", "label") + _pad(text[: loc.column - 1]) + style(caret, "caret")
+            )
+    for label, body in (("why", diagnostic.why), ("fix", diagnostic.fix)):
+        if body:
+            first, *rest = body.splitlines()
+            lines.append(f"      {style(label + ':', 'label')} {first}")
+            lines += [f"           {row}" for row in rest]
     return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """Return the columns a terminal needs: East Asian wide characters take two."""
+    wide = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return wide - sum(1 for c in text if unicodedata.combining(c))
+
+
+def _pad(text: str) -> str:
+    """Return blanks as wide as ``text``; tabs stay tabs, so that the caret lines up."""
+    return "".join(c if c == "\t" else " " * _width(c) for c in text)
 
 
 def _source_line(loc: Location, source: str | None) -> str | None:
     if source is None:
         try:
             source = Path(loc.file).read_text(encoding="utf-8", errors="replace")
-        except OSError:
+        except (OSError, ValueError):
             return None
-    rows = source.splitlines()
-    return rows[loc.line - 1] if 0 < loc.line <= len(rows) else None
+    # Not splitlines(): it also splits at form feeds and Unicode separators, which no editor counts.
+    rows = source.split("\n")
+    return rows[loc.line - 1].rstrip("\r") if 0 < loc.line <= len(rows) else None

@@ -1,0 +1,159 @@
+"""The command group: subcommands are imported when they are used, errors become messages."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from msopgen_wrap import __version__
+from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import OpgenError
+
+# name -> (one-line help, section); the module is msopgen_wrap.cli.<name>_command.
+COMMANDS = {
+    "new": ("Scaffold a project from one or more specs.", "Author"),
+    "check": ("Validate specs.", "Author"),
+    "plan": ("Show the schedule and memory plan of an op.", "Author"),
+    "list": ("List the op library, or the ops of a project.", "Author"),
+    "test": ("Compile and run every case in the CPU emulation.", "Run"),
+    "run": ("Run an AscendC program or op project on the CPU.", "Run"),
+    "exec": ("Run a command with torch_npu on the emulation.", "Run"),
+    "build": ("Build the installable package.", "Ship"),
+    "verify": ("Compile-check generated sources against CANN headers.", "Ship"),
+    "doctor": ("Check the machine, each problem with its cure.", "Help"),
+    "explain": ("Explain a diagnostic or CANN error code.", "Help"),
+    "cache": ("Show or clear the build cache.", "Help"),
+}
+REPORT = "please report it with this text and the spec"
+
+
+class LazyGroup(click.Group):
+    """Imports ``msopgen_wrap.cli.<name>_command:command`` only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"msopgen_wrap.cli.{name}_command")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
+            from msopgen_wrap.spec.findings import suggestion
+
+            hint = suggestion(name, COMMANDS)
+            ctx.fail(f"no such command '{name}'. {hint or 'See opgen --help.'}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = dict.fromkeys(section for _, section in COMMANDS.values())
+        for section in sections:
+            rows = [(n, text) for n, (text, place) in COMMANDS.items() if place == section]
+            with formatter.section(section):
+                formatter.write_dl(rows, col_spacing=4)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=output.EXIT_CODES,
+)
+@click.version_option(__version__, "-V", "--version", prog_name="opgen")
+@click.option("--debug", is_flag=True, help="Show Python tracebacks of errors.")
+def opgen(debug: bool) -> None:
+    """One YAML spec to AscendC kernel, host code, torch op and CANN package; runs on any CPU.
+
+    Start with `opgen new SPEC.yaml -o DIR`, then `opgen test DIR`.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; nothing but SystemExit codes escapes."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    debug = bool(os.environ.get("OPGEN_DEBUG"))
+    if "--debug" in args:
+        # Accepted anywhere before a "--", so that it can simply be appended to a failing command.
+        end = args.index("--") if "--" in args else len(args)
+        position = args.index("--debug")
+        if position < end:
+            debug = True
+            del args[position]
+    try:
+        result = opgen.main(args, prog_name="opgen", standalone_mode=False)
+        return result if isinstance(result, int) else output.OK
+    except click.exceptions.NoArgsIsHelpError as error:
+        output.echo(error.format_message())
+        return output.USAGE
+    except click.UsageError as error:
+        error.show()
+        return output.USAGE
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return output.FINDINGS
+    except click.Abort:
+        output.echo("interrupted", err=True)
+        return output.INTERRUPTED
+    except KeyboardInterrupt:
+        output.echo("interrupted", err=True)
+        return output.INTERRUPTED
+    except OpgenError as error:
+        if debug:
+            traceback.print_exc()
+        return _report(error, args)
+    except BrokenPipeError:
+        # The reader of our pipe has gone (`opgen list | head`); keep Python from complaining.
+        sys.stdout = open(os.devnull, "w")
+        return output.OK
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except Exception as error:
+        return _internal(error, debug)
+
+
+def _report(error: OpgenError, args: list[str]) -> int:
+    code = output.exit_code(error.diagnostics) or output.FINDINGS
+    if "--json" in args:
+        output.print_json({"ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]})
+        return code
+    output.print_diagnostics(error.diagnostics)
+    codes = list(dict.fromkeys(d.code for d in error.diagnostics))
+    output.echo(
+        f"{output.count_text(error.diagnostics)}; `opgen explain {codes[0]}` tells more", err=True
+    )
+    return code
+
+
+def _internal(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {os.path.basename(frame[0].filename)}:{frame[0].lineno}" if frame else ""
+    text = str(error).splitlines()
+    detail = f": {text[0]}" if text else ""
+    head = output.styled("internal error[OPG099]", "error")
+    output.echo(f"{head}: {type(error).__name__}{detail}{place}", err=True)
+    output.echo(
+        f"      why: this is a bug in opgen {__version__}, not in your input\n"
+        f"      fix: {REPORT}; the same command with --debug shows the traceback",
+        err=True,
+    )
+    return output.INTERNAL
+
+
+def invoke(arguments: Sequence[str]) -> Any:
+    """Run one command in process, for tests: returns the exit code."""
+    return run(arguments)
