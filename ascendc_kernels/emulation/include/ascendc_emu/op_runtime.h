@@ -65,6 +65,8 @@ typedef struct OpgenCall {
     const OpgenAttr* attrs;
     int32_t deterministic;
     int32_t block_dim; /* 0: as tiled; otherwise overrides the core count tiling sees */
+    int32_t skip_shape_check; /* 1: do not compare outputs with InferShape (foreign ops that leave
+                                 the InferShape of a template) */
 } OpgenCall;
 
 typedef struct OpgenExec OpgenExec; /* a tiled call, ready to launch */
@@ -79,7 +81,8 @@ int opgen_register_kernel(const char* op_type, const char* soc, const char* key,
                           const char* entry);
 
 /* Run InferShape and InferDataType. shapes: room for num_outputs * 8 dims; ranks, dtypes:
- * num_outputs. Only the inputs and attrs of `call` are read. */
+ * num_outputs. Only the inputs and attrs of `call` are read, and how many tensors its outputs stand
+ * for: a dynamic list of n outputs counts n here (call->outputs may be NULL when there is none). */
 int opgen_infer(const OpgenCall* call, int64_t* shapes, int32_t* ranks, int32_t* dtypes);
 
 /* Check outputs against InferShape, run TilingFunc, report the workspace size in bytes. The
@@ -102,6 +105,19 @@ const char* opgen_findings_json(void);
 void opgen_clear_findings(void);
 /* How many kernels this process has really executed: tests use it to refuse a silent fallback. */
 uint64_t opgen_launch_count(void);
+
+/* What the loaded host libraries declare, a JSON array of ops:
+ *   op, declared (by OP_ADD), has_infer_shape, has_infer_data_type, has_tiling, problems [text]
+ *   inputs/outputs [{name, param_type, dtypes [DT_*], dtype_list, formats, format_list, follow,
+ *                    follow_type, value_depend, scalar, scalar_list, init_value}]
+ *   attrs [{name, type, required, default}]     socs [{soc, inputs, outputs, config {}}]
+ * Valid until the next call on this thread. */
+const char* opgen_op_defs_json(void);
+/* Tiling structs declared with BEGIN_TILING_DATA_DEF and registered, a JSON array:
+ *   name (as registered: "Add", "Add_11", or a nested struct's own), class, size in bytes,
+ *   fields [{type, name, offset, count (0: scalar), struct, size}]
+ * Valid until the next call on this thread. */
+const char* opgen_tiling_defs_json(void);
 
 const char* opgen_last_error(void);
 

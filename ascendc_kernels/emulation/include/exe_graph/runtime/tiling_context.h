@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// gert::TilingContext: what TilingFunc reads and what it decides.
+#ifndef OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
+#define OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "exe_graph/runtime/continuous_vector.h"
+#include "exe_graph/runtime/extended_kernel_context.h"
+#include "exe_graph/runtime/storage_shape.h"
+#include "exe_graph/runtime/tensor.h"
+#include "exe_graph/runtime/tiling_data.h"
+
+namespace fe {
+class PlatFormInfos;
+}
+
+namespace gert {
+// Inputs of the step: input tensors, output tensors, compile info, platform, one reserved slot,
+// the deterministic switch. Outputs: see TilingOutputIndex.
+class TilingContext : public ExtendedKernelContext {
+public:
+    using ExtendedKernelContext::ExtendedKernelContext;
+
+    enum TilingOutputIndex : uint32_t {
+        kOutputTilingKey,
+        kOutputBlockDim,
+        kOutputAtomicCleanFlag,
+        kOutputTilingData,
+        kOutputWorkspace,
+        kOutputTilingCond,
+        kOutputScheduleMode,
+        kOutputLocalMemorySize,
+        kOutputNum
+    };
+
+    // What TilingParse made, null when the op has none.
+    const void *GetCompileInfo() const {
+        return GetInputValue<void *>(ExtraSlot(0));
+    }
+    template <typename T>
+    const T *GetCompileInfo() const {
+        return static_cast<const T *>(GetCompileInfo());
+    }
+    fe::PlatFormInfos *GetPlatformInfo() const {
+        return GetInputValue<fe::PlatFormInfos *>(ExtraSlot(1));
+    }
+    int32_t GetDeterministic() const {
+        return GetInputValue<int32_t>(ExtraSlot(3));
+    }
+    // 0: off, 1: same result for the same call. CANN 9 also knows 2, never set here.
+    int32_t GetDeterministicLevel() const {
+        return GetDeterministic();
+    }
+
+    const StorageShape *GetInputShape(const size_t index) const {
+        return index < GetComputeNodeInputNum() ? GetInputPointer<StorageShape>(index) : nullptr;
+    }
+    const StorageShape *GetOptionalInputShape(const size_t ir_index) const {
+        return GetDynamicInputPointer<StorageShape>(ir_index, 0);
+    }
+    const StorageShape *GetRequiredInputShape(const size_t ir_index) const {
+        return GetDynamicInputPointer<StorageShape>(ir_index, 0);
+    }
+    const StorageShape *GetDynamicInputShape(const size_t ir_index,
+                                             const size_t relative_index) const {
+        return GetDynamicInputPointer<StorageShape>(ir_index, relative_index);
+    }
+    const Tensor *GetInputTensor(const size_t index) const {
+        return GetInputPointer<Tensor>(index);
+    }
+    const Tensor *GetOptionalInputTensor(const size_t ir_index) const {
+        return GetDynamicInputPointer<Tensor>(ir_index, 0);
+    }
+    const Tensor *GetRequiredInputTensor(const size_t ir_index) const {
+        return GetDynamicInputPointer<Tensor>(ir_index, 0);
+    }
+    const Tensor *GetDynamicInputTensor(const size_t ir_index, const size_t relative_index) const {
+        return GetDynamicInputPointer<Tensor>(ir_index, relative_index);
+    }
+    const StorageShape *GetOutputShape(const size_t index) const {
+        return index < GetComputeNodeOutputNum()
+                   ? GetInputPointer<StorageShape>(GetComputeNodeInputNum() + index)
+                   : nullptr;
+    }
+    const StorageShape *GetDynamicOutputShape(const size_t ir_index,
+                                              const size_t relative_index) const {
+        return GetDynamicOutputPointer<StorageShape>(ir_index, relative_index);
+    }
+    // Tensors are handed over dense: no view strides (the aclnn layer made them contiguous).
+    bool InputIsView(const size_t) const {
+        return false;
+    }
+
+    ge::graphStatus SetTilingKey(const uint64_t tiling_key) {
+        return Set<uint64_t>(kOutputTilingKey, tiling_key);
+    }
+    uint64_t GetTilingKey() const {
+        return Get<uint64_t>(kOutputTilingKey);
+    }
+    ge::graphStatus SetBlockDim(const uint32_t block_dim) {
+        return Set<uint32_t>(kOutputBlockDim, block_dim);
+    }
+    uint32_t GetBlockDim() const {
+        return Get<uint32_t>(kOutputBlockDim);
+    }
+    // CANN 9 names of the two above.
+    ge::graphStatus SetSimdNumBlocks(const uint32_t num_blocks) {
+        return SetBlockDim(num_blocks);
+    }
+    uint32_t GetSimdNumBlocks() const {
+        return GetBlockDim();
+    }
+    ge::graphStatus SetScheduleMode(const uint32_t schedule_mode) {
+        return Set<uint32_t>(kOutputScheduleMode, schedule_mode);
+    }
+    uint32_t GetScheduleMode() const {
+        return Get<uint32_t>(kOutputScheduleMode);
+    }
+    ge::graphStatus SetTilingCond(int32_t tiling_cond) {
+        return Set<int32_t>(kOutputTilingCond, tiling_cond);
+    }
+    int32_t GetTilingCond() const {
+        return Get<int32_t>(kOutputTilingCond);
+    }
+    // Asks the runtime to clear the outputs before the kernel runs.
+    ge::graphStatus SetNeedAtomic(const bool atomic) {
+        return Set<bool>(kOutputAtomicCleanFlag, atomic);
+    }
+    bool NeedAtomic() const {
+        return Get<bool>(kOutputAtomicCleanFlag);
+    }
+    ge::graphStatus SetLocalMemorySize(const uint32_t local_memory_size) {
+        return Set<uint32_t>(kOutputLocalMemorySize, local_memory_size);
+    }
+    uint32_t GetLocalMemorySize() const {
+        return Get<uint32_t>(kOutputLocalMemorySize);
+    }
+    TilingData *GetRawTilingData() const {
+        return Get<TilingData *>(kOutputTilingData);
+    }
+    // The buffer as a plain struct of CANN 9 style; null when it is larger than the buffer.
+    template <typename T>
+    T *GetTilingData() {
+        TilingData *const raw = GetRawTilingData();
+        if (raw == nullptr || raw->GetCapacity() < sizeof(T)) {
+            return nullptr;
+        }
+        raw->SetDataSize(sizeof(T));
+        return static_cast<T *>(raw->GetData());
+    }
+    // Array of `count` workspace sizes in bytes to fill; null when count exceeds the capacity.
+    size_t *GetWorkspaceSizes(const size_t count) {
+        auto *const sizes = GetOutputPointer<TypedContinuousVector<size_t>>(kOutputWorkspace);
+        return sizes == nullptr || sizes->SetSize(count) != ge::GRAPH_SUCCESS
+                   ? nullptr
+                   : sizes->MutableData();
+    }
+    size_t GetWorkspaceNum() const {
+        const auto *const sizes = GetOutputPointer<TypedContinuousVector<size_t>>(kOutputWorkspace);
+        return sizes == nullptr ? 0 : sizes->GetSize();
+    }
+
+private:
+    size_t ExtraSlot(size_t offset) const {
+        return GetComputeNodeInputNum() + GetComputeNodeOutputNum() + offset;
+    }
+    template <typename T>
+    ge::graphStatus Set(TilingOutputIndex slot, T value) {
+        T *const place = GetOutputPointer<T>(slot);
+        if (place == nullptr) {
+            return ge::GRAPH_FAILED;
+        }
+        *place = value;
+        return ge::GRAPH_SUCCESS;
+    }
+    template <typename T>
+    T Get(TilingOutputIndex slot) const {
+        const T *const place = GetOutputPointer<T>(slot);
+        return place == nullptr ? T{} : *place;
+    }
+};
+static_assert(std::is_standard_layout<TilingContext>::value, "contexts are cast to each other");
+}  // namespace gert
+
+#endif  // OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H

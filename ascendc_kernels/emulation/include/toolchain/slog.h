@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// dlog: the log calls under CANN's log macros.
+#ifndef OPGEN_EMULATION_TOOLCHAIN_SLOG_H
+#define OPGEN_EMULATION_TOOLCHAIN_SLOG_H
+
+#include "ascendc_emu/host_log.h"
+
+#define DLOG_DEBUG 0
+#define DLOG_INFO 1
+#define DLOG_WARN 2
+#define DLOG_ERROR 3
+#define DLOG_EVENT 4
+#define DLOG_NULL 5
+
+#define dlog_debug(module, ...) OPGEN_HOST_LOG_AT(kDebug, __VA_ARGS__)
+#define dlog_info(module, ...) OPGEN_HOST_LOG_AT(kInfo, __VA_ARGS__)
+#define dlog_warn(module, ...) OPGEN_HOST_LOG_AT(kWarning, __VA_ARGS__)
+#define dlog_error(module, ...) OPGEN_HOST_LOG_AT(kError, __VA_ARGS__)
+#define dlog_event(module, ...) OPGEN_HOST_LOG_AT(kEvent, __VA_ARGS__)
+#define DlogSub(module, submodule, level, ...)                                              \
+    ::ascendc_emu::HostLog(static_cast<::ascendc_emu::LogLevel>(level), __FILE__, __LINE__, \
+                           __VA_ARGS__)
+#define Dlog(module, level, ...) DlogSub(module, "", level, __VA_ARGS__)
+#define DlogRecord(module, level, ...) DlogSub(module, "", level, __VA_ARGS__)
+#define AlogRecord(module, type, level, ...) DlogSub(module, "", level, __VA_ARGS__)
+#define DlogErrorInner(module, ...) OPGEN_HOST_LOG_AT(kError, __VA_ARGS__)
+#define DlogWarnInner(module, ...) OPGEN_HOST_LOG_AT(kWarning, __VA_ARGS__)
+#define DlogInfoInner(module, ...) OPGEN_HOST_LOG_AT(kInfo, __VA_ARGS__)
+#define DlogDebugInner(module, ...) OPGEN_HOST_LOG_AT(kDebug, __VA_ARGS__)
+
+static inline int CheckLogLevel(int, int level) {
+    return ::ascendc_emu::HostLogEnabled(static_cast<::ascendc_emu::LogLevel>(level)) ? 1 : 0;
+}
+static inline int AlogCheckDebugLevel(unsigned int, int level) {
+    return CheckLogLevel(0, level);
+}
+
+#endif  // OPGEN_EMULATION_TOOLCHAIN_SLOG_H

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/op_call.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "ascendc_emu/host_log.h"
+#include "graph/utils/type_utils.h"
+#include "host/platform_instance.h"
+
+namespace ascendc_emu {
+namespace {
+std::string Join(const std::vector<std::string> &parts, const char *separator) {
+    std::string text;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        text += (i == 0 ? "" : separator) + parts[i];
+    }
+    return text;
+}
+
+gert::Shape ShapeOf(const std::vector<int64_t> &dims) {
+    gert::Shape shape;
+    for (const int64_t dim : dims) {
+        shape.AppendDim(dim);
+    }
+    return shape;
+}
+
+std::string ParamText(const std::string &name, const OpCall::Param &param) {
+    if (param.tensors.empty()) {
+        return name + (param.is_list ? "=[]" : "=absent");
+    }
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < param.tensors.size(); ++i) {
+        parts.push_back(TorchName(static_cast<ge::DataType>(param.tensors[i].dtype)) +
+                        ShapeText(ShapeOf(param.shapes[i])));
+    }
+    return name + "=" + (param.is_list ? "[" + Join(parts, ", ") + "]" : parts[0]);
+}
+
+std::string NameOf(const std::deque<ops::OpParamDef> *params, size_t index, const char *kind) {
+    return params != nullptr && index < params->size() ? (*params)[index].name
+                                                       : kind + std::to_string(index);
+}
+}  // namespace
+
+std::string TorchName(ge::DataType type) {
+    switch (type) {
+        case ge::DT_FLOAT:
+            return "float32";
+        case ge::DT_FLOAT16:
+            return "float16";
+        case ge::DT_BF16:
+            return "bfloat16";
+        case ge::DT_DOUBLE:
+            return "float64";
+        case ge::DT_INT8:
+            return "int8";
+        case ge::DT_INT16:
+            return "int16";
+        case ge::DT_INT32:
+            return "int32";
+        case ge::DT_INT64:
+            return "int64";
+        case ge::DT_UINT8:
+            return "uint8";
+        case ge::DT_UINT16:
+            return "uint16";
+        case ge::DT_UINT32:
+            return "uint32";
+        case ge::DT_UINT64:
+            return "uint64";
+        case ge::DT_BOOL:
+            return "bool";
+        case ge::DT_COMPLEX64:
+            return "complex64";
+        case ge::DT_COMPLEX128:
+            return "complex128";
+        case ge::DT_INT4:
+            return "int4";
+        default:
+            return "undefined";
+    }
+}
+
+std::string ShapeText(const gert::Shape &shape) {
+    std::vector<std::string> dims;
+    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
+        dims.push_back(std::to_string(shape.GetDim(i)));
+    }
+    return "[" + Join(dims, ",") + "]";
+}
+
+OpCall::OpCall(const OpgenCall &call)
+    : op_type_(call.op_type == nullptr ? "" : call.op_type),
+      node_name_(op_type_),
+      deterministic_(call.deterministic) {
+    entry_ = FindOp(op_type_);
+    if (entry_ == nullptr) {
+        const std::vector<std::string> known = OpTypes();
+        throw OpError("op " + op_type_ + ": no loaded host library registers it" +
+                      (known.empty() ? "; none is loaded" : "; known: " + Join(known, ", ")));
+    }
+    soc_ = FindSocFacts(call.soc);
+    if (soc_ == nullptr) {
+        throw OpError("op " + op_type_ + ": unknown SoC '" +
+                      (call.soc != nullptr && *call.soc != '\0' ? call.soc : "$OPGEN_SOC") +
+                      "'; known: " + KnownSocs());
+    }
+    platform_ = PlatformOf(soc_, call.block_dim > 0 ? static_cast<uint32_t>(call.block_dim) : 0);
+    ReadParams(call.inputs, call.num_inputs, inputs_);
+    ReadParams(call.outputs, call.num_outputs, outputs_);
+    CheckParamCounts();
+    FlattenParams(inputs_, true, input_tensors_, input_descs_, input_instances_);
+    FlattenParams(outputs_, false, output_tensors_, output_descs_, output_instances_);
+    ReadAttrs(call);
+    BuildNode();
+}
+
+void OpCall::ReadParams(const OpgenParam *params, int32_t count, std::vector<Param> &into) {
+    for (int32_t i = 0; params != nullptr && i < count; ++i) {
+        Param param;
+        param.is_list = params[i].is_list != 0;
+        for (int32_t k = 0; k < params[i].count; ++k) {
+            const OpgenTensor &tensor = params[i].tensors[k];
+            if (tensor.rank < 0 || tensor.rank > static_cast<int32_t>(gert::Shape::kMaxDimNum)) {
+                throw OpError("op " + op_type_ + ": rank " + std::to_string(tensor.rank) +
+                              " is outside 0..25");
+            }
+            param.tensors.push_back(tensor);
+            param.shapes.emplace_back(tensor.shape, tensor.shape + tensor.rank);
+        }
+        into.push_back(std::move(param));
+    }
+}
+
+void OpCall::CheckParamCounts() const {
+    if (entry_->def == nullptr) {
+        return;
+    }
+    const auto check = [this](const std::deque<ops::OpParamDef> &defs,
+                              const std::vector<Param> &params, const char *kind) {
+        if (params.size() != defs.size()) {
+            throw OpError("op " + op_type_ + ": " + std::to_string(params.size()) + " " + kind +
+                          "s given, the OpDef has " + std::to_string(defs.size()));
+        }
+        for (size_t i = 0; i < params.size(); ++i) {
+            const bool dynamic = defs[i].param_type == ops::DYNAMIC;
+            const std::string where =
+                "op " + op_type_ + ": " + kind + " " + defs[i].name;
+            if (defs[i].param_type == ops::REQUIRED && params[i].tensors.empty()) {
+                throw OpError(where + " is required and was not given");
+            }
+            if (!dynamic && params[i].tensors.size() > 1) {
+                throw OpError(where + " is one tensor, a list was given");
+            }
+        }
+    };
+    check(entry_->def->inputs, inputs_, "input");
+    if (!outputs_.empty()) {
+        check(entry_->def->outputs, outputs_, "output");
+    }
+}
+
+bool OpCall::DependsOnValue(size_t param) const {
+    if (entry_->value_dependent.count(static_cast<int32_t>(param)) != 0) {
+        return true;
+    }
+    return entry_->def != nullptr && param < entry_->def->inputs.size() &&
+           entry_->def->inputs[param].value_depend != ops::IGNORE;
+}
+
+void OpCall::FlattenParams(const std::vector<Param> &params, bool with_values,
+                           std::deque<gert::Tensor> &tensors,
+                           std::vector<gert::CompileTimeTensorDesc> &descs,
+                           std::vector<gert::AnchorInstanceInfo> &instances) {
+    for (size_t i = 0; i < params.size(); ++i) {
+        instances.emplace_back(static_cast<uint32_t>(tensors.size()),
+                               static_cast<uint32_t>(params[i].tensors.size()));
+        for (size_t k = 0; k < params[i].tensors.size(); ++k) {
+            const OpgenTensor &given = params[i].tensors[k];
+            const ge::DataType type = static_cast<ge::DataType>(given.dtype);
+            const ge::Format format = static_cast<ge::Format>(given.format);
+            gert::StorageShape shape;
+            shape.MutableOriginShape() = ShapeOf(params[i].shapes[k]);
+            shape.MutableStorageShape() = shape.GetOriginShape();
+            const bool values = with_values && DependsOnValue(i);
+            tensors.emplace_back(shape,
+                                 gert::StorageFormat(format, format, gert::ExpandDimsType()),
+                                 values ? gert::kOnHost : gert::kOnDeviceHbm, type,
+                                 values ? given.data : nullptr);
+            gert::CompileTimeTensorDesc desc;
+            desc.SetDataType(type);
+            desc.SetOriginFormat(format);
+            desc.SetStorageFormat(format);
+            descs.push_back(desc);
+        }
+    }
+}
+
+void OpCall::BuildNode() {
+    attrs_.reset(new gert::RuntimeAttrs(attr_values_.data(), attr_values_.size()));
+    gert::ComputeNodeInfo::Parts parts;
+    parts.node_type = op_type_.c_str();
+    parts.node_name = node_name_.c_str();
+    parts.num_ir_inputs = input_instances_.size();
+    parts.num_ir_outputs = output_instances_.size();
+    parts.num_inputs = input_tensors_.size();
+    parts.num_outputs = output_tensors_.size();
+    parts.input_instances = input_instances_.data();
+    parts.output_instances = output_instances_.data();
+    parts.inputs = input_descs_.data();
+    parts.outputs = output_descs_.data();
+    parts.attrs = attrs_.get();
+    node_ = gert::ComputeNodeInfo(parts);
+}
+
+gert::KernelRunContext OpCall::Context(const std::vector<void *> &inputs,
+                                       const std::vector<void *> &outputs) const {
+    gert::KernelRunContext context;
+    context.inputs = inputs.data();
+    context.input_size = inputs.size();
+    context.outputs = outputs.data();
+    context.output_size = outputs.size();
+    context.compute_node_info = &node_;
+    context.kernel_name = node_name_.c_str();
+    context.kernel_type = op_type_.c_str();
+    return context;
+}
+
+std::string OpCall::InputName(size_t index) const {
+    return NameOf(entry_->def == nullptr ? nullptr : &entry_->def->inputs, index, "input");
+}
+
+std::string OpCall::OutputName(size_t index) const {
+    return NameOf(entry_->def == nullptr ? nullptr : &entry_->def->outputs, index, "output");
+}
+
+std::string OpCall::Describe() const {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        parts.push_back(ParamText(InputName(i), inputs_[i]));
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+        parts.push_back(ParamText(OutputName(i), outputs_[i]));
+    }
+    parts.insert(parts.end(), attr_texts_.begin(), attr_texts_.end());
+    return "op " + op_type_ + " on " + soc_->name + " (" + Join(parts, ", ") + ")";
+}
+
+void OpCall::Fail(const std::string &step, uint32_t status, const std::string &log) const {
+    char code[16];
+    std::snprintf(code, sizeof(code), "0x%x", status);
+    throw OpError(Describe() + ": " + step + " failed with " + code +
+                  (log.empty() ? "; it logged nothing" : "; it logged:\n" + log));
+}
+
+std::vector<gert::Shape> OpCall::InferShape() {
+    std::vector<gert::Shape> shapes;
+    if (entry_->infer_shape == nullptr) {
+        throw OpError("op " + op_type_ + " has no InferShape");
+    }
+    size_t count = output_tensors_.size();
+    if (outputs_.empty() && entry_->def != nullptr) {
+        count = entry_->def->outputs.size();
+    }
+    shapes.resize(std::max<size_t>(count, 1));
+    std::vector<void *> in;
+    std::vector<void *> out;
+    for (gert::Tensor &tensor : input_tensors_) {
+        in.push_back(&tensor);
+    }
+    for (gert::Shape &shape : shapes) {
+        out.push_back(&shape);
+    }
+    gert::InferShapeContext context(Context(in, out));
+    (void)TakeHostLog();
+    const uint32_t status = entry_->infer_shape(&context);
+    const std::string log = TakeHostLog();
+    if (status != ge::GRAPH_SUCCESS) {
+        Fail("InferShape", status, log);
+    }
+    shapes.resize(count);
+    return shapes;
+}
+
+std::vector<ge::DataType> OpCall::InferDataType() {
+    size_t count = output_tensors_.size();
+    if (outputs_.empty() && entry_->def != nullptr) {
+        count = entry_->def->outputs.size();
+    }
+    std::vector<ge::DataType> in_types;
+    for (const gert::CompileTimeTensorDesc &desc : input_descs_) {
+        in_types.push_back(desc.GetDataType());
+    }
+    std::vector<ge::DataType> types(std::max<size_t>(count, 1), ge::DT_UNDEFINED);
+    if (entry_->data_type_as_first_input && entry_->infer_data_type == nullptr) {
+        std::fill(types.begin(), types.end(), in_types.empty() ? ge::DT_UNDEFINED : in_types[0]);
+        types.resize(count);
+        return types;
+    }
+    if (entry_->infer_data_type == nullptr) {
+        throw OpError("op " + op_type_ + " has no InferDataType");
+    }
+    std::vector<void *> in;
+    std::vector<void *> out;
+    for (ge::DataType &type : in_types) {
+        in.push_back(&type);
+    }
+    for (ge::DataType &type : types) {
+        out.push_back(&type);
+    }
+    gert::InferDataTypeContext context(Context(in, out));
+    (void)TakeHostLog();
+    const uint32_t status = entry_->infer_data_type(&context);
+    const std::string log = TakeHostLog();
+    if (status != ge::GRAPH_SUCCESS) {
+        Fail("InferDataType", status, log);
+    }
+    types.resize(count);
+    return types;
+}
+
+void OpCall::CheckOutputs() {
+    if (entry_->infer_shape == nullptr || outputs_.empty()) {
+        return;
+    }
+    for (size_t i = 0; entry_->def != nullptr && i < entry_->def->outputs.size(); ++i) {
+        if (entry_->def->outputs[i].shape_depends_on_compute) {
+            return;
+        }
+    }
+    const std::vector<gert::Shape> want = InferShape();
+    for (size_t i = 0; i < want.size(); ++i) {
+        const gert::Shape &given = output_tensors_[i].GetOriginShape();
+        // A scalar may be given as one element, as aclnn does.
+        const bool one = given.GetShapeSize() == 1 && want[i].GetShapeSize() == 1 &&
+                         given.GetDimNum() <= 1 && want[i].GetDimNum() <= 1;
+        if (given != want[i] && !one) {
+            size_t param = 0;
+            while (param + 1 < output_instances_.size() &&
+                   output_instances_[param + 1].GetInstanceStart() <= i) {
+                ++param;
+            }
+            throw OpError(Describe() + ": output " + OutputName(param) + " is given as " +
+                          ShapeText(given) + ", InferShape says " + ShapeText(want[i]));
+        }
+    }
+}
+
+uint64_t TilingResult::workspace_size() const {
+    const auto *const sizes =
+        reinterpret_cast<const gert::TypedContinuousVector<size_t> *>(workspaces.get());
+    uint64_t total = 0;
+    for (size_t i = 0; i < sizes->GetSize(); ++i) {
+        total += sizes->GetData()[i];
+    }
+    return total;
+}
+}  // namespace ascendc_emu

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of an op: its tensors and attributes in the form op-host functions read.
+#ifndef OPGEN_HOST_OP_CALL_H
+#define OPGEN_HOST_OP_CALL_H
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "ascendc_emu/op_runtime.h"
+#include "ascendc_emu/platform_table.h"
+#include "exe_graph/runtime/compute_node_info.h"
+#include "exe_graph/runtime/kernel_run_context.h"
+#include "exe_graph/runtime/tensor.h"
+#include "host/op_registry.h"
+#include "platform/platform_infos_def.h"
+
+namespace ascendc_emu {
+// Carries the text for opgen_last_error().
+class OpError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// What TilingFunc decided.
+struct TilingResult {
+    uint64_t key = 0;
+    uint32_t block_dim = 0;
+    bool need_atomic = false;
+    int32_t cond = 0;
+    uint32_t schedule_mode = 0;
+    uint32_t local_memory = 0;
+    std::unique_ptr<uint8_t[]> data;        // a gert::TilingData block
+    std::unique_ptr<uint8_t[]> workspaces;  // a gert::TypedContinuousVector<size_t> block
+
+    const gert::TilingData &tiling_data() const {
+        return *reinterpret_cast<const gert::TilingData *>(data.get());
+    }
+    // Sum of the workspace sizes in bytes.
+    uint64_t workspace_size() const;
+};
+
+class OpCall {
+public:
+    // Copies what the call describes but not the tensors' data. Throws OpError for an op, SoC,
+    // attribute or parameter that is not there.
+    explicit OpCall(const OpgenCall &call);
+    OpCall(const OpCall &) = delete;
+    OpCall &operator=(const OpCall &) = delete;
+
+    // Each throws OpError when the op's function fails; the text carries what it logged.
+    std::vector<gert::Shape> InferShape();
+    std::vector<ge::DataType> InferDataType();
+    TilingResult Tile();
+
+    // Throws OpError when a given output differs from what InferShape says.
+    void CheckOutputs();
+    // Throws OpError when the OpDef does not list this SoC or this combination of dtypes.
+    void CheckSupport() const;
+
+    const std::string &op_type() const {
+        return op_type_;
+    }
+    const OpEntry &entry() const {
+        return *entry_;
+    }
+    const SocFacts &soc() const {
+        return *soc_;
+    }
+    // Dtypes of inputs then outputs, torch names, by comma; see opgen_register_kernel.
+    std::string KernelKey() const;
+    // "op Add on Ascend910B3, x=float16[2,3], y=absent, attr n=1".
+    std::string Describe() const;
+    std::string InputName(size_t index) const;
+    std::string OutputName(size_t index) const;
+    // Dtype combination of the OpDef that matches, -1 when there is none.
+    int MatchingCombo(std::vector<std::string> *supported) const;
+
+    struct Param {
+        bool is_list = false;
+        std::vector<OpgenTensor> tensors;
+        std::vector<std::vector<int64_t>> shapes;
+    };
+    const std::vector<Param> &inputs() const {
+        return inputs_;
+    }
+    const std::vector<Param> &outputs() const {
+        return outputs_;
+    }
+
+private:
+    void ReadParams(const OpgenParam *params, int32_t count, std::vector<Param> &into);
+    void CheckParamCounts() const;
+    void FlattenParams(const std::vector<Param> &params, bool with_values,
+                       std::deque<gert::Tensor> &tensors,
+                       std::vector<gert::CompileTimeTensorDesc> &descs,
+                       std::vector<gert::AnchorInstanceInfo> &instances);
+    void ReadAttrs(const OpgenCall &call);
+    void StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def);
+    void StoreDefault(const ops::OpAttrDef &def);
+    void BuildNode();
+    bool DependsOnValue(size_t param) const;
+    gert::KernelRunContext Context(const std::vector<void *> &inputs,
+                                   const std::vector<void *> &outputs) const;
+    [[noreturn]] void Fail(const std::string &step, uint32_t status, const std::string &log) const;
+
+    std::string op_type_;
+    std::string node_name_;
+    std::shared_ptr<const OpEntry> entry_;
+    const SocFacts *soc_ = nullptr;
+    fe::PlatFormInfos *platform_ = nullptr;
+    int32_t deterministic_ = 0;
+    std::vector<Param> inputs_;
+    std::vector<Param> outputs_;
+    std::deque<gert::Tensor> input_tensors_;
+    std::deque<gert::Tensor> output_tensors_;
+    std::vector<gert::CompileTimeTensorDesc> input_descs_;
+    std::vector<gert::CompileTimeTensorDesc> output_descs_;
+    std::vector<gert::AnchorInstanceInfo> input_instances_;
+    std::vector<gert::AnchorInstanceInfo> output_instances_;
+    std::vector<std::vector<uint8_t>> attr_storage_;
+    std::vector<const void *> attr_values_;
+    std::vector<std::string> attr_texts_;
+    std::unique_ptr<gert::RuntimeAttrs> attrs_;
+    gert::ComputeNodeInfo node_;
+};
+
+// torch name of a ge::DataType ("float16"); "undefined" for one torch does not have.
+std::string TorchName(ge::DataType type);
+std::string ShapeText(const gert::Shape &shape);
+}  // namespace ascendc_emu
+
+#endif  // OPGEN_HOST_OP_CALL_H

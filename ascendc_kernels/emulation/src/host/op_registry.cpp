@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/op_registry.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+
+#include "register/op_def_factory.h"
+
+namespace ascendc_emu {
+namespace {
+std::recursive_mutex &Mutex() {
+    static std::recursive_mutex mutex;
+    return mutex;
+}
+
+std::map<std::string, std::shared_ptr<OpEntry>> &Entries() {
+    static std::map<std::string, std::shared_ptr<OpEntry>> entries;
+    return entries;
+}
+
+// Changes an entry. Readers may hold the old one, so a changed copy takes its place.
+template <typename Change>
+void Update(const ge::AscendString &op_type, Change change) {
+    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    std::shared_ptr<OpEntry> &entry = Entries()[op_type.GetString()];
+    entry = entry == nullptr ? std::make_shared<OpEntry>() : std::make_shared<OpEntry>(*entry);
+    change(*entry);
+}
+
+const void *LibraryOf(const void *address) {
+    Dl_info info;
+    return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+template <typename Function>
+const void *LibraryOfFunction(Function function) {
+    return LibraryOf(reinterpret_cast<const void *>(function));
+}
+
+// A function that comes from another library than the declaration belongs to an older version of
+// the op: the declaration now decides alone.
+template <typename Function>
+void DropForeign(Function &function, const void *library) {
+    if (function != nullptr && LibraryOfFunction(function) != library) {
+        function = nullptr;
+    }
+}
+}  // namespace
+
+std::shared_ptr<const OpEntry> FindOp(const std::string &op_type) {
+    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    const auto it = Entries().find(op_type);
+    return it == Entries().end() ? nullptr : it->second;
+}
+
+std::vector<std::string> OpTypes() {
+    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    std::vector<std::string> names;
+    for (const auto &entry : Entries()) {
+        names.push_back(entry.first);
+    }
+    return names;
+}
+
+// Stores a declaration; functions of the op that other libraries registered before are dropped.
+static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *owner) {
+    const void *const library = LibraryOf(owner);
+    Update(name, [&](OpEntry &entry) {
+        if (entry.def != nullptr && entry.library == library) {
+            entry.duplicates.push_back("OP_ADD(" + std::string(name) + ") appears twice");
+        }
+        if (entry.library != library) {
+            entry.duplicates.clear();
+            entry.value_dependent.clear();
+            entry.data_type_as_first_input = false;
+            DropForeign(entry.infer_shape, library);
+            DropForeign(entry.infer_data_type, library);
+            DropForeign(entry.tiling, library);
+            DropForeign(entry.tiling_parse, library);
+        }
+        entry.library = library;
+        entry.def = std::make_shared<ops::OpDef>(def);
+        entry.def->op_type = name;
+        if (def.infer_shape != nullptr) {
+            entry.infer_shape = def.infer_shape;
+        }
+        if (def.infer_data_type != nullptr) {
+            entry.infer_data_type = def.infer_data_type;
+        }
+        if (def.ai_core.tiling != nullptr) {
+            entry.tiling = def.ai_core.tiling;
+        }
+    });
+}
+}  // namespace ascendc_emu
+
+namespace ops {
+int OpDefFactory::OpDefRegister(const char *name, OpDefCreator creator, const void *owner) {
+    ascendc_emu::RegisterOpDef(name, creator(name), owner);
+    return 0;
+}
+}  // namespace ops
+
+namespace gert {
+using ascendc_emu::OpEntry;
+using ascendc_emu::Update;
+
+OpImplRegisterV2 &OpImplRegisterV2::InferShape(InferShapeKernelFunc func) {
+    if (func != nullptr) {
+        Update(op_type_, [=](OpEntry &entry) { entry.infer_shape = func; });
+    }
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::InferShapeRange(InferShapeRangeKernelFunc) {
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::InferDataType(InferDataTypeKernelFunc func) {
+    if (func != nullptr) {
+        Update(op_type_, [=](OpEntry &entry) { entry.infer_data_type = func; });
+    }
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::InferOutDataTypeSameWithFirstInput() {
+    Update(op_type_, [](OpEntry &entry) { entry.data_type_as_first_input = true; });
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::Tiling(TilingKernelFunc func, size_t) {
+    if (func != nullptr) {
+        Update(op_type_, [=](OpEntry &entry) { entry.tiling = func; });
+    }
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::TilingParse(KernelFunc func, CompileInfoCreatorFunc create,
+                                                CompileInfoDeleterFunc destroy) {
+    Update(op_type_, [=](OpEntry &entry) {
+        entry.tiling_parse = func;
+        entry.create_compile_info = create;
+        entry.delete_compile_info = destroy;
+    });
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::InputsDataDependency(std::initializer_list<int32_t> inputs) {
+    const std::vector<int32_t> positions(inputs);
+    Update(op_type_, [&](OpEntry &entry) {
+        entry.value_dependent.insert(positions.begin(), positions.end());
+    });
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::TilingInputsDataDependency(
+    std::initializer_list<int32_t> inputs) {
+    return InputsDataDependency(inputs);
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::TilingInputsDataDependency(
+    std::initializer_list<int32_t> inputs, std::initializer_list<TilingPlacement>) {
+    return InputsDataDependency(inputs);
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::HostInputs(std::initializer_list<int32_t> inputs) {
+    return InputsDataDependency(inputs);
+}
+}  // namespace gert

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What host libraries registered: one entry per op type.
+#ifndef OPGEN_HOST_OP_REGISTRY_H
+#define OPGEN_HOST_OP_REGISTRY_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "register/op_def.h"
+#include "register/op_impl_registry.h"
+
+namespace ascendc_emu {
+struct OpEntry {
+    // Null when only functions were registered (IMPL_OP without OP_ADD).
+    std::shared_ptr<ops::OpDef> def;
+    // Base address of the library that declared `def`.
+    const void *library = nullptr;
+    std::vector<std::string> duplicates;  // problems noticed while registering
+
+    gert::OpImplRegisterV2::InferShapeKernelFunc infer_shape = nullptr;
+    gert::OpImplRegisterV2::InferDataTypeKernelFunc infer_data_type = nullptr;
+    bool data_type_as_first_input = false;
+    gert::OpImplRegisterV2::TilingKernelFunc tiling = nullptr;
+    gert::OpImplRegisterV2::KernelFunc tiling_parse = nullptr;
+    gert::OpImplRegisterV2::CompileInfoCreatorFunc create_compile_info = nullptr;
+    gert::OpImplRegisterV2::CompileInfoDeleterFunc delete_compile_info = nullptr;
+    std::set<int32_t> value_dependent;  // parameter positions
+};
+
+// Copies; entries stay as they are while a later library replaces them.
+std::shared_ptr<const OpEntry> FindOp(const std::string &op_type);
+std::vector<std::string> OpTypes();
+}  // namespace ascendc_emu
+
+#endif  // OPGEN_HOST_OP_REGISTRY_H

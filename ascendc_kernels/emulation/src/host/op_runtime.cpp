@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface of the op runtime (ascendc_emu/op_runtime.h).
+#include "ascendc_emu/op_runtime.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+
+#include "ascendc_emu/launch.h"
+#include "ascendc_emu/sanitizer.h"
+#include "host/op_call.h"
+#include "host/op_json.h"
+#include "host/op_kernels.h"
+
+using ascendc_emu::OpCall;
+using ascendc_emu::OpError;
+
+// Tiling done, ready to launch.
+struct OpgenExec {
+    explicit OpgenExec(const OpgenCall &call) : op(call) {}
+
+    OpCall op;
+    ascendc_emu::TilingResult tiling;
+    void *entry = nullptr;
+    std::string entry_name;
+};
+
+namespace {
+std::string &LastError() {
+    thread_local std::string text;
+    return text;
+}
+
+std::atomic<uint64_t> g_launches{0};
+std::atomic<int> g_mode{OPGEN_MODE_DEFAULT};
+
+// Runs `body` and turns exceptions, also those of foreign op-host code, into an error text.
+template <typename Body>
+int Guard(Body body) {
+    try {
+        body();
+        return 0;
+    } catch (const OpError &error) {
+        LastError() = error.what();
+    } catch (const std::exception &error) {
+        LastError() = std::string("exception in op-host code: ") + error.what();
+    } catch (...) {
+        LastError() = "exception of unknown type in op-host code";
+    }
+    return 1;
+}
+
+int ModeOf(const char *name) {
+    if (name == nullptr || *name == '\0') {
+        return OPGEN_MODE_DEFAULT;
+    }
+    const std::string text = name;
+    return text == "fast"      ? OPGEN_MODE_FAST
+           : text == "check"   ? OPGEN_MODE_CHECK
+           : text == "profile" ? OPGEN_MODE_PROFILE
+                               : -1;
+}
+
+// Memory block of a dynamic list: offset of the pointers, one shape per tensor, the pointers.
+std::vector<uint64_t> ListBlock(const OpCall::Param &param) {
+    const uint64_t count = param.tensors.size();
+    std::vector<uint64_t> block(1);
+    bool scalars_only = true;
+    for (const auto &shape : param.shapes) {
+        scalars_only = scalars_only && shape.empty();
+    }
+    if (scalars_only) {
+        block.push_back(count << 32);
+        block.push_back(0xffffffffU);
+    } else {
+        for (uint64_t i = 0; i < count; ++i) {
+            block.push_back(i << 32 | param.shapes[i].size());
+            for (const int64_t dim : param.shapes[i]) {
+                block.push_back(static_cast<uint64_t>(dim));
+            }
+        }
+    }
+    block[0] = block.size() * sizeof(uint64_t);
+    for (const OpgenTensor &tensor : param.tensors) {
+        block.push_back(reinterpret_cast<uint64_t>(tensor.data));
+    }
+    return block;
+}
+
+uint64_t BytesOf(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
+    int64_t count = 1;
+    for (const int64_t dim : shape) {
+        count *= dim;
+    }
+    return static_cast<uint64_t>(ge::GetSizeInBytes(count, static_cast<ge::DataType>(tensor.dtype)));
+}
+
+// Everything a launch points to; alive until the kernel has run.
+struct Arguments {
+    std::vector<void *> values;
+    std::vector<OpgenGmRange> ranges;
+    std::vector<std::vector<uint64_t>> lists;
+    std::vector<std::string> names;
+
+    void AddRange(void *data, uint64_t bytes, const std::string &name, OpgenGmKind kind) {
+        // An output that is also an input (in place) is one range that may be written.
+        for (OpgenGmRange &range : ranges) {
+            if (range.data == data && data != nullptr && range.bytes == bytes) {
+                range.kind = OPGEN_GM_INOUT;
+                return;
+            }
+        }
+        names.push_back(name);
+        ranges.push_back({data, bytes, nullptr, kind});
+    }
+
+    void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind) {
+        for (size_t i = 0; i < param.tensors.size(); ++i) {
+            const std::string full = param.is_list ? name + "[" + std::to_string(i) + "]" : name;
+            AddRange(param.tensors[i].data, BytesOf(param.tensors[i], param.shapes[i]), full, kind);
+        }
+        if (param.is_list) {
+            lists.push_back(ListBlock(param));
+            values.push_back(lists.back().data());
+            AddRange(lists.back().data(), lists.back().size() * sizeof(uint64_t), name + " (list)",
+                     OPGEN_GM_INPUT);
+        } else {
+            values.push_back(param.tensors.empty() ? nullptr : param.tensors[0].data);
+        }
+    }
+
+    // Pointers into `names` are taken last: the vector may have moved while it grew.
+    void NameRanges() {
+        for (size_t i = 0; i < ranges.size(); ++i) {
+            ranges[i].name = names[i].c_str();
+        }
+    }
+};
+
+// What lies in front of the user's workspace, and the user's workspace, as the generated entry
+// of CANN's kernel compiler passes them.
+struct Workspace {
+    std::unique_ptr<uint8_t, decltype(&std::free)> own{nullptr, &std::free};
+    uint8_t *base = nullptr;
+    uint8_t *user = nullptr;
+    uint64_t user_bytes = 0;
+
+    Workspace(void *given, uint64_t tiled, uint64_t library) {
+        base = static_cast<uint8_t *>(given);
+        if (tiled < library || base == nullptr) {
+            // Tiling asked for less than the device libraries use; they still need their part.
+            own.reset(static_cast<uint8_t *>(std::calloc(library + tiled + 64, 1)));
+            base = own.get();
+        }
+        user = base + library;
+        user_bytes = tiled > library ? tiled - library : 0;
+    }
+};
+
+void Launch(OpgenExec &exec, void *workspace) {
+    Arguments args;
+    const auto &inputs = exec.op.inputs();
+    const auto &outputs = exec.op.outputs();
+    args.lists.reserve(inputs.size() + outputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        args.AddParam(inputs[i], exec.op.InputName(i), OPGEN_GM_INPUT);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        args.AddParam(outputs[i], exec.op.OutputName(i), OPGEN_GM_OUTPUT);
+    }
+    const uint64_t tiled = exec.tiling.workspace_size();
+    const Workspace space(workspace, tiled, exec.op.soc().LibraryWorkspace());
+    const gert::TilingData &tiling = exec.tiling.tiling_data();
+    // The kernel may modify nothing of it, but takes it as GM_ADDR.
+    std::vector<uint64_t> tiling_copy(tiling.GetDataSize() / sizeof(uint64_t) + 1);
+    std::memcpy(tiling_copy.data(), tiling.GetData(), tiling.GetDataSize());
+    if (exec.tiling.need_atomic) {
+        for (const OpCall::Param &param : outputs) {
+            for (size_t i = 0; i < param.tensors.size(); ++i) {
+                std::memset(param.tensors[i].data, 0, BytesOf(param.tensors[i], param.shapes[i]));
+            }
+        }
+    }
+    args.values.push_back(space.user);
+    args.values.push_back(tiling_copy.data());
+    args.AddRange(space.user, space.user_bytes, "workspace", OPGEN_GM_WORKSPACE);
+    args.AddRange(tiling_copy.data(), tiling.GetDataSize(), "tiling", OPGEN_GM_TILING);
+    args.NameRanges();
+
+    OpgenLaunch launch = {};
+    launch.entry = exec.entry;
+    launch.args = args.values.data();
+    launch.num_args = static_cast<int32_t>(args.values.size());
+    launch.name = exec.entry_name.c_str();
+    launch.soc = exec.op.soc().name.c_str();
+    launch.kind = OPGEN_KERNEL_AUTO;
+    launch.mode = g_mode.load();
+    launch.block_dim = exec.tiling.block_dim;
+    launch.tiling_key = exec.tiling.key;
+    launch.tiling_data = tiling_copy.data();
+    launch.tiling_size = tiling.GetDataSize();
+    launch.workspace = space.base;
+    launch.ranges = args.ranges.data();
+    launch.num_ranges = static_cast<int32_t>(args.ranges.size());
+    if (opgen_run_kernel(&launch) != 0) {
+        throw OpError(exec.op.Describe() + ": kernel failed: " + opgen_launch_error());
+    }
+    ++g_launches;
+}
+}  // namespace
+
+extern "C" {
+
+int opgen_load_host(const char *path) {
+    return Guard([&] {
+        // Never closed: registered functions live in it.
+        if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) {
+            throw OpError(std::string("host library cannot be loaded: ") + dlerror());
+        }
+    });
+}
+
+int opgen_register_kernel(const char *op_type, const char *soc, const char *key, const char *path,
+                          const char *entry) {
+    return Guard([&] {
+        if (op_type == nullptr || key == nullptr || path == nullptr || entry == nullptr) {
+            throw OpError("opgen_register_kernel: null argument");
+        }
+        ascendc_emu::RegisterKernel(op_type, soc == nullptr ? "" : soc, key, path, entry);
+    });
+}
+
+int opgen_infer(const OpgenCall *call, int64_t *shapes, int32_t *ranks, int32_t *dtypes) {
+    return Guard([&] {
+        OpCall op(*call);
+        const std::vector<gert::Shape> inferred = op.InferShape();
+        const std::vector<ge::DataType> types = op.InferDataType();
+        for (size_t i = 0; i < inferred.size(); ++i) {
+            if (inferred[i].GetDimNum() > 8) {
+                throw OpError(op.Describe() + ": InferShape gives output " + op.OutputName(i) +
+                              " rank " + std::to_string(inferred[i].GetDimNum()));
+            }
+            ranks[i] = static_cast<int32_t>(inferred[i].GetDimNum());
+            for (size_t d = 0; d < inferred[i].GetDimNum(); ++d) {
+                shapes[i * 8 + d] = inferred[i].GetDim(d);
+            }
+            dtypes[i] = static_cast<int32_t>(types[i]);
+        }
+    });
+}
+
+int opgen_prepare(const OpgenCall *call, OpgenExec **exec, uint64_t *workspace_size) {
+    return Guard([&] {
+        std::unique_ptr<OpgenExec> prepared(new OpgenExec(*call));
+        prepared->op.CheckSupport();
+        if (call->skip_shape_check == 0) {
+            prepared->op.CheckOutputs();
+        }
+        prepared->tiling = prepared->op.Tile();
+        *workspace_size = prepared->tiling.workspace_size();
+        *exec = prepared.release();
+    });
+}
+
+int opgen_exec_tiling(const OpgenExec *exec, uint32_t *block_dim, uint64_t *tiling_key,
+                      const void **tiling_data, uint64_t *tiling_size) {
+    return Guard([&] {
+        const gert::TilingData &data = exec->tiling.tiling_data();
+        *block_dim = exec->tiling.block_dim;
+        *tiling_key = exec->tiling.key;
+        *tiling_data = data.GetData();
+        *tiling_size = data.GetDataSize();
+    });
+}
+
+int opgen_launch(OpgenExec *exec, void *workspace) {
+    return Guard([&] {
+        exec->entry = ascendc_emu::KernelEntry(exec->op, &exec->entry_name);
+        Launch(*exec, workspace);
+    });
+}
+
+void opgen_exec_free(OpgenExec *exec) {
+    delete exec;
+}
+
+int opgen_set_mode(const char *mode) {
+    return Guard([&] {
+        const int value = ModeOf(mode);
+        if (value < 0) {
+            throw OpError(std::string("unknown mode '") + mode + "'; use fast, check or profile");
+        }
+        g_mode = value;
+    });
+}
+
+int opgen_default_mode(void) {
+    const int mode = g_mode.load();
+    if (mode != OPGEN_MODE_DEFAULT) {
+        return mode;
+    }
+    const int chosen = ModeOf(std::getenv("OPGEN_EMULATION"));
+    return chosen <= OPGEN_MODE_DEFAULT ? OPGEN_MODE_FAST : chosen;
+}
+
+const char *opgen_findings_json(void) {
+    return opgen_sanitizer_json();
+}
+
+void opgen_clear_findings(void) {
+    opgen_sanitizer_clear();
+}
+
+uint64_t opgen_launch_count(void) {
+    return g_launches.load();
+}
+
+const char *opgen_op_defs_json(void) {
+    thread_local std::string text;
+    text = ascendc_emu::OpDefsJson();
+    return text.c_str();
+}
+
+const char *opgen_tiling_defs_json(void) {
+    thread_local std::string text;
+    text = ascendc_emu::TilingDefsJson();
+    return text.c_str();
+}
+
+const char *opgen_last_error(void) {
+    return LastError().c_str();
+}
+}

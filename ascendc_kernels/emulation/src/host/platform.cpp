@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// fe:: and platform_ascendc:: on top of the platform table.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "ascendc_emu/platform_table.h"
+#include "host/platform_instance.h"
+#include "platform/platform_info.h"
+#include "platform/platform_infos_def.h"
+#include "tiling/platform/platform_ascendc.h"
+
+namespace fe {
+namespace {
+const char *Column(LocalMemType type) {
+    switch (type) {
+        case LocalMemType::L0_A:
+            return "l0_a_size";
+        case LocalMemType::L0_B:
+            return "l0_b_size";
+        case LocalMemType::L0_C:
+            return "l0_c_size";
+        case LocalMemType::L1:
+            return "l1_size";
+        case LocalMemType::L2:
+            return "l2_size";
+        case LocalMemType::UB:
+            return "ub_size";
+        case LocalMemType::HBM:
+            return "memory_size";
+        default:
+            return "";
+    }
+}
+
+void FillInfo(const ascendc_emu::SocFacts &facts, PlatformInfo &info, OptionalInfo &optional) {
+    info.str_info.aic_version = facts.Text("AIC_version");
+    info.str_info.ccec_aic_version = facts.Text("CCEC_AIC_version");
+    info.str_info.ccec_aiv_version = facts.Text("CCEC_AIV_version");
+    info.str_info.short_soc_version = facts.family;
+    info.soc_info.ai_core_cnt = facts.CubeCores();
+    info.soc_info.vector_core_cnt = facts.IsSplit() ? facts.VectorCores() : 0;
+    info.soc_info.ai_cpu_cnt = static_cast<uint32_t>(facts.Number("ai_cpu_cnt"));
+    info.soc_info.memory_size = facts.Number("memory_size");
+    info.soc_info.l2_size = facts.Number("l2_size");
+    info.soc_info.l2PageNum = static_cast<uint32_t>(facts.Number("l2PageNum"));
+    AiCoreSpec &core = info.ai_core_spec;
+    core.cube_freq = static_cast<double>(facts.Number("cube_freq"));
+    core.cube_m_size = facts.Number("cube_m_size");
+    core.cube_n_size = facts.Number("cube_n_size");
+    core.cube_k_size = facts.Number("cube_k_size");
+    core.vec_calc_size = facts.Number("vec_calc_size");
+    core.l0_a_size = facts.Number("l0_a_size");
+    core.l0_b_size = facts.Number("l0_b_size");
+    core.l0_c_size = facts.Number("l0_c_size");
+    core.l1_size = facts.Number("l1_size");
+    core.smask_buffer = facts.Number("smask_buffer");
+    core.ub_size = facts.UsableUb();
+    core.ubblock_size = facts.Number("ubblock_size");
+    core.ubbank_size = facts.Number("ubbank_size");
+    core.ubbank_num = facts.Number("ubbank_num");
+    core.ubburst_in_one_block = facts.Number("ubburst_in_one_block");
+    core.ubbank_group_num = facts.Number("ubbank_group_num");
+    optional.soc_version = facts.name;
+    optional.ai_core_num = facts.CubeCores();
+}
+}  // namespace
+
+bool PlatFormInfos::GetPlatformRes(const std::string &label, const std::string &key,
+                                   std::string &value) const {
+    if (facts_ == nullptr) {
+        return false;
+    }
+    if (label == "version" && (key == "SoC_version" || key == "Soc_version")) {
+        value = facts_->name;
+        return true;
+    }
+    if (label == "version" && (key == "NpuArch" || key == "NPU_Arch")) {
+        value = facts_->Text("npu_arch_9x");
+        return true;
+    }
+    std::string column = label == "VectorCoreSpec" ? "VectorCoreSpec." + key : key;
+    if (facts_->columns.count(column) == 0) {
+        column = key;
+    }
+    if (column == "ub_size") {
+        value = std::to_string(facts_->UsableUb());
+        return true;
+    }
+    value = facts_->Text(column.c_str());
+    return !value.empty();
+}
+
+uint32_t PlatFormInfos::GetCoreNum() const {
+    if (cores_ != 0) {
+        return cores_;
+    }
+    return facts_ == nullptr ? 0 : facts_->VectorCores();
+}
+
+uint32_t PlatFormInfos::GetCoreNumByType(const std::string &core_type) const {
+    if (facts_ == nullptr) {
+        return 0;
+    }
+    if (core_type == "VectorCore") {
+        return cores_ != 0 ? cores_ : facts_->VectorCores();
+    }
+    const uint32_t ratio = facts_->IsSplit() ? facts_->VectorCores() / facts_->CubeCores() : 1;
+    return cores_ != 0 ? std::max(1U, cores_ / ratio) : facts_->CubeCores();
+}
+
+void PlatFormInfos::GetLocalMemSize(const LocalMemType &mem_type, uint64_t &size) const {
+    size = 0;
+    if (facts_ != nullptr) {
+        size = mem_type == LocalMemType::UB ? facts_->UsableUb() : facts_->Number(Column(mem_type));
+    }
+}
+
+void PlatFormInfos::GetLocalMemBw(const LocalMemType &mem_type, uint64_t &bandwidth) const {
+    static const std::map<LocalMemType, const char *> columns = {
+        {LocalMemType::L2, "l2_rate"},
+        {LocalMemType::HBM, "ddr_rate"},
+        {LocalMemType::L0_A, "l1_to_l0_a_rate"},
+        {LocalMemType::L0_B, "l1_to_l0_b_rate"},
+        {LocalMemType::L0_C, "l0_c_to_ub_rate"},
+        {LocalMemType::L1, "l1_to_ub_rate"},
+        {LocalMemType::UB, "ub_to_l2_rate"},
+    };
+    const auto it = columns.find(mem_type);
+    bandwidth = facts_ == nullptr || it == columns.end() ? 0 : facts_->Number(it->second);
+}
+
+PlatformInfoManager &PlatformInfoManager::Instance() {
+    static PlatformInfoManager manager;
+    return manager;
+}
+
+uint32_t PlatformInfoManager::GetPlatformInfo(const std::string soc_version, PlatformInfo &info,
+                                              OptionalInfo &optional_info) {
+    const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(soc_version.c_str());
+    if (facts == nullptr) {
+        return 0xFFFFFFFFU;
+    }
+    FillInfo(*facts, info, optional_info);
+    return 0;
+}
+
+uint32_t PlatformInfoManager::GetPlatformInfoWithOutSocVersion(PlatformInfo &info,
+                                                               OptionalInfo &optional_info) {
+    return GetPlatformInfo("", info, optional_info);
+}
+
+uint32_t PlatformInfoManager::GetPlatformInfos(const std::string soc_version,
+                                               PlatFormInfos &platform_infos) {
+    const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(soc_version.c_str());
+    if (facts == nullptr) {
+        return 0xFFFFFFFFU;
+    }
+    platform_infos = PlatFormInfos(facts, 0);
+    return 0;
+}
+}  // namespace fe
+
+namespace ascendc_emu {
+fe::PlatFormInfos *PlatformOf(const SocFacts *facts, uint32_t cores) {
+    static std::mutex mutex;
+    static std::map<std::pair<const SocFacts *, uint32_t>, fe::PlatFormInfos> instances;
+    const std::lock_guard<std::mutex> lock(mutex);
+    return &instances.emplace(std::make_pair(facts, cores), fe::PlatFormInfos(facts, cores))
+                .first->second;
+}
+
+fe::PlatFormInfos *ProcessPlatform() {
+    static fe::PlatFormInfos *const instance = PlatformOf(FindSocFacts(nullptr), 0);
+    return instance;
+}
+}  // namespace ascendc_emu
+
+namespace platform_ascendc {
+namespace {
+fe::LocalMemType ToLocal(CoreMemType type) {
+    return type < CoreMemType::FB ? static_cast<fe::LocalMemType>(type)
+                                  : fe::LocalMemType::RESERVED;
+}
+}  // namespace
+
+fe::PlatFormInfos *PlatformAscendC::Info() const {
+    return info_ != nullptr ? info_ : ascendc_emu::ProcessPlatform();
+}
+
+uint32_t PlatformAscendC::GetCoreNum(void) const {
+    return Info()->GetCoreNum();
+}
+
+uint32_t PlatformAscendC::GetCoreNumAic(void) const {
+    return Info()->GetCoreNumByType("AiCore");
+}
+
+uint32_t PlatformAscendC::GetCoreNumAiv(void) const {
+    return Info()->GetCoreNumByType("VectorCore");
+}
+
+uint32_t PlatformAscendC::GetCoreNumVector(void) const {
+    // Vector cores beside the AI cores exist on 310P; elsewhere the answer is 0.
+    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    if (facts == nullptr || facts->IsSplit()) {
+        return 0;
+    }
+    return static_cast<uint32_t>(facts->Number("vector_core_cnt"));
+}
+
+uint32_t PlatformAscendC::CalcTschBlockDim(uint32_t slice_num, uint32_t aic_core_num,
+                                           uint32_t aiv_core_num) const {
+    if (aic_core_num == 0 || aiv_core_num == 0 || aic_core_num > aiv_core_num) {
+        return slice_num;
+    }
+    const uint32_t vector_per_cube = aiv_core_num / aic_core_num;
+    return (slice_num + vector_per_cube - 1) / vector_per_cube;
+}
+
+uint32_t PlatformAscendC::GetLibApiWorkSpaceSize(void) const {
+    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    return facts == nullptr ? 0xFFFFFFFFU : facts->LibraryWorkspace();
+}
+
+uint32_t PlatformAscendC::GetResCubeGroupWorkSpaceSize(void) const {
+    return 13U * 1024U * 1024U;
+}
+
+uint32_t PlatformAscendC::GetResGroupBarrierWorkSpaceSize(void) const {
+    return 13U * 1024U * 1024U;
+}
+
+void PlatformAscendC::GetCoreMemSize(const CoreMemType &mem_type, uint64_t &size) const {
+    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    if (mem_type == CoreMemType::FB || mem_type == CoreMemType::BT) {
+        const char *const column = mem_type == CoreMemType::FB ? "fb0_size" : "bt_size";
+        size = facts == nullptr ? 0 : facts->Number(column);
+        return;
+    }
+    Info()->GetLocalMemSize(ToLocal(mem_type), size);
+    if (mem_type == CoreMemType::UB) {
+        size -= std::min<uint64_t>(size, reserved_bytes_);
+    }
+}
+
+void PlatformAscendC::GetCoreMemBw(const CoreMemType &mem_type, uint64_t &bandwidth) const {
+    Info()->GetLocalMemBw(ToLocal(mem_type), bandwidth);
+}
+
+void PlatformAscendC::ReserveLocalMemory(ReservedSize size) {
+    reserved_bytes_ = 8192U << static_cast<uint32_t>(size);
+}
+
+SocVersion PlatformAscendC::GetSocVersion(void) const {
+    static const std::map<std::string, SocVersion> versions = {
+        {"Ascend910", SocVersion::ASCEND910},     {"Ascend910B", SocVersion::ASCEND910B},
+        {"Ascend910_93", SocVersion::ASCEND910B}, {"Ascend310P", SocVersion::ASCEND310P},
+        {"Ascend310B", SocVersion::ASCEND310B},
+    };
+    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    const auto it = versions.find(facts == nullptr ? "" : facts->family);
+    return it == versions.end() ? SocVersion::RESERVED_VERSION : it->second;
+}
+
+NpuArch PlatformAscendC::GetCurNpuArch(void) const {
+    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    return facts == nullptr ? NpuArch::DAV_RESV
+                            : static_cast<NpuArch>(facts->Number("npu_arch_9x"));
+}
+
+uint32_t PlatformAscendC::GetVecRegLen(void) const {
+    // No vector registers a kernel could name on the emulated architectures.
+    return 0;
+}
+
+PlatformAscendC *PlatformAscendCManager::GetInstance() {
+    return GetInstance(nullptr);
+}
+
+PlatformAscendC *PlatformAscendCManager::GetInstance(const char *custom_soc_version) {
+    static std::mutex mutex;
+    static PlatformAscendC *instance = nullptr;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (instance == nullptr) {
+        const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(custom_soc_version);
+        if (facts != nullptr) {
+            instance = new PlatformAscendC(ascendc_emu::PlatformOf(facts, 0));
+        }
+    }
+    return instance;
+}
+}  // namespace platform_ascendc
