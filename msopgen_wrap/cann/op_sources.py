@@ -1,0 +1,152 @@
+"""What a project in msopgen layout holds: its ops, read from op_host text, and their kernels.
+
+Nothing is compiled: the ``OpDef`` of an op is regular enough to be read as text. An op whose lists
+are built by macros or variables has no dtype combinations here, and the caller says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE
+from msopgen_wrap.cann.tiling_prelude import strip_comments
+from msopgen_wrap.spec.names import snake_case
+
+_CLASS = re.compile(r"class\s+(\w+)\s*(?:final\s*)?:\s*public\s+(?:ops::)?OpDef\b")
+_PARAM = re.compile(r"\b(?:this->)?(Input|Output)\s*\(\s*\"(\w+)\"\s*\)([^;]*);", re.DOTALL)
+_DTYPES = re.compile(r"\.\s*DataType(?:List)?\s*\(\s*\{([^}]*)\}")
+_CONFIG = re.compile(r"AddConfig\s*\(\s*\"(\w+)\"")
+_OP_FILE = re.compile(r"opFile\.value\"\s*,\s*\"(\w+)\"")
+_GE_TO_TORCH = {ge: torch for torch, ge in DTYPE_TO_GE.items()}
+
+# C++ types of kernels behind DTYPE_X; dtypes no spec can name are here for foreign ops.
+KERNEL_TYPES = {
+    "DT_FLOAT16": "half",
+    "DT_BF16": "bfloat16_t",
+    "DT_FLOAT": "float",
+    "DT_INT8": "int8_t",
+    "DT_INT16": "int16_t",
+    "DT_INT32": "int32_t",
+    "DT_INT64": "int64_t",
+    "DT_UINT8": "uint8_t",
+    "DT_UINT16": "uint16_t",
+    "DT_UINT32": "uint32_t",
+    "DT_UINT64": "uint64_t",
+    "DT_BOOL": "bool",
+    "DT_DOUBLE": "double",
+    "DT_INT4": "AscendC::int4b_t",
+}
+
+# ge::DataType numbers of ORIG_DTYPE_X, so that kernels may use them in #if.
+GE_NUMBERS = {
+    "DT_FLOAT": 0,
+    "DT_FLOAT16": 1,
+    "DT_INT8": 2,
+    "DT_INT32": 3,
+    "DT_UINT8": 4,
+    "DT_INT16": 6,
+    "DT_UINT16": 7,
+    "DT_UINT32": 8,
+    "DT_INT64": 9,
+    "DT_UINT64": 10,
+    "DT_DOUBLE": 11,
+    "DT_BOOL": 12,
+    "DT_BF16": 27,
+    "DT_INT4": 29,
+}
+
+
+@dataclass(frozen=True)
+class OpSource:
+    """One op of a project.
+
+    Attributes:
+        op: op type.
+        host: the op_host file that defines it.
+        kernel: its kernel file, or None.
+        params: parameter names, inputs then outputs.
+        combos: per dtype combination the ``DT_*`` name of every parameter.
+        units: compute units of its ``AddConfig`` calls.
+    """
+
+    op: str
+    host: Path
+    kernel: Path | None
+    params: tuple[str, ...]
+    combos: tuple[tuple[str, ...], ...]
+    units: tuple[str, ...]
+
+    def label(self, combo: int) -> str:
+        """Return the dtypes of a combination, shortened when all are the same."""
+        names = [_GE_TO_TORCH.get(d, d) for d in self.combos[combo]]
+        return names[0] if len(set(names)) == 1 else ",".join(names)
+
+    def kernel_defines(self, combo: int) -> list[str]:
+        """Return the macros CANN puts on the kernel's compile line for a combination."""
+        defines = []
+        for name, dtype in dict(zip(self.params, self.combos[combo], strict=True)).items():
+            upper = name.upper()
+            defines += [f"DTYPE_{upper}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{upper}={dtype}"]
+        return defines
+
+
+def host_files(project: Path) -> list[Path]:
+    """Return op_host sources and headers, sorted."""
+    folder = project / "op_host"
+    return sorted(p for p in folder.rglob("*") if p.suffix in (".cpp", ".cc", ".h", ".hpp"))
+
+
+def read_op_sources(project: Path) -> list[OpSource]:
+    """Return the ops defined in ``project/op_host``, in file order."""
+    ops = []
+    for path in host_files(project):
+        if path.suffix not in (".cpp", ".cc"):
+            continue
+        text = strip_comments(path.read_text(encoding="utf-8", errors="replace"))
+        starts = [(m.start(), m[1]) for m in _CLASS.finditer(text)]
+        for index, (start, op) in enumerate(starts):
+            end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
+            ops.append(_read_op(project, path, op, text[start:end]))
+    return ops
+
+
+def _read_op(project: Path, host: Path, op: str, body: str) -> OpSource:
+    names: list[str] = []
+    columns: list[list[str]] = []
+    for _kind, name, chain in _PARAM.findall(body):
+        if name in names:
+            continue
+        match = _DTYPES.search(chain)
+        names.append(name)
+        columns.append(re.findall(r"\bDT_\w+", match[1]) if match else [])
+    count = max((len(c) for c in columns), default=0)
+    readable = bool(columns) and all(len(c) in (1, count) and c for c in columns)
+    combos: list[tuple[str, ...]] = []
+    if readable:
+        for i in range(count):
+            combo = tuple(c[i] if len(c) == count else c[0] for c in columns)
+            if combo not in combos and all(d in KERNEL_TYPES for d in combo):
+                combos.append(combo)
+    match = _OP_FILE.search(body)
+    stem = match[1] if match else snake_case(op)
+    units = tuple(dict.fromkeys(_CONFIG.findall(body)))
+    return OpSource(op, host, _kernel_file(project, stem), tuple(names), tuple(combos), units)
+
+
+def _kernel_file(project: Path, stem: str) -> Path | None:
+    folder = project / "op_kernel"
+    direct = folder / f"{stem}.cpp"
+    if direct.is_file():
+        return direct
+    for pattern in (f"{stem}.cpp", f"{stem}_kernel.cpp", f"{stem}_apt.cpp"):
+        found = sorted(folder.rglob(pattern))
+        if found:
+            return found[0]
+    kernels = [
+        p
+        for p in sorted(folder.rglob("*.cpp"))
+        if "__global__" in p.read_text(encoding="utf-8", errors="replace")
+    ]
+    return kernels[0] if len(kernels) == 1 else None

@@ -1,0 +1,127 @@
+"""Give a kernel the tiling struct that CANN's kernel compiler would generate for it.
+
+In 8.1 style the struct exists only as macros in op_host (``BEGIN_TILING_DATA_DEF`` ...); CANN turns
+them into a plain struct and ``GET_TILING_DATA`` for the kernel. This is the same, for compile
+checks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\)(.*?)END_TILING_DATA_DEF", re.DOTALL)
+_FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT|)\s*\(([^;]*?)\)\s*(?:;|\n|$)", re.DOTALL)
+_REGISTER = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*([\w:]+)\s*\)")
+_CONSTANT = re.compile(
+    r"(?:#\s*define\s+(\w+)\s+([^\n]+))"
+    r"|(?:(?:constexpr|const)\s+(?:static\s+)?(?:std::)?\w+\s+(\w+)\s*=\s*([^;]+);)"
+)
+_DEFAULT = re.compile(r"REGISTER_TILING_DEFAULT\s*\(\s*([\w:]+)\s*\)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class TilingStruct:
+    """One tiling struct: its name and its fields as C++ declarations."""
+
+    name: str
+    fields: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The struct as C++."""
+        return "\n".join([f"struct {self.name} {{", *(f"    {f}" for f in self.fields), "};"])
+
+
+def strip_comments(text: str) -> str:
+    """Return C++ text with its comments replaced by blanks (string literals are not looked at)."""
+    return _COMMENT.sub(" ", text)
+
+
+def tiling_structs(texts: Iterable[str]) -> tuple[list[TilingStruct], dict[str, str]]:
+    """Return the structs defined by macros in ``texts``, and which op type uses which of them."""
+    structs: dict[str, TilingStruct] = {}
+    registered: dict[str, str] = {}
+    for text in map(strip_comments, texts):
+        constants: dict[str, str] = {}
+        for match in _CONSTANT.finditer(text):
+            name, value = (match[1], match[2]) if match[1] else (match[3], match[4])
+            constants[name] = value.strip()
+        for match in _BLOCK.finditer(text):
+            fields = []
+            for kind, inside in _FIELD.findall(match[2]):
+                parts = [p.strip() for p in inside.split(",")]
+                if kind == "_ARR" and len(parts) >= 3:
+                    size = _resolve(",".join(parts[1:-1]), constants)
+                    fields.append(f"{parts[0]} {parts[-1]}[{size}];")
+                elif len(parts) == 2:
+                    fields.append(f"{parts[0]} {parts[1]};")
+            structs[match[1]] = TilingStruct(match[1], tuple(fields))
+        for op_type, name in _REGISTER.findall(text):
+            registered[op_type] = name.rsplit("::", 1)[-1]
+    return list(structs.values()), registered
+
+
+def _resolve(expression: str, constants: dict[str, str]) -> str:
+    """Replace named constants by their text; what is unknown stays and the compiler names it."""
+    for _ in range(8):
+        changed = re.sub(
+            r"[A-Za-z_]\w*",
+            lambda m: f"({constants[m[0]]})" if m[0] in constants else m[0],
+            expression,
+        )
+        if changed == expression:
+            break
+        expression = changed
+    return expression
+
+
+def kernel_prelude(op_type: str, host_sources: Iterable[Path], kernel: Path) -> str:
+    """Return what to put before ``kernel`` so that ``GET_TILING_DATA`` works in it.
+
+    Args:
+        op_type: CamelCase op type, to find its registered struct.
+        host_sources: op_host sources and headers.
+        kernel: the kernel file; a plain-struct tiling names its struct in it.
+    """
+    structs, registered = tiling_structs(
+        p.read_text(encoding="utf-8", errors="replace") for p in host_sources
+    )
+    kernel_text = strip_comments(kernel.read_text(encoding="utf-8", errors="replace"))
+    default = _DEFAULT.search(kernel_text)
+    name = default[1] if default else registered.get(op_type)
+    if name is None and len(structs) == 1:
+        name = structs[0].name
+    known = {s.name for s in structs}
+    lines = ["#include <stdint.h>"]
+    if any(
+        "TilingData" not in f and re.match(r"T[A-Z]\w*Tiling|SoftMaxTiling|\w+Tiling\b", f)
+        for s in structs
+        for f in s.fields
+        if f.split()[0] not in known
+    ):
+        # Library tilings (TCubeTiling, SoftMaxTiling ...) used as fields.
+        lines.append('#include "kernel_tiling/kernel_tiling.h"')
+    # A struct the kernel defines itself must not come twice.
+    own = set(re.findall(r"struct\s+(?:alignas\s*\(\w+\)\s*)?(\w+)\s*\{", kernel_text))
+    lines += [s.text for s in structs if s.name not in own]
+    lines += [
+        "template <typename T>",
+        "inline void OpgenLoadTiling(const void* from, T* to)",
+        "{",
+        "    __builtin_memcpy(to, from, sizeof(T));",
+        "}",
+        "#define GET_TILING_DATA_WITH_STRUCT(type, name, from) \\",
+        "    type name;                                        \\",
+        "    OpgenLoadTiling((const void*)(from), &name)",
+        "#define GET_TILING_DATA_MEMBER(type, member, name, from) \\",
+        "    decltype(type::member) name = ((const type*)(from))->member",
+    ]
+    if name:
+        lines.append(
+            f"#define GET_TILING_DATA(name, from) GET_TILING_DATA_WITH_STRUCT({name}, name, from)"
+        )
+    return "\n".join(lines) + "\n"
