@@ -1,0 +1,410 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Reads and writes at the wrong place or the wrong time.
+#include "skeleton.h"
+
+// case read_freed_tensor: ErrorRead1 found
+KERNEL(read_freed_tensor) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    q.in.FreeTensor(a);
+    Adds(o, a, 1.0f, kTile);  // <- ErrorRead1
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case read_foreign_gm: ErrorRead1 found
+KERNEL(read_foreign_gm) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x[1 << 20], kTile);  // <- ErrorRead1
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case read_before_free: ErrorRead1 silent
+KERNEL(read_before_free) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    Adds(o, a, 1.0f, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case read_last_tile: ErrorRead1 silent
+KERNEL(read_last_tile) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x[kCount - kTile], kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case scalar_read_of_unwritten: ErrorRead2 found
+KERNEL(scalar_read_of_unwritten) {
+    TENSORS;
+    Buffers b;
+    float v = b.a.GetValue(3);  // <- ErrorRead2
+    Duplicate(b.b, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case output_from_unwritten: ErrorRead2 found
+KERNEL(output_from_unwritten) {
+    TENSORS;
+    Buffers b;
+    Adds(b.b, b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);  // <- ErrorRead2
+}
+
+// case output_from_short_copy: ErrorRead2 found
+KERNEL(output_from_short_copy) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile / 2);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);  // <- ErrorRead2
+}
+
+// case workspace_never_written: ErrorRead2 found
+KERNEL(workspace_never_written) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.ws, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);  // <- ErrorRead2
+}
+
+// case garbage_tail_not_stored: ErrorRead2 silent
+KERNEL(garbage_tail_not_stored) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {1, 100 * sizeof(float), 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, 128);
+    Muls(b.b, b.b, 2.0f, 128);
+    Sync<HardEvent::V_MTE3>();
+    DataCopyPad(g.z, b.b, {1, 100 * sizeof(float), 0, 0});
+}
+
+// case workspace_round_trip: ErrorRead2 silent
+KERNEL(workspace_round_trip) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.ws, b.a, kTile);
+    Sync<HardEvent::MTE3_MTE2>();
+    DataCopy(b.b, g.ws, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case filled_before_scalar_read: ErrorRead2 silent
+KERNEL(filled_before_scalar_read) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 2.0f, kTile);
+    Sync<HardEvent::V_S>();
+    float v = b.a.GetValue(3);
+    Sync<HardEvent::S_V>();
+    Duplicate(b.b, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case source_past_tensor: ErrorRead3 found
+KERNEL(source_past_tensor) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> small, large;
+    pipe.InitBuffer(small, 64 * sizeof(float));
+    pipe.InitBuffer(large, kTileBytes);
+    auto s = small.Get<float>();
+    auto d = large.Get<float>();
+    Duplicate(s, 1.0f, 64);
+    Adds(d, s, 1.0f, 72);  // <- ErrorRead3
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, d, 64);
+}
+
+// case gm_read_past_end: ErrorRead3 found
+KERNEL(gm_read_past_end) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x[kCount - kTile + 64], kTile);  // <- ErrorRead3
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case repeat_past_tensor: ErrorRead3 found
+KERNEL(repeat_past_tensor) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    auto half_a = b.a[kTile / 2];
+    UnaryRepeatParams stride(1, 1, 8, 8);
+    Adds(b.b, half_a, 1.0f, 64, 3, stride);  // <- ErrorRead3
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, 128);
+}
+
+// case repeat_inside_tensor: ErrorRead3 silent
+KERNEL(repeat_inside_tensor) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    UnaryRepeatParams stride(1, 1, 8, 8);
+    Adds(b.b, b.a[kTile / 2], 1.0f, 64, 2, stride);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, 128);
+}
+
+// case exact_tail: ErrorRead3 silent
+KERNEL(exact_tail) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x[kCount - 13], {1, 13 * sizeof(float), 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
+}
+
+// case source_at_odd_element: ErrorRead4 found
+KERNEL(source_at_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Adds(b.b, b.a[1], 1.0f, 64);  // <- ErrorRead4
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, 64);
+}
+
+// case store_from_odd_element: ErrorRead4 found
+KERNEL(store_from_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a[4], 64);  // <- ErrorRead4
+}
+
+// case source_at_block: ErrorRead4 silent
+KERNEL(source_at_block) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Adds(b.b, b.a[8], 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, 64);
+}
+
+// case gm_at_odd_element: ErrorRead4 silent
+KERNEL(gm_at_odd_element) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x[3], {1, 29 * sizeof(float), 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[5], b.a, {1, 29 * sizeof(float), 0, 0});
+}
+
+// case write_freed_tensor: ErrorWrite1 found
+KERNEL(write_freed_tensor) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+    Duplicate(o, 2.0f, kTile);  // <- ErrorWrite1
+}
+
+// case write_foreign_gm: ErrorWrite1 found
+KERNEL(write_foreign_gm) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[1 << 20], b.a, kTile);  // <- ErrorWrite1
+}
+
+// case write_again_after_alloc: ErrorWrite1 silent
+KERNEL(write_again_after_alloc) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto o = q.out.AllocTensor<float>();
+        Duplicate(o, 1.0f, kTile);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case write_whole_output: ErrorWrite1 silent
+KERNEL(write_whole_output) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, kBytes);
+    auto t = buf.Get<float>();
+    Duplicate(t, 1.0f, kCount);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, t, kCount);
+}
+
+// case destination_past_tensor: ErrorWrite2 found
+KERNEL(destination_past_tensor) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> large, small;
+    pipe.InitBuffer(large, kTileBytes);
+    pipe.InitBuffer(small, 64 * sizeof(float));
+    auto s = large.Get<float>();
+    auto d = small.Get<float>();
+    Duplicate(s, 1.0f, kTile);
+    Adds(d, s, 1.0f, 128);  // <- ErrorWrite2
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, d, 64);
+}
+
+// case gm_write_past_end: ErrorWrite2 found
+KERNEL(gm_write_past_end) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[kCount - 60], b.a, 64);  // <- ErrorWrite2
+}
+
+// case destination_fits: ErrorWrite2 silent
+KERNEL(destination_fits) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> large, small;
+    pipe.InitBuffer(large, kTileBytes);
+    pipe.InitBuffer(small, 64 * sizeof(float));
+    auto s = large.Get<float>();
+    auto d = small.Get<float>();
+    Duplicate(s, 1.0f, kTile);
+    Adds(d, s, 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, d, 64);
+}
+
+// case gm_write_to_the_end: ErrorWrite2 silent
+KERNEL(gm_write_to_the_end) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopyPad(g.z[kCount - 61], b.a, {1, 61 * sizeof(float), 0, 0});
+}
+
+// case copy_over_unread_copy: ErrorWrite3 found
+KERNEL(copy_over_unread_copy) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    PipeBarrier<PIPE_MTE2>();
+    DataCopy(b.a, g.y, kTile);  // <- ErrorWrite3
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case result_over_unread_result: ErrorWrite3 found
+KERNEL(result_over_unread_result) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    Abs(b.b, b.a, kTile);  // <- ErrorWrite3
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case fill_then_copy_part: ErrorWrite3 silent
+KERNEL(fill_then_copy_part) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 0.0f, kTile);
+    Sync<HardEvent::V_MTE2>();
+    DataCopy(b.a, g.x, kTile / 2);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case in_place_chain: ErrorWrite3 silent
+KERNEL(in_place_chain) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.a, b.a, kTile);
+    Adds(b.a, b.a, 1.0f, kTile);
+    Reciprocal(b.a, b.a, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case destination_at_odd_element: ErrorWrite4 found
+KERNEL(destination_at_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Adds(b.b[3], b.a, 1.0f, 64);  // <- ErrorWrite4
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, 64);
+}
+
+// case copy_to_odd_element: ErrorWrite4 found
+KERNEL(copy_to_odd_element) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a[2], g.x, 64);  // <- ErrorWrite4
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[8], b.a[8], {1, 32, 0, 0});
+}
+
+// case destination_at_block: ErrorWrite4 silent
+KERNEL(destination_at_block) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Adds(b.b[16], b.a, 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b[16], 64);
+}
+
+// case reduce_to_odd_element: ErrorWrite4 silent
+KERNEL(reduce_to_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Duplicate(b.b, 0.0f, 64);
+    WholeReduceSum(b.b[1], b.a, 64, 2, 1, 1, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, 64);
+}

@@ -1,0 +1,389 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Queues, buffers and pools.
+#include "skeleton.h"
+
+// case never_freed: ErrorLeak found
+KERNEL(never_freed) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();  // <- ErrorLeak
+    Duplicate(o, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, o, kTile);
+}
+
+// case left_in_queue: ErrorLeak found
+KERNEL(left_in_queue) {
+    TENSORS;
+    Queues q(2);
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+    auto lost = q.in.AllocTensor<float>();
+    DataCopy(lost, g.x, kTile);
+    q.in.EnQue(lost);  // <- ErrorLeak
+}
+
+// case freed_on_every_path: ErrorLeak silent blocks=2
+KERNEL(freed_on_every_path) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    if (GetBlockIdx() == 0) DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case buffer_needs_no_free: ErrorLeak silent
+KERNEL(buffer_needs_no_free) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case freed_twice: ErrorFree found
+KERNEL(freed_twice) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+    q.out.FreeTensor(o);  // <- ErrorFree
+}
+
+// case freed_again_in_branch: ErrorFree found
+KERNEL(freed_again_in_branch) {
+    TENSORS;
+    Queues q(2);
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x, kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        Exp(q.tmp.Get<float>(), a, kTile);
+        q.in.FreeTensor(a);
+        if (i == 1) q.in.FreeTensor(a);  // <- ErrorFree
+    }
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, q.tmp.Get<float>(), kTile);
+}
+
+// case freed_once_per_alloc: ErrorFree silent
+KERNEL(freed_once_per_alloc) {
+    TENSORS;
+    Queues q(2);
+    for (int i = 0; i < 4; ++i) {
+        auto o = q.out.AllocTensor<float>();
+        Duplicate(o, 1.0f, kTile);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case two_tensors_freed: ErrorFree silent
+KERNEL(two_tensors_freed) {
+    TENSORS;
+    Queues q(2);
+    auto a = q.out.AllocTensor<float>();
+    auto b = q.out.AllocTensor<float>();
+    Duplicate(a, 1.0f, kTile);
+    Duplicate(b, 2.0f, kTile);
+    q.out.EnQue(a);
+    q.out.EnQue(b);
+    a = q.out.DeQue<float>();
+    DataCopy(g.z, a, kTile);
+    b = q.out.DeQue<float>();
+    DataCopy(g.z[kTile], b, kTile);
+    q.out.FreeTensor(a);
+    q.out.FreeTensor(b);
+}
+
+// case queue_never_initialised: ErrorBuffer0 found
+KERNEL(queue_never_initialised) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> in;
+    auto a = in.AllocTensor<float>();  // <- ErrorBuffer0
+    DataCopy(a, g.x, kTile);
+}
+
+// case buffer_never_initialised: ErrorBuffer0 found
+KERNEL(buffer_never_initialised) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    auto a = buf.Get<float>();  // <- ErrorBuffer0
+    Duplicate(a, 1.0f, 64);
+}
+
+// case all_initialised: ErrorBuffer0 silent
+KERNEL(all_initialised) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case initialised_again_after_reset: ErrorBuffer0 silent
+KERNEL(initialised_again_after_reset) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> first;
+    pipe.InitBuffer(first, kTileBytes);
+    auto a = first.Get<float>();
+    Duplicate(a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, kTile);
+    pipe.Reset();
+    TBuf<TPosition::VECCALC> second;
+    pipe.InitBuffer(second, kTileBytes);
+    auto b = second.Get<float>();
+    Duplicate(b, 2.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[kTile], b, kTile);
+}
+
+// case enqueued_to_other_queue: ErrorBuffer1 found
+KERNEL(enqueued_to_other_queue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.out.EnQue(a);  // <- ErrorBuffer1
+}
+
+// case freed_by_other_queue: ErrorBuffer1 found
+KERNEL(freed_by_other_queue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    q.out.FreeTensor(a);  // <- ErrorBuffer1
+}
+
+// case each_to_its_queue: ErrorBuffer1 silent
+KERNEL(each_to_its_queue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    Exp(o, a, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case bound_queue: ErrorBuffer1 silent
+KERNEL(bound_queue) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 2> through;
+    pipe.InitBuffer(through, 2, kTileBytes);
+    for (int i = 0; i < 4; ++i) {
+        auto a = through.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        through.EnQue(a);
+        a = through.DeQue<float>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        through.FreeTensor(a);
+    }
+}
+
+// case dequeue_of_empty_queue: ErrorBuffer2 found
+KERNEL(dequeue_of_empty_queue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    a = q.in.DeQue<float>();  // <- ErrorBuffer2
+    q.in.FreeTensor(a);
+}
+
+// case enqueued_twice: ErrorBuffer2 found
+KERNEL(enqueued_twice) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    q.out.EnQue(o);  // <- ErrorBuffer2
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    o = q.out.DeQue<float>();
+    q.out.FreeTensor(o);
+}
+
+// case stored_while_in_queue: ErrorBuffer2 found
+KERNEL(stored_while_in_queue) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    DataCopy(g.z, o, kTile);  // <- ErrorBuffer2
+    o = q.out.DeQue<float>();
+    q.out.FreeTensor(o);
+}
+
+// case order_kept: ErrorBuffer2 silent
+KERNEL(order_kept) {
+    TENSORS;
+    Queues q(2);
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    auto b = q.in.AllocTensor<float>();
+    DataCopy(b, g.y, kTile);
+    q.in.EnQue(b);
+    a = q.in.DeQue<float>();
+    b = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    Add(o, a, b, kTile);
+    q.in.FreeTensor(a);
+    q.in.FreeTensor(b);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case enqueued_again_after_dequeue: ErrorBuffer2 silent
+KERNEL(enqueued_again_after_dequeue) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case buffers_over_capacity: ErrorBuffer3 found
+KERNEL(buffers_over_capacity) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> in;
+    TQue<TPosition::VECOUT, 1> out;
+    pipe.InitBuffer(in, 2, 64 * 1024);
+    pipe.InitBuffer(out, 2, 64 * 1024);  // <- ErrorBuffer3
+}
+
+// case fourth_buffer_over_capacity: ErrorBuffer3 found
+KERNEL(fourth_buffer_over_capacity) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> a, b, c, d;
+    pipe.InitBuffer(a, 60 * 1024);
+    pipe.InitBuffer(b, 60 * 1024);
+    pipe.InitBuffer(c, 60 * 1024);
+    pipe.InitBuffer(d, 16 * 1024);  // <- ErrorBuffer3
+}
+
+// case buffers_fill_ub: ErrorBuffer3 silent
+KERNEL(buffers_fill_ub) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 2> in;
+    TQue<TPosition::VECOUT, 2> out;
+    pipe.InitBuffer(in, 2, 48 * 1024);
+    pipe.InitBuffer(out, 2, 48 * 1024);
+    auto o = out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    out.EnQue(o);
+    o = out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    out.FreeTensor(o);
+}
+
+// case buffers_again_after_reset: ErrorBuffer3 silent
+KERNEL(buffers_again_after_reset) {
+    TENSORS;
+    TPipe pipe;
+    for (int i = 0; i < 2; ++i) {
+        TBuf<TPosition::VECCALC> big;
+        pipe.InitBuffer(big, 150 * 1024);
+        auto a = big.Get<float>();
+        Duplicate(a, 1.0f, kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        pipe.Reset();
+    }
+}
+
+// case pool_never_initialised: ErrorBuffer4 found
+KERNEL(pool_never_initialised) {
+    TENSORS;
+    TPipe pipe;
+    TBufPool<TPosition::VECCALC> pool;
+    TBuf<TPosition::VECCALC> buf;
+    pool.InitBuffer(buf, kTileBytes);  // <- ErrorBuffer4
+}
+
+// case pool_queue_never_initialised: ErrorBuffer4 found
+KERNEL(pool_queue_never_initialised) {
+    TENSORS;
+    TPipe pipe;
+    TBufPool<TPosition::VECCALC> pool;
+    TQue<TPosition::VECIN, 1> in;
+    pool.InitBuffer(in, 1, kTileBytes);  // <- ErrorBuffer4
+}
+
+// case pool_initialised: ErrorBuffer4 silent
+KERNEL(pool_initialised) {
+    TENSORS;
+    TPipe pipe;
+    TBufPool<TPosition::VECCALC> pool;
+    pipe.InitBufPool(pool, 4 * kTileBytes);
+    TBuf<TPosition::VECCALC> buf;
+    pool.InitBuffer(buf, kTileBytes);
+    auto a = buf.Get<float>();
+    Duplicate(a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, kTile);
+}
+
+// case two_pools: ErrorBuffer4 silent
+KERNEL(two_pools) {
+    TENSORS;
+    TPipe pipe;
+    TBufPool<TPosition::VECCALC> first, second;
+    pipe.InitBufPool(first, 2 * kTileBytes);
+    pipe.InitBufPool(second, 2 * kTileBytes);
+    TBuf<TPosition::VECCALC> a, b;
+    first.InitBuffer(a, kTileBytes);
+    second.InitBuffer(b, kTileBytes);
+    auto ta = a.Get<float>();
+    auto tb = b.Get<float>();
+    Duplicate(ta, 1.0f, kTile);
+    Duplicate(tb, 2.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, ta, kTile);
+    DataCopy(g.z[kTile], tb, kTile);
+}

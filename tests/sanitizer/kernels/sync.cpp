@@ -1,0 +1,390 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Races between the pipes of one core, and flags. All of these give the right numbers on a CPU that
+// runs in program order.
+#include "skeleton.h"
+
+// case copy_over_tile_in_use: ErrorSync1 found
+KERNEL(copy_over_tile_in_use) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    DataCopy(b.a, g.y, kTile);  // <- ErrorSync1
+    Sync<HardEvent::MTE2_V>();
+    Add(b.b, b.b, b.a, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case result_over_tile_in_store: ErrorSync1 found
+KERNEL(result_over_tile_in_store) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+    Duplicate(b.a, 2.0f, kTile);  // <- ErrorSync1
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[kTile], b.a, kTile);
+}
+
+// case copies_overlap_in_ub: ErrorSync1 found
+KERNEL(copies_overlap_in_ub) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    DataCopy(b.a[kTile / 2], g.y, kTile / 2);  // <- ErrorSync1
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case stores_overlap_in_gm: ErrorSync1 found
+KERNEL(stores_overlap_in_gm) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Duplicate(b.b, 2.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+    DataCopy(g.z[kTile / 2], b.b, kTile);  // <- ErrorSync1
+}
+
+// case tile_reused_after_wait: ErrorSync1 silent
+KERNEL(tile_reused_after_wait) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    Sync<HardEvent::V_MTE2>();
+    DataCopy(b.a, g.y, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Add(b.b, b.b, b.a, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case copies_with_barrier: ErrorSync1 silent
+KERNEL(copies_with_barrier) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.b, 2.0f, kTile);
+    DataCopy(b.a, g.x, kTile);
+    PipeBarrier<PIPE_MTE2>();
+    DataCopy(b.a[kTile / 2], g.y, kTile / 2);
+    Sync<HardEvent::MTE2_MTE3>();
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+    PipeBarrier<PIPE_MTE3>();
+    DataCopy(g.z[kTile / 2], b.b, kTile);
+}
+
+// case other_half_of_buffer: ErrorSync1 silent
+KERNEL(other_half_of_buffer) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile / 2);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile / 2);
+    DataCopy(b.a[kTile / 2], g.y, kTile / 2);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b[kTile / 2], b.a[kTile / 2], kTile / 2);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case last_tile_starts_earlier: ErrorSync1 silent
+KERNEL(last_tile_starts_earlier) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+    PipeBarrier<PIPE_MTE3>();
+    DataCopy(g.z[kTile - 24], b.a, kTile);
+}
+
+// case compute_before_copy_arrived: ErrorSync2 found
+KERNEL(compute_before_copy_arrived) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Exp(b.b, b.a, kTile);  // <- ErrorSync2
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case store_before_result: ErrorSync2 found
+KERNEL(store_before_result) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    DataCopy(g.z, b.b, kTile);  // <- ErrorSync2
+}
+
+// case wait_on_other_event: ErrorSync2 found
+KERNEL(wait_on_other_event) {
+    TENSORS;
+    Buffers b;
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID1);
+    DataCopy(b.a, g.x, kTile);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID1);
+    Exp(b.b, b.a, kTile);  // <- ErrorSync2
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case queue_without_enqueue: ErrorSync2 found
+KERNEL(queue_without_enqueue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    auto o = q.out.AllocTensor<float>();
+    Exp(o, a, kTile);  // <- ErrorSync2
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case reload_before_store: ErrorSync2 found
+KERNEL(reload_before_store) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws, b.a, kTile);
+    DataCopy(b.b, g.ws, kTile);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case dependent_vector_without_barrier: ErrorSync2 found auto=off
+KERNEL(dependent_vector_without_barrier) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    Muls(b.b, b.b, 2.0f, kTile);  // <- ErrorSync2
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case scalar_read_before_reduce: ErrorSync2 found auto=off
+KERNEL(scalar_read_before_reduce) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    WholeReduceMax(b.b, b.a, 64, 1, 1, 1, 8);
+    float v = b.b.GetValue(0);  // <- ErrorSync2
+    Sync<HardEvent::S_V>();
+    Duplicate(b.a, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case flags_between_pipes: ErrorSync2 silent
+KERNEL(flags_between_pipes) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case barrier_all: ErrorSync2 silent
+KERNEL(barrier_all) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    PipeBarrier<PIPE_ALL>();
+    Exp(b.b, b.a, kTile);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(g.z, b.b, kTile);
+    PipeBarrier<PIPE_ALL>();
+}
+
+// case wait_through_third_pipe: ErrorSync2 silent
+KERNEL(wait_through_third_pipe) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Duplicate(b.b, 1.0f, 64);
+    Sync<HardEvent::MTE2_V>();
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case queues_double_buffered: ErrorSync2 silent
+KERNEL(queues_double_buffered) {
+    TENSORS;
+    Queues q(2);
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        auto o = q.out.AllocTensor<float>();
+        Exp(o, a, kTile);
+        q.in.FreeTensor(a);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case vector_with_barriers: ErrorSync2 silent auto=off
+KERNEL(vector_with_barriers) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(b.b, b.a, kTile);
+    PipeBarrier<PIPE_V>();
+    Muls(b.b, b.b, 2.0f, kTile);
+    PipeBarrier<PIPE_V>();
+    WholeReduceMax(b.a, b.b, 64, 1, 1, 1, 8);
+    Sync<HardEvent::V_S>();
+    float v = b.a.GetValue(0);
+    Sync<HardEvent::S_V>();
+    Duplicate(b.b, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case scalar_synchronised_by_compiler: ErrorSync2 silent
+KERNEL(scalar_synchronised_by_compiler) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    WholeReduceMax(b.b, b.a, 64, 1, 1, 1, 8);
+    float v = b.b.GetValue(0);
+    Duplicate(b.a, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case flag_left_set: ErrorSync3 found
+KERNEL(flag_left_set) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+    SetFlag<HardEvent::MTE3_V>(EVENT_ID2);  // <- ErrorSync3
+}
+
+// case flag_set_on_one_path: ErrorSync3 found
+KERNEL(flag_set_on_one_path) {
+    TENSORS;
+    Buffers b;
+    for (int i = 0; i < 3; ++i) {
+        Duplicate(b.a, 1.0f, kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], b.a, kTile);
+        SetFlag<HardEvent::MTE3_V>(EVENT_ID1);  // <- ErrorSync3
+        if (i < 2) WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
+    }
+}
+
+// case wait_nobody_sets: ErrorSync3 found
+KERNEL(wait_nobody_sets) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID3);  // <- ErrorSync3
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case primed_and_drained: ErrorSync3 silent
+KERNEL(primed_and_drained) {
+    TENSORS;
+    Buffers b;
+    SetFlag<HardEvent::MTE3_V>(EVENT_ID1);
+    for (int i = 0; i < 4; ++i) {
+        WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
+        Duplicate(b.a, 1.0f, kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], b.a, kTile);
+        SetFlag<HardEvent::MTE3_V>(EVENT_ID1);
+    }
+    WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
+}
+
+// case allocated_event: ErrorSync3 silent
+KERNEL(allocated_event) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    event_t id = static_cast<event_t>(b.pipe.AllocEventID<HardEvent::V_MTE3>());
+    SetFlag<HardEvent::V_MTE3>(id);
+    WaitFlag<HardEvent::V_MTE3>(id);
+    b.pipe.ReleaseEventID<HardEvent::V_MTE3>(id);
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case flag_set_twice: ErrorSync4 found
+KERNEL(flag_set_twice) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    Duplicate(b.b, 2.0f, kTile);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);  // <- ErrorSync4
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case flag_set_in_loop: ErrorSync4 found
+KERNEL(flag_set_in_loop) {
+    TENSORS;
+    Buffers b;
+    for (int i = 0; i < 2; ++i) {
+        Duplicate(b.a[i * 128], 1.0f, 128);
+        SetFlag<HardEvent::V_MTE3>(EVENT_ID0);  // <- ErrorSync4
+    }
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case two_event_ids: ErrorSync4 silent
+KERNEL(two_event_ids) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    Duplicate(b.b, 2.0f, kTile);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID1);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(g.z, b.a, kTile);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID1);
+    DataCopy(g.z[kTile], b.b, kTile);
+}
+
+// case same_id_other_pipes: ErrorSync4 silent
+KERNEL(same_id_other_pipes) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    Exp(b.b, b.a, kTile);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    DataCopy(g.z, b.a, kTile);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(g.z[kTile], b.b, kTile);
+}
