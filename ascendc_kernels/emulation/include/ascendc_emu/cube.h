@@ -1,0 +1,447 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Cube instructions of the AscendC basic API: loads into L0, Mmad, Fixpipe and their registers.
+// Source: asc-devkit docs, SIMD-API / basic API / matrix computation (ISASI).
+#ifndef ASCENDC_EMU_CUBE_H
+#define ASCENDC_EMU_CUBE_H
+
+#include "ascendc_emu/cube_ops.h"
+#include "ascendc_emu/cube_params.h"
+
+namespace AscendC {
+
+namespace cube_detail {
+using ascendc_emu::kDTypeOf;
+
+inline ascendc_emu::Load2dArgs Convert(const LoadData2DParams& p)
+{
+    ascendc_emu::Load2dArgs a;
+    a.start = p.startIndex;
+    a.repeat = p.repeatTimes;
+    a.srcStride = p.addrMode == 0 ? int32_t(p.srcStride) : -int32_t(p.srcStride);
+    a.dstStride = p.dstGap + 1u;
+    a.transpose = p.ifTranspose;
+    return a;
+}
+
+template <typename T>
+inline uint64_t Bits(T value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+
+inline ascendc_emu::Nd2NzArgs Convert(const Nd2NzParams& p)
+{
+    ascendc_emu::Nd2NzArgs a;
+    a.ndNum = p.ndNum;
+    a.rows = p.nValue;
+    a.columns = p.dValue;
+    a.srcMatrixStride = p.srcNdMatrixStride;
+    a.srcRowStride = p.srcDValue;
+    a.dstC0Stride = p.dstNzC0Stride;
+    a.dstRowStride = p.dstNzNStride;
+    a.dstMatrixStride = p.dstNzMatrixStride;
+    return a;
+}
+
+inline ascendc_emu::FixpipeArgs Convert(const FixpipeParamsV220& p, CO2Layout format)
+{
+    ascendc_emu::FixpipeArgs a;
+    a.n = p.nSize;
+    a.m = p.mSize;
+    a.srcStride = p.srcStride;
+    a.dstStride = p.dstStride;
+    a.quant = p.quantPre;
+    a.scalar = p.deqScalar;
+    a.relu = p.reluEn;
+    a.toNd = format == CO2Layout::ROW_MAJOR;
+    a.ndNum = p.ndNum;
+    a.srcNdStride = p.srcNdStride;
+    a.dstNdStride = p.dstNdStride;
+    a.channelSplit = p.isChannelSplit;
+    a.unitFlag = p.unitFlag;
+    return a;
+}
+
+// The older parameters count fractal columns of 16 and bursts of 16 elements.
+template <typename SrcT>
+inline ascendc_emu::FixpipeArgs Convert(const FixpipeParams<SrcT>& p)
+{
+    ascendc_emu::FixpipeArgs a;
+    const bool nd = p.nz2ndParams.nz2ndEn;
+    a.n = nd && p.nz2ndParams.originalNSize ? p.nz2ndParams.originalNSize : p.cburstNum * 16u;
+    if (nd) a.n = p.nz2ndParams.originalNSize ? p.nz2ndParams.originalNSize : p.cburstNum;
+    a.m = nd ? uint32_t(p.burstLen) * 32u / (16u * uint32_t(sizeof(SrcT)))
+             : uint32_t(p.burstLen) * 32u / (16u * uint32_t(sizeof(SrcT)));
+    a.srcStride = a.m + uint32_t(p.srcStride) * 16u;
+    a.dstStride = p.dstStride;
+    a.quant = p.quantParams.quantPre;
+    a.scalar = p.quantParams.deqScalar;
+    a.relu = p.reluEn;
+    a.toNd = nd;
+    a.ndNum = p.nz2ndParams.ndNum;
+    a.srcNdStride = p.nz2ndParams.srcNdStride;
+    a.dstNdStride = p.nz2ndParams.dstNdStride;
+    a.unitFlag = p.unitFlag;
+    return a;
+}
+
+template <typename P>
+inline ascendc_emu::Load3dArgs Convert3d(const P& p)
+{
+    ascendc_emu::Load3dArgs a;
+    for (int i = 0; i < PAD_SIZE; ++i) a.pad[i] = p.padList[i];
+    a.height = p.l1H;
+    a.width = p.l1W;
+    a.channels = p.channelSize;
+    a.kExtent = p.kExtension;
+    a.mExtent = p.mExtension;
+    a.kStart = p.kStartPt;
+    a.mStart = p.mStartPt;
+    a.strideW = p.strideW;
+    a.strideH = p.strideH;
+    a.filterW = p.filterW + (p.filterSizeW ? 256u : 0u);
+    a.filterH = p.filterH + (p.filterSizeH ? 256u : 0u);
+    a.dilationW = p.dilationFilterW;
+    a.dilationH = p.dilationFilterH;
+    a.transpose = p.enTranspose;
+    a.padBits = Bits(p.padValue);
+    return a;
+}
+}  // namespace cube_detail
+
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const LoadData2DParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeLoad2d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>,
+                            cube_detail::Convert(params), "LoadData", loc);
+}
+
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const LoadData2DParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeLoad2d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>,
+                            cube_detail::Convert(params), "LoadData", loc);
+}
+
+// kStep columns of mStep fractals each.
+template <typename T, typename Src>
+__aicore__ inline void LoadData2dV2(const LocalTensor<T>& dst, const Src& src,
+                                    const LoadData2DParamsV2& params, Loc loc)
+{
+    for (uint32_t k = 0; k < params.kStep; ++k) {
+        ascendc_emu::Load2dArgs a;
+        a.start = params.mStartPosition +
+                  uint32_t(int32_t(params.kStartPosition + k) * params.srcStride);
+        a.repeat = params.mStep;
+        a.srcStride = 1;
+        a.transpose = params.ifTranspose;
+        const auto part = dst[uint32_t(k) * params.dstStride *
+                              uint32_t(ascendc_emu::ElementsIn<PrimT<T>>(512))];
+        ascendc_emu::CubeLoad2d(part, src, ascendc_emu::kDTypeOf<PrimT<T>>, a, "LoadData", loc);
+    }
+}
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const LoadData2DParamsV2& params, Loc loc = Loc::Here())
+{
+    LoadData2dV2(dst, static_cast<const ascendc_emu::TensorRef&>(src), params, loc);
+}
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const LoadData2DParamsV2& params, Loc loc = Loc::Here())
+{
+    LoadData2dV2(dst, static_cast<const ascendc_emu::GmRef&>(src), params, loc);
+}
+
+template <typename T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG,
+          typename U = PrimT<T>>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const LoadData3DParamsV2<U>& params, Loc loc = Loc::Here())
+{
+    auto args = cube_detail::Convert3d(params);
+    if constexpr (config.isSetFMatrix) {
+        ascendc_emu::CubeSetFmatrix(args.height, args.width, args.pad, false);
+    } else {
+        ascendc_emu::CubeGetFmatrix(params.fMatrixCtrl, args);
+    }
+    if constexpr (config.isSetPadding) {
+        ascendc_emu::CubeSetPadding(args.padBits);
+    } else {
+        args.padBits = ascendc_emu::CubePadding();
+    }
+    ascendc_emu::CubeLoad3d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, args, loc);
+}
+
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const LoadData3DParamsV2Pro& p, Loc loc = Loc::Here())
+{
+    ascendc_emu::Load3dArgs a;
+    ascendc_emu::CubeGetFmatrix(p.fMatrixCtrl, a);
+    a.padBits = ascendc_emu::CubePadding();
+    a.channels = p.channelSize;
+    a.kExtent = uint32_t(p.extConfig & 0xffff);
+    a.mExtent = uint32_t((p.extConfig >> 16) & 0xffff);
+    a.kStart = uint32_t((p.extConfig >> 32) & 0xffff);
+    a.mStart = uint32_t((p.extConfig >> 48) & 0xffff);
+    a.strideW = uint32_t(p.filterConfig & 0xff);
+    a.strideH = uint32_t((p.filterConfig >> 8) & 0xff);
+    a.filterW = uint32_t((p.filterConfig >> 16) & 0xff) + (p.filterSizeW ? 256u : 0u);
+    a.filterH = uint32_t((p.filterConfig >> 24) & 0xff) + (p.filterSizeH ? 256u : 0u);
+    a.dilationW = uint32_t((p.filterConfig >> 32) & 0xff);
+    a.dilationH = uint32_t((p.filterConfig >> 40) & 0xff);
+    a.transpose = p.enTranspose;
+    ascendc_emu::CubeLoad3d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, a, loc);
+}
+
+template <typename T>
+__aicore__ inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                             const LoadData2dTransposeParams& p,
+                                             Loc loc = Loc::Here())
+{
+    ascendc_emu::LoadTransposeArgs a;
+    a.start = p.startIndex;
+    a.repeat = p.repeatTimes;
+    a.srcStride = p.addrMode == 0 ? int32_t(p.srcStride) : -int32_t(p.srcStride);
+    a.dstGap = p.dstGap;
+    a.dstFracGap = p.dstFracGap;
+    ascendc_emu::CubeLoadTranspose(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, a, loc);
+}
+
+__aicore__ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
+                                  const FmatrixMode& mode)
+{
+    ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, mode == FmatrixMode::FMATRIX_RIGHT);
+}
+template <typename T>
+__aicore__ inline void SetLoadDataPaddingValue(const T value)
+{
+    ascendc_emu::CubeSetPadding(cube_detail::Bits(value));
+}
+// A ring buffer boundary in L1; 0, the only value public kernels use, switches it off.
+__aicore__ inline void SetLoadDataBoundary(uint32_t) {}
+
+namespace cube_detail {
+inline ascendc_emu::MmadArgs Convert(const MmadParams& p)
+{
+    ascendc_emu::MmadArgs a;
+    a.m = p.m;
+    a.n = p.n;
+    a.k = p.k;
+    a.initZero = p.cmatrixInitVal && !p.isBias;
+    a.fromBias = !a.initZero && p.cmatrixSource;
+    a.kAlign16 = p.kDirectionAlign;
+    a.unitFlag = p.unitFlag;
+    return a;
+}
+
+template <typename D, typename A, typename B>
+constexpr bool MmadTypes()
+{
+    constexpr bool b16 = (IsSameType<A, half>::value || IsSameType<A, bfloat16_t>::value ||
+                          IsSameType<A, float>::value) &&
+                         IsSameType<A, B>::value && IsSameType<D, float>::value;
+    constexpr bool integer = (IsSameType<A, int8_t>::value || IsSameType<A, int4b_t>::value) &&
+                             IsSameType<A, B>::value && IsSameType<D, int32_t>::value;
+    return b16 || integer;
+}
+}  // namespace cube_detail
+
+template <typename T, typename U, typename S>
+__aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
+                            const LocalTensor<S>& filter, const MmadParams& params,
+                            Loc loc = Loc::Here())
+{
+    static_assert(cube_detail::MmadTypes<PrimT<T>, PrimT<U>, PrimT<S>>(),
+                  "Mmad on arch 2201: half, bfloat16_t or float give float, int8_t or int4b_t give "
+                  "int32_t");
+    ascendc_emu::CubeMmad(dst, ascendc_emu::kDTypeOf<PrimT<T>>, fm,
+                          ascendc_emu::kDTypeOf<PrimT<U>>, filter,
+                          ascendc_emu::kDTypeOf<PrimT<S>>, nullptr, cube_detail::Convert(params),
+                          loc);
+}
+
+template <typename T, typename U, typename S, typename V>
+__aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
+                            const LocalTensor<S>& filter, const LocalTensor<V>& bias,
+                            const MmadParams& params, Loc loc = Loc::Here())
+{
+    static_assert(cube_detail::MmadTypes<PrimT<T>, PrimT<U>, PrimT<S>>(),
+                  "Mmad on arch 2201: half, bfloat16_t or float give float, int8_t or int4b_t give "
+                  "int32_t");
+    auto args = cube_detail::Convert(params);
+    args.initZero = false;
+    args.fromBias = true;
+    ascendc_emu::CubeMmad(dst, ascendc_emu::kDTypeOf<PrimT<T>>, fm,
+                          ascendc_emu::kDTypeOf<PrimT<U>>, filter,
+                          ascendc_emu::kDTypeOf<PrimT<S>>, &bias, args, loc);
+}
+
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+__aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                               const FixpipeParamsV220& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+                             cube_detail::Convert(params, config.format), "Fixpipe", loc);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+__aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                               const LocalTensor<uint64_t>& table, const FixpipeParamsV220& params,
+                               Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+                             cube_detail::Convert(params, config.format), "Fixpipe", loc);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+__aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                               const FixpipeParamsV220& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+                             cube_detail::Convert(params, CO2Layout::NZ), "Fixpipe", loc);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+__aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                               const LocalTensor<uint64_t>& table, const FixpipeParamsV220& params,
+                               Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+                             cube_detail::Convert(params, CO2Layout::NZ), "Fixpipe", loc);
+}
+template <typename T, typename U, typename V>
+__aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                               const FixpipeParams<V>& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+                             cube_detail::Convert(params), "Fixpipe", loc);
+}
+template <typename T, typename U, typename V>
+__aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                               const LocalTensor<uint64_t>& table, const FixpipeParams<V>& params,
+                               Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+                             cube_detail::Convert(params), "Fixpipe", loc);
+}
+
+namespace cube_detail {
+inline ascendc_emu::FixpipeArgs Convert(const DataCopyCO12DstParams& p)
+{
+    ascendc_emu::FixpipeArgs a;
+    a.n = p.nSize;
+    a.m = p.mSize;
+    a.srcStride = p.srcStride;
+    a.dstStride = p.dstStride;
+    a.quant = p.quantPre;
+    a.scalar = ascendc_emu::CubeFixpipeQuant();
+    a.relu = p.reluPre != 0;
+    a.toNd = p.nz2ndEn;
+    a.channelSplit = p.channelSplit;
+    a.unitFlag = p.unitFlag;
+    if (p.nz2ndEn) ascendc_emu::CubeGetFixpipeNd(a);
+    return a;
+}
+}  // namespace cube_detail
+
+template <typename T, typename U>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                                const DataCopyCO12DstParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, ascendc_emu::CubeFixpipeTable(),
+                             cube_detail::Convert(params), "DataCopy", loc);
+}
+template <typename T, typename U>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                                const DataCopyCO12DstParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, ascendc_emu::CubeFixpipeTable(),
+                             cube_detail::Convert(params), "DataCopy", loc);
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const Nd2NzParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeNd2Nz(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>,
+                           cube_detail::Convert(params), loc);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const Nd2NzParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeNd2Nz(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, cube_detail::Convert(params),
+                           loc);
+}
+
+template <typename T, typename U = PrimT<T>>
+__aicore__ inline void Fill(const LocalTensor<T>& dst, const InitConstValueParams<U>& p,
+                            Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFill(dst, ascendc_emu::kDTypeOf<PrimT<T>>, cube_detail::Bits(p.initValue),
+                          p.repeatTimes, p.blockNum, p.dstGap, loc);
+}
+template <typename T, typename U = PrimT<T>>
+__aicore__ inline void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<U>& p,
+                                      Loc loc = Loc::Here())
+{
+    Fill(dst, p, loc);
+}
+
+__aicore__ inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride,
+                                           uint32_t dstNdStride)
+{
+    ascendc_emu::CubeSetFixpipeNd(ndNum, srcNdStride, dstNdStride);
+}
+__aicore__ inline void SetFixpipePreQuantFlag(uint64_t config)
+{
+    ascendc_emu::CubeSetFixpipeQuant(config);
+}
+template <typename T>
+__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>& quantPre, bool = false)
+{
+    ascendc_emu::CubeSetFixpipeTable(quantPre);
+}
+template <typename T>
+__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre,
+                                        bool = false)
+{
+    ascendc_emu::CubeSetFixpipeTable(quantPre);
+}
+template <typename T, bool setRelu = false>
+__aicore__ inline void SetFixPipeConfigImpl(const LocalTensor<T>& preData, bool = false)
+{
+    if constexpr (!setRelu) ascendc_emu::CubeSetFixpipeTable(preData);
+}
+
+__aicore__ inline void SetHF32Mode(HF32Mode mode)
+{
+    ascendc_emu::CubeSetHf32(mode == HF32Mode::ENABLE);
+}
+__aicore__ inline void SetHF32Mode(bool on) { ascendc_emu::CubeSetHf32(on); }
+__aicore__ inline void SetHF32TransMode(HF32TransMode mode)
+{
+    ascendc_emu::CubeSetHf32Trans(static_cast<uint8_t>(mode));
+}
+__aicore__ inline void SetHF32TransMode(bool towardsZero)
+{
+    ascendc_emu::CubeSetHf32Trans(towardsZero ? 1 : 0);
+}
+// The order in which the cube produces a result does not show in the result.
+__aicore__ inline void SetMMLayoutTransform(bool) {}
+__aicore__ inline void SetMMColumnMajor() {}
+__aicore__ inline void SetMMRowMajor() {}
+
+}  // namespace AscendC
+#endif  // ASCENDC_EMU_CUBE_H

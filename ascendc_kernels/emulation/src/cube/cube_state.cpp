@@ -1,0 +1,113 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "cube/cube_state.h"
+
+namespace ascendc_emu {
+
+CubeState& StateOf(Core& core)
+{
+    Extension& slot = core.ext[kExtCube];
+    if (slot.data == nullptr) {
+        slot.data = new CubeState;
+        slot.destroy = [](void* data) { delete static_cast<CubeState*>(data); };
+    }
+    return *static_cast<CubeState*>(slot.data);
+}
+
+void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
+                Loc loc)
+{
+    const uint32_t capacity = core.capacity[static_cast<int>(t.mem)];
+    if (t.addr + bytes <= capacity) {
+        return;
+    }
+    TrapCheck(core, loc, "ErrorWrite2", op, "use a smaller block or another start address",
+              "%s of %s needs bytes [%u, %llu) of %s, which has %u", role, op, t.addr,
+              static_cast<unsigned long long>(t.addr + bytes), Name(t.mem), capacity);
+}
+
+Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+                    uint16_t align)
+{
+    Operand& o = r.Add(role);
+    o.mem = t.mem;
+    o.dtype = type;
+    o.access = access;
+    o.align = align;
+    o.position = t.pos;
+    o.addr = t.addr;
+    o.lo = t.lo;
+    o.hi = t.hi;
+    o.buffer = t.buffer;
+    return o;
+}
+
+Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access)
+{
+    Operand& o = r.Add(role);
+    o.mem = Mem::kGm;
+    o.dtype = type;
+    o.access = access;
+    o.align = 1;
+    o.addr = reinterpret_cast<uint64_t>(t.ptr);
+    o.lo = reinterpret_cast<uint64_t>(t.lo);
+    o.hi = reinterpret_cast<uint64_t>(t.hi);
+    return o;
+}
+
+void CubeSetFmatrix(uint32_t height, uint32_t width, const uint8_t pad[4], bool right)
+{
+    CubeState& state = StateOf(Current());
+    CubeState::Fmatrix& f = right ? state.right : state.left;
+    f.height = height;
+    f.width = width;
+    for (int i = 0; i < 4; ++i) f.pad[i] = pad[i];
+}
+
+void CubeGetFmatrix(bool right, Load3dArgs& args)
+{
+    CubeState& state = StateOf(Current());
+    const CubeState::Fmatrix& f = right ? state.right : state.left;
+    args.height = f.height;
+    args.width = f.width;
+    for (int i = 0; i < 4; ++i) args.pad[i] = f.pad[i];
+}
+
+void CubeSetPadding(uint64_t bits) { StateOf(Current()).padding = bits; }
+uint64_t CubePadding() { return StateOf(Current()).padding; }
+
+void CubeSetFixpipeNd(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride)
+{
+    CubeState& state = StateOf(Current());
+    state.ndNum = ndNum;
+    state.srcNdStride = srcNdStride;
+    state.dstNdStride = dstNdStride;
+}
+
+void CubeGetFixpipeNd(FixpipeArgs& args)
+{
+    const CubeState& state = StateOf(Current());
+    args.ndNum = state.ndNum;
+    args.srcNdStride = state.srcNdStride;
+    args.dstNdStride = state.dstNdStride;
+}
+
+void CubeSetFixpipeQuant(uint64_t scalar) { StateOf(Current()).quantScalar = scalar; }
+uint64_t CubeFixpipeQuant() { return StateOf(Current()).quantScalar; }
+
+void CubeSetFixpipeTable(const TensorRef& table)
+{
+    CubeState& state = StateOf(Current());
+    state.quantTable = table;
+    state.hasTable = true;
+}
+
+const TensorRef* CubeFixpipeTable()
+{
+    const CubeState& state = StateOf(Current());
+    return state.hasTable ? &state.quantTable : nullptr;
+}
+
+void CubeSetHf32(bool on) { Current().regs.hf32 = on; }
+void CubeSetHf32Trans(uint8_t mode) { Current().regs.hf32Trans = mode; }
+
+}  // namespace ascendc_emu

@@ -1,0 +1,349 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Loads into L1 and L0: 2D, transposing, image-to-column, ND to NZ, fill.
+#include <string.h>
+
+#include <algorithm>
+
+#include "cube/cube_state.h"
+
+namespace ascendc_emu {
+namespace {
+
+void TransposeFractal16(uint16_t* dst, const uint16_t* src)
+{
+    for (uint32_t r = 0; r < kCube; ++r) {
+        for (uint32_t c = 0; c < kCube; ++c) dst[c * kCube + r] = src[r * kCube + c];
+    }
+}
+
+// One fractal after another from `base` (host address of the source tensor).
+void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, DType type,
+            const Load2dArgs& args, const char* op, Loc loc)
+{
+    if (args.repeat == 0) return;
+    if (args.transpose && DTypeBits(type) != 16) {
+        Trap(core, loc, op, "ifTranspose needs a 16-bit type, not %s", Name(type));
+    }
+    CheckRange(core, dst, ((args.repeat - 1ull) * args.dstStride + 1) * kFractal, "dst", op, loc);
+    for (uint32_t i = 0; i < args.repeat; ++i) {
+        const int64_t from = args.start + static_cast<int64_t>(i) * args.srcStride;
+        const uint8_t* in = base + from * kFractal;
+        uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * args.dstStride * kFractal;
+        if (args.transpose) {
+            uint16_t copy[256];
+            memcpy(copy, in, sizeof(copy));
+            TransposeFractal16(reinterpret_cast<uint16_t*>(out), copy);
+        } else {
+            memmove(out, in, kFractal);
+        }
+    }
+}
+
+void FillFractals(Operand& dst, Operand& src, const Load2dArgs& args)
+{
+    dst.blockBytes = src.blockBytes = kFractal;
+    dst.repeats = src.repeats = args.repeat;
+    dst.repeatStride = static_cast<int64_t>(args.dstStride) * kFractal;
+    src.repeatStride = static_cast<int64_t>(args.srcStride) * kFractal;
+    src.addr += static_cast<uint64_t>(args.start) * kFractal;
+}
+
+// Rows and columns of the matrix that image-to-column gives, read element by element.
+class ColumnMatrix {
+public:
+    ColumnMatrix(const Load3dArgs& args, uint32_t c0, uint32_t size, const uint8_t* image)
+        : a_(args), c0_(c0), size_(size), image_(image)
+    {
+        const uint32_t spanW = (args.filterW - 1) * args.dilationW + 1;
+        const int32_t outW =
+            (int32_t(args.width) + args.pad[0] + args.pad[1] - int32_t(spanW)) /
+                int32_t(std::max(args.strideW, 1u)) + 1;
+        outW_ = outW > 0 ? uint32_t(outW) : 1;
+    }
+
+    // Bytes of element (row, column); null: padding.
+    const uint8_t* At(uint32_t row, uint32_t column) const
+    {
+        const uint32_t channel0 = column % c0_;
+        const uint32_t point = column / c0_;
+        const uint32_t filter = a_.filterW * a_.filterH;
+        const uint32_t c1 = point / filter;
+        const uint32_t fh = point % filter / a_.filterW;
+        const uint32_t fw = point % a_.filterW;
+        const int32_t h = int32_t(row / outW_ * a_.strideH + fh * a_.dilationH) - a_.pad[2];
+        const int32_t w = int32_t(row % outW_ * a_.strideW + fw * a_.dilationW) - a_.pad[0];
+        const bool inside = h >= 0 && w >= 0 && h < int32_t(a_.height) && w < int32_t(a_.width);
+        if (!inside || c1 * c0_ + channel0 >= AlignedChannels()) return nullptr;
+        const uint64_t index =
+            ((static_cast<uint64_t>(c1) * a_.height + h) * a_.width + w) * c0_ + channel0;
+        return image_ + index * size_;
+    }
+
+private:
+    uint32_t AlignedChannels() const { return CeilDiv(a_.channels, c0_) * c0_; }
+
+    const Load3dArgs& a_;
+    uint32_t c0_, size_, outW_;
+    const uint8_t* image_;
+};
+
+template <typename Src>
+void Nd2Nz(Core& core, const TensorRef& dst, const uint8_t* base, const Src& src, DType type,
+           const Nd2NzArgs& a, Pipe pipe, Loc loc)
+{
+    if (a.ndNum == 0 || a.rows == 0 || a.columns == 0) return;
+    const uint32_t size = DTypeBits(type) / 8;
+    const uint32_t c0 = kBlock / size;
+    const uint32_t blocks = CeilDiv(a.columns, c0);
+    const uint64_t oneMatrix = ((blocks - 1ull) * a.dstC0Stride + (a.rows - 1ull) * a.dstRowStride + 1) *
+                               kBlock;
+    CheckRange(core, dst, (a.ndNum - 1ull) * a.dstMatrixStride * size + oneMatrix, "dst", "DataCopy",
+               loc);
+    for (uint32_t nd = 0; nd < a.ndNum; ++nd) {
+        const uint64_t srcOffset = nd * a.srcMatrixStride * size;
+        const uint64_t dstOffset = nd * a.dstMatrixStride * size;
+        if (core.sink != nullptr) {
+            Record r;
+            r.op = "DataCopy";
+            r.pipe = pipe;
+            r.loc = Where(core, loc);
+            Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kBlock);
+            to.addr += dstOffset;
+            to.blockBytes = kBlock;
+            to.blocks = a.rows;
+            to.blockStride = static_cast<int64_t>(a.dstRowStride) * kBlock;
+            to.repeats = blocks;
+            to.repeatStride = static_cast<int64_t>(a.dstC0Stride) * kBlock;
+            Operand& from = AddOperand(r, "src", src, type, Access::kRead);
+            from.addr += srcOffset;
+            from.blockBytes = a.columns * size;
+            from.repeats = a.rows;
+            from.repeatStride = static_cast<int64_t>(a.srcRowStride) * size;
+            Emit(core, r);
+        }
+        for (uint32_t row = 0; row < a.rows; ++row) {
+            const uint8_t* in = base + srcOffset + row * a.srcRowStride * size;
+            for (uint32_t b = 0; b < blocks; ++b) {
+                uint8_t* out = dst.ptr + dstOffset +
+                               (static_cast<uint64_t>(b) * a.dstC0Stride +
+                                static_cast<uint64_t>(row) * a.dstRowStride) * kBlock;
+                const uint32_t count = std::min(c0, a.columns - b * c0);
+                memcpy(out, in + static_cast<uint64_t>(b) * kBlock, count * size);
+                if (count < c0) memset(out + count * size, 0, (c0 - count) * size);
+            }
+        }
+    }
+}
+
+// The other AddOperand has an alignment; this lets Nd2Nz treat both sources alike.
+struct LocalSource : TensorRef {
+    explicit LocalSource(const TensorRef& t) : TensorRef(t) {}
+};
+Operand& AddOperand(Record& r, const char* role, const LocalSource& t, DType type, Access access)
+{
+    return ascendc_emu::AddOperand(r, role, static_cast<const TensorRef&>(t), type, access, kBlock);
+}
+
+}  // namespace
+
+void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Load2dArgs& args,
+                const char* op, Loc loc)
+{
+    Core& core = Current();
+    if (core.sink != nullptr && args.repeat != 0) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kMte1;
+        r.loc = Where(core, loc);
+        Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
+        Operand& from = AddOperand(r, "src", src, type, Access::kRead, kBlock);
+        FillFractals(to, from, args);
+        Emit(core, r);
+    }
+    Load2d(core, dst, src.ptr, type, args, op, loc);
+}
+
+void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
+                const char* op, Loc loc)
+{
+    Core& core = Current();
+    if (core.sink != nullptr && args.repeat != 0) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kMte2;
+        r.loc = Where(core, loc);
+        const bool l0 = dst.mem == Mem::kL0a || dst.mem == Mem::kL0b;
+        Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, l0 ? kFractal : kBlock);
+        Operand& from = AddOperand(r, "src", src, type, Access::kRead);
+        FillFractals(to, from, args);
+        Emit(core, r);
+    }
+    Load2d(core, dst, src.ptr, type, args, op, loc);
+}
+
+void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
+                       const LoadTransposeArgs& args, Loc loc)
+{
+    Core& core = Current();
+    const char* op = "LoadDataWithTranspose";
+    if (args.repeat == 0) return;
+    const uint32_t bits = DTypeBits(type);
+    if (bits > 32) Trap(core, loc, op, "%s is not supported", Name(type));
+    // A square of `side` elements made of fractals: stacked for 4 and 8 bit, side by side for 32.
+    const uint32_t side = bits == 32 ? 16 : kBlock * 8 / bits;
+    const uint32_t fractals = bits == 16 ? 1 : bits == 32 ? 2 : side / kCube;
+    const uint32_t squareBytes = fractals * kFractal;
+    const uint32_t width = kBlock * 8 / bits;  // elements in a row of a fractal
+    const uint64_t span = ((args.repeat - 1ull) * (args.dstGap + 1) +
+                           (fractals - 1ull) * (args.dstFracGap + 1) + 1) * kFractal;
+    CheckRange(core, dst, span, "dst", op, loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kMte1;
+        r.loc = Where(core, loc);
+        Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
+        to.blockBytes = kFractal;
+        to.blocks = fractals;
+        to.blockStride = static_cast<int64_t>(args.dstFracGap + 1) * kFractal;
+        to.repeats = args.repeat;
+        to.repeatStride = static_cast<int64_t>(args.dstGap + 1) * kFractal;
+        Operand& from = AddOperand(r, "src", src, type, Access::kRead, kBlock);
+        from.addr += static_cast<uint64_t>(args.start) * squareBytes;
+        from.blockBytes = squareBytes;
+        from.repeats = args.repeat;
+        from.repeatStride = static_cast<int64_t>(args.srcStride) * squareBytes;
+        Emit(core, r);
+    }
+    const auto nibble = [](const uint8_t* p, uint32_t i) {
+        return static_cast<uint8_t>((i & 1) ? p[i / 2] >> 4 : p[i / 2] & 15);
+    };
+    for (uint32_t rep = 0; rep < args.repeat; ++rep) {
+        uint8_t in[4 * kFractal];
+        memcpy(in, src.ptr + (static_cast<int64_t>(args.start) +
+                              static_cast<int64_t>(rep) * args.srcStride) * squareBytes,
+               squareBytes);
+        uint8_t* out = dst.ptr + static_cast<uint64_t>(rep) * (args.dstGap + 1) * kFractal;
+        for (uint32_t r = 0; r < side; ++r) {
+            for (uint32_t c = 0; c < side; ++c) {
+                // Source (r, c) goes to (c, r).
+                const uint32_t from = bits == 32 ? (c / width) * 128 + r * width + c % width
+                                                 : r * side + c;
+                const uint32_t fractal = bits == 32 ? r / width : c / kCube;
+                const uint32_t inside = bits == 32 ? c * width + r % width
+                                                   : (c % kCube) * width + r;
+                uint8_t* target = out + static_cast<uint64_t>(fractal) * (args.dstFracGap + 1) * kFractal;
+                if (bits == 4) {
+                    const uint8_t value = nibble(in, from);
+                    uint8_t& byte = target[inside / 2];
+                    byte = (inside & 1) ? (byte & 15) | (value << 4) : (byte & 0xf0) | value;
+                } else {
+                    memcpy(target + inside * (bits / 8), in + from * (bits / 8), bits / 8);
+                }
+            }
+        }
+    }
+}
+
+void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Load3dArgs& args,
+                Loc loc)
+{
+    Core& core = Current();
+    const char* op = "LoadData";
+    if (args.height == 0 || args.width == 0 || args.channels == 0 || args.kExtent == 0 ||
+        args.mExtent == 0 || args.filterW == 0 || args.filterH == 0) {
+        return;
+    }
+    const uint32_t bits = DTypeBits(type);
+    if (bits < 8) Trap(core, loc, op, "image to column of %s is not emulated", Name(type));
+    const uint32_t size = bits / 8;
+    const uint32_t c0 = kBlock / size;
+    const bool toB = dst.mem == Mem::kL0b;
+    const bool flip = !toB && args.transpose;
+    const uint32_t rows = args.mExtent;
+    const uint32_t columns = args.kExtent;
+    // Fractals of the destination: [rows of fractals][columns of fractals].
+    const uint32_t outer = toB ? CeilDiv(rows, c0) : CeilDiv(flip ? columns : rows, kCube);
+    const uint32_t inner = toB ? CeilDiv(columns, kCube) : CeilDiv(flip ? rows : columns, c0);
+    CheckRange(core, dst, static_cast<uint64_t>(outer) * inner * kFractal, "dst", op, loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kMte1;
+        r.loc = Where(core, loc);
+        Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
+        to.blockBytes = kFractal;
+        to.blocks = outer * inner;
+        to.blockStride = kFractal;
+        Operand& from = AddOperand(r, "src", src, type, Access::kRead, kBlock);
+        from.blockBytes = CeilDiv(args.channels, c0) * args.height * args.width * kBlock;
+        if (from.hi > from.addr && from.addr + from.blockBytes > from.hi) {
+            from.blockBytes = static_cast<uint32_t>(from.hi - from.addr);
+        }
+        Emit(core, r);
+    }
+    const ColumnMatrix matrix(args, c0, size, src.ptr);
+    uint8_t padding[8];
+    memcpy(padding, &args.padBits, sizeof(padding));
+    // Rows and columns up to the fractal are written as well; the surplus is never used.
+    const uint32_t fullRows = toB ? outer * c0 : flip ? inner * c0 : outer * kCube;
+    const uint32_t fullColumns = toB ? inner * kCube : flip ? outer * kCube : inner * c0;
+    for (uint32_t r = 0; r < fullRows; ++r) {
+        for (uint32_t c = 0; c < fullColumns; ++c) {
+            const uint8_t* from =
+                r < rows && c < columns ? matrix.At(args.mStart + r, args.kStart + c) : nullptr;
+            uint32_t fractal, inside;
+            if (toB) {
+                fractal = r / c0 * inner + c / kCube;
+                inside = c % kCube * c0 + r % c0;
+            } else if (flip) {
+                fractal = c / kCube * inner + r / c0;
+                inside = c % kCube * c0 + r % c0;
+            } else {
+                fractal = r / kCube * inner + c / c0;
+                inside = r % kCube * c0 + c % c0;
+            }
+            memcpy(dst.ptr + static_cast<uint64_t>(fractal) * kFractal + inside * size,
+                   from != nullptr ? from : padding, size);
+        }
+    }
+}
+
+void CubeNd2Nz(const TensorRef& dst, const GmRef& src, DType type, const Nd2NzArgs& args, Loc loc)
+{
+    Nd2Nz(Current(), dst, src.ptr, src, type, args, Pipe::kMte2, loc);
+}
+
+void CubeNd2Nz(const TensorRef& dst, const TensorRef& src, DType type, const Nd2NzArgs& args,
+               Loc loc)
+{
+    Nd2Nz(Current(), dst, src.ptr, LocalSource(src), type, args, Pipe::kMte3, loc);
+}
+
+void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,
+              uint32_t blocks, uint32_t gap, Loc loc)
+{
+    Core& core = Current();
+    if (repeat == 0 || blocks == 0) return;
+    const uint32_t unit = dst.mem == Mem::kL1 ? kBlock : kFractal;
+    const uint32_t size = DTypeBits(type) / 8;
+    CheckRange(core, dst, ((repeat - 1ull) * (blocks + gap) + blocks) * unit, "dst", "Fill", loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = "Fill";
+        r.pipe = dst.mem == Mem::kL1 ? Pipe::kMte2 : Pipe::kMte1;
+        r.loc = Where(core, loc);
+        Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kBlock);
+        to.blockBytes = blocks * unit;
+        to.repeats = repeat;
+        to.repeatStride = static_cast<int64_t>(blocks + gap) * unit;
+        Emit(core, r);
+    }
+    for (uint32_t i = 0; i < repeat; ++i) {
+        uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * (blocks + gap) * unit;
+        for (uint32_t b = 0; b < blocks * unit; b += size) memcpy(out + b, &valueBits, size);
+    }
+}
+
+}  // namespace ascendc_emu

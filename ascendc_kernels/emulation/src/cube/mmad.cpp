@@ -1,0 +1,227 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Mmad: fractals are unpacked to plain matrices, multiplied with the K loop outermost per row (the
+// products of one element are added in K order in fp32), and packed again.
+#include <string.h>
+
+#include <vector>
+
+#include "ascendc_emu/types.h"
+#include "cube/cube_state.h"
+
+namespace ascendc_emu {
+namespace {
+
+// FP32 rounded to HF32 (8 bits exponent, 11 bits mantissa): nearest even, or towards zero.
+float ToHf32(float value, bool towardsZero)
+{
+    uint32_t bits = BitCast<uint32_t>(value);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return value;
+    if (!towardsZero) bits += 0x7ffu + ((bits >> 12) & 1u);
+    return BitCast<float>(bits & ~0xfffu);
+}
+
+int32_t Nibble(const uint8_t* p, uint32_t i)
+{
+    const int32_t v = (i & 1) ? p[i / 2] >> 4 : p[i / 2] & 15;
+    return v >= 8 ? v - 16 : v;
+}
+
+// out[count] <- one row of a fractal.
+template <typename Out>
+void ConvertRow(Out* out, const uint8_t* in, uint32_t count, DType type)
+{
+    switch (type) {
+        case DType::kF16:
+            for (uint32_t i = 0; i < count; ++i) {
+                out[i] = static_cast<Out>(HalfBitsToFloat(reinterpret_cast<const uint16_t*>(in)[i]));
+            }
+            break;
+        case DType::kBf16:
+            for (uint32_t i = 0; i < count; ++i) {
+                out[i] = static_cast<Out>(Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(in)[i]));
+            }
+            break;
+        case DType::kF32:
+            for (uint32_t i = 0; i < count; ++i) {
+                out[i] = static_cast<Out>(reinterpret_cast<const float*>(in)[i]);
+            }
+            break;
+        case DType::kI8:
+            for (uint32_t i = 0; i < count; ++i) {
+                out[i] = static_cast<Out>(reinterpret_cast<const int8_t*>(in)[i]);
+            }
+            break;
+        case DType::kI4:
+            for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Nibble(in, i));
+            break;
+        default:
+            break;
+    }
+}
+
+struct Shape {
+    uint32_t m, n, k;
+    uint32_t mBlocks, nBlocks, kBlocks, k0;
+    bool gemv;
+};
+
+// A as [m][k].
+template <typename Out>
+void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
+{
+    const uint32_t rowBytes = kBlock;
+    if (s.gemv) {
+        // M = 1: the hardware reads A as one plain row.
+        ConvertRow(out, l0a, s.k, type);
+        return;
+    }
+    for (uint32_t m = 0; m < s.m; ++m) {
+        for (uint32_t kb = 0; kb < CeilDiv(s.k, s.k0); ++kb) {
+            const uint8_t* in = l0a + (static_cast<uint64_t>(m / kCube) * s.kBlocks + kb) * kFractal +
+                                m % kCube * rowBytes;
+            const uint32_t count = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
+            ConvertRow(out + static_cast<uint64_t>(m) * s.k + kb * s.k0, in, count, type);
+        }
+    }
+}
+
+// B as [k][n].
+template <typename Out>
+void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type)
+{
+    Out row[64];
+    for (uint32_t kb = 0; kb < CeilDiv(s.k, s.k0); ++kb) {
+        const uint32_t count = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
+        for (uint32_t n = 0; n < s.n; ++n) {
+            const uint8_t* in = l0b + (static_cast<uint64_t>(kb) * s.nBlocks + n / kCube) * kFractal +
+                                n % kCube * kBlock;
+            ConvertRow(row, in, count, type);
+            for (uint32_t i = 0; i < count; ++i) {
+                out[(static_cast<uint64_t>(kb) * s.k0 + i) * s.n + n] = row[i];
+            }
+        }
+    }
+}
+
+template <typename Acc>
+Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n)
+{
+    return reinterpret_cast<Acc*>(l0c) +
+           (static_cast<uint64_t>(n / kCube) * s.mBlocks + m / kCube) * kCube * kCube +
+           m % kCube * kCube + n % kCube;
+}
+
+template <typename Acc>
+void Multiply(Acc* __restrict c, const Acc* __restrict a, const Acc* __restrict b, const Shape& s)
+{
+    for (uint32_t m = 0; m < s.m; ++m) {
+        Acc* __restrict row = c + static_cast<uint64_t>(m) * s.n;
+        for (uint32_t k = 0; k < s.k; ++k) {
+            const Acc x = a[static_cast<uint64_t>(m) * s.k + k];
+            const Acc* __restrict y = b + static_cast<uint64_t>(k) * s.n;
+            for (uint32_t n = 0; n < s.n; ++n) row[n] += x * y[n];
+        }
+    }
+}
+
+// Integers saturate to 32 bits at the end ("integer types only have saturation", Mmad page).
+int32_t Narrow(int64_t v, int32_t)
+{
+    return static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
+float Narrow(float v, float) { return v; }
+
+template <typename Acc, typename Wide>
+void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const TensorRef& b,
+         DType bType, const TensorRef* bias, const MmadArgs& args, const Shape& s)
+{
+    static thread_local std::vector<Wide> left, right, sums;
+    left.resize(static_cast<size_t>(s.m) * s.k);
+    right.resize(static_cast<size_t>(s.k) * s.n);
+    sums.assign(static_cast<size_t>(s.m) * s.n, Wide(0));
+    UnpackA(left.data(), a.ptr, s, aType);
+    UnpackB(right.data(), b.ptr, s, bType);
+    if (aType == DType::kF32 && core.regs.hf32) {
+        for (Wide& v : left) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
+        for (Wide& v : right) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
+    }
+    const bool keep = !args.initZero && !args.fromBias;
+    for (uint32_t m = 0; m < s.m && (keep || args.fromBias); ++m) {
+        for (uint32_t n = 0; n < s.n; ++n) {
+            Acc start;
+            if (args.fromBias) {
+                const uint8_t* table = bias != nullptr ? bias->ptr : core.memory[int(Mem::kBt)];
+                const bool full = bias != nullptr && bias->mem == Mem::kL0c;
+                start = full ? *CElement<Acc>(bias->ptr, s, m, n)
+                             : reinterpret_cast<const Acc*>(table)[n];
+            } else {
+                start = *CElement<Acc>(c.ptr, s, m, n);
+            }
+            sums[static_cast<size_t>(m) * s.n + n] = start;
+        }
+    }
+    Multiply(sums.data(), left.data(), right.data(), s);
+    for (uint32_t m = 0; m < s.m; ++m) {
+        for (uint32_t n = 0; n < s.n; ++n) {
+            *CElement<Acc>(c.ptr, s, m, n) =
+                Narrow(sums[static_cast<size_t>(m) * s.n + n], Acc());
+        }
+    }
+}
+
+}  // namespace
+
+void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, const TensorRef& b,
+              DType bType, const TensorRef* bias, const MmadArgs& args, Loc loc)
+{
+    Core& core = Current();
+    if (args.m == 0 || args.n == 0 || args.k == 0) return;
+    const char* op = "Mmad";
+    if (args.m > 4095 || args.n > 4095 || args.k > 4095) {
+        TrapCheck(core, loc, "ErrorParam", op, "split the matrix into smaller blocks",
+                  "m=%u n=%u k=%u: each must be at most 4095", args.m, args.n, args.k);
+    }
+    Shape s;
+    s.m = args.m;
+    s.n = args.n;
+    s.k = args.k;
+    s.k0 = kBlock * 8 / DTypeBits(aType);
+    s.mBlocks = CeilDiv(s.m, kCube);
+    s.nBlocks = CeilDiv(s.n, kCube);
+    s.kBlocks = CeilDiv(s.k, s.k0);
+    if (aType == DType::kF32 && args.kAlign16) s.kBlocks = CeilDiv(s.k, kCube) * 2;
+    s.gemv = s.m == 1;
+    const uint64_t aBytes = s.gemv ? static_cast<uint64_t>(CeilDiv(s.k, s.k0)) * kBlock
+                                   : static_cast<uint64_t>(s.mBlocks) * s.kBlocks * kFractal;
+    const uint64_t bBytes = static_cast<uint64_t>(CeilDiv(s.k, s.k0)) * s.nBlocks * kFractal;
+    const uint64_t cBytes = static_cast<uint64_t>(s.mBlocks) * s.nBlocks * 1024;
+    CheckRange(core, a, aBytes, "fm", op, loc);
+    CheckRange(core, b, bBytes, "filter", op, loc);
+    CheckRange(core, c, cBytes, "dst", op, loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kM;
+        r.loc = Where(core, loc);
+        const bool reads = !args.initZero && !args.fromBias;
+        Operand& dst = AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
+        dst.blockBytes = static_cast<uint32_t>(cBytes);
+        Operand& left = AddOperand(r, "fm", a, aType, Access::kRead, kFractal);
+        left.blockBytes = static_cast<uint32_t>(aBytes);
+        Operand& right = AddOperand(r, "filter", b, bType, Access::kRead, kFractal);
+        right.blockBytes = static_cast<uint32_t>(bBytes);
+        if (bias != nullptr) {
+            Operand& init = AddOperand(r, "bias", *bias, cType, Access::kRead, 64);
+            init.blockBytes = s.n * 4;
+        }
+        Emit(core, r);
+    }
+    if (cType == DType::kI32) {
+        Run<int32_t, int64_t>(core, c, a, aType, b, bType, bias, args, s);
+    } else {
+        Run<float, float>(core, c, a, aType, b, bType, bias, args, s);
+    }
+}
+
+}  // namespace ascendc_emu
