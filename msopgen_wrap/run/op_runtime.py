@@ -1,0 +1,254 @@
+"""Python face of the emulated op runtime: InferShape, tiling and kernel of loaded ops."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.run import op_abi as abi
+from msopgen_wrap.run.dtypes import BY_GE
+
+MODES = ("fast", "check", "profile")
+
+
+class OpRuntimeError(RuntimeError):
+    """A call failed; the text names the op, its tensors, the step and what the op logged."""
+
+
+@dataclass(frozen=True)
+class InferredTensor:
+    """What InferShape and InferDataType say about one output; dims may be -1, shape (-2,)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class TilingInfo:
+    """What TilingFunc decided; ``data`` are the bytes of the tiling struct, sizes in bytes."""
+
+    block_dim: int
+    key: int
+    data: bytes
+    workspace_size: int
+
+
+@dataclass
+class RunResult:
+    """One executed call.
+
+    Attributes:
+        block_dim, tiling_key: as tiled.
+        tiling_bytes: raw tiling data.
+        workspace_size: bytes tiling asked for (library part included).
+        findings: the sanitizer's findings of this call (``check`` mode), see ``sanitizer.h``.
+        seconds: wall time of the kernel alone.
+    """
+
+    block_dim: int
+    tiling_key: int
+    tiling_bytes: bytes
+    workspace_size: int
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class OpRuntime:
+    """The op runtime of this process.
+
+    Registered ops and kernels live as long as the process; several instances share them, and a
+    later registration of the same op wins.
+
+    Tensors are numpy arrays or torch CPU tensors (any dtype torch has, bfloat16 included); they
+    must be contiguous. An absent optional input is None, a dynamic list is a list of tensors.
+    """
+
+    def __init__(self) -> None:
+        from msopgen_wrap.build.emulation import load_emulation_library
+
+        self._lib = abi.declare(load_emulation_library())
+
+    # ---- registration ------------------------------------------------------------------------
+
+    def load_host(self, path: Path | str) -> None:
+        """Load an op_host library; its ops become known.
+
+        Raises:
+            OpRuntimeError: the library does not load (the text has the loader's reason).
+        """
+        self._check(self._lib.opgen_load_host(str(Path(path).absolute()).encode()))
+
+    def register_kernel(
+        self, op_type: str, soc: str, key: str, path: Path | str, entry: str
+    ) -> None:
+        """Make a kernel library known for an op type.
+
+        Args:
+            op_type: CamelCase op type.
+            soc: exact or family name, or "" for any.
+            key: dtypes of inputs then outputs, torch names joined with ","; "*" in a place
+                stands for any dtype (an absent optional input matches anything).
+            entry: symbol of the kernel.
+        """
+        args = (op_type, soc, key, str(Path(path).absolute()), entry)
+        self._check(self._lib.opgen_register_kernel(*(a.encode() for a in args)))
+
+    def op_defs(self) -> dict[str, dict[str, Any]]:
+        """Return the declarations of all known ops by op type (see ``op_runtime.h``)."""
+        rows = json.loads(self._lib.opgen_op_defs_json().decode())
+        return {row["op"]: row for row in rows}
+
+    def tiling_defs(self) -> list[dict[str, Any]]:
+        """Return the registered 8.x-style tiling structs with their byte layout."""
+        rows: list[dict[str, Any]] = json.loads(self._lib.opgen_tiling_defs_json().decode())
+        return rows
+
+    # ---- calls -------------------------------------------------------------------------------
+
+    def infer(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        num_outputs: int | None = None,
+        soc: str | None = None,
+    ) -> list[InferredTensor]:
+        """Run InferShape and InferDataType.
+
+        Args:
+            inputs: tensors, or ``abi.ShapeOnly(dtype, shape)`` where only the shape matters
+                (dims may then be -1, or the shape (-2,)).
+            num_outputs: tensors the op has as outputs; default: as its OpDef declares.
+
+        Raises:
+            OpRuntimeError: a function failed; the text has what it logged.
+        """
+        if num_outputs is None:
+            num_outputs = len(self._declaration(op_type)["outputs"])
+        call = abi.build_call(op_type, soc, inputs, [], attrs or {})
+        shapes = (ctypes.c_int64 * (8 * max(1, num_outputs)))()
+        ranks = (ctypes.c_int32 * max(1, num_outputs))()
+        dtypes = (ctypes.c_int32 * max(1, num_outputs))()
+        self._check(self._lib.opgen_infer(ctypes.byref(call.struct), shapes, ranks, dtypes))
+        return [
+            InferredTensor(
+                tuple(shapes[8 * i : 8 * i + ranks[i]]),
+                BY_GE[dtypes[i]].name if dtypes[i] in BY_GE else "undefined",
+            )
+            for i in range(num_outputs)
+        ]
+
+    def tile(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        soc: str | None = None,
+        block_dim: int = 0,
+        skip_shape_check: bool = False,
+    ) -> TilingInfo:
+        """Run everything up to the kernel and return what TilingFunc decided."""
+        call = abi.build_call(
+            op_type, soc, inputs, outputs, attrs or {}, block_dim, skip_shape_check
+        )
+        execution, size = self._prepare(call)
+        try:
+            return self._tiling(execution, size)
+        finally:
+            self._lib.opgen_exec_free(execution)
+
+    def run(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        soc: str | None = None,
+        mode: str = "fast",
+        block_dim: int | None = None,
+        skip_shape_check: bool = False,
+    ) -> RunResult:
+        """Tile and run an op; the results are written into ``outputs``.
+
+        Args:
+            attrs: values by name; None or missing takes the OpDef's default.
+            soc: exact or family name; default ``$OPGEN_SOC`` or ascend910b3.
+            mode: ``fast``, ``check`` (sanitizer) or ``profile``.
+            block_dim: number of cores tiling sees instead of the SoC's.
+            skip_shape_check: do not compare outputs with InferShape.
+
+        Raises:
+            OpRuntimeError: any step failed.
+        """
+        if mode not in MODES:
+            raise OpgenError(
+                Diagnostic("OPG502", f"unknown mode {mode!r}", fix=f"use {', '.join(MODES)}")
+            )
+        call = abi.build_call(
+            op_type, soc, inputs, outputs, attrs or {}, block_dim or 0, skip_shape_check
+        )
+        execution, size = self._prepare(call)
+        try:
+            tiling = self._tiling(execution, size)
+            workspace = abi.aligned_buffer(size)
+            self._check(self._lib.opgen_set_mode(mode.encode()))
+            self._lib.opgen_clear_findings()
+            started = time.perf_counter()
+            self._check(self._lib.opgen_launch(execution, workspace.address))
+            seconds = time.perf_counter() - started
+            findings = json.loads(self._lib.opgen_findings_json().decode())
+        finally:
+            self._lib.opgen_exec_free(execution)
+        return RunResult(
+            tiling.block_dim, tiling.key, tiling.data, tiling.workspace_size, findings, seconds
+        )
+
+    def launch_count(self) -> int:
+        """Return how many kernels this process has really executed."""
+        return int(self._lib.opgen_launch_count())
+
+    # ---- helpers -----------------------------------------------------------------------------
+
+    def _declaration(self, op_type: str) -> dict[str, Any]:
+        declared = self.op_defs().get(op_type)
+        if declared is None:
+            raise OpRuntimeError(f"op {op_type}: no loaded host library registers it")
+        return declared
+
+    def _prepare(self, call: abi.Call) -> tuple[ctypes.c_void_p, int]:
+        execution, size = ctypes.c_void_p(), ctypes.c_uint64()
+        self._check(
+            self._lib.opgen_prepare(
+                ctypes.byref(call.struct), ctypes.byref(execution), ctypes.byref(size)
+            )
+        )
+        return execution, size.value
+
+    def _tiling(self, execution: ctypes.c_void_p, workspace_size: int) -> TilingInfo:
+        block_dim, key = ctypes.c_uint32(), ctypes.c_uint64()
+        data, size = ctypes.c_void_p(), ctypes.c_uint64()
+        self._check(
+            self._lib.opgen_exec_tiling(
+                execution,
+                ctypes.byref(block_dim),
+                ctypes.byref(key),
+                ctypes.byref(data),
+                ctypes.byref(size),
+            )
+        )
+        raw = ctypes.string_at(data.value, size.value) if data.value else b""
+        return TilingInfo(block_dim.value, key.value, raw, workspace_size)
+
+    def _check(self, code: int) -> None:
+        if code:
+            raise OpRuntimeError(self._lib.opgen_last_error().decode(errors="replace"))
