@@ -1,0 +1,180 @@
+"""``opgen new``: scaffold or update a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.render.project import STYLES, ProjectOptions, project_spec_path
+from msopgen_wrap.render.project_writer import Changes, Manifest, read_manifest
+from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.loader import load_specs
+from msopgen_wrap.spec.model import OpSpec
+
+
+@click.command("new", epilog=output.EXIT_CODES)
+@click.argument("specs", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Project folder. Default: the op's name, or '<vendor>_ops' for several ops.",
+)
+@click.option("--vendor", help="Vendor of the package and torch namespace. Default: opgen.")
+@click.option("--soc", help="SoCs, separated by commas. Default: those of the specs.")
+@click.option(
+    "--style",
+    type=click.Choice([*STYLES, "auto"]),
+    help="CANN project style. Default: that of the CANN found, else 8.1.",
+)
+@click.option("--only", is_flag=True, help="Drop ops of the project that SPECS do not name.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show what would change; write nothing.")
+@click.option("--force", is_flag=True, help="Overwrite files that were edited, too.")
+@click.option("--keep", is_flag=True, help="Leave edited files as they are, write the rest.")
+@click.option("--json", "as_json", is_flag=True, help="Print what changed as JSON.")
+def command(
+    specs: tuple[Path, ...],
+    folder: Path | None,
+    vendor: str | None,
+    soc: str | None,
+    style: str | None,
+    only: bool,
+    show_diff: bool,
+    force: bool,
+    keep: bool,
+    as_json: bool,
+) -> int:
+    """Scaffold a project from SPECS (files, or folders of *.yaml), or update an existing one.
+
+    In an existing project its other ops stay, and SPECS may be left out: everything is then
+    generated anew from its own specs/. A file that you edited is never overwritten: when its
+    generated text changed as well, nothing is written and the file is named (exit code 1).
+    """
+    if force and keep:
+        raise click.UsageError("--force and --keep contradict each other")
+    root, old, loaded = _gather(specs, folder, vendor, only)
+    options = ProjectOptions(
+        vendor=_vendor(vendor or (old.vendor if old else "opgen")),
+        style=_style(style, old),
+        soc=_socs(soc) if soc else (old.soc if old else ()),
+    )
+    from msopgen_wrap.render.project import render_project
+    from msopgen_wrap.render.project_writer import diff_project, write_project
+
+    files = render_project(loaded, options)
+    if show_diff:
+        text = diff_project(files, root)
+        if as_json:
+            output.print_json({"ok": not text, "diff": text})
+        else:
+            _print_diff(text)
+        return output.FINDINGS if text else output.OK
+    manifest = Manifest(
+        options.vendor,
+        options.style,
+        options.soc,
+        tuple(project_spec_path(s) for s in sorted(loaded, key=lambda s: s.name)),
+        {},
+    )
+    changes = write_project(files, root, manifest, force=force, keep=keep)
+    return _report(changes, root, loaded, keep, as_json)
+
+
+def _gather(
+    paths: tuple[Path, ...], folder: Path | None, vendor: str | None, only: bool
+) -> tuple[Path, Manifest | None, list[OpSpec]]:
+    """Return project folder, its manifest if it exists, and the specs of the whole project."""
+    root = folder
+    if root is None and not paths:
+        root = Path(".")
+    old = read_manifest(root) if root is not None else None
+    if not paths and (old is None or root is None):
+        raise click.UsageError("give at least one SPEC, or -o with an existing project")
+    given = load_specs(paths) if paths else []
+    if root is None:
+        root = Path(given[0].name if len(given) == 1 else f"{vendor or 'opgen'}_ops")
+        old = read_manifest(root)
+    if old is None or (only and paths):
+        return root, old, given
+    names = {s.name for s in given}
+    kept = [root / p for p in old.specs if Path(p).stem not in names and (root / p).is_file()]
+    return root, old, [*given, *(load_specs(kept) if kept else [])]
+
+
+def _vendor(name: str) -> str:
+    from msopgen_wrap.cann.msopgen_json import check_vendor
+
+    return check_vendor(name)
+
+
+def _style(style: str | None, old: Manifest | None) -> str:
+    if style not in (None, "auto"):
+        return str(style)
+    if style is None and old is not None:
+        return old.style
+    from msopgen_wrap.cann.discovery import find_cann
+
+    tree = find_cann()
+    return tree.style if tree is not None else STYLES[0]
+
+
+def _socs(text: str) -> tuple[str, ...]:
+    from msopgen_wrap.diagnostics import Location
+    from msopgen_wrap.spec.checks import check_socs
+
+    findings = Findings()
+    names = [(n.strip(), Location()) for n in text.split(",") if n.strip()]
+    result = check_socs(names, findings)
+    if findings.has_errors:
+        raise OpgenError(findings.sorted())
+    return result
+
+
+def _report(changes: Changes, root: Path, specs: list[OpSpec], keep: bool, as_json: bool) -> int:
+    blocked = bool(changes.conflicts) and not keep
+    if as_json:
+        value = {"ok": not changes.conflicts, "project": str(root), "written": not blocked}
+        output.print_json({**value, "ops": [s.op for s in specs], **changes.as_dict()})
+        return output.FINDINGS if changes.conflicts else output.OK
+    if changes.conflicts:
+        what = "you edited these files, and what is generated for them changed too"
+        names = "\n".join(changes.conflicts)
+        fix = "--diff shows the change, --force overwrites them, --keep leaves them and writes the rest"
+        done = "they were left as they are" if keep else "nothing was written"
+        output.print_diagnostics(
+            [Diagnostic("OPG090", f"{what}; {done}", why=names, fix="" if keep else fix)]
+        )
+        if blocked:
+            return output.FINDINGS
+    parts = [
+        f"{len(rows)} {word}"
+        for rows, word in (
+            (changes.created, "new"),
+            (changes.updated, "updated"),
+            (changes.removed, "removed"),
+            (changes.kept, "edited by you and kept"),
+        )
+        if rows
+    ]
+    if changes.unchanged:
+        parts.append(f"{changes.unchanged} unchanged")
+    ops = ", ".join(s.op for s in specs[:5]) + (f" and {len(specs) - 5} more" if specs[5:] else "")
+    output.echo(f"{root}: {ops}: {', '.join(parts) or 'no files'}")
+    for path in changes.kept:
+        output.echo(f"  kept {path}")
+    if changes.created and not changes.updated:
+        output.echo(f"next: opgen test {root}")
+    return output.FINDINGS if changes.conflicts else output.OK
+
+
+def _print_diff(text: str) -> None:
+    if not text:
+        output.echo("no changes")
+        return
+    roles = {"+": "ok", "-": "problem", "@": "note"}
+    for line in text.splitlines():
+        output.echo(output.styled(line, roles.get(line[:1], "")) if line[:1] in roles else line)

@@ -1,0 +1,267 @@
+"""JSON Schema (draft 2020-12) of a spec, for editors; generated from the model, never by hand.
+
+``python -m msopgen_wrap.spec.json_schema`` writes ``op_specs/op_spec.schema.json``. The schema
+gives completion and catches slips while typing; ``opgen check`` knows more (names, shapes, code).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msopgen_wrap.spec import checks
+from msopgen_wrap.spec.loader import KEYS
+from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
+from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
+from msopgen_wrap.spec.params import ATTR_KEYS, INPUT_KEYS, OUTPUT_KEYS
+from msopgen_wrap.spec.shapes import MAX_RANK
+
+NAME = "op_spec.schema.json"
+_PARAM_PATTERN = r"^[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?$"
+
+Schema = dict[str, Any]
+
+
+def spec_schema() -> Schema:
+    """Return the schema as a JSON value."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "opgen op spec",
+        "description": "One operator: inputs, outputs, attrs and what it computes.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {key: _TOP[key] for key in KEYS},
+        "required": ["op"],
+        "allOf": [
+            {"anyOf": [{"required": ["inputs", "outputs"]}, {"required": ["schema"]}]},
+            {"anyOf": [{"required": ["compute"]}, {"required": ["kernel"]}]},
+        ],
+        "$defs": {
+            "dtype": {"enum": list(DTYPES)},
+            "dtypes": _dtypes(),
+            "rule": _rule(),
+            "input": _input(),
+            "output": _output(),
+            "attr": _attr(),
+            "code": {
+                "type": "string",
+                "minLength": 1,
+                "description": "PyTorch: an expression, or statements that assign every output.",
+            },
+            "number": {"type": ["number", "string"], "pattern": r"^[-+]?(inf|\.inf)$"},
+            "shape": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0},
+                "maxItems": MAX_RANK,
+            },
+            "bound": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+        },
+    }
+
+
+def schema_text() -> str:
+    """Return the file's text."""
+    return json.dumps(spec_schema(), indent=2) + "\n"
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _dtypes() -> Schema:
+    return {
+        "description": "One dtype per combination (lists of all parameters are parallel), one for"
+        " all, or the name of a parameter to follow.",
+        "anyOf": [
+            {"type": "array", "items": _ref("dtype"), "minItems": 1},
+            _ref("dtype"),
+            {"type": "string", "pattern": _PARAM_PATTERN},
+        ],
+    }
+
+
+def _rule() -> Schema:
+    return {
+        "description": 'Shape rule: like x; broadcast(x, y); "[*x[:-1], n]"; reduce(x, dim, keepdim).',
+        "anyOf": [
+            {"type": "string", "minLength": 1},
+            {"type": "array", "maxItems": MAX_RANK},
+        ],
+    }
+
+
+def _checked(keys: tuple[str, ...], properties: Schema) -> Schema:
+    """Return an object schema; the keys must be exactly those that the loader knows."""
+    assert set(keys) == set(properties), set(keys) ^ set(properties)
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {key: properties[key] for key in keys},
+    }
+
+
+_DOC: Schema = {"type": "string", "description": "Documentation."}
+
+
+def _input() -> Schema:
+    full = _checked(
+        INPUT_KEYS,
+        {
+            "dtype": _ref("dtypes"),
+            "doc": _DOC,
+            "optional": {"type": "boolean", "description": "The caller may leave it out."},
+            "default": {
+                "type": ["number", "boolean", "null"],
+                "description": "Number that stands for an absent optional input; else it is None.",
+            },
+            "list": {"type": "boolean", "description": "A list of tensors (CANN: dynamic)."},
+            "rank": {
+                "description": "Accepted rank, or [lowest, highest].",
+                "anyOf": [
+                    {"type": "integer", "minimum": 0, "maximum": MAX_RANK},
+                    {
+                        "type": "array",
+                        "items": {"type": "integer", "minimum": 0, "maximum": MAX_RANK},
+                        "minItems": 1,
+                        "maxItems": 2,
+                    },
+                ],
+            },
+            "shape": {
+                **_ref("rule"),
+                "description": "Rule that the shape must satisfy, over inputs named before.",
+            },
+            "range": {
+                "description": "Interval that test data is drawn from.",
+                "type": "array",
+                "items": {"type": "number"},
+                "minItems": 2,
+                "maxItems": 2,
+            },
+        },
+    )
+    full["required"] = ["dtype"]
+    return {"anyOf": [full, _ref("dtypes")]}
+
+
+def _output() -> Schema:
+    full = _checked(
+        OUTPUT_KEYS,
+        {
+            "dtype": _ref("dtypes"),
+            "doc": _DOC,
+            "shape": _ref("rule"),
+            "list": {"type": "boolean", "description": "A list of tensors, one per list input."},
+            "inplace": {"type": "string", "description": "The input whose memory it overwrites."},
+        },
+    )
+    return {"anyOf": [full, _ref("rule")]}
+
+
+def _attr() -> Schema:
+    value: Schema = {"type": ["number", "boolean", "string", "array"]}
+    full = _checked(
+        ATTR_KEYS,
+        {
+            "type": {"enum": list(ATTR_TYPES)},
+            "default": {**value, "description": "Value when the caller gives none."},
+            "allowed": {
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": True,
+                "description": "Closed set of values; each is a kernel variant.",
+            },
+            "min": _ref("number"),
+            "max": _ref("number"),
+            "doc": _DOC,
+        },
+    )
+    return {
+        "description": "Long form, or just the default; a type name alone makes it required.",
+        "anyOf": [full, value],
+    }
+
+
+def _tolerance() -> Schema:
+    one: Schema = {
+        "anyOf": [
+            _ref("bound"),
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"mean": _ref("bound"), "max": _ref("bound")},
+            },
+        ]
+    }
+    return {
+        "description": "Bound on the mean relative error (max is ten times that), or per dtype.",
+        "anyOf": [
+            _ref("bound"),
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": dict.fromkeys(DTYPES, one),
+            },
+        ],
+    }
+
+
+def _named(value: Schema, what: str, least: int = 1) -> Schema:
+    return {
+        "type": "object",
+        "description": what,
+        "minProperties": least,
+        "propertyNames": {"pattern": _PARAM_PATTERN, "maxLength": MAX_PARAM_NAME},
+        "additionalProperties": value,
+    }
+
+
+def _soc() -> Schema:
+    archs = checks.soc_archs()
+    names = [name for name, arch in archs.items() if arch in checks.ARCHS]
+    default = " and ".join(checks.DEFAULT_SOC)
+    return {
+        "description": f"SoC families or exact names; default {default}.",
+        "anyOf": [
+            {"enum": names},
+            {"type": "array", "items": {"enum": names}, "minItems": 1, "uniqueItems": True},
+        ],
+    }
+
+
+_TOP: dict[str, Schema] = {
+    "op": {
+        "type": "string",
+        "pattern": "^[A-Z][A-Za-z0-9]*$",
+        "maxLength": MAX_OP_NAME,
+        "description": "CamelCase op type.",
+    },
+    "doc": _DOC,
+    "schema": {
+        "type": "string",
+        "description": "Instead of inputs, outputs and attrs: exp(Tensor x, float base=-1.0) -> Tensor y",
+    },
+    "inputs": _named(_ref("input"), "Input tensors, in order."),
+    "outputs": _named(_ref("output"), "Output tensors, in order."),
+    "attrs": {"anyOf": [_named(_ref("attr"), "Attributes, in order.", 0), {"type": "null"}]},
+    "compute": _ref("code"),
+    "kernel": {"type": "string", "description": "Handwritten AscendC kernel, relative path."},
+    "tiling": {"type": "string", "description": "Handwritten tiling source, relative path."},
+    "backward": {
+        "description": "auto (derived), none, or per input PyTorch code over inputs, outputs, attrs"
+        " and grad_<output>.",
+        "anyOf": [{"enum": ["auto", "none"]}, _named(_ref("code"), "Input -> code.")],
+    },
+    "cases": {
+        "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",
+        "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}],
+    },
+    "tolerance": _tolerance(),
+    "soc": _soc(),
+}
+
+
+if __name__ == "__main__":
+    from msopgen_wrap.resources import data_dir
+
+    (data_dir("op_specs") / NAME).write_text(schema_text(), encoding="utf-8")
