@@ -1,0 +1,113 @@
+"""``opgen build``: a project to an installable package, for the CPU emulation or for the NPU."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from msopgen_wrap.cli import output
+
+
+@click.command("build")
+@click.argument("project", default=".", type=click.Path(path_type=Path))
+@click.option(
+    "--target",
+    type=click.Choice(["cpu", "npu"]),
+    default="cpu",
+    show_default=True,
+    help="cpu: emulated kernels, runs anywhere; npu: built by CANN, where CANN is.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the package; default: PROJECT/dist.",
+)
+@click.option(
+    "--install",
+    "install_path",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also install the package to this folder (as --install-path).",
+)
+@click.option(
+    "--cann",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="npu: the CANN to build with; default: ASCEND_HOME_PATH.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(
+    project: Path,
+    target: str,
+    out: Path | None,
+    install_path: Path | None,
+    cann: Path | None,
+    as_json: bool,
+) -> None:
+    """Build the package (.run) of a PROJECT made by `opgen new`; default: the current folder.
+
+    Exit code: 0 built, 1 a source or CANN's build failed, 2 wrong usage, 3 the machine lacks a
+    compiler or CANN (the message says what, and what to run where).
+    """
+    from msopgen_wrap.package.project_tree import read_project
+
+    tree = read_project(project)
+    folder = out or project / "dist"
+    started = time.perf_counter()
+
+    def progress(text: str) -> None:
+        if not as_json:
+            output.echo(f"  {text}", err=True)
+
+    if target == "cpu":
+        from msopgen_wrap.package.builder import build_cpu_package
+
+        result = build_cpu_package(tree, folder, progress=progress).as_dict()
+    else:
+        result = _build_npu(tree, folder, cann, progress)
+    result["seconds"] = round(time.perf_counter() - started, 2)
+    run = Path(str(result["run"]))
+    if install_path is not None:
+        from msopgen_wrap.package.builder import install_package
+
+        printed = install_package(run, install_path)
+        result["installed"] = str(install_path.absolute() / "vendors" / tree.vendor)
+        if not as_json:
+            output.echo(printed.rstrip())
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+        return
+    size = int(str(result["bytes"])) / 1024
+    output.echo(f"{run} ({size:.0f} KB, {result['seconds']} s)")
+    if install_path is None:
+        output.echo(f"install it: sh {run} --install-path=$HOME/ascend_custom_opp")
+
+
+def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: ignore[no-untyped-def]
+    import shutil
+
+    from msopgen_wrap.cann.discovery import find_cann, require_cann
+    from msopgen_wrap.cann.npu_build import (
+        NpuPackage,
+        build_npu_package,
+        cannot_build,
+        missing_for_build,
+        prepare_npu_project,
+    )
+
+    found = require_cann(cann) if cann else find_cann()
+    work = folder / f"npu_{tree.vendor}"
+    if (work / "opgen.json").is_file():
+        shutil.rmtree(work)  # of an earlier build; anything else there is the user's
+    progress(f"project for CANN in {work}")
+    through_msopgen = prepare_npu_project(tree, found, work)
+    if found is None or missing_for_build(found):
+        raise cannot_build(tree, found, work)
+    built = build_npu_package(tree, found, work, progress=progress)
+    run = folder / built.name
+    shutil.copyfile(built, run)
+    run.chmod(0o755)
+    return NpuPackage(work, run, found.version or "", through_msopgen).as_dict()

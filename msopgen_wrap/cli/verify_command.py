@@ -1,0 +1,209 @@
+"""``opgen verify``: compile-check sources against the headers of a CANN install or file tree."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, render
+
+if TYPE_CHECKING:
+    from msopgen_wrap.cann.discovery import CannTree
+    from msopgen_wrap.cann.verify import VerifyReport
+
+
+@click.command("verify")
+@click.argument("targets", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--cann",
+    type=click.Path(path_type=Path),
+    help="CANN install or file tree; default: ASCEND_HOME_PATH.",
+)
+@click.option("--soc", default="", help="Check kernels for these SoCs only, by comma.")
+@click.option("--vendor", default="opgen", show_default=True, help="Vendor of rendered specs.")
+@click.option("-j", "--jobs", default=2, show_default=True, help="Compilers to run at once.")
+@click.option("-v", "--verbose", is_flag=True, help="List every check, not only the failed ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print the full report as JSON.")
+def command(
+    targets: tuple[Path, ...],
+    cann: Path | None,
+    soc: str,
+    vendor: str,
+    jobs: int,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Compile-check a PROJECT, or SPECs, against the headers of CANN, and run its msopgen.
+
+    Needs neither an NPU nor the device compiler. op_host is compiled as each of CANN's libraries
+    (OP_PROTO_LIB, OP_TILING_LIB, neither), every kernel per SoC arch and dtype combination with the
+    official CPU-debug macros. Any project in msopgen layout (op_host/, op_kernel/) will do. This
+    proves names, overloads, templates and dtype support; not numbers, not the device compiler.
+
+    Exit code: 0 all passed, 1 something failed, 2 wrong usage, 3 no CANN or no compiler.
+    """
+    from msopgen_wrap.cann.verify import FAILED, PASSED, SKIPPED
+
+    tree = _find_tree(cann)
+    socs = [s.strip() for s in soc.split(",") if s.strip()]
+    reports: list[tuple[str, VerifyReport]] = []
+    with ExitStack() as stack:
+        for name, report in _reports(targets, tree, socs, vendor, jobs, stack, quiet=as_json):
+            reports.append((name, report))
+    checks = [c for _, r in reports for c in r.checks]
+    counts = {s: sum(c.status == s for c in checks) for s in (PASSED, FAILED, SKIPPED)}
+    if as_json:
+        value: dict[str, Any] = {
+            "ok": counts[FAILED] == 0 and counts[PASSED] > 0,
+            "cann": {
+                "root": str(tree.root),
+                "version": tree.version,
+                "style": tree.style,
+                "missing": tree.missing,
+            },
+            **counts,
+            "targets": [{"target": n, **r.as_dict()} for n, r in reports],
+        }
+        click.echo(json.dumps(value, indent=2))
+    else:
+        for name, report in reports:
+            _print(name, report, verbose)
+        seconds = sum(c.seconds for c in checks)
+        output.echo(
+            f"CANN {tree.version} ({tree.root}): {counts[PASSED]} passed, {counts[FAILED]} failed, "
+            f"{counts[SKIPPED]} skipped, {seconds:.0f} s of compiling"
+        )
+    if counts[FAILED]:
+        raise click.exceptions.Exit(output.FINDINGS)
+    if not counts[PASSED]:
+        if not as_json:
+            output.echo("nothing could be checked with this tree", err=True)
+        raise click.exceptions.Exit(output.ENVIRONMENT)
+
+
+def _find_tree(cann: Path | None) -> CannTree:
+    from msopgen_wrap.cann.discovery import find_cann, require_cann
+
+    tree = require_cann(cann) if cann else find_cann()
+    if tree is None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG601",
+                "no CANN found",
+                why="ASCEND_HOME_PATH is not set and the default install folders hold none",
+                fix="name an install or an unpacked file tree: opgen verify --cann DIR",
+            )
+        )
+    return tree
+
+
+def _reports(
+    targets: tuple[Path, ...],
+    tree: CannTree,
+    socs: list[str],
+    vendor: str,
+    jobs: int,
+    stack: ExitStack,
+    quiet: bool,
+) -> Iterator[tuple[str, VerifyReport]]:
+    from msopgen_wrap.cann.verify import verify_project
+    from msopgen_wrap.package.project_tree import MANIFEST, read_project
+
+    def progress(text: str) -> None:
+        if not quiet and output.use_colour(click.get_text_stream("stderr")):
+            click.echo(f"\r\x1b[K  {text}", nl=False, err=True)
+
+    specs: list[Path] = []
+    for target in targets or (Path("."),):
+        if (target / MANIFEST).is_file():
+            project = read_project(target)
+            yield (
+                str(target),
+                verify_project(
+                    target, tree, specs=project.specs, soc=socs, jobs=jobs, progress=progress
+                ),
+            )
+        elif (target / "op_host").is_dir():
+            yield str(target), verify_project(target, tree, soc=socs, jobs=jobs, progress=progress)
+        elif target.is_dir():
+            found = sorted(p for p in target.rglob("*.yaml") if "schema" not in p.name)
+            if not found:
+                raise OpgenError(_bad_target(target))
+            specs += found
+        elif target.is_file():
+            specs.append(target)
+        else:
+            raise OpgenError(_bad_target(target))
+    if specs:
+        loaded, folder = _render(specs, tree, vendor, stack)
+        yield (
+            f"{len(loaded)} rendered spec{'s' if len(loaded) > 1 else ''}",
+            verify_project(folder, tree, specs=loaded, soc=socs, jobs=jobs, progress=progress),
+        )
+    progress("")
+
+
+def _render(specs: list[Path], tree: CannTree, vendor: str, stack: ExitStack):  # type: ignore[no-untyped-def]
+    """Render ``specs`` in the style of ``tree`` into a folder that lives as long as ``stack``."""
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.spec.loader import load_specs
+
+    loaded = load_specs(specs)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opgen_verify_src_")))
+    for file in render_project(loaded, ProjectOptions(vendor=vendor, style=tree.style)):
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+    return loaded, folder
+
+
+def _bad_target(target: Path) -> Diagnostic:
+    return Diagnostic(
+        "OPG612",
+        f"{target} is neither a project nor a spec",
+        Location(str(target)),
+        "a project has opgen.json or op_host/, a folder of specs has .yaml files",
+        "check the path",
+    )
+
+
+def _print(name: str, report: VerifyReport, verbose: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=name, title_justify="left", box=None, pad_edge=False)
+    for column in ("check", "subject", "variant", "result", "s"):
+        table.add_column(column, justify="right" if column == "s" else "left", overflow="fold")
+    shown = [c for c in report.checks if verbose or c.status != "passed"]
+    for check in shown:
+        colour = {"passed": "green", "failed": "bold red", "skipped": "yellow"}[check.status]
+        result = f"[{colour}]{check.status}[/]"
+        if check.note:
+            result += f" ({check.note})"
+        table.add_row(check.kind, check.subject, check.variant, result, f"{check.seconds:.1f}")
+    console = Console(highlight=False, width=None if output.use_colour(_stdout()) else 160)
+    if shown:
+        console.print(table)
+    else:
+        output.echo(f"{name}: all {len(report.checks)} checks passed")
+    # One error usually shows in every variant of a file: print it once.
+    groups: dict[tuple[str, str, Diagnostic], list[str]] = {}
+    for check in report.checks:
+        if check.error is not None:
+            groups.setdefault((check.kind, check.subject, check.error), []).append(check.variant)
+    for (kind, subject, error), variants in groups.items():
+        output.echo(f"\n{kind} {subject}: {'; '.join(v for v in variants if v)}".rstrip(": "))
+        output.echo(render(error))
+    if shown:
+        output.echo()
+
+
+def _stdout() -> Any:
+    return click.get_text_stream("stdout")
