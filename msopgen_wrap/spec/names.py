@@ -14,21 +14,25 @@ PARAM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 MAX_OP_NAME = 64
 MAX_PARAM_NAME = 48
 
-CPP_KEYWORDS = words("""alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
+CPP_KEYWORDS = words(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
         char32_t class compl concept const consteval constexpr const_cast continue co_await
         co_return co_yield decltype default delete do double dynamic_cast else enum explicit
         export extern false float for friend goto if inline int long mutable namespace new
         noexcept not not_eq nullptr operator or or_eq private protected public register
         reinterpret_cast requires return short signed sizeof static static_assert static_cast
         struct switch template this thread_local throw true try typedef typeid typename union
-        unsigned using virtual void volatile wchar_t while xor xor_eq half bfloat16_t""")
+        unsigned using virtual void volatile wchar_t while xor xor_eq half bfloat16_t"""
+)
 
 # Names that the generated kernel, op_host, aclnn function or torch wrapper already uses.
-RESERVED = words("""workspace tiling workspaceSize workspace_size executor stream context tilingData
+RESERVED = words(
+    """workspace tiling workspaceSize workspace_size executor stream context tilingData
         tiling_data blockIdx block_idx blockDim block_dim pipe op kernel user usrWorkspace gert
         ge AscendC optiling torch F math self cls std main out_tensors len min max abs
         float int bool tuple list zip enumerate range print broadcast reduce rank numel like
-        None True False""")
+        None True False"""
+)
 
 
 def snake_case(name: str) -> str:
