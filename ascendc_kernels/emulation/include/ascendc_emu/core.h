@@ -72,6 +72,8 @@ struct Core {
     const void* tilingData = nullptr;
     uint64_t tilingSize = 0;
     uint8_t* workspace = nullptr;            // SetSysWorkspace / GetSysWorkSpacePtr
+    uint64_t systemWorkspace = 0;            // bytes GetUserWorkspace() skips
+    uint8_t* hccl[2] = {nullptr, nullptr};
     const SocInfo* soc = nullptr;
 
     PipeState* pipe = nullptr;               // TPipe / queue / event state (src/core/pipe.cpp)

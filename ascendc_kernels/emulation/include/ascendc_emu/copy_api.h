@@ -1,0 +1,284 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// DataCopy, DataCopyPad and what belongs to them: movement between global memory and the on-chip
+// buffers by the MTE pipes, and between buffers.
+#ifndef ASCENDC_EMU_COPY_API_H
+#define ASCENDC_EMU_COPY_API_H
+
+#include "ascendc_emu/vector.h"
+
+namespace ascendc_emu {
+
+// Blocks of bytes between two operands; gaps are tail-to-head, in bytes.
+struct CopyCall {
+    const char* name;
+    DType type;
+    uint32_t blocks;
+    uint64_t blockBytes;
+    int64_t srcGap, dstGap;
+    Loc loc;
+};
+void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src);
+void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src);
+void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src);
+
+// DataCopyPad from GM: every block is padded to whole 32-byte units; gaps: src bytes, dst units.
+struct PadCall {
+    CopyCall copy;
+    bool isPad;
+    uint32_t left, right;  // elements
+    uint64_t value;        // raw bits of one element
+};
+void RunPadIn(const PadCall& c, const TensorRef& dst, const GmRef& src);
+void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src);
+
+void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC::Nd2NzParams& p,
+              Loc loc);
+void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src,
+                   const AscendC::Nd2NzParams& p, Loc loc);
+void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC::Nz2NdParamsFull& p,
+              Loc loc);
+void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
+                const AscendC::SliceInfo* s, uint32_t dims, Loc loc);
+void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
+                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc);
+// Writes `count` elements of `value` to GM the way InitGlobalMemory does (V + MTE3).
+void RunGmFill(const char* name, DType type, const GmRef& dst, uint64_t count, uint64_t value, Loc loc);
+
+template <typename T>
+inline CopyCall Count(const char* name, uint64_t n, Loc loc)
+{
+    return CopyCall{name, kDTypeOf<T>, 1, BytesOf<T>(n), 0, 0, loc};
+}
+template <typename T>
+inline CopyCall Blocks(const char* name, const AscendC::DataCopyParams& p, Loc loc)
+{
+    return CopyCall{name, kDTypeOf<T>, p.blockCount, p.blockLen * 32ull, p.srcStride * 32ll,
+                    p.dstStride * 32ll, loc};
+}
+
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const uint32_t count, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyIn(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const uint32_t count, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyOut(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const uint32_t count, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyLocal(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const DataCopyParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const DataCopyParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const DataCopyParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+// Different element types: bytes are moved as they are (L1 -> BT, L1 -> FB).
+template <typename D, typename S>
+__aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                                const DataCopyParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                Loc loc = Loc::Here())
+{
+    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const Nd2NzParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunNd2Nz(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, params, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                const Nd2NzParams& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunNd2NzLocal(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, params, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const Nz2NdParamsFull& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunNz2Nd(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, params, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                const SliceInfo dstSlice[], const SliceInfo srcSlice[],
+                                const uint32_t dims = 1, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunSliceIn(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, dstSlice, srcSlice, dims, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const SliceInfo dstSlice[], const SliceInfo srcSlice[],
+                                const uint32_t dims = 1, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunSliceOut(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, dstSlice, srcSlice, dims, loc);
+}
+
+// Global memory to UB, blockLen in bytes, any alignment in GM.
+template <typename T>
+__aicore__ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                   const DataCopyParams& params, const DataCopyPadParams& pad,
+                                   Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunPadIn({{"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen, params.srcStride,
+               params.dstStride, loc},
+              pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue},
+             dst, src);
+}
+template <typename T, typename U>
+__aicore__ inline auto DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                   const DataCopyExtParams& params, const DataCopyPadExtParams<U>& pad,
+                                   Loc loc = Loc::Here())
+    -> std::enable_if_t<IsSameType<PrimT<T>, U>::value>
+{
+    using namespace ascendc_emu;
+    RunPadIn({{"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen, params.srcStride,
+               params.dstStride, loc},
+              pad.isPad, pad.leftPadding, pad.rightPadding, RawBits(pad.paddingValue)},
+             dst, src);
+}
+// Braced or defaulted pad parameters.
+template <typename T>
+__aicore__ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                                   const DataCopyExtParams& params, const DataCopyPadExtParams<T>& pad,
+                                   Loc loc = Loc::Here())
+{
+    DataCopyPad<T, T>(dst, src, params, pad, loc);
+}
+// UB to global memory.
+template <typename T>
+__aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                   const DataCopyParams& params, Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunPadOut({"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen, params.srcStride,
+               params.dstStride, loc},
+              dst, src);
+}
+template <typename T>
+__aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                   const DataCopyExtParams& params, Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunPadOut({"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen, params.srcStride,
+               params.dstStride, loc},
+              dst, src);
+}
+
+// Value of the pad elements when isPad is false.
+template <typename T, TPosition pos = TPosition::MAX>
+__aicore__ inline void SetPadValue(T value)
+{
+    ascendc_emu::Current().regs.padValue = ascendc_emu::RawBits(value);
+}
+
+// Sets `size` elements of GM to `value` (through UB, like the device's helper).
+template <typename T, typename U>
+__aicore__ inline void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const U value,
+                                        Loc loc = Loc::Here())
+{
+    const PrimT<T> v = static_cast<PrimT<T>>(value);
+    ascendc_emu::RunGmFill("InitGlobalMemory", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
+                           ascendc_emu::RawBits(v), loc);
+}
+template <typename T>
+__aicore__ inline void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunGmFill("InitOutput", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
+                           ascendc_emu::RawBits(value), loc);
+}
+template <typename T>
+__aicore__ inline void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value,
+                            Loc loc = Loc::Here())
+{
+    ascendc_emu::RunGmFill("Fill", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
+                           ascendc_emu::RawBits(value), loc);
+}
+
+// Stores to GM add to / take the max / min with what is there, until SetAtomicNone().
+template <typename T>
+__aicore__ inline void SetAtomicAdd()
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicOp = 1;
+    r.atomicType = ascendc_emu::kDTypeOf<T>;
+}
+template <typename T>
+__aicore__ inline void SetAtomicMax()
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicOp = 2;
+    r.atomicType = ascendc_emu::kDTypeOf<T>;
+}
+template <typename T>
+__aicore__ inline void SetAtomicMin()
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicOp = 3;
+    r.atomicType = ascendc_emu::kDTypeOf<T>;
+}
+template <typename T>
+__aicore__ inline void SetAtomicType()
+{
+    ascendc_emu::Current().regs.atomicType = ascendc_emu::kDTypeOf<T>;
+}
+__aicore__ inline void SetAtomicNone() { ascendc_emu::Current().regs.atomicOp = 0; }
+__aicore__ inline void DisableDmaAtomic() { SetAtomicNone(); }
+template <AtomicDtype type, AtomicOp op>
+__aicore__ inline void SetStoreAtomicConfig()
+{
+    using ascendc_emu::DType;
+    constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
+                               DType::kI32,  DType::kI8,  DType::kBf16};
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicType = types[static_cast<int>(type)];
+    r.atomicOp = type == AtomicDtype::ATOMIC_NONE ? 0 : 1;
+}
+
+}  // namespace AscendC
+#endif  // ASCENDC_EMU_COPY_API_H

@@ -1,0 +1,88 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The language extensions of the device compiler as macros a host compiler understands.
+#ifndef ASCENDC_EMU_MACROS_H
+#define ASCENDC_EMU_MACROS_H
+
+#include "ascendc_emu/core.h"
+
+// Kernels are compiled with hidden visibility; entries must be found by dlsym.
+#define __global__ __attribute__((visibility("default"), used))
+#define __aicore__
+#define __host_aicore__
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __fbuf__
+#define __ssbuf__
+#define __vector__
+#define __cube__
+#define __mix__(...)
+#define __aiv__
+#define __aic__
+#define __simd_vf__
+#define __simt_vf__
+#define __in_pipe__(...)
+#define __out_pipe__(...)
+#define __inout_pipe__(...)
+#define __sync_alias__
+#define __check_sync_alias__
+#define __sync_noalias__
+#define __sync_out__
+#define __sync_in__
+#define __kfc_workspace__
+#define __disable_kernel_type_autoinfer__
+#define __no_simd_vf_fusion__
+#define __WORKGROUP_LOCAL__
+// Globals with one instance per block: the fiber is pinned to its thread, but several blocks share
+// it, so only values that every block sets before use may live there.
+#define __BLOCK_LOCAL__ static thread_local
+#ifndef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#endif
+
+using GM_ADDR = uint8_t*;
+#define __NPU_DEVICE__ 1
+
+#define ASCENDC_EMULATION 1
+
+// Core kind. A kernel compiled once per kind (as the device compiler does) sets
+// ASCENDC_EMU_CORE_AIV / _AIC and gets constants, otherwise the running core is asked.
+namespace AscendC {
+constexpr int32_t AIC = 1;
+constexpr int32_t AIV = 2;
+constexpr int32_t MIX = 3;
+}  // namespace AscendC
+
+namespace ascendc_emu {
+inline bool OnAiv() { return g_current->kind != CoreKind::kAic; }
+inline bool OnAic() { return g_current->kind != CoreKind::kAiv; }
+}  // namespace ascendc_emu
+
+#if defined(ASCENDC_EMU_CORE_AIV)
+#define g_coreType (::AscendC::AIV)
+#define ASCEND_IS_AIV constexpr (true)
+#define ASCEND_IS_AIC constexpr (false)
+#define ASCEND_IS_NOT_AIV constexpr (false)
+#define ASCEND_IS_NOT_AIC constexpr (true)
+#elif defined(ASCENDC_EMU_CORE_AIC)
+#define g_coreType (::AscendC::AIC)
+#define ASCEND_IS_AIV constexpr (false)
+#define ASCEND_IS_AIC constexpr (true)
+#define ASCEND_IS_NOT_AIV constexpr (true)
+#define ASCEND_IS_NOT_AIC constexpr (false)
+#else
+#define g_coreType (::ascendc_emu::g_current->kind == ::ascendc_emu::CoreKind::kAic ? ::AscendC::AIC \
+                    : ::ascendc_emu::g_current->kind == ::ascendc_emu::CoreKind::kAiv                \
+                        ? ::AscendC::AIV                                                             \
+                        : ::AscendC::MIX)
+#define ASCEND_IS_AIV (::ascendc_emu::OnAiv())
+#define ASCEND_IS_AIC (::ascendc_emu::OnAic())
+#define ASCEND_IS_NOT_AIV (!::ascendc_emu::OnAiv())
+#define ASCEND_IS_NOT_AIC (!::ascendc_emu::OnAic())
+#endif
+
+#endif  // ASCENDC_EMU_MACROS_H

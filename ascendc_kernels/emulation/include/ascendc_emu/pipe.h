@@ -1,0 +1,467 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Buffers and queues: TPipe, TQue, TQueBind, TBuf, TBufPool, LocalMemAllocator, event ids. The
+// classes are thin; the rules live in src/core/pipe.cpp.
+#ifndef ASCENDC_EMU_PIPE_H
+#define ASCENDC_EMU_PIPE_H
+
+#include "ascendc_emu/tensor.h"
+
+namespace ascendc_emu {
+
+constexpr int kMaxQueueBuffers = 64;
+
+// State of a TPipe.
+class PipeState {
+public:
+    uint32_t next[kMemCount] = {};   // first free byte per memory
+    uint8_t events[64] = {};         // ids in use, one bit each, per HardEvent
+    uint32_t buffers = 0;            // InitBuffer'ed so far; at most 64
+    bool active = false;
+};
+
+// State of one TQue / TQueBind / TBuf. Plain data: kernels may copy queue objects.
+struct QueueState {
+    uint32_t queue = 0;        // 0: InitBuffer has not run
+    uint32_t firstBuffer = 0;  // its buffers are numbered consecutively
+    uint32_t addr = 0;         // of the first buffer
+    uint32_t bytes = 0;        // of one buffer
+    uint8_t number = 0;
+    uint8_t used = 0;          // allocated, not yet freed
+    uint8_t queued = 0;        // enqueued, not yet dequeued
+    uint8_t head = 0;
+    uint8_t cursor = 0;
+    Mem mem = Mem::kUb;
+    uint8_t src = 0, dst = 0;  // positions
+    int8_t depth = 0;
+    uint8_t state[kMaxQueueBuffers] = {};  // AscendC::TBufState
+    uint8_t fifo[kMaxQueueBuffers] = {};
+};
+
+// What a region of memory is carved from: the pipe itself, or a TBufPool.
+struct PoolState {
+    Mem mem = Mem::kUb;
+    uint32_t base = 0, size = 0, used = 0;
+    bool ready = false;
+};
+
+void PipeInit(PipeState& pipe, Loc loc);
+void PipeReset(PipeState& pipe, bool destroy, Loc loc);
+void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, AscendC::TPosition src,
+               AscendC::TPosition dst, int32_t depth, uint32_t number, uint32_t bytes, bool isBuf,
+               Loc loc);
+void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, AscendC::TPosition pos,
+              uint32_t bytes, const PoolState* share, Loc loc);
+void ResetPool(PoolState& pool, Loc loc);
+TensorRef QueueAlloc(QueueState& q, Loc loc);
+void QueueFree(QueueState& q, TensorRef& tensor, Loc loc);
+void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc);
+TensorRef QueueDeQue(QueueState& q, Loc loc);
+TensorRef BufGet(const QueueState& q, uint32_t offset, uint32_t bytes, bool whole, Loc loc);
+// Lowest free event id; reserve: take it.
+int32_t EventId(PipeState& pipe, AscendC::HardEvent event, bool reserve, Loc loc);
+void ReleaseEvent(PipeState& pipe, AscendC::HardEvent event, int32_t id, Loc loc);
+void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc);
+void WaitEvent(Pipe src, Pipe dst, int32_t id, Loc loc);
+void Barrier(Pipe pipe, Loc loc);
+// Memory of the pipe not handed out yet (PopStackBuffer).
+TensorRef Remaining(AscendC::TPosition pos, Loc loc);
+TensorRef AbsoluteTensor(AscendC::TPosition pos, uint32_t offset, uint32_t bytes, Loc loc);
+
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+struct TQueConfig {
+    bool nd2nz = false;
+    bool nz2nd = false;
+    bool scmBlockGroup = false;
+    uint32_t bufferLen = 0;
+    uint32_t bufferNumber = 0;
+    uint32_t consumerSize = 0;
+    TPosition consumer[8] = {};
+    bool enableStaticEvtId = false;
+    bool enableLoopQueue = false;
+};
+__aicore__ constexpr TQueConfig GetTQueConfig(bool nd2nz, bool nz2nd, bool scm, uint32_t len = 0,
+                                              uint32_t number = 0, uint32_t consumers = 0,
+                                              const TPosition = TPosition::MAX,
+                                              bool staticId = false, bool loop = false)
+{
+    TQueConfig c;
+    c.nd2nz = nd2nz;
+    c.nz2nd = nz2nd;
+    c.scmBlockGroup = scm;
+    c.bufferLen = len;
+    c.bufferNumber = number;
+    c.consumerSize = consumers;
+    c.enableStaticEvtId = staticId;
+    c.enableLoopQueue = loop;
+    return c;
+}
+
+// A queue whose buffers travel from position `src` to `dst`.
+template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
+class TQueBind {
+public:
+    static constexpr bool isTQue = true;
+    static constexpr TPosition srcPosition = src;
+    static constexpr TPosition dstPosition = dst;
+    static constexpr int32_t queDepth = depth;
+
+    // A free buffer of the queue as a tensor of its whole length; content is garbage.
+    template <typename T>
+    __aicore__ LocalTensor<T> AllocTensor(Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::QueueAlloc(q_, loc));
+    }
+    template <typename T>
+    __aicore__ void AllocTensor(LocalTensor<T>& tensor, Loc loc = Loc::Here())
+    {
+        static_cast<ascendc_emu::TensorRef&>(tensor) = ascendc_emu::QueueAlloc(q_, loc);
+    }
+    template <typename T>
+    __aicore__ void FreeTensor(LocalTensor<T>& tensor, Loc loc = Loc::Here())
+    {
+        ascendc_emu::QueueFree(q_, tensor, loc);
+    }
+    template <typename T>
+    __aicore__ void FreeTensor(LocalTensor<T>&& tensor, Loc loc = Loc::Here())
+    {
+        ascendc_emu::QueueFree(q_, tensor, loc);
+    }
+    template <typename T>
+    __aicore__ bool EnQue(const LocalTensor<T>& tensor, Loc loc = Loc::Here())
+    {
+        ascendc_emu::QueueEnQue(q_, tensor, loc);
+        return true;
+    }
+    template <TPosition srcUserPos, TPosition dstUserPos, typename T>
+    __aicore__ bool EnQue(const LocalTensor<T>& tensor, Loc loc = Loc::Here())
+    {
+        ascendc_emu::QueueEnQue(q_, tensor, loc);
+        return true;
+    }
+    template <typename T>
+    __aicore__ LocalTensor<T> DeQue(Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::QueueDeQue(q_, loc));
+    }
+    template <typename T>
+    __aicore__ void DeQue(LocalTensor<T>& tensor, Loc loc = Loc::Here())
+    {
+        static_cast<ascendc_emu::TensorRef&>(tensor) = ascendc_emu::QueueDeQue(q_, loc);
+    }
+    template <TPosition srcUserPos, TPosition dstUserPos, typename T>
+    __aicore__ LocalTensor<T> DeQue(Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::QueueDeQue(q_, loc));
+    }
+    __aicore__ bool VacantInQue() const { return q_.queued < (depth > 0 ? depth : 1); }
+    __aicore__ bool HasTensorInQue() const { return q_.queued > 0; }
+    __aicore__ int32_t GetTensorCountInQue() const { return q_.queued; }
+    __aicore__ bool HasIdleBuffer() const { return q_.used < q_.number; }
+    __aicore__ void FreeAllEvent(Loc loc = Loc::Here()) { (void)loc; }
+    template <typename T>
+    __aicore__ TBufState GetState(const LocalTensor<T>& tensor) const
+    {
+        const uint32_t i = tensor.buffer - q_.firstBuffer;
+        return i < q_.number ? static_cast<TBufState>(q_.state[i]) : TBufState::FREE;
+    }
+
+    ascendc_emu::QueueState q_;
+};
+
+template <TPosition pos, int32_t depth, auto mask = 0>
+class TQue : public TQueBind<pos, pos, depth, mask> {};
+
+template <TPosition pos, int32_t depth = 1, auto mask = 0>
+using TSCM = TQueBind<pos, TPosition::TSCM, depth, mask>;
+
+// Scratch memory without queue semantics.
+template <TPosition pos = TPosition::LCM>
+class TBuf : public TQueBind<pos, pos, 0, 0> {
+public:
+    static constexpr bool isTQue = false;
+
+    template <typename T>
+    __aicore__ LocalTensor<T> Get(Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::BufGet(this->q_, 0, this->q_.bytes, true, loc));
+    }
+    // The first `elements` elements.
+    template <typename T>
+    __aicore__ LocalTensor<T> Get(uint32_t elements, Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::BufGet(
+            this->q_, 0, static_cast<uint32_t>(ascendc_emu::BytesOf<PrimT<T>>(elements)), false, loc));
+    }
+    // `elements` elements from byte `offset` on.
+    template <typename T>
+    __aicore__ LocalTensor<T> GetWithOffset(uint32_t elements, uint32_t offset, Loc loc = Loc::Here())
+    {
+        return LocalTensor<T>(ascendc_emu::BufGet(
+            this->q_, offset, static_cast<uint32_t>(ascendc_emu::BytesOf<PrimT<T>>(elements)), false,
+            loc));
+    }
+    template <typename T>
+    __aicore__ LocalTensor<T> AllocTensor(Loc loc = Loc::Here())
+    {
+        return Get<T>(loc);
+    }
+    template <typename T>
+    __aicore__ void FreeTensor(LocalTensor<T>&)
+    {
+    }
+    template <typename T>
+    __aicore__ void EnQue(const LocalTensor<T>&)
+    {
+    }
+    template <typename T>
+    __aicore__ LocalTensor<T> DeQue(Loc loc = Loc::Here())
+    {
+        return Get<T>(loc);
+    }
+    __aicore__ uint32_t GetBufLen() const { return this->q_.bytes; }
+};
+
+constexpr uint32_t defaultBufIDSize = 128;
+
+class TPipe;
+
+// A region of the pipe's memory that is carved anew after every Reset().
+template <TPosition pos, uint32_t bufIDSize = defaultBufIDSize>
+class TBufPool {
+public:
+    static constexpr TPosition poolPos = pos;
+    static constexpr bool isTbufPool = true;
+
+    template <class Q>
+    __aicore__ bool InitBuffer(Q& queue, uint8_t number, uint32_t bytes, Loc loc = Loc::Here());
+    template <TPosition bufPos>
+    __aicore__ bool InitBuffer(TBuf<bufPos>& buf, uint32_t bytes, Loc loc = Loc::Here());
+    template <class P>
+    __aicore__ bool InitBufPool(P& pool, uint32_t bytes, Loc loc = Loc::Here());
+    template <class P, class U>
+    __aicore__ bool InitBufPool(P& pool, uint32_t bytes, U& share, Loc loc = Loc::Here());
+    __aicore__ void Reset(Loc loc = Loc::Here()) { ascendc_emu::ResetPool(pool_, loc); }
+
+    ascendc_emu::PoolState pool_;
+};
+
+// Owner of a core's on-chip memory and event ids.
+class TPipe : public ascendc_emu::PipeState {
+public:
+    __aicore__ TPipe(Loc loc = Loc::Here()) { ascendc_emu::PipeInit(*this, loc); }
+    __aicore__ ~TPipe() { ascendc_emu::PipeReset(*this, true, Loc()); }
+    TPipe(const TPipe&) = delete;
+    TPipe& operator=(const TPipe&) = delete;
+    __aicore__ void Init(Loc loc = Loc::Here()) { ascendc_emu::PipeInit(*this, loc); }
+
+    // `number` buffers of `bytes` bytes (rounded up to 32) for a queue.
+    template <class Q>
+    __aicore__ bool InitBuffer(Q& queue, uint8_t number, uint32_t bytes, Loc loc = Loc::Here())
+    {
+        ascendc_emu::InitQueue(*this, nullptr, queue.q_, Q::srcPosition, Q::dstPosition, Q::queDepth,
+                               number, bytes, !Q::isTQue, loc);
+        return true;
+    }
+    template <TPosition pos>
+    __aicore__ bool InitBuffer(TBuf<pos>& buf, uint32_t bytes, Loc loc = Loc::Here())
+    {
+        ascendc_emu::InitQueue(*this, nullptr, buf.q_, pos, pos, 0, 1, bytes, true, loc);
+        return true;
+    }
+    template <class P>
+    __aicore__ bool InitBufPool(P& pool, uint32_t bytes, Loc loc = Loc::Here())
+    {
+        ascendc_emu::InitPool(*this, nullptr, pool.pool_, P::poolPos, bytes, nullptr, loc);
+        return true;
+    }
+    // A pool over the same memory as `share`.
+    template <class P, class U>
+    __aicore__ bool InitBufPool(P& pool, uint32_t bytes, U& share, Loc loc = Loc::Here())
+    {
+        ascendc_emu::InitPool(*this, nullptr, pool.pool_, P::poolPos, bytes, &share.pool_, loc);
+        return true;
+    }
+    template <HardEvent event>
+    __aicore__ TEventID AllocEventID(Loc loc = Loc::Here())
+    {
+        return static_cast<TEventID>(ascendc_emu::EventId(*this, event, true, loc));
+    }
+    template <HardEvent event>
+    __aicore__ void ReleaseEventID(TEventID id, Loc loc = Loc::Here())
+    {
+        ascendc_emu::ReleaseEvent(*this, event, id, loc);
+    }
+    // The next free id without reserving it.
+    template <HardEvent event>
+    __aicore__ TEventID FetchEventID(Loc loc = Loc::Here())
+    {
+        return static_cast<TEventID>(ascendc_emu::EventId(*this, event, false, loc));
+    }
+    __aicore__ TEventID FetchEventID(HardEvent event, Loc loc = Loc::Here())
+    {
+        return static_cast<TEventID>(ascendc_emu::EventId(*this, event, false, loc));
+    }
+    template <TPosition pos, typename T>
+    __aicore__ LocalTensor<T> GetAbsAddr(int32_t offset, int32_t elements, Loc loc = Loc::Here()) const
+    {
+        return LocalTensor<T>(ascendc_emu::AbsoluteTensor(
+            pos, static_cast<uint32_t>(offset),
+            static_cast<uint32_t>(ascendc_emu::BytesOf<PrimT<T>>(elements)), loc));
+    }
+    __aicore__ void Destroy(Loc loc = Loc::Here()) { ascendc_emu::PipeReset(*this, true, loc); }
+    __aicore__ void Reset(Loc loc = Loc::Here()) { ascendc_emu::PipeReset(*this, false, loc); }
+};
+
+template <TPosition pos, uint32_t ids>
+template <class Q>
+__aicore__ bool TBufPool<pos, ids>::InitBuffer(Q& queue, uint8_t number, uint32_t bytes, Loc loc)
+{
+    ascendc_emu::InitQueue(*ascendc_emu::Current().pipe, &pool_, queue.q_, Q::srcPosition,
+                           Q::dstPosition, Q::queDepth, number, bytes, !Q::isTQue, loc);
+    return true;
+}
+template <TPosition pos, uint32_t ids>
+template <TPosition bufPos>
+__aicore__ bool TBufPool<pos, ids>::InitBuffer(TBuf<bufPos>& buf, uint32_t bytes, Loc loc)
+{
+    ascendc_emu::InitQueue(*ascendc_emu::Current().pipe, &pool_, buf.q_, bufPos, bufPos, 0, 1, bytes,
+                           true, loc);
+    return true;
+}
+template <TPosition pos, uint32_t ids>
+template <class P>
+__aicore__ bool TBufPool<pos, ids>::InitBufPool(P& pool, uint32_t bytes, Loc loc)
+{
+    ascendc_emu::InitPool(*ascendc_emu::Current().pipe, &pool_, pool.pool_, P::poolPos, bytes, nullptr,
+                          loc);
+    return true;
+}
+template <TPosition pos, uint32_t ids>
+template <class P, class U>
+__aicore__ bool TBufPool<pos, ids>::InitBufPool(P& pool, uint32_t bytes, U& share, Loc loc)
+{
+    ascendc_emu::InitPool(*ascendc_emu::Current().pipe, &pool_, pool.pool_, P::poolPos, bytes,
+                          &share.pool_, loc);
+    return true;
+}
+
+template <pipe_t src, pipe_t dst>
+class TQueSync {
+public:
+    __aicore__ void SetFlag(TEventID id, Loc loc = Loc::Here())
+    {
+        ascendc_emu::SetEvent(static_cast<ascendc_emu::Pipe>(src), static_cast<ascendc_emu::Pipe>(dst),
+                              id, loc);
+    }
+    __aicore__ void WaitFlag(TEventID id, Loc loc = Loc::Here())
+    {
+        ascendc_emu::WaitEvent(static_cast<ascendc_emu::Pipe>(src),
+                               static_cast<ascendc_emu::Pipe>(dst), id, loc);
+    }
+};
+
+// Sequential allocation inside one hardware buffer, for kernels without TPipe.
+template <Hardware hard = Hardware::UB>
+class LocalMemAllocator {
+public:
+    __aicore__ LocalMemAllocator() {}
+    __aicore__ uint32_t GetCurAddr() const { return head_; }
+    template <class T, uint32_t elements>
+    __aicore__ LocalTensor<T> Alloc(Loc loc = Loc::Here())
+    {
+        return Take<T>(DefaultPosition(), elements, loc);
+    }
+    template <TPosition pos, class T, uint32_t elements>
+    __aicore__ LocalTensor<T> Alloc(Loc loc = Loc::Here())
+    {
+        return Take<T>(pos, elements, loc);
+    }
+    template <class T>
+    __aicore__ LocalTensor<T> Alloc(uint32_t elements, Loc loc = Loc::Here())
+    {
+        return Take<T>(DefaultPosition(), elements, loc);
+    }
+    template <TPosition pos, class T>
+    __aicore__ LocalTensor<T> Alloc(uint32_t elements, Loc loc = Loc::Here())
+    {
+        return Take<T>(pos, elements, loc);
+    }
+
+private:
+    static constexpr TPosition DefaultPosition()
+    {
+        switch (hard) {
+            case Hardware::L1: return TPosition::A1;
+            case Hardware::L0A: return TPosition::A2;
+            case Hardware::L0B: return TPosition::B2;
+            case Hardware::L0C: return TPosition::CO1;
+            case Hardware::BIAS: return TPosition::C2;
+            case Hardware::FIXBUF: return TPosition::C2PIPE2GM;
+            default: return TPosition::VECCALC;
+        }
+    }
+    template <class T>
+    LocalTensor<T> Take(TPosition pos, uint32_t elements, Loc loc)
+    {
+        LocalTensor<T> t(ascendc_emu::MakeRaw(
+            pos, head_, ascendc_emu::BytesOf<PrimT<T>>(elements), loc));
+        head_ += (t.size + 31) / 32 * 32;
+        return t;
+    }
+    uint32_t head_ = 0;
+};
+
+template <HardEvent event>
+__aicore__ inline void SetFlag(int32_t id, Loc loc = Loc::Here())
+{
+    constexpr ascendc_emu::PipePair p = ascendc_emu::PipesOf(event);
+    ascendc_emu::SetEvent(p.src, p.dst, id, loc);
+}
+template <HardEvent event>
+__aicore__ inline void WaitFlag(int32_t id, Loc loc = Loc::Here())
+{
+    constexpr ascendc_emu::PipePair p = ascendc_emu::PipesOf(event);
+    ascendc_emu::WaitEvent(p.src, p.dst, id, loc);
+}
+template <pipe_t pipe>
+__aicore__ inline void PipeBarrier(Loc loc = Loc::Here())
+{
+    ascendc_emu::Barrier(static_cast<ascendc_emu::Pipe>(pipe), loc);
+}
+
+// The part of the memory behind `pos` that InitBuffer has not handed out.
+template <typename T, TPosition pos>
+__aicore__ inline bool PopStackBuffer(LocalTensor<T>& tensor, Loc loc = Loc::Here())
+{
+    static_cast<ascendc_emu::TensorRef&>(tensor) = ascendc_emu::Remaining(pos, loc);
+    return tensor.size > 0;
+}
+
+// The TPipe the kernel constructed last; null before that.
+__aicore__ inline TPipe* GetTPipePtr() { return static_cast<TPipe*>(ascendc_emu::Current().pipe); }
+
+}  // namespace AscendC
+
+using AscendC::GetTPipePtr;
+
+// Instruction-level names of the same synchronisation.
+inline void set_flag(pipe_t src, pipe_t dst, int32_t id, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    ascendc_emu::SetEvent(static_cast<ascendc_emu::Pipe>(src), static_cast<ascendc_emu::Pipe>(dst), id,
+                          loc);
+}
+inline void wait_flag(pipe_t src, pipe_t dst, int32_t id, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    ascendc_emu::WaitEvent(static_cast<ascendc_emu::Pipe>(src), static_cast<ascendc_emu::Pipe>(dst), id,
+                           loc);
+}
+inline void pipe_barrier(pipe_t pipe, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    ascendc_emu::Barrier(static_cast<ascendc_emu::Pipe>(pipe), loc);
+}
+
+#endif  // ASCENDC_EMU_PIPE_H

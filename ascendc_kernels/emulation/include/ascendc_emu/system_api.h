@@ -1,0 +1,411 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Identity of the core, synchronisation between cores, mask and control registers, scalar helpers,
+// printing and assertions.
+#ifndef ASCENDC_EMU_SYSTEM_API_H
+#define ASCENDC_EMU_SYSTEM_API_H
+
+#include "ascendc_emu/pipe.h"
+
+namespace ascendc_emu {
+// scope: 0 all AIV, 1 all AIC and AIV, 2 all AIC. `cores` 0: all of them.
+void SyncAllCores(int scope, int cores, Loc loc);
+void CrossSet(int mode, Pipe pipe, int flag, Loc loc);
+void CrossWait(int mode, Pipe pipe, int flag, Loc loc);
+void BlockSet(const GmRef& gm, int block, int event, Loc loc);
+void BlockWait(const GmRef& gm, int block, int event, Loc loc);
+void CacheClean(const void* address, uint64_t bytes, Loc loc);
+uint64_t SystemCycle();
+// Text of the device printf; serialised over cores. Returns nothing: a kernel cannot use it.
+void DevicePrintf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void AssertFailed(const char* condition, const char* file, int line, const char* format, ...)
+    __attribute__((format(printf, 4, 5)));
+void DumpElements(const void* data, DType type, uint32_t desc, uint64_t count, const uint32_t* shape,
+                  uint32_t dims, const char* where);
+// A KERNEL_TASK_TYPE declaration reached by the kernel; restarts the launch when the running kind
+// differs.
+void DeclareKind(int kind, Loc loc);
+int32_t CountLeadingZeros(uint64_t v);
+int64_t FloatToInt(float v, int mode, int bits);
+uint16_t FloatToHalfMode(float v, int mode);
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+__aicore__ inline int64_t GetBlockIdx() { return ascendc_emu::Current().blockIdx; }
+__aicore__ inline int64_t GetBlockNum() { return ascendc_emu::Current().blockNum; }
+__aicore__ inline int64_t GetSubBlockIdx() { return ascendc_emu::Current().subBlockIdx; }
+__aicore__ inline int64_t GetSubBlockNum() { return ascendc_emu::Current().subBlockNum; }
+// AIVs per AIC as a vector core sees it; 1 on a cube core.
+__aicore__ inline int64_t GetTaskRation()
+{
+    const ascendc_emu::Core& c = ascendc_emu::Current();
+    return c.kind == ascendc_emu::CoreKind::kAic ? 1 : c.subBlockNum;
+}
+__aicore__ inline int64_t GetTaskRatio() { return GetTaskRation(); }
+__aicore__ inline constexpr int16_t GetDataBlockSizeInBytes() { return ONE_BLK_SIZE; }
+__aicore__ inline uint32_t GetUBSizeInBytes() { return ascendc_emu::Current().capacity[1]; }
+__aicore__ inline uint32_t GetRuntimeUBSize() { return ascendc_emu::Current().capacity[1]; }
+__aicore__ inline int64_t GetSystemCycle() { return static_cast<int64_t>(ascendc_emu::SystemCycle()); }
+__aicore__ inline int64_t GetProgramCounter() { return 0; }
+__aicore__ inline void GetArchVersion(uint32_t& version)
+{
+    version = ascendc_emu::Current().soc->arch == 2002 ? 0x200 : 0x220;
+}
+__aicore__ inline constexpr uint32_t GetVecLen() { return 256; }
+__aicore__ inline int32_t GetCoreType() { return g_coreType; }
+__aicore__ inline bool IsAIV() { return ascendc_emu::OnAiv(); }
+__aicore__ inline void Trap(Loc loc = Loc::Here())
+{
+    ascendc_emu::Trap(ascendc_emu::Current(), loc, "Trap", "the kernel called Trap()");
+}
+// Puts registers into the documented initial state.
+__aicore__ inline void InitSocState()
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicOp = 0;
+    r.counter = false;
+    r.mask[0] = r.mask[1] = FULL_MASK;
+}
+__aicore__ inline void SetHcclContextPtr(uint8_t*) {}
+
+// Waits for all cores. Hard sync; isAIVOnly = false includes the cube cores.
+template <bool isAIVOnly = true>
+__aicore__ inline void SyncAll(Loc loc = Loc::Here())
+{
+    ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, 0, loc);
+}
+// Soft sync through GM; the workspace is accepted and not needed here.
+template <bool isAIVOnly = true>
+__aicore__ inline void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
+                               const int32_t usedCores = 0, Loc loc = Loc::Here())
+{
+    (void)gm;
+    (void)ub;
+    ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, usedCores, loc);
+}
+template <uint8_t modeId, pipe_t pipe>
+__aicore__ inline void CrossCoreSetFlag(uint16_t flag, Loc loc = Loc::Here())
+{
+    static_assert(modeId <= 2, "CrossCoreSetFlag: modes 0, 1 and 2 exist on arch 2201");
+    ascendc_emu::CrossSet(modeId, static_cast<ascendc_emu::Pipe>(pipe), flag, loc);
+}
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
+__aicore__ inline void CrossCoreWaitFlag(uint16_t flag, Loc loc = Loc::Here())
+{
+    ascendc_emu::CrossWait(modeId, static_cast<ascendc_emu::Pipe>(pipe), flag, loc);
+}
+template <bool isAIVOnly = true>
+__aicore__ inline void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t block,
+                             int32_t event, Loc loc = Loc::Here())
+{
+    (void)ub;
+    ascendc_emu::BlockSet(gm, block, event, loc);
+}
+template <bool isAIVOnly = true>
+__aicore__ inline void IBWait(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t block,
+                              int32_t event, Loc loc = Loc::Here())
+{
+    (void)ub;
+    ascendc_emu::BlockWait(gm, block, event, loc);
+}
+// Deterministic order: block i waits for block i - 1.
+__aicore__ inline void InitDetermineComputeWorkspace(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub)
+{
+    (void)gm;
+    (void)ub;
+}
+__aicore__ inline void WaitPreBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub,
+                                    Loc loc = Loc::Here())
+{
+    (void)ub;
+    const int32_t block = static_cast<int32_t>(GetBlockIdx());
+    if (block > 0) ascendc_emu::BlockWait(gm, block - 1, 1000, loc);
+}
+__aicore__ inline void NotifyNextBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub,
+                                       Loc loc = Loc::Here())
+{
+    (void)ub;
+    ascendc_emu::BlockSet(gm, static_cast<int32_t>(GetBlockIdx()), 1000, loc);
+}
+__aicore__ inline void SetSyncBaseAddr(uint64_t) {}
+__aicore__ inline void SetNextTaskStart() {}
+__aicore__ inline void WaitPreTaskEnd() {}
+
+template <typename T, CacheLine line, DcciDst dst = DcciDst::CACHELINE_OUT>
+__aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& gm, Loc loc = Loc::Here())
+{
+    ascendc_emu::CacheClean(gm.ptr, line == CacheLine::SINGLE_CACHE_LINE ? 64 : 0, loc);
+}
+template <typename T, CacheLine line, DcciDst dst>
+__aicore__ inline void DataCacheCleanAndInvalid(const LocalTensor<T>&, Loc loc = Loc::Here())
+{
+    (void)loc;
+}
+template <typename T>
+__aicore__ inline void DataCachePreload(const GlobalTensor<uint64_t>&, const T)
+{
+}
+__aicore__ inline void ICachePreLoad(const int64_t) {}
+__aicore__ inline int64_t GetICachePreloadStatus() { return 0; }
+template <MemDsbT kind>
+__aicore__ inline void DataSyncBarrier(Loc loc = Loc::Here())
+{
+    ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
+}
+
+// Mask register. Normal mode: lanes; counter mode: an element count.
+__aicore__ inline void SetMaskCount() { ascendc_emu::Current().regs.counter = true; }
+__aicore__ inline void SetMaskNorm() { ascendc_emu::Current().regs.counter = false; }
+__aicore__ inline void ResetMask()
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.mask[0] = r.mask[1] = FULL_MASK;
+}
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+__aicore__ inline void SetVectorMask(const uint64_t high, const uint64_t low)
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.mask[0] = low;
+    r.mask[1] = high;
+}
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+__aicore__ inline void SetVectorMask(int32_t len)
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    if (mode == MaskMode::COUNTER) {
+        r.mask[0] = static_cast<uint64_t>(len);
+        r.mask[1] = 0;
+        return;
+    }
+    // Lanes beyond a repeat are dropped, as the device does.
+    const int32_t lanes = sizeof(PrimT<T>) >= 4 ? 64 : 128;
+    const int32_t n = len < lanes ? len : lanes;
+    r.mask[0] = n >= 64 ? FULL_MASK : (1ull << n) - 1;
+    r.mask[1] = n >= 128 ? FULL_MASK : n > 64 ? (1ull << (n - 64)) - 1 : 0;
+}
+
+__aicore__ inline void SetDeqScale(half scale)
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.deqScale = scale.bits;
+    r.deqVector = false;
+}
+__aicore__ inline void SetDeqScale(float scale, int16_t offset, bool signMode)
+{
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    // Layout of the register: scale in bits 0-31 (10-bit mantissa), offset 37-45, sign 46.
+    const uint64_t bits = ascendc_emu::BitCast<uint32_t>(scale) & 0xffffe000u;
+    r.deqScale = bits | (static_cast<uint64_t>(offset & 0x1ff) << 37) |
+                 (static_cast<uint64_t>(signMode) << 46);
+    r.deqVector = false;
+}
+template <typename T>
+__aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo& info)
+{
+    uint64_t* out = reinterpret_cast<uint64_t*>(tensor.ptr);
+    for (int i = 0; i < VDEQ_TENSOR_SIZE; ++i) {
+        out[i] = (ascendc_emu::BitCast<uint32_t>(info.vdeqScale[i]) & 0xffffe000u) |
+                 (static_cast<uint64_t>(info.vdeqOffset[i] & 0x1ff) << 37) |
+                 (static_cast<uint64_t>(info.vdeqSignMode[i]) << 46);
+    }
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.deqScale = tensor.addr;
+    r.deqVector = true;
+}
+
+// Control register bits [startBit, endBit].
+template <int8_t startBit, int8_t endBit>
+__aicore__ inline void SetCtrlSpr(int64_t value)
+{
+    constexpr uint64_t width = endBit - startBit + 1;
+    constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;
+    uint64_t& ctrl = ascendc_emu::Current().regs.ctrl;
+    ctrl = (ctrl & ~(ones << startBit)) | ((static_cast<uint64_t>(value) & ones) << startBit);
+}
+template <int8_t startBit, int8_t endBit>
+__aicore__ inline int64_t GetCtrlSpr()
+{
+    constexpr uint64_t width = endBit - startBit + 1;
+    constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;
+    return static_cast<int64_t>((ascendc_emu::Current().regs.ctrl >> startBit) & ones);
+}
+template <int8_t startBit, int8_t endBit>
+__aicore__ inline void ResetCtrlSpr()
+{
+    SetCtrlSpr<startBit, endBit>(0);
+}
+__aicore__ inline void SetHF32Mode(bool on) { ascendc_emu::Current().regs.hf32 = on; }
+__aicore__ inline void SetHF32Mode(HF32Mode mode) { SetHF32Mode(mode == HF32Mode::ENABLE); }
+__aicore__ inline void SetHF32TransMode(bool zero) { ascendc_emu::Current().regs.hf32Trans = zero; }
+__aicore__ inline void SetHF32TransMode(HF32TransMode mode)
+{
+    SetHF32TransMode(mode == HF32TransMode::NEAREST_ZERO);
+}
+__aicore__ inline void SetMMLayoutTransform(bool columnMajor)
+{
+    ascendc_emu::Current().regs.mmRowMajor = !columnMajor;
+}
+__aicore__ inline void SetMMRowMajor() { SetMMLayoutTransform(false); }
+__aicore__ inline void SetMMColumnMajor() { SetMMLayoutTransform(true); }
+
+// Scalar helpers.
+template <int countValue>
+__aicore__ inline int64_t ScalarGetCountOfValue(uint64_t value)
+{
+    const int ones = __builtin_popcountll(value);
+    return countValue == 1 ? ones : 64 - ones;
+}
+__aicore__ inline int64_t ScalarCountLeadingZero(uint64_t value)
+{
+    return value == 0 ? 64 : __builtin_clzll(value);
+}
+__aicore__ inline int64_t CountBitsCntSameAsSignBit(int64_t value)
+{
+    const uint64_t v = static_cast<uint64_t>(value < 0 ? ~value : value);
+    return v == 0 ? 63 : __builtin_clzll(v) - 1;
+}
+// Position of the lowest bit equal to countValue; -1 when there is none.
+template <int countValue>
+__aicore__ inline int64_t ScalarGetSFFValue(uint64_t value)
+{
+    const uint64_t v = countValue == 1 ? value : ~value;
+    return v == 0 ? -1 : __builtin_ctzll(v);
+}
+template <typename S, typename D, RoundMode mode>
+__aicore__ inline D ScalarCast(S value)
+{
+    if constexpr (std::is_same<D, half>::value) {
+        half h;
+        h.bits = ascendc_emu::FloatToHalfMode(static_cast<float>(value), static_cast<int>(mode));
+        return h;
+    } else if constexpr (std::is_integral<D>::value) {
+        return static_cast<D>(
+            ascendc_emu::FloatToInt(static_cast<float>(value), static_cast<int>(mode), sizeof(D) * 8));
+    } else {
+        return static_cast<D>(static_cast<float>(value));
+    }
+}
+__aicore__ inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
+__aicore__ inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
+template <typename T, typename S>
+__aicore__ inline T Cast(const S& value)
+{
+    return static_cast<T>(value);
+}
+
+// Integer helpers of the utility headers.
+template <typename T, typename U>
+__aicore__ inline constexpr auto CeilDivision(T a, U b)
+{
+    return b == 0 ? a : (a + b - 1) / b;
+}
+__aicore__ inline constexpr int32_t DivCeil(int32_t a, int32_t b) { return b == 0 ? a : (a + b - 1) / b; }
+__aicore__ inline constexpr int32_t AlignUp(int32_t a, int32_t b) { return DivCeil(a, b) * b; }
+__aicore__ inline constexpr uint32_t CeilNoLog(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+template <typename T>
+__aicore__ inline T max(T a, T b)
+{
+    return a > b ? a : b;
+}
+template <typename T>
+__aicore__ inline T min(T a, T b)
+{
+    return a < b ? a : b;
+}
+
+template <typename T>
+__aicore__ inline void DumpTensor(const LocalTensor<T>& t, uint32_t desc, uint32_t count)
+{
+    ascendc_emu::DumpElements(t.ptr, ascendc_emu::kDTypeOf<PrimT<T>>, desc, count, nullptr, 0,
+                              ascendc_emu::Name(t.mem));
+}
+template <typename T>
+__aicore__ inline void DumpTensor(const GlobalTensor<T>& t, uint32_t desc, uint32_t count)
+{
+    ascendc_emu::DumpElements(t.ptr, ascendc_emu::kDTypeOf<PrimT<T>>, desc, count, nullptr, 0, "GM");
+}
+template <typename T>
+__aicore__ inline void DumpTensor(const LocalTensor<T>& t, uint32_t desc, uint32_t count,
+                                  const ShapeInfo& shape)
+{
+    ascendc_emu::DumpElements(t.ptr, ascendc_emu::kDTypeOf<PrimT<T>>, desc, count, shape.shape,
+                              shape.shapeDim, ascendc_emu::Name(t.mem));
+}
+template <typename T>
+__aicore__ inline void DumpTensor(const GlobalTensor<T>& t, uint32_t desc, uint32_t count,
+                                  const ShapeInfo& shape)
+{
+    ascendc_emu::DumpElements(t.ptr, ascendc_emu::kDTypeOf<PrimT<T>>, desc, count, shape.shape,
+                              shape.shapeDim, "GM");
+}
+template <typename Tensor>
+__aicore__ inline void DumpAccChkPoint(const Tensor& t, uint32_t index, uint32_t offset, uint32_t count)
+{
+    DumpTensor(t[offset], index, count);
+}
+// half and bfloat16 travel through varargs as double, like float.
+template <typename T>
+inline auto PrintArgument(const T& v)
+{
+    if constexpr (std::is_same<T, half>::value || std::is_same<T, bfloat16_t>::value) {
+        return static_cast<double>(static_cast<float>(v));
+    } else if constexpr (std::is_array<T>::value) {
+        return static_cast<const char*>(v);
+    } else {
+        return v;
+    }
+}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+template <class... Args>
+__aicore__ inline void PRINTF(const char* format, const Args&... args)
+{
+    ascendc_emu::DevicePrintf(format, PrintArgument(args)...);
+}
+template <class... Args>
+__aicore__ inline void printf(const char* format, const Args&... args)
+{
+    ascendc_emu::DevicePrintf(format, PrintArgument(args)...);
+}
+#pragma GCC diagnostic pop
+__aicore__ inline void PrintTimeStamp(uint32_t) {}
+
+// Workspace.
+template <typename T = uint8_t>
+__aicore__ inline uint8_t* GetUserWorkspace(T* workspace)
+{
+    return reinterpret_cast<uint8_t*>(workspace) + ascendc_emu::Current().systemWorkspace;
+}
+__aicore__ inline uint8_t* GetSysWorkSpacePtr() { return ascendc_emu::Current().workspace; }
+__aicore__ inline void SetSysWorkSpacePtr(uint8_t* workspace)
+{
+    ascendc_emu::Current().workspace = workspace;
+}
+__aicore__ inline void SetSysWorkspace(uint8_t* workspace)
+{
+    if (ascendc_emu::Current().workspace == nullptr) ascendc_emu::Current().workspace = workspace;
+}
+__aicore__ inline void SetSysWorkspaceForce(uint8_t* workspace)
+{
+    ascendc_emu::Current().workspace = workspace;
+}
+template <uint32_t index>
+__aicore__ inline uint8_t* GetHcclContext()
+{
+    return ascendc_emu::Current().hccl[index < 2 ? index : 0];
+}
+template <uint32_t index>
+__aicore__ inline void SetHcclContext(uint8_t* context)
+{
+    if (index < 2) ascendc_emu::Current().hccl[index] = context;
+}
+
+}  // namespace AscendC
+
+using AscendC::GetSysWorkSpacePtr;
+using AscendC::GetUserWorkspace;
+using AscendC::SetSysWorkSpacePtr;
+
+#endif  // ASCENDC_EMU_SYSTEM_API_H

@@ -1,0 +1,360 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// GlobalTensor and LocalTensor. A LocalTensor carries the buffer it was cut from, so that a sink can
+// name it and bound its accesses.
+#ifndef ASCENDC_EMU_TENSOR_H
+#define ASCENDC_EMU_TENSOR_H
+
+#include "ascendc_emu/enums.h"
+
+namespace ascendc_emu {
+
+// The untyped part of a LocalTensor: what the library needs to know of an on-chip operand.
+struct TensorRef {
+    uint8_t* ptr = nullptr;   // host address of the first byte
+    uint32_t addr = 0;        // byte offset in its memory
+    uint32_t size = 0;        // bytes from addr on, as GetSize() reports
+    uint32_t lo = 0, hi = 0;  // bytes of memory the tensor may touch; hi == 0: unknown
+    uint32_t buffer = 0;      // BufferEvent::buffer
+    uint32_t queue = 0;       // BufferEvent::queue
+    Mem mem = Mem::kUb;
+    uint8_t pos = static_cast<uint8_t>(AscendC::TPosition::VECCALC);
+};
+
+// The untyped part of a GlobalTensor.
+struct GmRef {
+    uint8_t* ptr = nullptr;
+    uint64_t size = 0;      // elements given to SetGlobalBuffer; 0: not given
+    uint8_t* lo = nullptr;  // bytes the tensor may touch; hi null: unknown
+    uint8_t* hi = nullptr;
+};
+
+// Emit the record of a scalar access. Only called with a sink attached.
+void EmitScalar(const TensorRef& t, DType type, uint64_t byteOffset, uint32_t bytes, Access access,
+                Loc loc);
+void EmitScalar(const GmRef& t, DType type, uint64_t byteOffset, uint32_t bytes, Access access,
+                Loc loc);
+// Makes the reference of a tensor given by position and byte address (bare-address programming).
+TensorRef MakeRaw(AscendC::TPosition pos, uint32_t addr, uint64_t bytes, Loc loc);
+// Text of elements to stdout: "LocalTensor VECIN half[128]: ...".
+void PrintElements(const void* data, DType type, uint64_t count, const char* what);
+
+inline bool HasSink() { return __builtin_expect(g_current->sink != nullptr, 0); }
+
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+using ascendc_emu::Loc;
+
+template <typename T, TPosition pos = TPosition::MAX, typename Layout = void>
+struct TensorTrait {
+    using LiteType = T;
+    static constexpr TPosition tPos = pos;
+};
+
+template <typename T>
+struct PrimTImpl {
+    using type = T;
+};
+template <typename T, TPosition pos, typename Layout>
+struct PrimTImpl<TensorTrait<T, pos, Layout>> {
+    using type = T;
+};
+template <typename T>
+using PrimT = typename PrimTImpl<T>::type;
+
+struct ShapeInfo {
+    __aicore__ ShapeInfo() {}
+    __aicore__ ShapeInfo(uint8_t dim, const uint32_t dims[], uint8_t originalDim,
+                         const uint32_t originalDims[], DataFormat format)
+        : shapeDim(dim), originalShapeDim(originalDim), dataFormat(format)
+    {
+        for (int i = 0; i < dim && i < K_MAX_SHAPE_DIM; ++i) shape[i] = dims[i];
+        for (int i = 0; i < originalDim && i < K_MAX_SHAPE_DIM; ++i) originalShape[i] = originalDims[i];
+    }
+    __aicore__ ShapeInfo(uint8_t dim, const uint32_t dims[], DataFormat format = DataFormat::ND)
+        : ShapeInfo(dim, dims, dim, dims, format)
+    {
+    }
+    uint8_t shapeDim = 0;
+    uint8_t originalShapeDim = 0;
+    uint32_t shape[K_MAX_SHAPE_DIM] = {};
+    uint32_t originalShape[K_MAX_SHAPE_DIM] = {};
+    DataFormat dataFormat = DataFormat::ND;
+};
+
+__aicore__ inline uint64_t GetShapeSize(const ShapeInfo& info)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < info.shapeDim; ++i) n *= info.shape[i];
+    return n;
+}
+
+// Address fields kernels sometimes read directly.
+struct TBuffAddr {
+    uint32_t dataLen = 0;
+    uint32_t bufferAddr = 0;
+    TBufHandle bufferHandle = nullptr;
+    uint8_t logicPos = 0;
+};
+
+template <typename T>
+class LocalTensor;
+
+// Right-hand sides of the tensor operators (dst = a + b); evaluated when assigned.
+enum class TensorOp : uint8_t { kAdd, kSub, kMul, kDiv, kAnd, kOr, kLt, kGt, kNe, kEq, kLe, kGe };
+template <typename T, TensorOp op>
+struct TensorExpression {
+    const LocalTensor<T>& a;
+    const LocalTensor<T>& b;
+};
+template <typename D, typename T, TensorOp op>
+void EvaluateExpression(const LocalTensor<D>& dst, const TensorExpression<T, op>& e);
+
+// A piece of on-chip memory with an element type. Copying copies the reference, not the data.
+template <typename T>
+class LocalTensor : public ascendc_emu::TensorRef {
+public:
+    using PrimType = PrimT<T>;
+
+    __aicore__ LocalTensor() {}
+    explicit LocalTensor(const ascendc_emu::TensorRef& ref) : ascendc_emu::TensorRef(ref) {}
+    // Bare-address programming: `size` elements at byte `address` of the buffer behind `position`.
+    __aicore__ LocalTensor(TPosition position, uint32_t address, uint32_t elements,
+                           Loc loc = Loc::Here())
+        : ascendc_emu::TensorRef(ascendc_emu::MakeRaw(
+              position, address, ascendc_emu::BytesOf<PrimType>(elements), loc))
+    {
+    }
+    __aicore__ explicit LocalTensor(uint32_t address, Loc loc = Loc::Here())
+        : ascendc_emu::TensorRef(ascendc_emu::MakeRaw(TPosition::VECCALC, address, 0, loc))
+    {
+    }
+
+    // Scalar read of element `index` through the S pipe.
+    __aicore__ PrimType GetValue(uint32_t index, Loc loc = Loc::Here()) const
+    {
+        if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kRead, loc);
+        if constexpr (kIsInt4) {
+            const uint8_t byte = ptr[index / 2];
+            const uint8_t nibble = (index & 1) ? byte >> 4 : byte & 15;
+            return PrimType{static_cast<int8_t>(nibble)};
+        } else {
+            PrimType value;
+            memcpy(&value, ptr + static_cast<uint64_t>(index) * sizeof(PrimType), sizeof(PrimType));
+            return value;
+        }
+    }
+    template <typename V>
+    __aicore__ void SetValue(uint32_t index, const V value, Loc loc = Loc::Here()) const
+    {
+        if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kWrite, loc);
+        if constexpr (kIsInt4) {
+            uint8_t& byte = ptr[index / 2];
+            const uint8_t nibble = ascendc_emu::BitCast<uint8_t>(static_cast<int8_t>(Raw(value))) & 15;
+            byte = (index & 1) ? (byte & 15) | (nibble << 4) : (byte & 0xf0) | nibble;
+        } else {
+            const PrimType v = static_cast<PrimType>(value);
+            memcpy(ptr + static_cast<uint64_t>(index) * sizeof(PrimType), &v, sizeof(PrimType));
+        }
+    }
+    __aicore__ PrimType& operator()(uint32_t index, Loc loc = Loc::Here()) const
+    {
+        if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kReadWrite, loc);
+        return reinterpret_cast<PrimType*>(ptr)[index];
+    }
+    __aicore__ LocalTensor operator[](uint32_t offset) const
+    {
+        LocalTensor t(*this);
+        const uint32_t bytes = static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(offset));
+        t.ptr += bytes;
+        t.addr += bytes;
+        t.size = bytes < size ? size - bytes : 0;
+        return t;
+    }
+    // Same bytes, other element type.
+    template <typename U>
+    __aicore__ LocalTensor<U> ReinterpretCast() const
+    {
+        return LocalTensor<U>(static_cast<const ascendc_emu::TensorRef&>(*this));
+    }
+    // Address of element `offset`. The device gives a buffer address; here it is a host address, so
+    // that casting it to a pointer works.
+    __aicore__ uint64_t GetPhyAddr(uint32_t offset = 0) const
+    {
+        return reinterpret_cast<uint64_t>(ptr) + ascendc_emu::BytesOf<PrimType>(offset);
+    }
+    __aicore__ uint32_t GetSize() const
+    {
+        return static_cast<uint32_t>(ascendc_emu::ElementsIn<PrimType>(size));
+    }
+    __aicore__ void SetSize(uint32_t elements)
+    {
+        size = static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(elements));
+    }
+    __aicore__ uint32_t GetLength() const { return size; }
+    __aicore__ void SetBufferLen(uint32_t elements) { SetSize(elements); }
+    __aicore__ int32_t GetPosition() const { return pos; }
+    template <typename U>
+    __aicore__ void SetAddrWithOffset(LocalTensor<U>& src, uint32_t offset)
+    {
+        static_cast<ascendc_emu::TensorRef&>(*this) = src[offset];
+    }
+    __aicore__ void SetUserTag(TTagType value) { tag = value; }
+    __aicore__ TTagType GetUserTag() const { return tag; }
+    __aicore__ void SetShapeInfo(const ShapeInfo& info) { shapeInfo_ = info; }
+    __aicore__ ShapeInfo GetShapeInfo() const { return shapeInfo_; }
+    __aicore__ TBufHandle GetBufferHandle() const
+    {
+        return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer));
+    }
+    __aicore__ TBuffAddr GetBufferAddr() const { return TBuffAddr{size, addr, GetBufferHandle(), pos}; }
+    void Print(uint32_t elements = 0) const
+    {
+        const uint64_t n = elements ? elements : GetSize();
+        ascendc_emu::PrintElements(ptr, ascendc_emu::kDTypeOf<PrimType>, n, "LocalTensor");
+    }
+
+    template <typename U, TensorOp op>
+    __aicore__ void operator=(const TensorExpression<U, op>& e)
+    {
+        EvaluateExpression(*this, e);
+    }
+    __aicore__ TensorExpression<T, TensorOp::kAdd> operator+(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kSub> operator-(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kMul> operator*(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kDiv> operator/(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kAnd> operator&(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kOr> operator|(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kLt> operator<(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kGt> operator>(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kNe> operator!=(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kEq> operator==(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kLe> operator<=(const LocalTensor& o) const { return {*this, o}; }
+    __aicore__ TensorExpression<T, TensorOp::kGe> operator>=(const LocalTensor& o) const { return {*this, o}; }
+
+    TTagType tag = 0;
+    ShapeInfo shapeInfo_;
+
+private:
+    static constexpr bool kIsInt4 = ascendc_emu::kDTypeOf<PrimType> == ascendc_emu::DType::kI4;
+    template <typename V>
+    static int8_t Raw(const V& v)
+    {
+        if constexpr (std::is_same<V, int4b_t>::value) return v.storage;
+        else return static_cast<int8_t>(v);
+    }
+    void Scalar(uint32_t index, ascendc_emu::Access access, Loc loc) const
+    {
+        ascendc_emu::EmitScalar(*this, ascendc_emu::kDTypeOf<PrimType>,
+                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access, loc);
+    }
+};
+
+// A piece of global memory with an element type.
+template <typename T>
+class GlobalTensor : public ascendc_emu::GmRef {
+public:
+    using PrimType = PrimT<T>;
+
+    __aicore__ GlobalTensor() {}
+    // `elements` bounds the tensor for the checks; without it only the kernel argument bounds it.
+    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer, uint64_t elements)
+    {
+        ptr = reinterpret_cast<uint8_t*>(buffer);
+        size = elements;
+        lo = ptr;
+        hi = ptr + ascendc_emu::BytesOf<PrimType>(elements);
+    }
+    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer)
+    {
+        ptr = reinterpret_cast<uint8_t*>(buffer);
+        size = 0;
+        lo = hi = nullptr;
+    }
+    __aicore__ __gm__ PrimType* GetPhyAddr() const { return reinterpret_cast<PrimType*>(ptr); }
+    __aicore__ __gm__ PrimType* GetPhyAddr(uint64_t offset) const
+    {
+        return reinterpret_cast<PrimType*>(ptr + ascendc_emu::BytesOf<PrimType>(offset));
+    }
+    // Scalar read through the data cache.
+    __aicore__ PrimType GetValue(uint64_t index, Loc loc = Loc::Here()) const
+    {
+        ascendc_emu::Core& core = ascendc_emu::Current();
+        if (__builtin_expect(core.sink != nullptr, 0)) {
+            Scalar(index, ascendc_emu::Access::kRead, loc);
+        }
+        if (__builtin_expect((++core.spins & 0x3fff) == 0, 0)) ascendc_emu::Poll(core);
+        PrimType value;
+        memcpy(&value, ptr + index * sizeof(PrimType), sizeof(PrimType));
+        // The compiler must not keep polled values in a register.
+        __asm__ __volatile__("" ::: "memory");
+        return value;
+    }
+    __aicore__ void SetValue(uint64_t index, PrimType value, Loc loc = Loc::Here()) const
+    {
+        if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kWrite, loc);
+        memcpy(ptr + index * sizeof(PrimType), &value, sizeof(PrimType));
+    }
+    __aicore__ __gm__ PrimType& operator()(uint64_t index, Loc loc = Loc::Here()) const
+    {
+        if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kReadWrite, loc);
+        return reinterpret_cast<PrimType*>(ptr)[index];
+    }
+    __aicore__ GlobalTensor operator[](uint64_t offset) const
+    {
+        GlobalTensor t(*this);
+        t.ptr += ascendc_emu::BytesOf<PrimType>(offset);
+        return t;
+    }
+    __aicore__ uint64_t GetSize() const { return size; }
+    template <typename U>
+    __aicore__ GlobalTensor<U> ReinterpretCast() const
+    {
+        GlobalTensor<U> t;
+        static_cast<ascendc_emu::GmRef&>(t) = *this;
+        t.size = size * sizeof(PrimType) / sizeof(PrimT<U>);
+        return t;
+    }
+    __aicore__ void SetShapeInfo(const ShapeInfo& info) { shapeInfo_ = info; }
+    __aicore__ ShapeInfo GetShapeInfo() const { return shapeInfo_; }
+    // Caches hold no data of their own here; the hint only matters for speed on the device.
+    template <CacheRwMode rwMode = CacheRwMode::RW>
+    __aicore__ void SetL2CacheHint(CacheMode mode)
+    {
+        cacheMode_ = mode;
+    }
+    void Print(uint32_t elements = 0) const
+    {
+        const uint64_t n = elements ? elements : size;
+        ascendc_emu::PrintElements(ptr, ascendc_emu::kDTypeOf<PrimType>, n, "GlobalTensor");
+    }
+
+    ShapeInfo shapeInfo_;
+    CacheMode cacheMode_ = CacheMode::CACHE_MODE_NORMAL;
+
+private:
+    void Scalar(uint64_t index, ascendc_emu::Access access, Loc loc) const
+    {
+        ascendc_emu::EmitScalar(*this, ascendc_emu::kDTypeOf<PrimType>,
+                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access, loc);
+    }
+};
+
+template <typename T>
+struct MrgSortSrcList {
+    __aicore__ MrgSortSrcList() {}
+    __aicore__ MrgSortSrcList(const LocalTensor<T>& a, const LocalTensor<T>& b, const LocalTensor<T>& c,
+                              const LocalTensor<T>& d)
+        : src1(a), src2(b), src3(c), src4(d)
+    {
+    }
+    LocalTensor<T> src1;
+    LocalTensor<T> src2;
+    LocalTensor<T> src3;
+    LocalTensor<T> src4;
+};
+
+}  // namespace AscendC
+#endif  // ASCENDC_EMU_TENSOR_H

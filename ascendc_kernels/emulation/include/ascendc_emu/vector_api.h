@@ -1,0 +1,428 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Lane-wise vector instructions. Each API has three forms: bit mask, contiguous mask (or counter
+// mode), element count. Types not supported by arch 2201 are refused at compile time.
+#ifndef ASCENDC_EMU_VECTOR_API_H
+#define ASCENDC_EMU_VECTOR_API_H
+
+#include "ascendc_emu/vector.h"
+
+// Compile-time refusal of element types the device does not have; names op, arch and types.
+#define OPGEN_REQUIRE_TYPE(NAME, T, SET)                                              \
+    static_assert(::ascendc_emu::In<PrimT<T>>(::ascendc_emu::SET),                    \
+                  #NAME " does not support this element type on arch 2201; supported: " \
+                  OPGEN_TYPES_##SET)
+#define OPGEN_TYPES_kFloats "half, float"
+#define OPGEN_TYPES_kArith "half, float, int16_t, int32_t"
+#define OPGEN_TYPES_kBits16 "int16_t, uint16_t"
+#define OPGEN_TYPES_kShiftable "int16_t, uint16_t, int32_t, uint32_t"
+#define OPGEN_TYPES_kB1632 "half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t"
+#define OPGEN_TYPES_kReluTypes "half, float, int32_t"
+#define OPGEN_TYPES_kAddReluTypes "half, float, int16_t"
+
+namespace AscendC {
+
+// dst[i] = op(src0[i], src1[i]).
+#define OPGEN_BINARY(NAME, SET)                                                                   \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here())          \
+    {                                                                                             \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
+        using namespace ascendc_emu;                                                              \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
+                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
+    }                                                                                             \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, const uint64_t mask[],                \
+                                const uint8_t repeat, const BinaryRepeatParams& params,           \
+                                Loc loc = Loc::Here())                                            \
+    {                                                                                             \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
+        using namespace ascendc_emu;                                                              \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
+                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});  \
+    }                                                                                             \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, const int32_t& count,                 \
+                                Loc loc = Loc::Here())                                            \
+    {                                                                                             \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
+        using namespace ascendc_emu;                                                              \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
+                   &src1, 0, CountForm(count), loc});                                             \
+    }
+
+OPGEN_BINARY(Add, kArith)
+OPGEN_BINARY(Sub, kArith)
+OPGEN_BINARY(Mul, kArith)
+OPGEN_BINARY(Div, kFloats)
+OPGEN_BINARY(Max, kArith)
+OPGEN_BINARY(Min, kArith)
+OPGEN_BINARY(And, kBits16)
+OPGEN_BINARY(Or, kBits16)
+OPGEN_BINARY(AddRelu, kAddReluTypes)
+OPGEN_BINARY(SubRelu, kAddReluTypes)
+OPGEN_BINARY(FusedMulAdd, kFloats)
+OPGEN_BINARY(FusedMulAddRelu, kFloats)
+#undef OPGEN_BINARY
+
+// dst[i] = src0[i] * src1[i] + dst[i]; half sources may accumulate into float.
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
+                                 const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeat,
+                                 const BinaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
+               &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});
+}
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
+                                 const LocalTensor<U>& src1, const uint64_t mask[], const uint8_t repeat,
+                                 const BinaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
+               &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+}
+template <typename T, typename U>
+__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
+                                 const LocalTensor<U>& src1, const int32_t& count, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
+               &src1, 0, CountForm(count), loc});
+}
+
+// dst[i] = op(src[i]).
+#define OPGEN_UNARY(NAME, SET)                                                                      \
+    template <typename T, bool isSetMask = true>                                                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, \
+                                const uint8_t repeat, const UnaryRepeatParams& params,              \
+                                Loc loc = Loc::Here())                                              \
+    {                                                                                               \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
+        using namespace ascendc_emu;                                                                \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
+                   nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
+    }                                                                                               \
+    template <typename T, bool isSetMask = true>                                                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
+                                const uint64_t mask[], const uint8_t repeat,                        \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here())             \
+    {                                                                                               \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
+        using namespace ascendc_emu;                                                                \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
+                   nullptr, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});  \
+    }                                                                                               \
+    template <typename T>                                                                           \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
+                                const int32_t& count, Loc loc = Loc::Here())                        \
+    {                                                                                               \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
+        using namespace ascendc_emu;                                                                \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
+                   nullptr, 0, CountForm(count), loc});                                             \
+    }
+
+OPGEN_UNARY(Relu, kReluTypes)
+OPGEN_UNARY(Exp, kFloats)
+OPGEN_UNARY(Ln, kFloats)
+OPGEN_UNARY(Abs, kFloats)
+OPGEN_UNARY(Reciprocal, kFloats)
+OPGEN_UNARY(Rsqrt, kFloats)
+OPGEN_UNARY(Sqrt, kFloats)
+OPGEN_UNARY(Not, kBits16)
+#undef OPGEN_UNARY
+
+// dst[i] = op(src[i], scalar). As on the device the scalar must have the tensor's element type unless
+// the template argument is given.
+#define OPGEN_SCALAR(NAME, SET)                                                                    \
+    template <typename T, bool isSetMask = true>                                                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
+                                uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,\
+                                Loc loc = Loc::Here())                                             \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});      \
+    }                                                                                              \
+    template <typename T, bool isSetMask = true>                                                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
+                                const uint64_t mask[], const uint8_t repeat, const UnaryRepeatParams& params,\
+                                Loc loc = Loc::Here())                                             \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});\
+    }                                                                                              \
+    template <typename T, bool isSetMask = true>                                                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
+                                const int32_t& count, Loc loc = Loc::Here())                       \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), CountForm(count), loc});                               \
+    }                                                                                              \
+    template <typename T, typename U, bool isSetMask = true,                                       \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
+                                uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,\
+                                Loc loc = Loc::Here())                                             \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});      \
+    }                                                                                              \
+    template <typename T, typename U, bool isSetMask = true,                                       \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
+                                const uint64_t mask[], const uint8_t repeat, const UnaryRepeatParams& params,\
+                                Loc loc = Loc::Here())                                             \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});\
+    }                                                                                              \
+    template <typename T, typename U, bool isSetMask = true,                                       \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
+                                const int32_t& count, Loc loc = Loc::Here())                       \
+    {                                                                                              \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        const PrimT<T> value = scalar;                                                             \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, RawBits(value), CountForm(count), loc});                               \
+    }
+
+OPGEN_SCALAR(Adds, kArith)
+OPGEN_SCALAR(Subs, kArith)
+OPGEN_SCALAR(Muls, kArith)
+OPGEN_SCALAR(Divs, kFloats)
+OPGEN_SCALAR(Maxs, kArith)
+OPGEN_SCALAR(Mins, kArith)
+OPGEN_SCALAR(Ands, kBits16)
+OPGEN_SCALAR(Ors, kBits16)
+OPGEN_SCALAR(ShiftLeft, kShiftable)
+OPGEN_SCALAR(LeakyRelu, kFloats)
+#undef OPGEN_SCALAR
+
+// dst[i] = src[i] >> scalar; roundEn adds the last bit shifted out (signed types).
+template <typename T, bool isSetMask = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const T& scalar, uint64_t mask,
+                                  const uint8_t repeat, const UnaryRepeatParams& params,
+                                  bool roundEn = false, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
+               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
+               MaskForm(mask, repeat, params, isSetMask), loc});
+}
+template <typename T, bool isSetMask = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const T& scalar, const uint64_t mask[],
+                                  const uint8_t repeat, const UnaryRepeatParams& params,
+                                  bool roundEn = false, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
+               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
+               BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+}
+template <typename T, bool isSetMask = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const T& scalar, const int32_t& count,
+                                  Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,
+               nullptr, RawBits(scalar), CountForm(count), loc});
+}
+
+// dst[i] = scalar * src[i] + dst[i]; half sources may accumulate into float.
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            const U& scalar, uint64_t mask,
+                            const uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
+               RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
+}
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            const U& scalar, const uint64_t mask[],
+                            const uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
+               RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+}
+template <typename T, typename U>
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            const U& scalar, const int32_t& count,
+                            Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
+    using namespace ascendc_emu;
+    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
+               RawBits(scalar), CountForm(count), loc});
+}
+
+// dst[i] = scalar.
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
+                                 uint64_t mask, const uint8_t repeat, const uint16_t dstBlkStride,
+                                 const uint8_t dstRepStride, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    using namespace ascendc_emu;
+    UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
+               nullptr, RawBits(scalar), MaskForm(mask, repeat, p, isSetMask), loc});
+}
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
+                                 const uint64_t mask[], const uint8_t repeat,
+                                 const uint16_t dstBlkStride, const uint8_t dstRepStride,
+                                 Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    using namespace ascendc_emu;
+    UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
+               nullptr, RawBits(scalar), BitsForm(mask, repeat, p, isSetMask, sizeof(PrimT<T>)), loc});
+}
+template <typename T>
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
+                                 const int32_t& count, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    using namespace ascendc_emu;
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
+               nullptr, RawBits(scalar), CountForm(count), loc});
+}
+
+// dst[i] = src[i], UB to UB through the vector unit.
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask,
+                            const uint8_t repeat, const CopyRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
+    using namespace ascendc_emu;
+    Form f = MaskForm(mask, repeat, UnaryRepeatParams(), isSetMask);
+    f.dstBlk = params.dstStride;
+    f.src0Blk = params.srcStride;
+    f.dstRep = params.dstRepeatSize;
+    f.src0Rep = params.srcRepeatSize;
+    RunVector({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
+               f, loc});
+}
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
+                            const uint8_t repeat, const CopyRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
+    using namespace ascendc_emu;
+    Form f = BitsForm(mask, repeat, UnaryRepeatParams(), isSetMask, sizeof(PrimT<T>));
+    f.dstBlk = params.dstStride;
+    f.src0Blk = params.srcStride;
+    f.dstRep = params.dstRepeatSize;
+    f.src0Rep = params.srcRepeatSize;
+    RunVector({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
+               f, loc});
+}
+
+}  // namespace AscendC
+
+namespace ascendc_emu {
+// Pairs Cast supports on arch 2201 (documentation of Cast, table for Atlas A2).
+constexpr bool CastSupported(DType from, DType to)
+{
+    switch (from) {
+        case DType::kF16:
+            return Set(DType::kF32, DType::kI32, DType::kI16, DType::kI8, DType::kU8, DType::kI4) >>
+                       static_cast<int>(to) & 1u;
+        case DType::kF32:
+            return Set(DType::kF32, DType::kF16, DType::kBf16, DType::kI64, DType::kI32, DType::kI16) >>
+                       static_cast<int>(to) & 1u;
+        case DType::kBf16: return Set(DType::kF32, DType::kI32) >> static_cast<int>(to) & 1u;
+        case DType::kI4: return to == DType::kF16;
+        case DType::kU8:
+        case DType::kI8: return to == DType::kF16;
+        case DType::kI16: return Set(DType::kF16, DType::kF32) >> static_cast<int>(to) & 1u;
+        case DType::kI32:
+            return Set(DType::kF32, DType::kI64, DType::kI16, DType::kF16) >> static_cast<int>(to) & 1u;
+        case DType::kI64: return Set(DType::kI32, DType::kF32) >> static_cast<int>(to) & 1u;
+        default: return false;
+    }
+}
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+#define OPGEN_REQUIRE_CAST(TO, FROM)                                                          \
+    static_assert(::ascendc_emu::CastSupported(::ascendc_emu::kDTypeOf<PrimT<FROM>>,          \
+                                               ::ascendc_emu::kDTypeOf<PrimT<TO>>),           \
+                  "Cast does not support this pair of element types on arch 2201; go through " \
+                  "another type, e.g. int8_t -> half -> float")
+
+// dst[i] = conversion of src[i] with the given rounding.
+template <typename D, typename S, bool isSetMask = true>
+__aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                            const RoundMode& mode, const uint64_t mask, const uint8_t repeat,
+                            const UnaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_CAST(D, S);
+    using namespace ascendc_emu;
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
+               &dst, &src, nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});
+}
+template <typename D, typename S, bool isSetMask = true>
+__aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                            const RoundMode& mode, const uint64_t mask[], const uint8_t repeat,
+                            const UnaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_CAST(D, S);
+    using namespace ascendc_emu;
+    constexpr uint32_t wide = sizeof(PrimT<D>) > sizeof(PrimT<S>) ? sizeof(PrimT<D>) : sizeof(PrimT<S>);
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
+               &dst, &src, nullptr, 0, BitsForm(mask, repeat, params, isSetMask, wide), loc});
+}
+template <typename D, typename S>
+__aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                            const RoundMode& mode, const uint32_t count, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_CAST(D, S);
+    using namespace ascendc_emu;
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
+               &dst, &src, nullptr, 0, CountForm(count), loc});
+}
+
+}  // namespace AscendC
+#endif  // ASCENDC_EMU_VECTOR_API_H
