@@ -60,7 +60,7 @@ class Diagnostic:
 
 
 class OpgenError(Exception):
-    """Carries one or more diagnostics to the command line, which prints them without a traceback."""
+    """Carries diagnostics to the command line, which prints them without a traceback."""
 
     def __init__(self, diagnostics: Diagnostic | list[Diagnostic]):
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else diagnostics

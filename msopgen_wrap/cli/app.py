@@ -116,7 +116,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _report(error, args)
     except BrokenPipeError:
         # The reader of our pipe has gone (`opgen list | head`); keep Python from complaining.
-        sys.stdout = open(os.devnull, "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return output.OK
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -16,7 +16,7 @@ from msopgen_wrap.spec.loader import LoadResult, read_specs
 @click.option(
     "--deep",
     is_flag=True,
-    help="Also trace compute, compare it with the shape rules, and prove the memory plan (needs torch).",
+    help="Also run compute against the shape rules and prove the memory plan (needs torch).",
 )
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")

@@ -143,7 +143,7 @@ def _report(changes: Changes, root: Path, specs: list[OpSpec], keep: bool, as_js
     if changes.conflicts:
         what = "you edited these files, and what is generated for them changed too"
         names = "\n".join(changes.conflicts)
-        fix = "--diff shows the change, --force overwrites them, --keep leaves them and writes the rest"
+        fix = "--diff shows the change, --force overwrites them, --keep writes only the other files"
         done = "they were left as they are" if keep else "nothing was written"
         output.print_diagnostics(
             [Diagnostic("OPG090", f"{what}; {done}", why=names, fix="" if keep else fix)]

@@ -19,7 +19,7 @@ ENVIRONMENT = 3
 INTERNAL = 70
 INTERRUPTED = 130
 
-EXIT_CODES = """Exit codes: 0 all right; 1 findings or failed tests; 2 wrong usage; 3 the environment
+EXIT_CODES = """Exit codes: 0 all right; 1 findings or failed tests; 2 wrong usage; 3 the machine
 lacks something (compiler, torch, CANN), `opgen doctor` tells what; 70 internal error."""
 
 # Codes that say something about the machine rather than about the user's spec or sources.
@@ -96,7 +96,7 @@ def count_text(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
-    """Return the exit code for a failed command: ENVIRONMENT if all errors are about the machine."""
+    """Return the exit code of a failure: ENVIRONMENT if all errors are about the machine."""
     codes = {d.code for d in diagnostics if d.severity == "error"}
     if codes and codes <= ENVIRONMENT_CODES:
         return ENVIRONMENT

@@ -54,8 +54,10 @@ ATTR_KINDS = {
     "dtype": DTYPE,
 }
 
-_TUPLE_RESULTS = words("""chunk split unbind topk sort aminmax std_mean var_mean hsplit vsplit broadcast_tensors
-        kthvalue mode""")
+_TUPLE_RESULTS = words(
+    """chunk split unbind topk sort aminmax std_mean var_mean hsplit vsplit broadcast_tensors
+        kthvalue mode"""
+)
 _REFUSED_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Import: ("import", "torch, F and math are already there"),
     ast.ImportFrom: ("import", "torch, F and math are already there"),
@@ -872,11 +874,13 @@ class _Checker:
         return TENSORS if result in (TENSOR, ANY) else TUPLE
 
 
-_DANGEROUS = words("""eval exec compile open input getattr setattr delattr globals locals vars dir type object
+_DANGEROUS = words(
+    """eval exec compile open input getattr setattr delattr globals locals vars dir type object
         super print exit quit breakpoint memoryview bytearray bytes classmethod staticmethod
         property os sys subprocess builtins importlib help id hash isinstance issubclass
         callable chr ord repr iter next map filter sorted reversed range slice str dict set
-        frozenset format""")
+        frozenset format"""
+)
 
 
 def _merge(first: dict[str, str], second: dict[str, str]) -> dict[str, str]:

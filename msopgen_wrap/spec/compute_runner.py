@@ -272,7 +272,7 @@ def _torch() -> Any:
 
 
 def _import_for_torch(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Import parts of torch and modules that are loaded anyway; the spec's code cannot name this."""
+    """Import parts of torch and what is loaded anyway; the spec's code cannot name this."""
     import builtins
 
     if name.split(".")[0] in ("torch", "torch_npu") or name in sys.modules:

@@ -82,7 +82,7 @@ def _dtypes() -> Schema:
 
 def _rule() -> Schema:
     return {
-        "description": 'Shape rule: like x; broadcast(x, y); "[*x[:-1], n]"; reduce(x, dim, keepdim).',
+        "description": 'Shape rule: like x; broadcast(x, y); "[*x[:-1], n]"; reduce(x, dim).',
         "anyOf": [
             {"type": "string", "minLength": 1},
             {"type": "array", "maxItems": MAX_RANK},
@@ -239,7 +239,7 @@ _TOP: dict[str, Schema] = {
     "doc": _DOC,
     "schema": {
         "type": "string",
-        "description": "Instead of inputs, outputs and attrs: exp(Tensor x, float base=-1.0) -> Tensor y",
+        "description": "Replaces inputs, outputs, attrs: exp(Tensor x, float base=1.0) -> Tensor y",
     },
     "inputs": _named(_ref("input"), "Input tensors, in order."),
     "outputs": _named(_ref("output"), "Output tensors, in order."),

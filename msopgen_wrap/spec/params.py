@@ -396,7 +396,7 @@ def resolve_shapes(
                 "OPG032",
                 f"output '{raw.param.name}' has no shape rule",
                 raw.param.location,
-                fix=f"add 'shape: broadcast({', '.join(earlier[:2]) or 'x, y'})' or 'shape: like x'",
+                fix=f"add 'shape: broadcast({', '.join(earlier[:2]) or 'x, y'})' or the like",
             )
 
 
@@ -528,7 +528,7 @@ def _attr_type(node: Mapping, what: str, place: Location, reader: Reader) -> str
 
 
 def attr_value(node: Node, kind: str, what: str, reader: Reader) -> Any:
-    """Return the Python value of ``node`` as attr type ``kind``, or None after a report (OPG021)."""
+    """Return the value of ``node`` as attr type ``kind``, or None after a report (OPG021)."""
     if isinstance(node, Scalar) and kind in ("list_int", "list_float"):
         fix = "write it as a YAML list: [1, 2]"
         reader.findings.error("OPG021", f"{what} must be a list", node.location, fix=fix)
