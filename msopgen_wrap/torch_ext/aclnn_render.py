@@ -41,9 +41,7 @@ class _Step:
 def _steps(spec: OpSpec) -> list[_Step]:
     by_name = {p.spec_name: p.name for p in aclnn_inputs(spec)}
     steps = [
-        _Step(
-            "OptionalInput" if p.kind is ParamKind.OPTIONAL else "Input", p.name, by_name[p.name]
-        )
+        _Step("OptionalInput" if p.kind is ParamKind.OPTIONAL else "Input", p.name, by_name[p.name])
         for p in spec.inputs
     ]
     outputs = {p.spec_name: p.name for p in aclnn_outputs(spec)}

@@ -88,7 +88,7 @@ def _cpp_type(param: TensorParam) -> str:
 
 def _output_lines(spec: OpSpec) -> tuple[str, ...]:
     lines = []
-    shapes = CppShapes(spec)
+    shapes = CppShapes(spec, "[item]")
     for column, o in enumerate(spec.outputs, start=len(spec.inputs)):
         if o.inplace is not None:
             continue
@@ -97,12 +97,12 @@ def _output_lines(spec: OpSpec) -> tuple[str, ...]:
             source = list_source(spec, o)
             lines += [
                 f"TensorList {o.name};",
-                f"for (size_t i = 0; i < {source}.size(); ++i) {{",
-                f"    {o.name}.push_back(call.Output({rule}, {column}));",
+                f"for (size_t item = 0; item < {source}.size(); ++item) {{",
+                f"    {o.name}.push_back(opgen_call.Output({rule}, {column}));",
                 "}",
             ]
         else:
-            lines.append(f"const Tensor {o.name} = call.Output({rule}, {column});")
+            lines.append(f"const Tensor {o.name} = opgen_call.Output({rule}, {column});")
     return tuple(lines)
 
 

@@ -123,7 +123,7 @@ class PythonShapes:
             return self.shape(rule.tensor)
         if isinstance(rule, ShapeBroadcast):
             shapes = [
-                f"checks.shape_or_scalar({t})" if t in self.optional else self.shape(t)
+                f"_checks.shape_or_scalar({t})" if t in self.optional else self.shape(t)
                 for t in rule.tensors
             ]
             return f"torch.broadcast_shapes({', '.join(shapes)})"
@@ -133,7 +133,7 @@ class PythonShapes:
                 dims = f"[{rule.dims}]" if scalar else rule.dims
             else:
                 dims = repr(list(rule.dims))
-            return f"checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
+            return f"_checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
         parts = []
         for item in rule.items:
             if isinstance(item, DimSlice):

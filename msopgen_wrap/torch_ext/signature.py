@@ -109,9 +109,7 @@ def torch_schema(spec: OpSpec) -> str:
     for a in spec.attrs:
         text = f"{_SCHEMA_ATTRS[a.type]} {a.name}"
         parts.append(text + (f"={_schema_default(a)}" if a.name in with_default else ""))
-    returns = [
-        "Tensor[]" if o.kind is ParamKind.DYNAMIC else "Tensor" for o in fresh_outputs(spec)
-    ]
+    returns = ["Tensor[]" if o.kind is ParamKind.DYNAMIC else "Tensor" for o in fresh_outputs(spec)]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     return f"{spec.name}({', '.join(parts)}) -> {result}"
 

@@ -22,7 +22,7 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def render_template(name: str, **values: Any) -> str:
+def render_template(name: str, /, **values: Any) -> str:
     """Return ``templates/<name>.jinja`` filled with ``values``."""
     return _environment().get_template(name + ".jinja").render(**values)
 

@@ -1,0 +1,80 @@
+"""Compile the aclnn library of a project for the CPU target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.model import OpSpec
+
+# Hidden and not unique: two vendors' libraries in one process each keep their own state.
+_FLAGS = ("-fvisibility=hidden", "-fno-gnu-unique")
+# Sources of the descriptors alone; the others run calls and belong into a vendor's library.
+_DESCRIPTORS = ("executor.cpp", "tensors.cpp", "values.cpp")
+
+
+def nnopbase_dir() -> Path:
+    """Return the folder of the aclnn base sources."""
+    return data_dir("ascendc_kernels") / "emulation" / "runtime" / "nnopbase"
+
+
+def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = False) -> Path:
+    """Return ``libcust_opapi.so`` for the ops of a project, in the build cache.
+
+    The aclnn base (descriptors, executors, calls) is linked in, so the library does not depend on
+    which ``libnnopbase.so`` a process has loaded; it needs only the emulation library. It finds
+    ``op_impl/.../kernel/opgen_kernels.txt`` relative to itself at the first call.
+
+    Args:
+        project: root of the generated project (``op_api/aclnn_<op>.cpp``).
+        specs: its ops.
+        portable: for the baseline CPU of this architecture (packages) instead of this machine's.
+
+    Raises:
+        OpgenError: OPG322, a source is missing; OPG303, it does not compile.
+    """
+    from msopgen_wrap.build.emulation import compile_shared
+
+    sources = [project / "op_api" / f"aclnn_{spec.name}.cpp" for spec in specs]
+    for source in sources:
+        if not source.is_file():
+            raise OpgenError(
+                Diagnostic(
+                    "OPG322",
+                    f"the project has no {source.relative_to(project)}",
+                    Location(str(source)),
+                    why="the aclnn functions of the CPU target are generated into op_api/",
+                    fix="run 'opgen new' again on the project's specs",
+                )
+            )
+    base = nnopbase_dir()
+    return compile_shared(
+        [*sources, *sorted(base.glob("*.cpp"))],
+        include_dirs=[project / "op_api", base],
+        output_name="libcust_opapi.so",
+        opt="-O2",
+        portable=portable,
+        flags=_FLAGS,
+        link_flags=["-ldl"],
+    )
+
+
+def build_nnopbase(*, portable: bool = False) -> Path:
+    """Return a stand-alone ``libnnopbase.so`` (descriptors and executors), in the build cache.
+
+    For programs that link CANN's library by name; a vendor's ``libcust_opapi.so`` has its own copy.
+    """
+    from msopgen_wrap.build.emulation import compile_shared
+
+    base = nnopbase_dir()
+    return compile_shared(
+        [base / name for name in _DESCRIPTORS],
+        include_dirs=[base],
+        output_name="libnnopbase.so",
+        opt="-O2",
+        portable=portable,
+        flags=_FLAGS,
+        link_flags=["-ldl", "-Wl,-soname,libnnopbase.so"],
+    )

@@ -1,0 +1,300 @@
+"""Render the Python side of the torch package: ``ops/<op>.py`` and ``reference.py``."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.spec.compute_runner import function_source
+from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
+from msopgen_wrap.torch_ext.shape_code import PythonShapes
+from msopgen_wrap.torch_ext.signature import (
+    defaulted,
+    fresh_outputs,
+    is_functional,
+    mutated_input,
+)
+from msopgen_wrap.torch_ext.templating import render_template
+
+_ATTR_TYPES = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "list_int": "list[int]",
+    "list_float": "list[float]",
+    "dtype": "torch.dtype",
+}
+
+
+@dataclass(frozen=True)
+class _Param:
+    """A parameter of the public function."""
+
+    name: str
+    declaration: str
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """Return a Python tuple display."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def attr_default(attr: Attr) -> str:
+    """Return the default of an attr as Python text."""
+    if attr.type == "dtype":
+        return f"torch.{attr.default}"
+    if attr.type in ("list_int", "list_float"):
+        return repr(list(attr.default))
+    if attr.type == "float":
+        value = float(attr.default)
+        return repr(value) if value - value == 0 else f'float("{value}")'
+    return repr(attr.default)
+
+
+def _tensor_type(param: TensorParam) -> str:
+    if param.kind is ParamKind.DYNAMIC:
+        return "list[Tensor]"
+    return "Tensor | None" if param.kind is ParamKind.OPTIONAL else "Tensor"
+
+
+def _params(spec: OpSpec) -> tuple[list[_Param], str]:
+    """Return the typed parameters, and the same without types on one line."""
+    with_default = defaulted(spec)
+    typed, plain = [], []
+    for p in spec.inputs:
+        default = p.name in with_default
+        typed.append(
+            _Param(p.name, f"{p.name}: {_tensor_type(p)}" + (" = None" if default else ""))
+        )
+        plain.append(p.name + ("=None" if default else ""))
+    for a in spec.attrs:
+        default = a.name in with_default
+        text = attr_default(a) if default else ""
+        typed.append(
+            _Param(a.name, f"{a.name}: {_ATTR_TYPES[a.type]}" + (f" = {text}" if default else ""))
+        )
+        plain.append(a.name + (f"={text}" if default else ""))
+    return typed, ", ".join(plain)
+
+
+def _function_doc(spec: OpSpec) -> str:
+    lines = ['"""' + _escape(" ".join(spec.doc.split()) or spec.op), "", "Args:"]
+    for p in spec.inputs:
+        dtypes = ", ".join(dict.fromkeys(p.dtypes))
+        text = p.doc or ("list of tensors" if p.kind is ParamKind.DYNAMIC else "tensor")
+        text += f" of {dtypes}"
+        if p.kind is ParamKind.OPTIONAL:
+            text += ", may be None"
+        if mutated_input(spec, p):
+            text += "; written in place"
+        lines.append(f"    {p.name}: {_escape(text)}.")
+    for a in spec.attrs:
+        text = a.doc or a.type
+        if a.allowed is not None:
+            text += ", one of " + ", ".join(map(repr, a.allowed))
+        lines.append(f"    {a.name}: {_escape(text)}.")
+    fresh = fresh_outputs(spec)
+    if fresh:
+        lines += ["", "Returns:"]
+        for o in fresh:
+            dtypes = ", ".join(dict.fromkeys(o.dtypes))
+            shape = f", shape {o.shape_text}" if o.shape_text else ""
+            lines.append(f"    {o.name}: {_escape(dtypes + shape)}.")
+    out: list[str] = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        out += textwrap.wrap(line, 96, subsequent_indent=indent) or [""]
+    return "\n".join([*out, '"""'])
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _first_tensor(spec: OpSpec) -> str:
+    """Return an expression of a tensor whose device the outputs share."""
+    for p in spec.inputs:
+        if p.kind is ParamKind.REQUIRED:
+            return p.name
+    for p in spec.inputs:
+        if p.kind is ParamKind.DYNAMIC:
+            return f"{p.name}[0]"
+    names = ", ".join(p.name for p in spec.inputs)
+    return f"next(t for t in ({names},) if t is not None)"
+
+
+def _fake_lines(spec: OpSpec) -> list[str]:
+    shapes = PythonShapes(spec, "[_i]")
+    lines = []
+    for i, o in enumerate(spec.outputs):
+        if o.inplace is not None:
+            continue
+        rule = shapes.rule(output_rule(spec, o))
+        if o.kind is ParamKind.DYNAMIC:
+            source = list_source(spec, o)
+            text = f"{source}[_i].new_empty({rule}, dtype=_dtypes[{i}])"
+            lines.append(f"{o.name} = [{text} for _i in range(len({source}))]")
+        else:
+            lines.append(f"{o.name} = {_first_tensor(spec)}.new_empty({rule}, dtype=_dtypes[{i}])")
+    return lines
+
+
+def _reference_lines(spec: OpSpec) -> list[str]:
+    lines = []
+    for i, o in enumerate(spec.outputs):
+        if o.inplace is None:
+            lines.append(f"{o.name} = _kernels.fresh(_result_{o.name}, _inputs, _dtypes[{i}])")
+        elif o.kind is ParamKind.DYNAMIC:
+            lines += [
+                f"for old, new in zip({o.inplace}, _result_{o.name}, strict=True):",
+                "    old.copy_(new)",
+            ]
+        else:
+            lines.append(f"{o.inplace}.copy_(_result_{o.name})")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Explicit:
+    """Explicit gradient of one input: its name and the call that computes it."""
+
+    name: str
+    call: str
+
+
+def backward_function(spec: OpSpec, target: str) -> str:
+    """Return the name of the reference function with an explicit gradient."""
+    return f"{spec.name}_grad_{target}"
+
+
+def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
+    """Return the gradient of one input as an op: its inputs are inputs, outputs and gradients."""
+    taken = {p.name for p in spec.inputs}
+    required = {"kind": ParamKind.REQUIRED}
+    extra = [dataclasses.replace(o, inplace=None) for o in spec.outputs if o.name not in taken]
+    grads = [dataclasses.replace(o, name=f"grad_{o.name}", inplace=None) for o in spec.outputs]
+    inputs = [
+        p if p.kind is ParamKind.DYNAMIC else dataclasses.replace(p, **required, default=p.default)  # type: ignore[arg-type]
+        for p in spec.inputs
+    ]
+    result = dataclasses.replace(spec.param(target), name=f"grad_{target}")
+    return dataclasses.replace(
+        spec, inputs=(*inputs, *extra, *grads), outputs=(result,), compute=code
+    )
+
+
+def _attr_argument(attr: Attr) -> str:
+    return f"_checks.as_dtype({attr.name})" if attr.type == "dtype" else attr.name
+
+
+def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
+    """Return ``ops/<op>.py``: function, fake, backward, setup_context, reference, in that order."""
+    typed, plain = _params(spec)
+    fresh = fresh_outputs(spec)
+    names = [p.name for p in spec.inputs]
+    attrs = [f"{a.name}={_attr_argument(a)}" for a in spec.attrs]
+    reference_call = ", ".join([*names, *attrs])
+    dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
+    match = ", ".join(names) + (f", attrs=({', '.join(dtype_attrs)},)" if dtype_attrs else "")
+    bound = [
+        f"{a.name}="
+        + (f"_checks.as_dtype(_ctx.{a.name})" if a.type == "dtype" else f"_ctx.{a.name}")
+        for a in spec.attrs
+    ]
+    explicit: list[_Explicit] = []
+    if isinstance(spec.backward, dict):
+        taken = set(names)
+        arguments = names + [o.name for o in spec.outputs if o.name not in taken]
+        arguments += [f"grad_{o.name}" for o in spec.outputs]
+        for target in spec.backward:
+            call = f"_reference.{backward_function(spec, target)}"
+            explicit.append(_Explicit(target, f"{call}({', '.join([*arguments, *attrs])})"))
+    grads = [f"grad_{n}" if any(e.name == n for e in explicit) else "None" for n in names]
+    types = [_tensor_type(o).split(" |")[0] for o in fresh]
+    returns = "None" if not types else types[0]
+    if len(types) > 1:
+        returns = f"tuple[{', '.join(types)}]"
+    flat = [f"*{p.name}" if p.kind is ParamKind.DYNAMIC else p.name for p in spec.inputs]
+    columns = (*spec.inputs, *spec.outputs)
+    text = render_template(
+        "torch_ext/op.py",
+        source=f"specs/{spec.name}.yaml",
+        vendor=vendor,
+        quoted=lambda params: tuple_text([f'"{p.name}"' for p in params]),
+        tuple_text=tuple_text,
+        name=spec.name,
+        doc=_module_doc(spec),
+        fragment=not is_functional(spec),
+        inputs=spec.inputs,
+        outputs=spec.outputs,
+        rows=[[f"torch.{p.dtypes[i]}" for p in columns] for i in range(spec.combos)],
+        params=typed,
+        lambda_params=plain,
+        returns=returns,
+        function_doc=_function_doc(spec),
+        arguments=", ".join([*names, *(a.name for a in spec.attrs)]),
+        match_arguments=match,
+        fake_lines=_fake_lines(spec),
+        fresh=[o.name for o in fresh],
+        has_list=any(p.kind is ParamKind.DYNAMIC for p in spec.inputs),
+        functional=is_functional(spec),
+        differentiable=spec.backward != "none" and spec.compute is not None,
+        grad_names=[f"grad_{o.name}" for o in spec.outputs],
+        input_names=names,
+        output_names=[o.name for o in spec.outputs],
+        attr_names=[a.name for a in spec.attrs],
+        bound_call=", ".join([*names, *bound]),
+        reference_call=reference_call,
+        explicit=explicit,
+        explicit_returns=", ".join([*grads, *(["None"] * len(spec.attrs))]),
+        result_names=[f"_result_{o.name}" for o in spec.outputs],
+        flat_inputs=", ".join(flat),
+        reference_lines=_reference_lines(spec),
+    )
+    return GeneratedFile(f"torch_ext/{vendor}/ops/{spec.name}.py", text)
+
+
+def _module_doc(spec: OpSpec) -> str:
+    return f'"""The op {spec.op}: function, fake kernel, gradient, reference kernel."""'
+
+
+def reference_functions(spec: OpSpec) -> list[str]:
+    """Return the sources of the op's reference and of its explicit gradients."""
+    if spec.compute is None:
+        why = f"the spec of {spec.op} has no compute, so there is no reference"
+        return [f"def {spec.name}(*args, **kwargs):\n    raise NotImplementedError({why!r})\n"]
+    doc = _escape(" ".join(spec.doc.split()) or spec.op)
+    sources = [_with_doc(function_source(spec, spec.name), doc)]
+    if isinstance(spec.backward, dict):
+        for target, code in spec.backward.items():
+            name = backward_function(spec, target)
+            source = function_source(_backward_spec(spec, target, code), name)
+            sources.append(_with_doc(source, f"Gradient of {spec.name} for {target}."))
+    return sources
+
+
+def _with_doc(source: str, doc: str) -> str:
+    head, body = source.split("\n", 1)
+    text = textwrap.fill(f'"""{doc}"""', 96, initial_indent="    ", subsequent_indent="    ")
+    return f"{head}\n{text}\n{body}"
+
+
+def render_reference(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
+    """Return ``reference.py``: every op's ``compute`` as a plain PyTorch function."""
+    source = ", ".join(f"specs/{s.name}.yaml" for s in specs)
+    head = (
+        f"# generated by opgen from {source}; edit there\n"
+        '"""The ops as plain PyTorch: golden reference, source of the gradients and of the ONNX\n'
+        'decomposition."""\n\n'
+        "import math  # noqa: F401\n\n"
+        "import torch  # noqa: F401\n"
+        "import torch.nn.functional as F  # noqa: F401\n"
+    )
+    functions = [text for spec in specs for text in reference_functions(spec)]
+    body = "".join("\n\n" + text for text in functions)
+    return GeneratedFile(f"torch_ext/{vendor}/reference.py", head + body)

@@ -1,0 +1,153 @@
+"""Compile ``csrc/binding.cpp`` once per package; the result is kept beside the package or cached."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+LIBRARY = "_opgen_binding.so"
+RECORD = "_opgen_binding.json"
+# From this version on the binding uses torch's stable interface: one build serves later versions.
+STABLE_SINCE = (2, 10)
+
+
+def torch_version() -> tuple[int, int]:
+    """Return (major, minor) of the installed torch."""
+    major, minor = torch.__version__.split("+")[0].split(".")[:2]
+    return int(major), int(minor)
+
+
+def is_classic() -> bool:
+    """Whether the binding is bound to this very torch version."""
+    return torch_version() < STABLE_SINCE or bool(os.environ.get("OPGEN_TORCH_CLASSIC"))
+
+
+def find_compiler() -> str:
+    """Return the C++ compiler: ``OPGEN_CXX``, ``CXX``, or the first of g++, c++, clang++."""
+    wanted = os.environ.get("OPGEN_CXX") or os.environ.get("CXX")
+    for name in [wanted] if wanted else ["g++", "c++", "clang++"]:
+        found = shutil.which(name.split()[0])
+        if found:
+            return found
+    raise RuntimeError(
+        f"no C++ compiler ({wanted or 'g++, c++ or clang++'}) for the torch binding. "
+        "Cure: install g++ 10 or newer (Debian/Ubuntu: apt install g++), or set OPGEN_CXX."
+    )
+
+
+def _sources_hash(csrc: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(csrc.iterdir()):
+        if path.suffix in (".cpp", ".h"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def identity(csrc: Path) -> dict[str, str]:
+    """Return what a built binding depends on."""
+    version = torch.__version__ if is_classic() else f"stable {STABLE_SINCE[0]}.{STABLE_SINCE[1]}"
+    return {"sources": _sources_hash(csrc), "torch": version, "machine": platform.machine()}
+
+
+def prebuilt(package: Path) -> Path | None:
+    """Return the binding shipped in the package if it fits these sources, torch and machine."""
+    library, record = package / LIBRARY, package / RECORD
+    try:
+        known = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return library if library.is_file() and known == identity(package / "csrc") else None
+
+
+def cache_folder() -> Path:
+    """Return the folder of built bindings, in opgen's own cache."""
+    root = os.environ.get("OPGEN_CACHE_DIR")
+    if not root:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = str(Path(base) / "opgen")
+    return Path(root).expanduser() / "torch_binding"
+
+
+def command(csrc: Path, output: Path) -> list[str]:
+    """Return the compiler command; about 4 s, 20 s with ``OPGEN_TORCH_CLASSIC``."""
+    root = Path(torch.__file__).parent
+    flags = ["-std=c++17", "-O1", "-g0", "-fPIC", "-shared", "-pthread", "-w"]
+    if is_classic():
+        abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
+        flags += ["-DOPGEN_TORCH_CLASSIC", f"-D_GLIBCXX_USE_CXX11_ABI={abi}"]
+        if torch_version() >= (2, 12):
+            flags[0] = "-std=c++20"
+    compiler = find_compiler()
+    if "clang" not in Path(compiler).name:
+        flags.append("-fno-gnu-unique")  # two vendors' bindings must not share state
+    # libtorch is in the process already and is found by its name there: no rpath needed.
+    return [
+        compiler,
+        *flags,
+        f"-I{root / 'include'}",
+        f"-I{root / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
+        str(csrc / "binding.cpp"),
+        "-o",
+        str(output),
+        f"-L{root / 'lib'}",
+        "-Wl,--no-as-needed",
+        "-ltorch_cpu",
+        "-lc10",
+        "-ldl",
+    ]
+
+
+def compile_binding(csrc: Path, output: Path) -> None:
+    """Compile to ``output``, which appears only when complete.
+
+    Raises:
+        RuntimeError: no compiler, or the compiler's first error.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".binding_", dir=output.parent) as folder:
+        partial = Path(folder) / LIBRARY
+        run = subprocess.run(command(csrc, partial), capture_output=True, text=True, check=False)
+        if run.returncode:
+            errors = [line for line in run.stderr.splitlines() if "error" in line]
+            raise RuntimeError(
+                f"the torch binding does not compile: {errors[0] if errors else run.stderr}\n"
+                f"  command: {' '.join(run.args)}"
+            )
+        partial.replace(output)
+
+
+def build(package: Path, *, into_package: bool = False) -> Path:
+    """Return the binding of ``package``, compiling it when there is none that fits.
+
+    Args:
+        package: folder that holds ``csrc/binding.cpp``.
+        into_package: put it beside the package, so that it is part of a wheel; else into the cache.
+
+    Raises:
+        RuntimeError: it cannot be compiled.
+    """
+    ready = prebuilt(package)
+    if ready:
+        return ready
+    csrc = package / "csrc"
+    wanted = identity(csrc)
+    if into_package:
+        compile_binding(csrc, package / LIBRARY)
+        text = json.dumps(wanted, indent=1, sort_keys=True) + "\n"
+        (package / RECORD).write_text(text, encoding="utf-8")
+        return package / LIBRARY
+    key = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:24]
+    library = cache_folder() / key / LIBRARY
+    if not library.is_file():
+        print(f"compiling the torch binding of {package.name} (once)", file=sys.stderr)
+        compile_binding(csrc, library)
+    return library

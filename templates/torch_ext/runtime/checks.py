@@ -1,0 +1,122 @@
+"""Checks and shape helpers of the fake and reference kernels; dims may be SymInts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+# Names of the c10::ScalarType numbers by which the dispatcher passes a dtype to Python.
+_NUMBERS = {
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.int16,
+    3: torch.int32,
+    4: torch.int64,
+    5: torch.float16,
+    6: torch.float32,
+    11: torch.bool,
+    15: torch.bfloat16,
+}
+
+
+def as_dtype(value: torch.dtype | int) -> torch.dtype:
+    """Return a dtype attr as torch.dtype."""
+    return value if isinstance(value, torch.dtype) else _NUMBERS[value]
+
+
+def _name(dtype: torch.dtype | None) -> str:
+    return "absent" if dtype is None else str(dtype).removeprefix("torch.")
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtype combinations of an op.
+
+    Attributes:
+        op: its name.
+        inputs, outputs: parameter names.
+        rows: one tuple of dtypes per combination: inputs, then outputs.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    rows: tuple[tuple[torch.dtype, ...], ...]
+
+    def match(self, *tensors: Any, attrs: Sequence[torch.dtype | int] = ()) -> tuple:
+        """Return the output dtypes for these inputs.
+
+        Args:
+            tensors: per input a tensor, None (absent) or a list of tensors.
+            attrs: values of the dtype attrs; they choose among rows of equal inputs.
+
+        Raises:
+            RuntimeError: no row fits; names op, arguments, given and allowed dtypes.
+        """
+        given = [self._given(n, t) for n, t in zip(self.inputs, tensors, strict=True)]
+        wanted = [as_dtype(a) for a in attrs]
+        count = len(self.inputs)
+        rows = [
+            row
+            for row in self.rows
+            if all(g is None or g == r for g, r in zip(given, row[:count], strict=True))
+        ]
+        for row in rows:
+            if all(w in row[count:] for w in wanted):
+                return row[count:]
+        text = ", ".join(f"'{n}' {_name(g)}" for n, g in zip(self.inputs, given, strict=True))
+        text += "".join(f", output {_name(w)}" for w in wanted)
+        allowed = "".join(
+            "\n  "
+            + ", ".join(f"{n} {_name(d)}" for n, d in zip(self.inputs, row[:count], strict=True))
+            + " -> "
+            + ", ".join(f"{n} {_name(d)}" for n, d in zip(self.outputs, row[count:], strict=True))
+            for row in self.rows
+        )
+        raise RuntimeError(f"{self.op}: unsupported dtypes {text}; allowed are:{allowed}")
+
+    def _given(self, name: str, tensor: Any) -> torch.dtype | None:
+        if isinstance(tensor, (list, tuple)):
+            for i, item in enumerate(tensor):
+                if item.dtype != tensor[0].dtype:
+                    raise RuntimeError(
+                        f"{self.op}: {name}[{i}] is {_name(item.dtype)}, but {name}[0] is "
+                        f"{_name(tensor[0].dtype)}; a list has one dtype"
+                    )
+            return tensor[0].dtype if tensor else None
+        return None if tensor is None else tensor.dtype
+
+
+def check_rank(op: str, name: str, tensor: Any, low: int, high: int) -> None:
+    """Refuse a tensor (or a list's element) whose number of dims is outside [low, high]."""
+    if tensor is None:
+        return
+    if isinstance(tensor, (list, tuple)):
+        for i, item in enumerate(tensor):
+            check_rank(op, f"{name}[{i}]", item, low, high)
+        return
+    if not low <= tensor.dim() <= high:
+        span = str(low) if low == high else f"{low} to {high}"
+        raise RuntimeError(
+            f"{op}: '{name}' has {tensor.dim()} dims {list(tensor.shape)}, expected {span}"
+        )
+
+
+def shape_or_scalar(tensor: torch.Tensor | None) -> Sequence[int]:
+    """Return the shape of an optional input; an absent one broadcasts to anything."""
+    return () if tensor is None else tensor.shape
+
+
+def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+    """Return ``shape`` with ``dims`` removed (1 with ``keepdim``); no dims means all."""
+    rank = len(shape)
+    for dim in dims:
+        if not -max(rank, 1) <= dim < max(rank, 1):
+            raise RuntimeError(f"shape {list(shape)} has no axis {dim}")
+    reduced = {dim % rank for dim in dims} if rank and dims else set(range(rank))
+    if keepdim:
+        return [1 if i in reduced else size for i, size in enumerate(shape)]
+    return [size for i, size in enumerate(shape) if i not in reduced]

@@ -1,0 +1,148 @@
+"""Gradients of an op from its PyTorch reference.
+
+The backward of an op with ``backward: auto`` is the vector-Jacobian product of its reference,
+taken by PyTorch when backward runs: right for every rank, broadcast and attr, differentiable
+again, and traceable by torch.compile. It recomputes the reference; nothing but inputs is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def pack(ctx: Any, inputs: Sequence[Any]) -> None:
+    """Save tensors, None and lists of tensors (the inputs of an op, in order) for backward."""
+    flat: list[Tensor | None] = []
+    layout: list[int | None] = []  # None: a single value; n: a list of n
+    for value in inputs:
+        if isinstance(value, (list, tuple)):
+            layout.append(len(value))
+            flat += value
+        else:
+            layout.append(None)
+            flat.append(value)
+    ctx.save_for_backward(*flat)
+    ctx.layout = layout
+
+
+def unpack(ctx: Any) -> list[Any]:
+    """Return what :func:`pack` saved."""
+    return _nest(list(ctx.saved_tensors), ctx.layout)
+
+
+def _nest(flat: list[Any], layout: Sequence[int | None]) -> list[Any]:
+    values: list[Any] = []
+    place = 0
+    for count in layout:
+        if count is None:
+            values.append(flat[place])
+            place += 1
+        else:
+            values.append(flat[place : place + count])
+            place += count
+    return values
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def _differentiable(tensor: Any) -> bool:
+    return isinstance(tensor, Tensor) and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def vjp(
+    reference: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Return the gradients of all inputs, nested like them; None where there is none.
+
+    Args:
+        reference: the op as a PyTorch function of its inputs (attrs bound).
+        inputs: tensors, None, or lists of tensors.
+        grads: gradient per output (nested like the outputs); None counts as zero.
+    """
+    layout = [len(v) if isinstance(v, (list, tuple)) else None for v in inputs]
+    flat = _leaves(list(inputs))
+    places = [i for i, leaf in enumerate(flat) if _differentiable(leaf)]
+    given = _leaves(list(grads))
+    chosen: list[int] = []
+
+    def run(*leaves: Tensor) -> tuple[Tensor, ...]:
+        values = list(flat)
+        for place, leaf in zip(places, leaves, strict=True):
+            values[place] = leaf
+        outputs = _leaves(reference(*_nest(values, layout)))
+        chosen[:] = [i for i, output in enumerate(outputs) if _differentiable(output)]
+        return tuple(outputs[i] for i in chosen)
+
+    result: list[Any] = [None] * len(flat)
+    if places:
+        outputs, pull = torch.func.vjp(run, *(flat[i] for i in places))
+        cotangents = tuple(
+            torch.zeros_like(output) if given[i] is None else given[i].to(output.dtype)
+            for i, output in zip(chosen, outputs, strict=True)
+        )
+        if outputs:
+            for place, grad in zip(places, pull(cotangents), strict=True):
+                result[place] = grad
+    return tuple(_nest(result, layout))
+
+
+def not_differentiable(op: str) -> Callable[..., Any]:
+    """Return a backward that says that ``op`` has none."""
+
+    def backward(ctx: Any, *grads: Any) -> None:
+        raise RuntimeError(
+            f"{op} is not differentiable: its spec says 'backward: none'. "
+            "Detach its inputs or call it under torch.no_grad()."
+        )
+
+    return backward
+
+
+def register_inplace(library: torch.library.Library, op: str) -> None:
+    """Make torch see that an in-place op writes its arguments.
+
+    Args:
+        library: a fragment of the op's namespace.
+        op: name without namespace; its schema marks the written arguments.
+    """
+    overload = getattr(getattr(torch.ops, library.ns), op).default
+    schema = overload._schema
+    written = [
+        i
+        for i, argument in enumerate(schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+    below_autograd = torch._C._after_autograd_keyset
+    below_views = torch._C._after_ADInplaceOrView_keyset
+
+    def autograd(keyset: Any, *args: Any) -> Any:
+        if torch.is_grad_enabled():
+            for i, value in enumerate(args):
+                for leaf in _leaves(value):
+                    if isinstance(leaf, Tensor) and leaf.requires_grad:
+                        raise RuntimeError(
+                            f"{op} works in place and is not differentiable, but "
+                            f"'{schema.arguments[i].name}' requires grad; "
+                            "call it under torch.no_grad()"
+                        )
+        with torch._C._AutoDispatchBelowAutograd():
+            return overload.redispatch(keyset & below_autograd, *args)
+
+    def bump_versions(keyset: Any, *args: Any) -> Any:
+        for i in written:
+            if i < len(args):
+                for leaf in _leaves(args[i]):
+                    if isinstance(leaf, Tensor):
+                        torch.autograd.graph.increment_version(leaf)
+        return overload.redispatch(keyset & below_views, *args)
+
+    library.impl(op, autograd, "Autograd", with_keyset=True)
+    library.impl(op, bump_versions, "ADInplaceOrView", with_keyset=True)

@@ -1,0 +1,64 @@
+"""Load the C++ binding and tell which kernel ran."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+import torch
+
+from . import build
+
+PACKAGE = Path(__file__).resolve().parent.parent
+VENDOR = PACKAGE.name
+
+
+def _load() -> ctypes.CDLL:
+    path = str(build.build(PACKAGE))
+    torch.ops.load_library(path)
+    library = ctypes.CDLL(path)
+    library.opgen_binding_calls.argtypes = [ctypes.c_char_p]
+    library.opgen_binding_calls.restype = ctypes.c_uint64
+    library.opgen_binding_last_backend.restype = ctypes.c_char_p
+    library.opgen_binding_set_last_backend.argtypes = [ctypes.c_char_p]
+    library.opgen_binding_set_last_backend.restype = None
+    library.opgen_binding_add_vendor_folder.argtypes = [ctypes.c_char_p]
+    library.opgen_binding_add_vendor_folder.restype = None
+    library.opgen_binding_library.argtypes = [ctypes.c_char_p, ctypes.c_int]
+    library.opgen_binding_library.restype = ctypes.c_char_p
+    return library
+
+
+_binding = _load()
+
+
+def add_vendor_folder(path: str | os.PathLike[str]) -> None:
+    """Look for the op package in ``path`` (a ``vendors/<vendor>`` folder) before anywhere else."""
+    _binding.opgen_binding_add_vendor_folder(os.fsencode(os.path.abspath(path)))
+
+
+def last_backend() -> str:
+    """Return what ran last: ``emulated`` (the AscendC kernel on the CPU), ``npu``, ``reference``,
+    or ``""`` before the first call."""
+    return _binding.opgen_binding_last_backend().decode()
+
+
+def set_last_backend(name: str) -> None:
+    """Record what ran; for the reference kernels."""
+    _binding.opgen_binding_set_last_backend(name.encode())
+
+
+def call_count(op: str = "") -> int:
+    """Return how many calls of ``op`` (of all ops by default) ran an AscendC kernel."""
+    return int(_binding.opgen_binding_calls(op.encode()))
+
+
+def library_path(op: str, device: str = "cpu") -> str:
+    """Return the ``libcust_opapi.so`` that serves ``op``; ``""`` before its first call there."""
+    return os.fsdecode(_binding.opgen_binding_library(op.encode(), int(device == "cpu")))
+
+
+# A package may carry its own copy of the ops (wheel): opp/vendors/<vendor>.
+if (PACKAGE / "opp" / "vendors" / VENDOR).is_dir():
+    add_vendor_folder(PACKAGE / "opp" / "vendors" / VENDOR)
