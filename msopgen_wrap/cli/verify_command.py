@@ -133,7 +133,7 @@ def _reports(
         elif (target / "op_host").is_dir():
             yield str(target), verify_project(target, tree, soc=socs, jobs=jobs, progress=progress)
         elif target.is_dir():
-            found = sorted(p for p in target.rglob("*.yaml") if "schema" not in p.name)
+            found = sorted(target.rglob("*.yaml"))
             if not found:
                 raise OpgenError(_bad_target(target))
             specs += found
@@ -157,7 +157,10 @@ def _render(specs: list[Path], tree: CannTree, vendor: str, stack: ExitStack):  
 
     loaded = load_specs(specs)
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opgen_verify_src_")))
-    for file in render_project(loaded, ProjectOptions(vendor=vendor, style=tree.style)):
+    options = ProjectOptions(
+        vendor=vendor, style=tree.style, parts=("op_host", "op_kernel", "cann")
+    )
+    for file in render_project(loaded, options):
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
