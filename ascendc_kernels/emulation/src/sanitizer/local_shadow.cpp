@@ -23,6 +23,19 @@ void ForGranules(uint64_t begin, uint64_t end, F f) {
     f(last, ByteMask(0, end - last * kGranule));
 }
 
+// Calls f(granule, mask) for the first and the last granule of [begin, end).
+template <typename F>
+void FirstAndLast(uint64_t begin, uint64_t end, F f) {
+    uint64_t first = begin / kGranule;
+    uint64_t last = (end - 1) / kGranule;
+    if (first == last) {
+        f(first, ByteMask(begin % kGranule, end - first * kGranule));
+        return;
+    }
+    f(first, ByteMask(begin % kGranule, kGranule));
+    f(last, ByteMask(0, end - last * kGranule));
+}
+
 }  // namespace
 
 void Conflicts::Add(Hazard hazard, Epoch other, uint64_t begin, uint64_t end) {
@@ -59,27 +72,16 @@ LocalShadow::Readers& LocalShadow::ReadersOf(int pipe) {
     return *slot;
 }
 
-inline void LocalShadow::ReadGranule(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
-                                     Readers& mine, Conflicts* out) {
+inline void LocalShadow::CheckRead(uint64_t g, uint32_t mask, const Limits& limits,
+                                   Conflicts* out) const {
     Epoch w = writer_[g];
     if (w && w.Seq() > limits.raw[w.Pipe()] && (writerMask_[g] & mask)) {
         out->Add(Hazard::kRaw, w, g * kGranule, (g + 1) * kGranule);
     }
-    mine.epoch[g] = me;
-    mine.mask[g] = mask;
 }
 
-void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
-                       Conflicts* out) {
-    if (!Clip(begin, &end)) return;
-    Readers& mine = ReadersOf(me.Pipe());
-    ForGranules(begin, end, [&](uint64_t g, uint32_t mask) {
-        ReadGranule(g, mask, me, limits, mine, out);
-    });
-}
-
-inline void LocalShadow::WriteGranule(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
-                                      Conflicts* out) {
+inline void LocalShadow::CheckWrite(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
+                                    Conflicts* out) const {
     Epoch w = writer_[g];
     if (w && w != me && w.Seq() > limits.waw[w.Pipe()] && (writerMask_[g] & mask)) {
         out->Add(Hazard::kWaw, w, g * kGranule, (g + 1) * kGranule);
@@ -91,16 +93,67 @@ inline void LocalShadow::WriteGranule(uint64_t g, uint32_t mask, Epoch me, const
             out->Add(Hazard::kWar, r, g * kGranule, (g + 1) * kGranule);
         }
     }
-    writer_[g] = me;
-    // Several strided pieces of one instruction may share a granule.
-    writerMask_[g] = w == me ? writerMask_[g] | mask : mask;
+}
+
+// Whether all writers of whole granules [first, last) are within the limits: long runs have the same
+// one, so most steps are one comparison.
+bool LocalShadow::WritersDone(uint64_t first, uint64_t last,
+                              const std::array<uint64_t, kPipes>& limit) const {
+    Epoch good;
+    for (uint64_t g = first; g < last; ++g) {
+        Epoch w = writer_[g];
+        if (w == good) continue;
+        if (w && w.Seq() > limit[w.Pipe()]) return false;
+        good = w;
+    }
+    return true;
+}
+
+bool LocalShadow::ReadersDone(uint64_t first, uint64_t last,
+                              const std::array<uint64_t, kPipes>& limit) const {
+    for (int p = 0; p < kPipes; ++p) {
+        if (!readers_[p] || limit[p] == kForever) continue;
+        const Epoch* epoch = readers_[p]->epoch.data();
+        uint64_t bound = limit[p];
+        bool late = false;
+        for (uint64_t g = first; g < last; ++g) late |= epoch[g].Seq() > bound;
+        if (late) return false;
+    }
+    return true;
+}
+
+void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
+                       Conflicts* out) {
+    if (!Clip(begin, &end)) return;
+    Readers& mine = ReadersOf(me.Pipe());
+    uint64_t first = begin / kGranule;
+    uint64_t last = (end - 1) / kGranule + 1;
+    if (!WritersDone(first, last, limits.raw)) {
+        ForGranules(begin, end,
+                    [&](uint64_t g, uint32_t mask) { CheckRead(g, mask, limits, out); });
+    }
+    std::fill(mine.epoch.begin() + first, mine.epoch.begin() + last, me);
+    std::fill(mine.mask.begin() + first, mine.mask.begin() + last, kAllBytes);
+    FirstAndLast(begin, end, [&](uint64_t g, uint32_t mask) { mine.mask[g] = mask; });
 }
 
 void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
                         Conflicts* out) {
     if (!Clip(begin, &end)) return;
-    ForGranules(begin, end,
-                [&](uint64_t g, uint32_t mask) { WriteGranule(g, mask, me, limits, out); });
+    uint64_t first = begin / kGranule;
+    uint64_t last = (end - 1) / kGranule + 1;
+    if (!WritersDone(first, last, limits.waw) || !ReadersDone(first, last, limits.war)) {
+        ForGranules(begin, end,
+                    [&](uint64_t g, uint32_t mask) { CheckWrite(g, mask, me, limits, out); });
+    }
+    // Several strided pieces of one instruction may share a granule.
+    uint32_t firstMask = writer_[first] == me ? writerMask_[first] : 0;
+    uint32_t lastMask = writer_[last - 1] == me ? writerMask_[last - 1] : 0;
+    std::fill(writer_.begin() + first, writer_.begin() + last, me);
+    std::fill(writerMask_.begin() + first, writerMask_.begin() + last, kAllBytes);
+    FirstAndLast(begin, end, [&](uint64_t g, uint32_t mask) {
+        writerMask_[g] = mask | (g == first ? firstMask : lastMask);
+    });
 }
 
 void LocalShadow::Dependencies(uint64_t begin, uint64_t end, bool asWrite, LocalClock* out) const {

@@ -6,6 +6,7 @@
 #ifndef ASCENDC_EMU_SANITIZER_LOCAL_SHADOW_H
 #define ASCENDC_EMU_SANITIZER_LOCAL_SHADOW_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,9 +88,13 @@ private:
         std::vector<uint32_t> mask;
     };
 
-    void ReadGranule(uint64_t g, uint32_t mask, Epoch me, const Limits& limits, Readers& mine,
-                     Conflicts* out);
-    void WriteGranule(uint64_t g, uint32_t mask, Epoch me, const Limits& limits, Conflicts* out);
+    void CheckRead(uint64_t g, uint32_t mask, const Limits& limits, Conflicts* out) const;
+    void CheckWrite(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
+                    Conflicts* out) const;
+    bool WritersDone(uint64_t first, uint64_t last,
+                     const std::array<uint64_t, kPipes>& limit) const;
+    bool ReadersDone(uint64_t first, uint64_t last,
+                     const std::array<uint64_t, kPipes>& limit) const;
     Readers& ReadersOf(int pipe);
     bool Clip(uint64_t begin, uint64_t* end) const;
 

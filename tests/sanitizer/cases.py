@@ -1,0 +1,177 @@
+"""The sanitizer's test kernels: which check each must report, and how to launch it in check mode."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msopgen_wrap.build.emulation import compile_kernel, load_emulation_library
+from msopgen_wrap.run.findings import Finding, parse
+
+KERNELS = Path(__file__).parent / "kernels"
+#: elements of each of the tensors x, y, z, ws (``kCount`` of skeleton.h)
+COUNT = 1024
+_KINDS = {"auto": 0, "aiv": 1, "aic": 2, "aiv_mix": 3, "aic_mix": 4, "mix11": 5, "mix12": 6}
+_MODE_CHECK = 2
+_INPUT, _OUTPUT, _INOUT, _WORKSPACE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel: ``found`` cases must report `check` at the marked lines, ``warning`` ones as a
+    warning, ``silent`` ones nothing at all."""
+
+    name: str
+    check: str
+    expect: str
+    file: Path
+    blocks: int = 1
+    kind: str = "auto"
+    auto_sync: bool = True
+    #: (check, line) pairs marked in the source
+    marks: tuple[tuple[str, int], ...] = field(default=())
+
+    @property
+    def statement(self) -> str:
+        """The marked source line, for the table of checks."""
+        if not self.marks:
+            return ""
+        text = self.file.read_text().splitlines()[self.marks[0][1] - 1]
+        return text.split("//")[0].strip()
+
+
+_HEAD = re.compile(r"^// case (\w+): (\w+) (found|silent|warning)(.*)$")
+_MARK = re.compile(r"// <- (\w+)\s*$")
+
+
+def load_cases() -> list[Case]:
+    """Read all cases from the comments of the kernel files."""
+    cases = []
+    for file in sorted(KERNELS.glob("*.cpp")):
+        head: dict[str, Any] | None = None
+        marks: list[tuple[str, int]] = []
+        for number, line in enumerate(file.read_text().splitlines() + ["// case end: x silent"], 1):
+            if match := _HEAD.match(line):
+                if head is not None:
+                    cases.append(Case(**head, marks=tuple(marks)))
+                options = dict(item.split("=") for item in match[4].split())
+                head = {
+                    "name": match[1],
+                    "check": match[2],
+                    "expect": match[3],
+                    "file": file,
+                    "blocks": int(options.get("blocks", 1)),
+                    "kind": options.get("kind", "auto"),
+                    "auto_sync": options.get("auto", "on") != "off",
+                }
+                marks = []
+            elif match := _MARK.search(line):
+                marks.append((match[1], number))
+    return cases
+
+
+class _Range(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("name", ctypes.c_char_p),
+        ("kind", ctypes.c_int32),
+    ]
+
+
+class _Launch(ctypes.Structure):
+    """``OpgenLaunch`` of ``ascendc_emu/launch.h``."""
+
+    _fields_ = [
+        ("entry", ctypes.c_void_p),
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+        ("num_args", ctypes.c_int32),
+        ("body", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("soc", ctypes.c_char_p),
+        ("kind", ctypes.c_int32),
+        ("mode", ctypes.c_int32),
+        ("block_dim", ctypes.c_uint32),
+        ("tiling_key", ctypes.c_uint64),
+        ("tiling_data", ctypes.c_void_p),
+        ("tiling_size", ctypes.c_uint64),
+        ("workspace", ctypes.c_void_p),
+        ("ranges", ctypes.POINTER(_Range)),
+        ("num_ranges", ctypes.c_int32),
+        ("entry_aic", ctypes.c_void_p),
+        ("threads", ctypes.c_int32),
+    ]
+
+
+def launch(
+    entry: Any,
+    tensors: dict[str, tuple[np.ndarray, int]],
+    *,
+    name: str,
+    blocks: int = 1,
+    kind: str = "auto",
+    mode: int = _MODE_CHECK,
+) -> str:
+    """Run a kernel; return the launch's error text, empty when it ran to its end."""
+    library = load_emulation_library()
+    library.opgen_launch_error.restype = ctypes.c_char_p
+    ranges = (_Range * len(tensors))(
+        *(_Range(a.ctypes.data, a.nbytes, key.encode(), k) for key, (a, k) in tensors.items())
+    )
+    pointers = (ctypes.c_void_p * len(tensors))(*(a.ctypes.data for a, _ in tensors.values()))
+    request = _Launch(
+        entry=ctypes.cast(entry, ctypes.c_void_p),
+        args=pointers,
+        num_args=len(tensors),
+        name=name.encode(),
+        kind=_KINDS[kind],
+        mode=mode,
+        block_dim=blocks,
+        ranges=ranges,
+        num_ranges=len(tensors),
+    )
+    status = library.opgen_run_kernel(ctypes.byref(request))
+    return (library.opgen_launch_error() or b"?").decode() if status else ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch in check mode reported."""
+
+    findings: list[Finding]
+    error: str
+
+
+def _aligned(values: np.ndarray) -> np.ndarray:
+    """Copy to memory aligned like device memory (512 bytes)."""
+    raw = np.zeros(values.nbytes + 512, np.uint8)
+    start = -raw.ctypes.data % 512
+    view = raw[start : start + values.nbytes].view(values.dtype)
+    view[:] = values
+    return view
+
+
+def run(case: Case) -> Outcome:
+    """Compile (cached) and run one case in check mode."""
+    entry = getattr(ctypes.CDLL(str(compile_kernel(case.file, opt="-O1"))), case.name)
+    library = load_emulation_library()
+    library.opgen_sanitizer_json.restype = ctypes.c_char_p
+    library.opgen_sanitizer_clear()
+    option = f"auto-sync={'on' if case.auto_sync else 'off'}"
+    assert library.opgen_sanitizer_option(option.encode()) == 0
+    rng = np.random.default_rng(1)
+    tensors = {
+        "x": (_aligned(rng.random(COUNT, np.float32)), _INOUT),
+        "y": (_aligned(rng.random(COUNT, np.float32)), _INPUT),
+        "z": (_aligned(np.full(COUNT, np.nan, np.float32)), _OUTPUT),
+        "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
+    }
+    error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind)
+    library.opgen_sanitizer_option(b"auto-sync=on")
+    return Outcome(parse(library.opgen_sanitizer_json()), error)
