@@ -78,10 +78,7 @@ def python_checks() -> Iterator[HealthCheck]:
     from msopgen_wrap.resources import data_dir
 
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < (3, 10):
-        yield HealthCheck("Python", PROBLEM, version, "install Python 3.10 or newer")
-    else:
-        yield HealthCheck("Python", OK, f"{version} ({sys.executable})")
+    yield HealthCheck("Python", OK, f"{version} ({sys.executable})")
     try:
         folders = [data_dir(name) for name in ("ascendc_kernels", "op_specs", "templates")]
         yield HealthCheck("opgen", OK, f"{__version__} ({folders[0].parent})")
@@ -99,13 +96,8 @@ def compiler_checks() -> Iterator[HealthCheck]:
         problem = error.diagnostics[0]
         yield HealthCheck("C++ compiler", PROBLEM, problem.what, problem.fix)
         return
-    yield HealthCheck("C++ compiler", OK, _describe(tool))
-
-
-def _describe(tool: object) -> str:
-    """Return compiler path and version from whatever of the two the toolchain knows."""
-    parts = [getattr(tool, name, None) for name in ("compiler", "cxx", "path", "version")]
-    return " ".join(str(p) for p in parts if p) or str(tool)
+    version = ".".join(map(str, tool.version))
+    yield HealthCheck("C++ compiler", OK, f"{tool.family} {version} ({tool.cxx}, {tool.machine})")
 
 
 def torch_checks() -> Iterator[HealthCheck]:
