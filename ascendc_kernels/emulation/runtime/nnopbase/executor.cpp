@@ -29,7 +29,7 @@ Registry& Executors() {
 
 // What libascendcl offers us, when it is the emulated one and loaded.
 using SubmitFn = int (*)(void* stream, int (*task)(void*), void* argument);
-using SetErrorFn = void (*)(const char*);
+using SetErrorFn = int (*)(int code, const char* message);
 
 SubmitFn StreamSubmit() {
     // Looked up per launch until found: libascendcl may be loaded after the first CPU call.
@@ -97,9 +97,9 @@ aclnnStatus Fail(aclnnStatus status, const char* format, ...) {
     va_end(again);
     recent_error = text;
     // Inside torch_npu the message is read from libascendcl, so tell it as well.
-    SetErrorFn forward = reinterpret_cast<SetErrorFn>(dlsym(RTLD_DEFAULT, "opgen_acl_set_recent_error"));
+    SetErrorFn forward = reinterpret_cast<SetErrorFn>(dlsym(RTLD_DEFAULT, "opgen_acl_set_error"));
     if (forward != nullptr) {
-        forward(recent_error.c_str());
+        forward(status, recent_error.c_str());
     }
     return status;
 }

@@ -1,0 +1,49 @@
+"""``opgen exec``: run a program with torch_npu on the emulation where there is no NPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from ..npu.launcher import child_environment, run
+
+
+@click.command(
+    "exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--npu",
+    "wish",
+    type=click.Choice(["auto", "emulation", "real"]),
+    default=None,
+    help="auto (default): the emulation only where no CANN runtime is installed.",
+)
+@click.option("--soc", help="SoC to emulate, e.g. ascend910b3.")
+@click.option("--devices", type=click.IntRange(1, 16), help="Number of emulated devices.")
+@click.option("--memory", help="Memory per emulated device, e.g. 8G.")
+@click.option("--check", is_flag=True, help="Run custom-op kernels under the sanitizer.")
+@click.option("-v", "--verbose", is_flag=True, help="Say which runtime is used and why.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def exec_command(
+    wish: str | None,
+    soc: str | None,
+    devices: int | None,
+    memory: str | None,
+    check: bool,
+    verbose: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND (usually ``python train.py``) with torch_npu on the emulation.
+
+    The child and its own children are covered. On a machine with CANN the real runtime is used
+    unless ``--npu emulation`` asks otherwise. Write options of COMMAND after ``--``.
+    """
+    environment, choice = child_environment(
+        dict(os.environ), wish=wish, soc=soc, devices=devices, memory=memory, check=check
+    )
+    if verbose:
+        click.echo(f"opgen exec: {choice.kind} ({choice.reason})", err=True)
+    sys.exit(run(list(command), environment))

@@ -1,0 +1,3 @@
+"""placeholder"""
+def register_reference_ops() -> int:
+    return 0
