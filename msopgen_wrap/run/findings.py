@@ -1,8 +1,8 @@
 """What the sanitizer of check mode found: as text like a compiler's, JSON and SARIF.
 
 The emulation library reports findings as JSON (``opgen_findings_json``, described in
-``ascendc_emu/sanitizer.h``); `parse` turns that into `Finding` objects. A launch is clean when it has
-no finding of severity ``error``; warnings are suspicious but can be right.
+``ascendc_emu/sanitizer.h``); `parse` turns that into `Finding` objects. A launch is clean when it
+has no finding of severity ``error``; warnings are suspicious but can be right.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ _ARGUMENT = {"dst": 0, "src": 1, "src0": 1, "src1": 2}
 def argument(text: str, op: str, role: str) -> str:
     """Return the expression the kernel passed for `role`, as far as the line shows it.
 
-    The runtime knows buffers, not variable names; the source line does. Empty when the call does not
-    stand on one line or the role's place is not known.
+    The runtime knows buffers, not variable names; the source line does. Empty when the call does
+    not stand on one line or the role's place is not known.
     """
     index = _ARGUMENT.get(role)
     match = re.search(rf"\b{re.escape(op)}\s*(<[^;()]*>)?\s*\(", text) if op else None

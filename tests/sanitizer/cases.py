@@ -1,4 +1,4 @@
-"""The sanitizer's test kernels: which check each must report, and how to launch it in check mode."""
+"""The sanitizer's test kernels: what each must report, and how to launch it in check mode."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def load_cases() -> list[Case]:
     for file in sorted(KERNELS.glob("*.cpp")):
         head: dict[str, Any] | None = None
         marks: list[tuple[str, int]] = []
-        for number, line in enumerate(file.read_text().splitlines() + ["// case end: x silent"], 1):
+        lines = [*file.read_text().splitlines(), "// case end: x silent"]
+        for number, line in enumerate(lines, 1):
             if match := _HEAD.match(line):
                 if head is not None:
                     cases.append(Case(**head, marks=tuple(marks)))

@@ -67,23 +67,24 @@ void Checker::OnCoreStart(Core& core) {
     started_[id] = 1;
 }
 
+// A buffer that goes away while a tensor of it is in use.
+void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
+    if (!buffer.queued || buffer.life == Life::kFree || buffer.life == Life::kGone) return;
+    bool inQueue = buffer.life == Life::kEnQueued;
+    Finding f = Start(state, "ErrorLeak", inQueue ? "EnQue" : "AllocTensor",
+                      inQueue ? buffer.last : buffer.allocated);
+    f.what = "a tensor of the " + BufferText(buffer) +
+             (inQueue ? " was enqueued but never dequeued and freed"
+                      : " was allocated but not freed");
+    f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
+    f.fix = inQueue ? "DeQue the tensor and FreeTensor it before the kernel ends"
+                    : "call FreeTensor on the queue once the tensor is no longer needed";
+    Findings::Instance().Add(f);
+}
+
 void Checker::OnCoreEnd(Core& core) {
     CoreState& state = State(core);
-    for (const Buffer& buffer : state.buffers) {
-        if (!buffer.queued) continue;
-        if (buffer.life == Life::kFree || buffer.life == Life::kGone) continue;
-        if (buffer.life == Life::kPlain) continue;
-        const char* what = buffer.life == Life::kEnQueued
-                               ? "was enqueued but never dequeued and freed"
-                               : "was allocated but not freed";
-        Finding f = Start(state, "ErrorLeak", "AllocTensor", buffer.last);
-        f.what = "a tensor of the " + BufferText(buffer) + " " + what;
-        f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
-        f.fix = buffer.life == Life::kEnQueued
-                    ? "DeQue the tensor and FreeTensor it before the kernel ends"
-                    : "call FreeTensor on the queue once the tensor is no longer needed";
-        Findings::Instance().Add(f);
-    }
+    for (const Buffer& buffer : state.buffers) ReportLeak(state, buffer);
     for (int src = 0; src < kPipes; ++src) {
         for (int dst = 0; dst < kPipes; ++dst) {
             for (int id = 0; id < kEventIds; ++id) {
@@ -115,6 +116,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         for (size_t i = 0; i < state.buffers.size(); ++i) {
             Buffer& b = state.buffers[i];
             if (e.buffer != 0 && i != e.buffer) continue;
+            ReportLeak(state, b);
             b.life = Life::kGone;
         }
         return;
@@ -154,7 +156,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         case BufferKind::kAlloc:
             if (b.life == Life::kGone) return;
             b.life = Life::kAllocated;
-            b.last = e.loc;
+            b.last = b.allocated = e.loc;
             state.Acquire(Dense(e.producer), b.drained);
             state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
             return;

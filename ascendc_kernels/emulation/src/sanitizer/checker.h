@@ -52,6 +52,7 @@ public:
 private:
     CoreState& State(Core& core);
     void Resize(size_t cores);
+    void ReportLeak(const CoreState& state, const Buffer& buffer);
 
     // instruction.cpp: one instruction
     struct Step;

@@ -79,6 +79,7 @@ struct Buffer {
     uint64_t addr = 0;
     uint64_t bytes = 0;
     Loc declared;
+    Loc allocated;
     Loc last;  // last change of life
     PipeClock filled;   // what EnQue announces to DeQue
     PipeClock drained;  // what FreeTensor announces to AllocTensor
