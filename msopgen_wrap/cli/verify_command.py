@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -117,7 +118,7 @@ def _reports(
     from msopgen_wrap.package.project_tree import MANIFEST, read_project
 
     def progress(text: str) -> None:
-        if not quiet and output.use_colour(click.get_text_stream("stderr")):
+        if not quiet and output.use_colour(sys.stderr):
             click.echo(f"\r\x1b[K  {text}", nl=False, err=True)
 
     specs: list[Path] = []
@@ -191,7 +192,7 @@ def _print(name: str, report: VerifyReport, verbose: bool) -> None:
         if check.note:
             result += f" ({check.note})"
         table.add_row(check.kind, check.subject, check.variant, result, f"{check.seconds:.1f}")
-    console = Console(highlight=False, width=None if output.use_colour(_stdout()) else 160)
+    console = Console(highlight=False, width=None if output.use_colour(sys.stdout) else 160)
     if shown:
         console.print(table)
     else:
@@ -206,7 +207,3 @@ def _print(name: str, report: VerifyReport, verbose: bool) -> None:
         output.echo(render(error))
     if shown:
         output.echo()
-
-
-def _stdout() -> Any:
-    return click.get_text_stream("stdout")

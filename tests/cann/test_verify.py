@@ -1,0 +1,219 @@
+"""verify on the look-alike tree; on a real one where OPGEN_CANN_DIR names it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.cann.discovery import find_cann
+from msopgen_wrap.cann.op_sources import read_op_sources
+from msopgen_wrap.cann.tiling_prelude import tiling_structs
+from msopgen_wrap.cann.verify import verify_project
+from msopgen_wrap.cli.app import run as opgen
+from msopgen_wrap.diagnostics import OpgenError
+
+from .conftest import ATTRS, KERNEL, TILING, make_spec
+
+
+def by_kind(report):
+    found = {}
+    for check in report.checks:
+        found.setdefault((check.kind, check.status), []).append(check.variant)
+    return found
+
+
+def test_sound_project_passes(cann, sample):
+    report = verify_project(sample(), cann)
+    assert report.ok
+    assert by_kind(report) == {
+        ("op_host", "passed"): ["OP_PROTO_LIB", "OP_TILING_LIB", "no library macro"],
+        # both SoCs are one arch, the third dtype repeats the second: two compiles
+        ("kernel", "passed"): [
+            "ascend910b+ascend910_93 float16",
+            "ascend910b+ascend910_93 float32",
+        ],
+    }
+
+
+BROKEN = [
+    ("host, everywhere", {"more": "void f() { no_such(); }"}, "op_host", 3, "no_such"),
+    (
+        "host, not in the tiling library",
+        {"more": "OnlyInTilingLib g_only;"},
+        "op_host",
+        2,
+        "OnlyInTilingLib",
+    ),
+    ("dtype the arch has not", {"third": "ge::DT_BF16"}, "kernel", 1, "Add has no bfloat16_t"),
+    (
+        "kernel",
+        {"kernel": KERNEL.replace("data.length", "data.lenght")},
+        "kernel",
+        2,
+        "lenght",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "count", "message"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN]
+)
+def test_each_fault_is_found_with_its_first_error(cann, sample, change, kind, count, message):
+    project = sample(**change)
+    report = verify_project(project, cann)
+    failed = [c for c in report.checks if c.status == "failed"]
+    assert [c.kind for c in failed] == [kind] * count
+    for check in failed:
+        assert message in check.error.what
+        assert check.error.location.line > 0
+        # an error inside a header is reported at the line of the project that led there
+        assert Path(check.error.location.file).is_relative_to(project)
+
+
+@pytest.mark.parametrize(
+    ("gone", "kind", "note"),
+    [
+        ("tools/tikicpulib", "kernel", "CPU-debug headers"),
+        ("aarch64-linux/ascendc", "kernel", "no AscendC headers"),
+    ],
+)
+def test_incomplete_tree_skips_and_says_why(cann, sample, gone, kind, note):
+    shutil.rmtree(cann.root / gone)
+    report = verify_project(sample(), find_cann(cann.root))
+    skipped = [c for c in report.checks if c.status == "skipped"]
+    assert {c.kind for c in skipped} == {kind}
+    assert all(note in c.note for c in skipped)
+    assert report.count("failed") == 0
+
+
+def test_specs_add_msopgen_and_proto_checks(cann, sample):
+    # the look-alike has no operator_reg.h: the op-proto check must say so
+    report = verify_project(sample(), cann, specs=[make_spec(attrs=ATTRS)])
+    found = by_kind(report)
+    assert found[("msopgen", "passed")] == ["", "its op_host stub"]
+    assert ("op_proto", "skipped") in found
+    rejected = verify_project(
+        sample(), cann, specs=[make_spec(attrs=(ATTRS[0].__class__("reject", "float", 1.0),))]
+    )
+    (check,) = [c for c in rejected.checks if c.kind == "msopgen"]
+    assert check.status == "failed"
+    assert "The reject attr is wrong" in check.error.what
+
+
+def test_no_op_and_no_tree(cann, tmp_path):
+    with pytest.raises(OpgenError) as caught:
+        verify_project(tmp_path, cann)
+    assert caught.value.diagnostics[0].code == "OPG610"
+
+
+def test_op_sources(sample):
+    (op,) = read_op_sources(sample("ge::DT_BF16"))
+    assert (op.op, op.kernel.name, op.params) == ("SampleAdd", "sample_add.cpp", ("x", "y"))
+    assert op.combos == (
+        ("DT_FLOAT16", "DT_FLOAT16"),
+        ("DT_FLOAT", "DT_FLOAT"),
+        ("DT_BF16", "DT_BF16"),
+    )
+    assert op.units == ("ascend910b", "ascend910_93")
+    assert "ORIG_DTYPE_X=DT_BF16" in op.kernel_defines(2)
+
+
+def test_tiling_structs_resolve_constants():
+    (struct,), registered = tiling_structs([TILING])
+    assert struct.fields == ("uint32_t length;", "int64_t shape[(4)];")
+    assert registered == {"SampleAdd": "SampleAddTilingData"}
+
+
+# ---- command line --------------------------------------------------------------------------------
+
+
+def test_command(cann, sample, capsys):
+    project = str(sample("ge::DT_BF16"))
+    assert opgen(["verify", "--cann", str(cann.root), project, "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["passed"], report["failed"]) == (False, 5, 1)
+    assert report["cann"]["version"] == "8.1.RC1"
+    assert opgen(["verify", "--cann", str(cann.root), project]) == 1
+    text = capsys.readouterr().out
+    assert "Add has no bfloat16_t here" in text
+    assert "5 passed, 1 failed, 0 skipped" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--cann", "{tmp}/nothing"], 3, "is not a folder"),
+        (["--cann", "{tmp}"], 3, "holds no CANN headers"),
+        (["--cann", "{cann}", "{tmp}/missing.yaml"], 1, "neither a project nor a spec"),
+    ],
+)
+def test_command_errors(cann, tmp_path_factory, capsys, arguments, code, message):
+    empty = tmp_path_factory.mktemp("empty")
+    filled = [a.format(tmp=empty, cann=cann.root) for a in arguments]
+    assert opgen(["verify", *filled]) == code
+    assert message in capsys.readouterr().err
+
+
+# ---- a real tree ---------------------------------------------------------------------------------
+
+real = pytest.mark.skipif(
+    not os.environ.get("OPGEN_CANN_DIR"), reason="OPGEN_CANN_DIR names no CANN install or tree"
+)
+
+
+@pytest.fixture
+def real_tree():
+    tree = find_cann(os.environ["OPGEN_CANN_DIR"])
+    assert tree is not None, "OPGEN_CANN_DIR holds no CANN headers"
+    return tree
+
+
+@pytest.mark.cann
+@real
+def test_real_msopgen_and_headers_take_our_attrs_lists_and_plugins(real_tree, tmp_path):
+    """Everything this package generates by itself; op_host and kernels are the next test's."""
+    from msopgen_wrap.cann.project import CannOptions, render_cann_project
+    from msopgen_wrap.spec.model import Attr
+
+    attrs = (
+        *ATTRS,
+        Attr("kind", "dtype", "float32"),
+        Attr("flag", "bool", True),
+        Attr("scales", "list_float", (1.0, 0.5)),
+        Attr("count", "int"),
+    )
+    specs = [make_spec(attrs=attrs), make_spec("SampleLists", "sample_lists", lists=True)]
+    for file in render_cann_project(specs, CannOptions(style=real_tree.style)):
+        path = tmp_path / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text)
+    (tmp_path / "op_host/sample_add.cpp").write_text(
+        '#include "register/op_def_registry.h"\nnamespace ops {\n'
+        "class SampleAdd : public OpDef {\npublic:\n"
+        "    explicit SampleAdd(const char* name) : OpDef(name) {}\n};\nOP_ADD(SampleAdd);\n}\n"
+    )
+    report = verify_project(tmp_path, real_tree, specs=specs)
+    assert report.count("failed") == 0, [c.as_dict() for c in report.checks]
+    kinds = {c.kind for c in report.checks if c.status == "passed"}
+    assert kinds == {"op_host", "onnx_plugin", "op_proto", "msopgen"}
+
+
+@pytest.mark.cann
+@pytest.mark.slow
+@real
+def test_the_whole_op_library_passes_on_real_headers(real_tree, capsys):
+    from msopgen_wrap.resources import data_dir
+
+    code = opgen(["verify", "--cann", str(real_tree.root), str(data_dir("op_specs")), "--json"])
+    report = json.loads(capsys.readouterr().out)
+    failed = [
+        (c["subject"], c["variant"], c["error"]["what"])
+        for t in report["targets"]
+        for c in t["checks"]
+        if c["status"] == "failed"
+    ]
+    assert (code, failed) == (0, [])
