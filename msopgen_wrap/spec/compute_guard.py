@@ -221,7 +221,7 @@ class _Checker:
 
     def refuse(self, code: str, what: str, node: ast.AST, why: str = "", fix: str = "") -> str:
         place = place_of(self.code, node)
-        if (isinstance(node, ast.Attribute) and _dotted(node) is None) or code == "OPG045":
+        if isinstance(node, ast.Attribute) and (_dotted(node) or "").split(".")[0] not in ROOTS:
             place = self.attribute_place(node, place)
         self.findings.error(code, what, place, why, fix)
         return ANY
