@@ -322,7 +322,7 @@ KERNEL(gm_write_to_the_end) {
     DataCopyPad(g.z[kCount - 61], b.a, {1, 61 * sizeof(float), 0, 0});
 }
 
-// case copy_over_unread_copy: ErrorWrite3 found
+// case copy_over_unread_copy: ErrorWrite3 warning
 KERNEL(copy_over_unread_copy) {
     TENSORS;
     Buffers b;
@@ -333,7 +333,7 @@ KERNEL(copy_over_unread_copy) {
     DataCopy(g.z, b.a, kTile);
 }
 
-// case result_over_unread_result: ErrorWrite3 found
+// case result_over_unread_result: ErrorWrite3 warning
 KERNEL(result_over_unread_result) {
     TENSORS;
     Buffers b;
