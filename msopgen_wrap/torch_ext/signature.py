@@ -1,4 +1,4 @@
-"""How an op looks to its callers: the torch schema, the aclnn parameters, the order of arguments."""
+"""How an op looks to its callers: torch schema, aclnn parameters, order of arguments."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ inline const OpApi* LoadOpApi(const std::string& path, std::string* why) {
 
 // Whether the process' ACL runtime is the emulated one.
 inline bool RuntimeEmulated() {
-    return dlsym(RTLD_DEFAULT, "opgen_acl_emulated") != nullptr;
+    return dlsym(RTLD_DEFAULT, "opgen_acl_set_error") != nullptr;
 }
 
 // Look the op up in the installed packages; throws with every path tried and the cure.

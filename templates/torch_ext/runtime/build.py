@@ -1,4 +1,4 @@
-"""Compile ``csrc/binding.cpp`` once per package; the result is kept beside the package or cached."""
+"""Compile ``csrc/binding.cpp`` once per package; kept beside the package or in the cache."""
 
 from __future__ import annotations
 

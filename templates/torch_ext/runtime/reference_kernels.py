@@ -21,7 +21,7 @@ def add(op: str, kernel: Callable[..., Any]) -> None:
 
 
 def fresh(result: Any, inputs: Sequence[Any], dtype: torch.dtype) -> Any:
-    """Return a reference result as a kernel would: declared dtype, contiguous, memory of its own."""
+    """Return a reference result as a kernel would: declared dtype, contiguous, not an alias."""
     if isinstance(result, (list, tuple)):
         return [fresh(item, inputs, dtype) for item in result]
     result = result.to(dtype).contiguous()
