@@ -87,7 +87,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     rewritten = {path: rewrite(text, kinds, path) for path, text in sources.items()}
     flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", *kernel_defines()]
     flags += [f"-D{d}" for d in options.defines]
-    flags += ["-include", "ascendc_emu/program.h"]
+    flags += ["-DOPGEN_PROGRAM", "-include", "ascendc_emu/program.h"]
     text = "\0".join(f"{p}\0{t}" for p, t in rewritten.items())
     headers = cache.text_hash(*(cache.file_hash(p) for p in _header_files()))
     extra = [str(d) for d in options.include_dirs]

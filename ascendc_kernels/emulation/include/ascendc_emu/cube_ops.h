@@ -86,24 +86,9 @@ uint64_t CubeFixpipeQuant();
 void CubeSetFixpipeTable(const TensorRef& table);
 const TensorRef* CubeFixpipeTable();
 
-struct Nd2NzArgs {
-    uint32_t ndNum = 0, rows = 0, columns = 0;
-    uint64_t srcMatrixStride = 0;  // elements
-    uint64_t srcRowStride = 0;     // elements
-    uint32_t dstC0Stride = 0;      // 32 bytes
-    uint32_t dstRowStride = 0;     // 32 bytes
-    uint64_t dstMatrixStride = 0;  // elements
-};
-void CubeNd2Nz(const TensorRef& dst, const GmRef& src, DType type, const Nd2NzArgs& args, Loc loc);
-void CubeNd2Nz(const TensorRef& dst, const TensorRef& src, DType type, const Nd2NzArgs& args,
-               Loc loc);
-
 // repeat x (blocks of 32 bytes in L1, 512 bytes in L0) of one value.
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,
               uint32_t blocks, uint32_t gap, Loc loc);
-
-void CubeSetHf32(bool on);
-void CubeSetHf32Trans(uint8_t mode);
 
 }  // namespace ascendc_emu
 #endif  // ASCENDC_EMU_CUBE_OPS_H

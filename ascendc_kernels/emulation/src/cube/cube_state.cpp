@@ -1,7 +1,11 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 #include "cube/cube_state.h"
 
+#include "ascendc_emu/launch.h"
+
 namespace ascendc_emu {
+
+void DeclareKind(int kind, Loc loc);  // src/core
 
 CubeState& StateOf(Core& core)
 {
@@ -13,10 +17,17 @@ CubeState& StateOf(Core& core)
     return *static_cast<CubeState*>(slot.data);
 }
 
+void RequireCubeCores(Core& core, Loc loc)
+{
+    if (core.kind != CoreKind::kAiv || core.mixed) return;
+    DeclareKind(OPGEN_KERNEL_MIX_AIC_1_2, loc);
+}
+
 void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
                 Loc loc)
 {
     const uint32_t capacity = core.capacity[static_cast<int>(t.mem)];
+    if (capacity == 0) RequireCubeCores(core, loc);
     if (t.addr + bytes <= capacity) {
         return;
     }
@@ -106,8 +117,5 @@ const TensorRef* CubeFixpipeTable()
     const CubeState& state = StateOf(Current());
     return state.hasTable ? &state.quantTable : nullptr;
 }
-
-void CubeSetHf32(bool on) { Current().regs.hf32 = on; }
-void CubeSetHf32Trans(uint8_t mode) { Current().regs.hf32Trans = mode; }
 
 }  // namespace ascendc_emu

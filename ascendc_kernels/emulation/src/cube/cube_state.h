@@ -29,6 +29,10 @@ CubeState& StateOf(Core& core);
 
 inline uint32_t CeilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
+// A kernel without KERNEL_TASK_TYPE that uses the cube is a mixed one with two vector cores per cube
+// core: CANN finds that out by looking at the instructions. Restarts the launch as such if needed.
+void RequireCubeCores(Core& core, Loc loc);
+
 // Stops the kernel when [addr, addr + bytes) leaves the on-chip memory of `t`: the bodies below
 // write straight into it.
 void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,

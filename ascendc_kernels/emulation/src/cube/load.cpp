@@ -1,6 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Loads into L1 and L0: 2D, transposing, image-to-column, ND to NZ, fill.
+// Loads into L1 and L0: 2D, transposing, image-to-column, fill.
 #include <string.h>
 
 #include <algorithm>
@@ -87,63 +87,6 @@ private:
     uint32_t c0_, size_, outW_;
     const uint8_t* image_;
 };
-
-template <typename Src>
-void Nd2Nz(Core& core, const TensorRef& dst, const uint8_t* base, const Src& src, DType type,
-           const Nd2NzArgs& a, Pipe pipe, Loc loc)
-{
-    if (a.ndNum == 0 || a.rows == 0 || a.columns == 0) return;
-    const uint32_t size = DTypeBits(type) / 8;
-    const uint32_t c0 = kBlock / size;
-    const uint32_t blocks = CeilDiv(a.columns, c0);
-    const uint64_t oneMatrix = ((blocks - 1ull) * a.dstC0Stride + (a.rows - 1ull) * a.dstRowStride + 1) *
-                               kBlock;
-    CheckRange(core, dst, (a.ndNum - 1ull) * a.dstMatrixStride * size + oneMatrix, "dst", "DataCopy",
-               loc);
-    for (uint32_t nd = 0; nd < a.ndNum; ++nd) {
-        const uint64_t srcOffset = nd * a.srcMatrixStride * size;
-        const uint64_t dstOffset = nd * a.dstMatrixStride * size;
-        if (core.sink != nullptr) {
-            Record r;
-            r.op = "DataCopy";
-            r.pipe = pipe;
-            r.loc = Where(core, loc);
-            Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kBlock);
-            to.addr += dstOffset;
-            to.blockBytes = kBlock;
-            to.blocks = a.rows;
-            to.blockStride = static_cast<int64_t>(a.dstRowStride) * kBlock;
-            to.repeats = blocks;
-            to.repeatStride = static_cast<int64_t>(a.dstC0Stride) * kBlock;
-            Operand& from = AddOperand(r, "src", src, type, Access::kRead);
-            from.addr += srcOffset;
-            from.blockBytes = a.columns * size;
-            from.repeats = a.rows;
-            from.repeatStride = static_cast<int64_t>(a.srcRowStride) * size;
-            Emit(core, r);
-        }
-        for (uint32_t row = 0; row < a.rows; ++row) {
-            const uint8_t* in = base + srcOffset + row * a.srcRowStride * size;
-            for (uint32_t b = 0; b < blocks; ++b) {
-                uint8_t* out = dst.ptr + dstOffset +
-                               (static_cast<uint64_t>(b) * a.dstC0Stride +
-                                static_cast<uint64_t>(row) * a.dstRowStride) * kBlock;
-                const uint32_t count = std::min(c0, a.columns - b * c0);
-                memcpy(out, in + static_cast<uint64_t>(b) * kBlock, count * size);
-                if (count < c0) memset(out + count * size, 0, (c0 - count) * size);
-            }
-        }
-    }
-}
-
-// The other AddOperand has an alignment; this lets Nd2Nz treat both sources alike.
-struct LocalSource : TensorRef {
-    explicit LocalSource(const TensorRef& t) : TensorRef(t) {}
-};
-Operand& AddOperand(Record& r, const char* role, const LocalSource& t, DType type, Access access)
-{
-    return ascendc_emu::AddOperand(r, role, static_cast<const TensorRef&>(t), type, access, kBlock);
-}
 
 }  // namespace
 
@@ -308,17 +251,6 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
                    from != nullptr ? from : padding, size);
         }
     }
-}
-
-void CubeNd2Nz(const TensorRef& dst, const GmRef& src, DType type, const Nd2NzArgs& args, Loc loc)
-{
-    Nd2Nz(Current(), dst, src.ptr, src, type, args, Pipe::kMte2, loc);
-}
-
-void CubeNd2Nz(const TensorRef& dst, const TensorRef& src, DType type, const Nd2NzArgs& args,
-               Loc loc)
-{
-    Nd2Nz(Current(), dst, src.ptr, LocalSource(src), type, args, Pipe::kMte3, loc);
 }
 
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,

@@ -2,8 +2,8 @@
 //
 // Cube instructions of the AscendC basic API: loads into L0, Mmad, Fixpipe and their registers.
 // Source: asc-devkit docs, SIMD-API / basic API / matrix computation (ISASI).
-#ifndef ASCENDC_EMU_CUBE_H
-#define ASCENDC_EMU_CUBE_H
+#ifndef ASCENDC_EMU_CUBE_API_H
+#define ASCENDC_EMU_CUBE_API_H
 
 #include "ascendc_emu/cube_ops.h"
 #include "ascendc_emu/cube_params.h"
@@ -30,20 +30,6 @@ inline uint64_t Bits(T value)
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof(T));
     return bits;
-}
-
-inline ascendc_emu::Nd2NzArgs Convert(const Nd2NzParams& p)
-{
-    ascendc_emu::Nd2NzArgs a;
-    a.ndNum = p.ndNum;
-    a.rows = p.nValue;
-    a.columns = p.dValue;
-    a.srcMatrixStride = p.srcNdMatrixStride;
-    a.srcRowStride = p.srcDValue;
-    a.dstC0Stride = p.dstNzC0Stride;
-    a.dstRowStride = p.dstNzNStride;
-    a.dstMatrixStride = p.dstNzMatrixStride;
-    return a;
 }
 
 inline ascendc_emu::FixpipeArgs Convert(const FixpipeParamsV220& p, CO2Layout format)
@@ -370,21 +356,6 @@ __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>&
                              cube_detail::Convert(params), "DataCopy", loc);
 }
 
-template <typename T>
-__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
-                                const Nd2NzParams& params, Loc loc = Loc::Here())
-{
-    ascendc_emu::CubeNd2Nz(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>,
-                           cube_detail::Convert(params), loc);
-}
-template <typename T>
-__aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                const Nd2NzParams& params, Loc loc = Loc::Here())
-{
-    ascendc_emu::CubeNd2Nz(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, cube_detail::Convert(params),
-                           loc);
-}
-
 template <typename T, typename U = PrimT<T>>
 __aicore__ inline void Fill(const LocalTensor<T>& dst, const InitConstValueParams<U>& p,
                             Loc loc = Loc::Here())
@@ -425,23 +396,5 @@ __aicore__ inline void SetFixPipeConfigImpl(const LocalTensor<T>& preData, bool 
     if constexpr (!setRelu) ascendc_emu::CubeSetFixpipeTable(preData);
 }
 
-__aicore__ inline void SetHF32Mode(HF32Mode mode)
-{
-    ascendc_emu::CubeSetHf32(mode == HF32Mode::ENABLE);
-}
-__aicore__ inline void SetHF32Mode(bool on) { ascendc_emu::CubeSetHf32(on); }
-__aicore__ inline void SetHF32TransMode(HF32TransMode mode)
-{
-    ascendc_emu::CubeSetHf32Trans(static_cast<uint8_t>(mode));
-}
-__aicore__ inline void SetHF32TransMode(bool towardsZero)
-{
-    ascendc_emu::CubeSetHf32Trans(towardsZero ? 1 : 0);
-}
-// The order in which the cube produces a result does not show in the result.
-__aicore__ inline void SetMMLayoutTransform(bool) {}
-__aicore__ inline void SetMMColumnMajor() {}
-__aicore__ inline void SetMMRowMajor() {}
-
 }  // namespace AscendC
-#endif  // ASCENDC_EMU_CUBE_H
+#endif  // ASCENDC_EMU_CUBE_API_H

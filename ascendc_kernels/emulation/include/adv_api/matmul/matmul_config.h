@@ -1,0 +1,322 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Compile-time configuration of the Matmul object. Most of it chooses how data travels through L1 and
+// L0 on the device; the results do not depend on it, so the emulation stores it and uses little.
+#ifndef ADV_API_MATMUL_MATMUL_CONFIG_H
+#define ADV_API_MATMUL_MATMUL_CONFIG_H
+
+#include "ascendc_emu/tensor.h"
+#include "kernel_tiling/cube_tiling.h"
+
+namespace AscendC {
+
+enum class CubeFormat {
+    ND = 0,
+    NZ,
+    ZN,
+    ZZ,
+    NN,
+    ND_ALIGN,
+    SCALAR,
+    VECTOR,
+    ROW_MAJOR = ND,
+    COLUMN_MAJOR = 8,
+};
+enum class LayoutMode { NONE = 0, BSNGD, SBNGD, BNGS1S2, NORMAL };
+enum class BatchMode { NONE = 0, BATCH_LESS_THAN_L1, BATCH_LARGE_THAN_L1, SINGLE_LARGE_THAN_L1 };
+enum BatchOutMode { SINGLE_BATCH = 0, MULTI_BATCH, DYNAMIC };
+enum class IterateOrder { ORDER_M = 0, ORDER_N, UNDEF };
+enum class ScheduleType { INNER_PRODUCT = 0, OUTER_PRODUCT };
+enum IterateMode : uint8_t {
+    ITERATE_MODE_NORMAL = 1,
+    ITERATE_MODE_ALL = 2,
+    ITERATE_MODE_BATCH = 4,
+    ITERATE_MODE_N_BATCH = 8,
+    ITERATE_MODE_DEFAULT = 255,
+};
+enum class MatmulConfigMode { CONFIG_NORM, CONFIG_MDL, CONFIG_SPECIALMDL, CONFIG_IBSHARE };
+
+struct MatmulConfig {
+    bool doNorm = false;
+    bool doBasicBlock = false;
+    bool doMultiDataLoad = false;
+    uint32_t basicM = 0;
+    uint32_t basicN = 0;
+    uint32_t basicK = 0;
+    bool intrinsicsCheck = false;
+    bool isNBatch = false;
+    bool enVecND2NZ = false;
+    bool doSpecialBasicBlock = false;
+    uint32_t doMTE2Preload = 0;
+    uint32_t singleCoreM = 0;
+    uint32_t singleCoreN = 0;
+    uint32_t singleCoreK = 0;
+    uint32_t stepM = 0;
+    uint32_t stepN = 0;
+    uint32_t baseMN = 0;
+    uint32_t singleCoreMN = 0;
+    bool enUnitFlag = true;
+    bool isPerTensor = false;
+    bool hasAntiQuantOffset = false;
+    bool doIBShareNorm = false;
+    bool doSpecialMDL = false;
+    bool enableInit = true;
+    BatchMode batchMode = BatchMode::NONE;
+    bool enableEnd = true;
+    bool enableGetTensorC = true;
+    bool enableSetOrgShape = true;
+    bool enableSetBias = true;
+    bool enableSetTail = true;
+    bool enableQuantVector = true;
+    bool enableSetDefineData = true;
+    uint8_t iterateMode = IterateMode::ITERATE_MODE_DEFAULT;
+    bool enableReuse = true;
+    bool enableUBReuse = false;
+    bool enableL1CacheUB = false;
+    bool intraBlockPartSum = false;
+    IterateOrder iterateOrder{IterateOrder::UNDEF};
+    ScheduleType scheduleType = ScheduleType::INNER_PRODUCT;
+    bool enableDoubleCache = false;
+    bool isBiasBatch = true;
+    bool enableStaticPadZeros = false;
+    bool isPartialOutput = false;
+    bool enableMixDualMaster = false;
+    bool isA2B2Shared = false;
+    bool isEnableChannelSplit = false;
+    bool enableKdimReorderLoad = false;
+    bool isCO1Shared = false;
+    uint32_t sharedCO1BufferSize = 64 * 1024;
+    BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH;
+    bool enableL1BankConflictOptimise = false;
+    bool enableRelu = false;
+};
+
+struct MatmulShapeParams {
+    uint32_t singleCoreM;
+    uint32_t singleCoreN;
+    uint32_t singleCoreK;
+    uint32_t basicM;
+    uint32_t basicN;
+    uint32_t basicK;
+};
+struct MatmulQuantParams {
+    bool isPerTensor;
+    bool hasAntiQuantOffset;
+};
+struct MatmulBatchParams {
+    bool isNBatch;
+    BatchMode batchMode;
+    bool isBiasBatch = true;
+    BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH;
+};
+struct MatmulFuncParams {
+    bool intrinsicsCheck = false;
+    bool enVecND2NZ = false;
+    bool enableDoubleCache = false;
+    bool enableL1CacheUB = false;
+    uint32_t doMTE2Preload = 0;
+    IterateOrder iterateOrder = IterateOrder::UNDEF;
+    ScheduleType scheduleType = ScheduleType::INNER_PRODUCT;
+    bool enableReuse = true;
+    bool enableUBReuse = false;
+    bool isPartialOutput = false;
+    bool isA2B2Shared = false;
+    bool isEnableChannelSplit = false;
+    bool enableKdimReorderLoad = false;
+    bool enableL1BankConflictOptimise = false;
+    bool enableRelu = false;
+};
+struct MatmulBiasParams {
+    bool enableSetBias = true;
+};
+struct MatrixOffset {
+    int32_t offset;
+    int32_t row;
+    int32_t col;
+    int32_t height;
+    int32_t width;
+};
+
+namespace matmul_detail {
+constexpr MatmulConfig ConfigOf(MatmulConfigMode mode)
+{
+    MatmulConfig c;
+    c.doNorm = mode == MatmulConfigMode::CONFIG_NORM;
+    c.doMultiDataLoad = mode == MatmulConfigMode::CONFIG_MDL;
+    c.doSpecialMDL = mode == MatmulConfigMode::CONFIG_SPECIALMDL;
+    c.doIBShareNorm = mode == MatmulConfigMode::CONFIG_IBSHARE;
+    return c;
+}
+constexpr void Apply(MatmulConfig& c, const MatmulShapeParams& p)
+{
+    c.singleCoreM = p.singleCoreM;
+    c.singleCoreN = p.singleCoreN;
+    c.singleCoreK = p.singleCoreK;
+    c.basicM = p.basicM;
+    c.basicN = p.basicN;
+    c.basicK = p.basicK;
+    c.singleCoreMN = p.singleCoreM * p.singleCoreN;
+    c.baseMN = p.basicM * p.basicN;
+}
+constexpr void Apply(MatmulConfig& c, const MatmulQuantParams& p)
+{
+    c.isPerTensor = p.isPerTensor;
+    c.hasAntiQuantOffset = p.hasAntiQuantOffset;
+}
+constexpr void Apply(MatmulConfig& c, const MatmulBatchParams& p)
+{
+    c.isNBatch = p.isNBatch;
+    c.batchMode = p.batchMode;
+    c.isBiasBatch = p.isBiasBatch;
+    c.bmmOutMode = p.bmmOutMode;
+}
+constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p)
+{
+    c.intrinsicsCheck = p.intrinsicsCheck;
+    c.enVecND2NZ = p.enVecND2NZ;
+    c.iterateOrder = p.iterateOrder;
+    c.scheduleType = p.scheduleType;
+    c.isPartialOutput = p.isPartialOutput;
+    c.isEnableChannelSplit = p.isEnableChannelSplit;
+    c.enableRelu = p.enableRelu;
+}
+constexpr void Apply(MatmulConfig& c, const MatmulBiasParams& p) { c.enableSetBias = p.enableSetBias; }
+}  // namespace matmul_detail
+
+template <MatmulConfigMode mode, typename... Params>
+constexpr MatmulConfig GetMMConfig(Params&&... params)
+{
+    MatmulConfig c = matmul_detail::ConfigOf(mode);
+    (matmul_detail::Apply(c, params), ...);
+    return c;
+}
+// The positional forms tune data movement only; their arguments are accepted and not needed.
+template <typename... Args>
+constexpr MatmulConfig GetNormalConfig(Args...)
+{
+    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+}
+template <typename... Args>
+constexpr MatmulConfig GetMDLConfig(Args...)
+{
+    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+}
+template <typename... Args>
+constexpr MatmulConfig GetSpecialMDLConfig(Args...)
+{
+    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
+}
+template <typename... Args>
+constexpr MatmulConfig GetIBShareNormConfig(Args...)
+{
+    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+}
+template <typename... Args>
+constexpr MatmulConfig GetBasicConfig(uint32_t basicM, uint32_t basicN, uint32_t basicK, Args...)
+{
+    MatmulConfig c;
+    c.doBasicBlock = true;
+    c.basicM = basicM;
+    c.basicN = basicN;
+    c.basicK = basicK;
+    return c;
+}
+template <typename... Args>
+constexpr MatmulConfig GetSpecialBasicConfig(uint32_t basicM, uint32_t basicN, uint32_t basicK,
+                                             uint32_t singleCoreM, uint32_t singleCoreN,
+                                             uint32_t singleCoreK, uint32_t stepM, uint32_t stepN,
+                                             Args...)
+{
+    MatmulConfig c;
+    c.doSpecialBasicBlock = true;
+    matmul_detail::Apply(
+        c, MatmulShapeParams{singleCoreM, singleCoreN, singleCoreK, basicM, basicN, basicK});
+    c.stepM = stepM;
+    c.stepN = stepN;
+    return c;
+}
+
+constexpr MatmulConfig CFG_NORM = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+constexpr MatmulConfig CFG_MDL = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
+constexpr MatmulConfig CFG_IBSHARE_NORM = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+
+// A tiling known at compile time: the configuration plus the numbers of a TCubeTiling; values that
+// are 0 come from the run-time tiling.
+struct MatmulApiStaticTiling : public ::TCubeTiling {
+    constexpr MatmulApiStaticTiling() = default;
+    MatmulConfig cfg;
+};
+
+// Position, layout and element type of one operand; isTrans allows a transposed one.
+template <TPosition position, CubeFormat cubeFormat, typename TYPE, bool isTrans = false,
+          LayoutMode layoutMode = LayoutMode::NONE, bool ibShare = false,
+          TPosition srcPosition = TPosition::GM>
+struct MatmulType {
+    static constexpr TPosition pos = position;
+    static constexpr CubeFormat format = cubeFormat;
+    using T = TYPE;
+    static constexpr bool isTransposed = isTrans;
+    static constexpr LayoutMode layout = layoutMode;
+    static constexpr bool isIbShare = ibShare;
+    static constexpr TPosition srcPos = srcPosition;
+};
+
+template <typename A, typename B = A, typename C = A, typename BIAS = C>
+constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& config, int32_t = 0)
+{
+    MatmulApiStaticTiling t;
+    t.cfg = config;
+    t.singleCoreM = int32_t(config.singleCoreM);
+    t.singleCoreN = int32_t(config.singleCoreN);
+    t.singleCoreK = int32_t(config.singleCoreK);
+    t.baseM = int32_t(config.basicM);
+    t.baseN = int32_t(config.basicN);
+    t.baseK = int32_t(config.basicK);
+    return t;
+}
+
+// User functions that replace a copy of the Matmul object; nullptr keeps the object's own.
+template <void (*copyOut)(const __gm__ void*, const LocalTensor<int8_t>&, const void*,
+                          const uint64_t, const uint64_t) = nullptr,
+          void (*copyA1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int,
+                         const uint64_t, const uint64_t) = nullptr,
+          void (*copyB1)(const LocalTensor<int8_t>&, const __gm__ void*, int, int, int, int,
+                         const uint64_t, const uint64_t) = nullptr>
+struct MatmulCallBackFunc {
+    static constexpr auto DataCopyOutFunc = copyOut;
+    static constexpr auto CopyA1Func = copyA1;
+    static constexpr auto CopyB1Func = copyB1;
+    static constexpr bool any = copyOut != nullptr || copyA1 != nullptr || copyB1 != nullptr;
+};
+
+// What a copy-out callback is told.
+struct DataCopyOutParams {
+    DataCopyOutParams() {}
+    DataCopyOutParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst, bool nz2nd,
+                      uint64_t quant, uint64_t ubAddr)
+        : cBurstNum(count), burstLen(len), srcStride(src), dstStride(dst), enUnitFlag(0),
+          quantMode(0), quantScalar(quant), cbufWorkspaceAddr(ubAddr)
+    {
+        (void)nz2nd;
+    }
+    uint16_t cBurstNum = 0;
+    uint16_t burstLen = 0;
+    uint16_t srcStride = 0;
+    uint32_t dstStride = 0;
+    uint16_t oriNSize = 0;
+    bool enableNZ2ND = false;
+    uint64_t quantMode = 0;
+    uint64_t quantScalar = 0;
+    uint64_t cbufWorkspaceAddr = 0;
+    uint8_t enUnitFlag = 0;
+    uint8_t reluEn = 0;
+};
+
+template <const auto& MM_CFG, typename IMPL, typename A_TYPE, typename B_TYPE, typename C_TYPE,
+          typename BIAS_TYPE>
+struct MatmulPolicy {};
+
+}  // namespace AscendC
+
+#endif  // ADV_API_MATMUL_MATMUL_CONFIG_H

@@ -1,0 +1,16 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#ifndef SRC_CUBE_GEMM_H
+#define SRC_CUBE_GEMM_H
+
+#include <stdint.h>
+
+namespace ascendc_emu {
+
+// c[m][ldc] += a[m][lda] * b[k][ldb]; every element adds its products in K order.
+void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
+          uint32_t m, uint32_t n, uint32_t k);
+void Gemm(int64_t* c, uint64_t ldc, const int64_t* a, uint64_t lda, const int64_t* b, uint64_t ldb,
+          uint32_t m, uint32_t n, uint32_t k);
+
+}  // namespace ascendc_emu
+#endif  // SRC_CUBE_GEMM_H

@@ -1,0 +1,246 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The Matmul object's computation: panels of A and B are converted to plain fp32 (or int64) blocks, a
+// blocked product accumulates in K order, and the result leaves through the Fixpipe conversions.
+#include "ascendc_emu/matmul_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "ascendc_emu/types.h"
+#include "cube/cube_state.h"
+#include "cube/element.h"
+#include "cube/gemm.h"
+
+namespace ascendc_emu {
+namespace {
+
+constexpr uint32_t kPanelK = 256;
+constexpr uint32_t kPanelN = 512;
+constexpr uint32_t kPanelM = 96;
+
+template <typename Out>
+Out Element(const uint8_t* data, DType type, uint64_t index)
+{
+    switch (type) {
+        case DType::kF16:
+            return static_cast<Out>(HalfBitsToFloat(reinterpret_cast<const uint16_t*>(data)[index]));
+        case DType::kBf16:
+            return static_cast<Out>(Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(data)[index]));
+        case DType::kF32:
+            return static_cast<Out>(reinterpret_cast<const float*>(data)[index]);
+        case DType::kI8:
+            return static_cast<Out>(reinterpret_cast<const int8_t*>(data)[index]);
+        case DType::kU8:
+            return static_cast<Out>(data[index]);
+        case DType::kI32:
+            return static_cast<Out>(reinterpret_cast<const int32_t*>(data)[index]);
+        case DType::kI4: {
+            const int32_t v = (index & 1) ? data[index / 2] >> 4 : data[index / 2] & 15;
+            return static_cast<Out>(v >= 8 ? v - 16 : v);
+        }
+        default:
+            return Out(0);
+    }
+}
+
+// Position of (row, column) in elements.
+uint64_t IndexOf(const MatrixRef& m, uint32_t row, uint32_t column)
+{
+    if (m.transposed) std::swap(row, column);
+    if (m.format == MatrixFormat::kNd) return static_cast<uint64_t>(row) * m.stride + column;
+    const uint32_t c0 = kBlock * 8 / DTypeBits(m.type);
+    return static_cast<uint64_t>(column / c0) * m.stride * c0 + static_cast<uint64_t>(row) * c0 +
+           column % c0;
+}
+
+// out[rows][columns] <- m[row0 + .., column0 + ..]
+template <typename Out>
+void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t column0,
+            uint32_t columns)
+{
+    if (m.format == MatrixFormat::kScalar) {
+        std::fill(out, out + static_cast<size_t>(rows) * columns, static_cast<Out>(m.scalar));
+        return;
+    }
+    const bool rowMajor = m.format == MatrixFormat::kNd && !m.transposed;
+    for (uint32_t r = 0; r < rows; ++r) {
+        Out* line = out + static_cast<size_t>(r) * columns;
+        if (rowMajor && m.type == DType::kF16) {
+            const uint16_t* in =
+                reinterpret_cast<const uint16_t*>(m.data) + IndexOf(m, row0 + r, column0);
+            for (uint32_t c = 0; c < columns; ++c) line[c] = static_cast<Out>(HalfBitsToFloat(in[c]));
+        } else if (rowMajor && m.type == DType::kF32) {
+            const float* in = reinterpret_cast<const float*>(m.data) + IndexOf(m, row0 + r, column0);
+            for (uint32_t c = 0; c < columns; ++c) line[c] = static_cast<Out>(in[c]);
+        } else {
+            for (uint32_t c = 0; c < columns; ++c) {
+                line[c] = Element<Out>(m.data, m.type, IndexOf(m, row0 + r, column0 + c));
+            }
+        }
+    }
+}
+
+float RoundHf32(float value)
+{
+    uint32_t bits = BitCast<uint32_t>(value);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return value;
+    bits += 0x7ffu + ((bits >> 12) & 1u);
+    return BitCast<float>(bits & ~0xfffu);
+}
+
+uint32_t Raw(float v) { return BitCast<uint32_t>(v); }
+uint32_t Raw(int64_t v)
+{
+    return static_cast<uint32_t>(
+        static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v));
+}
+
+template <typename Acc>
+Acc Previous(const MatrixRef& c, uint64_t index)
+{
+    return Element<Acc>(c.data, c.type, index);
+}
+
+// Bytes of the matrix an access of rows x columns at (row, column) spans, as operand fields.
+void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint32_t row, uint32_t rows,
+              uint32_t column, uint32_t columns, Access access, bool atomic)
+{
+    (void)core;
+    if (m.format == MatrixFormat::kScalar || rows == 0 || columns == 0) return;
+    Operand& o = m.onChip ? AddOperand(r, role, m.local, m.type, access, kBlock)
+                          : AddOperand(r, role, m.gm, m.type, access);
+    o.atomic = atomic;
+    const uint32_t bits = DTypeBits(m.type);
+    if (m.transposed) {
+        std::swap(row, column);
+        std::swap(rows, columns);
+    }
+    if (m.format == MatrixFormat::kNd) {
+        o.addr += (static_cast<uint64_t>(row) * m.stride + column) * bits / 8;
+        o.blockBytes = columns * bits / 8;
+        o.repeats = rows;
+        o.repeatStride = static_cast<int64_t>(m.stride * bits / 8);
+        return;
+    }
+    const uint32_t c0 = kBlock * 8 / bits;
+    o.addr += (static_cast<uint64_t>(column / c0) * m.stride + row) * kBlock;
+    o.blockBytes = rows * kBlock;
+    o.repeats = CeilDiv(column % c0 + columns, c0);
+    o.repeatStride = static_cast<int64_t>(m.stride) * kBlock;
+}
+
+void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atomic)
+{
+    // The object's messages and waits order it after everything issued and before what follows.
+    SyncEvent barrier;
+    barrier.kind = SyncKind::kPipeBarrier;
+    barrier.src = Pipe::kAll;
+    barrier.loc = Where(core, loc);
+    Emit(core, barrier);
+    Record r;
+    r.op = op;
+    r.pipe = Pipe::kFix;
+    r.loc = Where(core, loc);
+    Describe(core, r, "C", a.c, a.cRow, a.m, a.cColumn, a.n,
+             a.partial ? Access::kReadWrite : Access::kWrite, atomic);
+    Describe(core, r, "A", a.a, a.m0, a.m, 0, a.k, Access::kRead, false);
+    Describe(core, r, "B", a.b, 0, a.k, a.n0, a.n, Access::kRead, false);
+    if (a.hasBias) Describe(core, r, "bias", a.bias, 0, 1, a.n0, a.n, Access::kRead, false);
+    Emit(core, r);
+    Emit(core, barrier);
+}
+
+template <typename Acc>
+void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t column0, uint32_t columns,
+              uint8_t atomic, DType accType)
+{
+    FixpipeArgs convert;
+    convert.quant = a.quant;
+    convert.relu = a.relu;
+    const uint32_t size = DTypeBits(a.c.type) / 8;
+    for (uint32_t j = 0; j < columns; ++j) {
+        const uint32_t column = column0 + j;
+        const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column);
+        const uint64_t parameter =
+            a.quantVector != nullptr ? a.quantVector[a.n0 + column] : a.quantScalar;
+        const uint32_t bits = ConvertElement(Raw(sums[j]), accType, a.c.type, convert, parameter);
+        uint8_t* out = a.c.data + index * size;
+        if (atomic != 0) {
+            StoreAtomic(out, bits, a.c.type, atomic);
+        } else {
+            memcpy(out, &bits, size);
+        }
+    }
+}
+
+template <typename Acc>
+void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
+{
+    std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
+    std::vector<Acc> left(static_cast<size_t>(kPanelM) * kPanelK);
+    std::vector<Acc> right(static_cast<size_t>(kPanelK) * std::min(kPanelN, std::max(a.n, 1u)));
+    for (uint32_t n0 = 0; n0 < a.n; n0 += kPanelN) {
+        const uint32_t n = std::min(kPanelN, a.n - n0);
+        std::vector<Acc> sums(static_cast<size_t>(a.m) * n, Acc(0));
+        if (a.hasBias || a.partial) {
+            for (uint32_t i = 0; i < a.m; ++i) {
+                for (uint32_t j = 0; j < n; ++j) {
+                    sums[static_cast<size_t>(i) * n + j] =
+                        a.partial ? Previous<Acc>(a.c, IndexOf(a.c, a.cRow + i, a.cColumn + n0 + j))
+                                  : Element<Acc>(a.bias.data, a.bias.type, a.n0 + n0 + j);
+                }
+            }
+        }
+        for (uint32_t k0 = 0; k0 < a.k; k0 += kPanelK) {
+            const uint32_t k = std::min(kPanelK, a.k - k0);
+            Unpack(right.data(), a.b, k0, k, a.n0 + n0, n);
+            if (a.hf32 && a.b.type == DType::kF32) {
+                for (Acc& v : right) v = static_cast<Acc>(RoundHf32(static_cast<float>(v)));
+            }
+            for (uint32_t m0 = 0; m0 < a.m; m0 += kPanelM) {
+                const uint32_t m = std::min(kPanelM, a.m - m0);
+                Unpack(left.data(), a.a, a.m0 + m0, m, k0, k);
+                if (a.hf32 && a.a.type == DType::kF32) {
+                    for (Acc& v : left) v = static_cast<Acc>(RoundHf32(static_cast<float>(v)));
+                }
+                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left.data(), k, right.data(), n, m,
+                     n, k);
+            }
+        }
+        if (atomic != 0) guard.lock();
+        for (uint32_t i = 0; i < a.m; ++i) {
+            StoreRow(a, sums.data() + static_cast<size_t>(i) * n, i, n0, n, atomic, accType);
+        }
+        if (atomic != 0) guard.unlock();
+    }
+}
+
+}  // namespace
+
+void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
+{
+    Core& core = Current();
+    if (a.m == 0 || a.n == 0) return;
+    const uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
+    if (core.sink != nullptr) EmitAll(core, a, op, loc, atomic != 0);
+    const bool integer = a.a.type == DType::kI8 || a.a.type == DType::kI4;
+    if (integer && a.b.type != DType::kF16) {
+        Run<int64_t>(a, atomic, DType::kI32);
+    } else {
+        Run<float>(a, atomic, DType::kF32);
+    }
+}
+
+bool IsMatmulServer(Loc loc)
+{
+    Core& core = Current();
+    RequireCubeCores(core, loc);
+    return core.mixed && core.kind == CoreKind::kAic;
+}
+
+}  // namespace ascendc_emu
