@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Prove the tests: break generated kernels one line at a time and count what notices.
+
+    scripts/mutation_proof.py op_specs/elementwise/my_add.yaml [--limit 40] [--json report.json]
+
+Every mutant is one changed line of the op's kernel: a wait, flag, barrier, EnQue or FreeTensor
+removed; a count, an offset, a loop bound, a mask or a cast mode altered. It is compiled and run
+through the case grid in check mode, in a process of its own. Outcomes:
+
+    compiler    does not compile (no proof: left out of the score)
+    sanitizer   a finding of severity error
+    accuracy    wrong numbers, or bytes the kernel did not write
+    crash       the launch failed: trap, deadlock, time-out or a dead process
+    SURVIVED    nothing noticed; the list at the end says what was changed
+
+With auto-sync on, the sanitizer trusts the compiler to order vector instructions and the scalar
+unit; a removed barrier between two of them then survives rightly. `--auto-sync off` (default)
+demands them.
+Exit status: 0 all mutants caught, 1 some survived, 2 the unchanged kernel is not clean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+Change = Callable[[str], Iterator[str]]
+
+
+@dataclass
+class Mutant:
+    """One changed line and what became of it."""
+
+    op: str
+    file: str
+    line: int
+    kind: str
+    before: str
+    after: str
+    outcome: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+    checks: list[str] = field(default_factory=list)
+
+
+def _remove(pattern: str) -> Change:
+    """Delete a statement that stands on a line of its own."""
+    found = re.compile(rf"^\s*[\w.:>-]*{pattern}.*;\s*(//.*)?$")
+
+    def change(line: str) -> Iterator[str]:
+        if found.match(line):
+            yield re.match(r"\s*", line)[0] + "; // removed"  # type: ignore[index]
+
+    return change
+
+
+def _replace(pattern: str, *texts: str | Callable[[re.Match[str]], str]) -> Change:
+    """Replace each match of the pattern, one at a time."""
+    found = re.compile(pattern)
+
+    def change(line: str) -> Iterator[str]:
+        for match in found.finditer(line):
+            for text in texts:
+                new = text(match) if callable(text) else match.expand(text)
+                if new != match[0]:
+                    yield line[: match.start()] + new + line[match.end() :]
+
+    return change
+
+
+_VECTOR = (
+    r"Add|Sub|Mul|Div|Max|Min|Adds|Muls|Maxs|Mins|Exp|Ln|Sqrt|Rsqrt|Abs|Relu|Reciprocal|Cast|And|Or|"
+    r"Not|Duplicate|Compare|Compares|CompareScalar|Select|ReduceSum|ReduceMax|ReduceMin|Axpy|DataCopy"
+)
+_MODES = {
+    "CAST_NONE": "CAST_FLOOR",
+    "CAST_RINT": "CAST_FLOOR",
+    "CAST_ROUND": "CAST_TRUNC",
+    "CAST_FLOOR": "CAST_CEIL",
+    "CAST_CEIL": "CAST_FLOOR",
+    "CAST_TRUNC": "CAST_CEIL",
+}
+
+#: kind -> how a line is altered
+CHANGES: dict[str, Change] = {
+    "wait removed": _remove(r"WaitFlag<[^;]*"),
+    "flag removed": _remove(r"SetFlag<[^;]*"),
+    "barrier removed": _remove(r"PipeBarrier<[^;]*"),
+    "core sync removed": _remove(r"(SyncAll|CrossCoreWaitFlag|IBWait)\b[^;]*"),
+    "enqueue removed": _remove(r"EnQue\("),
+    "free removed": _remove(r"FreeTensor\("),
+    "atomic removed": _remove(r"SetAtomic(Add|Max|Min)<"),
+    "cast mode": _replace(r"CAST_(?!ODD)[A-Z]+", lambda m: _MODES.get(m[0], m[0])),
+    "count shortened": _replace(
+        rf"\b((?:{_VECTOR})(?:<[^;()]*>)?\(.*,\s*)(\w+)(\);)", r"\1\2 - 8\3"
+    ),
+    "offset moved": _replace(r"((?:[gG][mM]|Global)\w*\[)([^\]]+)(\])", r"\1\2 + 1\3"),
+    "tail cut": _replace(r"(blockLen\s*=\s*|\* sizeof\(\w+\))", lambda m: _cut_tail(m)),
+    "loop bound": _replace(r"(for\s*\([^;]*;[^;<]*)<(?!=)([^;]*;)", r"\1<=\2", r"\1< -1 +\2"),
+    "comparison": _replace(r"(if\s*\([^;]*)(>=|<=)([^;]*\))", lambda m: m[1] + m[2][0] + m[3]),
+    "operation": _replace(
+        r"\b(Add|Sub|Mul|Max|Min|Adds|Muls|Maxs|Mins)(?=[<(])",
+        lambda m: (
+            {"Add": "Sub", "Sub": "Add", "Mul": "Add", "Max": "Min", "Min": "Max"}[m[1][:3]]
+            + m[1][3:]
+        ),
+    ),
+    "mask": _replace(r"((?:mask|Mask)\w*\s*=\s*)([^;]+);", r"\1(\2) - 1;"),
+    "constant": _replace(r"(?<![\w.])(\d+\.\d+)(f?)(?![\w.])", r"(\1\2 * 1.25\2)"),
+}
+
+
+def _cut_tail(match: re.Match[str]) -> str:
+    return match[0] + "0 * " if "=" in match[0] else match[0] + " / 32 * 32"
+
+
+def mutants(op: str, file: Path, root: Path) -> list[Mutant]:
+    """Return every change of the kernel; comments, includes and macros are skipped."""
+    found = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith(("//", "#", "*", "/*")):
+            continue
+        code = line.split("//")[0].rstrip()
+        for kind, change in CHANGES.items():
+            for after in change(code):
+                place = str(file.relative_to(root))
+                found.append(Mutant(op, place, number, kind, code.strip(), after.strip()))
+    return found
+
+
+def apply(mutant: Mutant, project: Path) -> None:
+    """Change the line in the copy of the project."""
+    file = project / mutant.file
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines[mutant.line - 1] = mutant.after
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def spread(items: list[Mutant], limit: int) -> list[Mutant]:
+    """Choose at most `limit` mutants, an even share of every kind, spread over the file."""
+    if limit <= 0 or len(items) <= limit:
+        return items
+    kinds: dict[str, list[Mutant]] = {}
+    for item in items:
+        kinds.setdefault(item.kind, []).append(item)
+    chosen: list[Mutant] = []
+    rank = 0
+    while len(chosen) < limit:
+        for group in kinds.values():
+            # Halving steps: first, middle, quarters ... of the group.
+            order = sorted(range(len(group)), key=lambda i: bin(i)[:1:-1])
+            if rank < len(order) and len(chosen) < limit:
+                chosen.append(group[order[rank]])
+        rank += 1
+    return sorted(chosen, key=lambda m: (m.file, m.line))
+
+
+def judge(spec: Any, project: Path, soc: str, largest: int, dtypes: int) -> dict[str, Any]:
+    """Compile and run the op's grid until something notices; runs in the child process."""
+    from msopgen_wrap.build.operators import build_operators
+    from msopgen_wrap.diagnostics import OpgenError
+    from msopgen_wrap.run.case_runner import run_case
+    from msopgen_wrap.run.cases import case_grid
+    from msopgen_wrap.run.findings import errors, parse
+    from msopgen_wrap.run.op_runtime import OpRuntime
+    from msopgen_wrap.run.worker import elements
+
+    try:
+        built = build_operators([spec], project)
+    except OpgenError as error:
+        return {"outcome": "compiler", "detail": error.diagnostics[0].what}
+    runtime = OpRuntime()
+    runtime.load_host(built.host)
+    for key, path in built.kernels[spec.op].items():
+        runtime.register_kernel(spec.op, "", key, path, spec.name)
+    ran = 0
+    for case in case_grid(spec):
+        if elements(case.shapes) > largest or case.combo >= dtypes:
+            continue
+        result = run_case(spec, case, runtime, soc=soc, mode="check")
+        if result.status == "not applicable":
+            continue
+        ran += 1
+        label = f"{result.dtype} {result.label}"
+        bad = errors(parse(result.findings))
+        if bad:
+            first = bad[0]
+            return {
+                "outcome": "sanitizer",
+                "detail": f"{label}: line {first.line}: {first.what}",
+                "checks": sorted({f.check for f in bad}),
+            }
+        if result.status == "crashed" or "launch" in result.reason:
+            return {"outcome": "crash", "detail": f"{label}: {result.reason}"}
+        if result.status == "failed" and not result.findings:
+            return {"outcome": "accuracy", "detail": f"{label}: {result.reason}"}
+    return {"outcome": "SURVIVED", "detail": f"{ran} cases"} if ran else {"outcome": "no case"}
+
+
+def isolated(work: Callable[[], dict[str, Any]], timeout: float) -> dict[str, Any]:
+    """Run in a forked child: a mutant may corrupt memory, crash or never end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        try:
+            result = work()
+        except BaseException as error:
+            result = {"outcome": "crash", "detail": f"{type(error).__name__}: {error}"}
+        os.write(write, json.dumps(result).encode())
+        os._exit(0)
+    os.close(write)
+    data = b""
+    end = time.monotonic() + timeout
+    while True:
+        ready, _, _ = select.select([read], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(read)
+            return {"outcome": "crash", "detail": f"not done after {timeout:.0f} s"}
+        part = os.read(read, 1 << 16)
+        if not part:
+            break
+        data += part
+    os.close(read)
+    _, status = os.waitpid(child, 0)
+    if not data:
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        return {"outcome": "crash", "detail": f"process died of signal {number}"}
+    return json.loads(data)
+
+
+def render(specs: list[Any], target: Path) -> None:
+    """Write op_host and op_kernel of the specs."""
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+
+    options = ProjectOptions(vendor="opgen", parts=("op_host", "op_kernel"))
+    for file in render_project(specs, options):
+        path = target / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+
+
+def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]:
+    """Run all mutants of one op."""
+    original = scratch / spec.name
+    render([spec], original)
+    kernel = original / "op_kernel" / f"{spec.name}.cpp"
+
+    def run(project: Path) -> dict[str, Any]:
+        return isolated(
+            lambda: judge(spec, project, options.soc, options.largest, options.dtypes),
+            options.timeout,
+        )
+
+    base = run(original)
+    if base["outcome"] != "SURVIVED":
+        print(f"{spec.op}: the unchanged kernel is not clean: {base}", file=sys.stderr)
+        sys.exit(2)
+    chosen = spread(mutants(spec.op, kernel, original), options.limit)
+    print(f"{spec.op}: {len(chosen)} mutants, {base['detail']} each", flush=True)
+    for number, mutant in enumerate(chosen, 1):
+        copy = scratch / f"{spec.name}_{number}"
+        shutil.copytree(original, copy)
+        apply(mutant, copy)
+        started = time.monotonic()
+        result = run(copy)
+        mutant.seconds = round(time.monotonic() - started, 2)
+        mutant.outcome = result["outcome"]
+        mutant.detail = result.get("detail", "")
+        mutant.checks = result.get("checks", [])
+        shutil.rmtree(copy)
+        names = f" [{', '.join(mutant.checks)}]" if mutant.checks else ""
+        print(
+            f"  {number:3d} {mutant.file}:{mutant.line}: {mutant.kind}: {mutant.outcome}{names}",
+            flush=True,
+        )
+    return chosen
+
+
+def report(done: list[Mutant]) -> int:
+    """Print the score and the survivors; return how many survived."""
+    real = [m for m in done if m.outcome != "compiler"]
+    kinds = sorted({m.kind for m in real})
+    outcomes = ["sanitizer", "accuracy", "crash", "SURVIVED"]
+    print(f"\n{'mutation':20s}" + "".join(f"{name:>11s}" for name in outcomes))
+    for kind in kinds:
+        counts = Counter(m.outcome for m in real if m.kind == kind)
+        print(f"{kind:20s}" + "".join(f"{counts[name]:11d}" for name in outcomes))
+    left = [m for m in real if m.outcome == "SURVIVED"]
+    print(f"\n{len(real) - len(left)} of {len(real)} mutants caught", end="")
+    print(f"; {len(done) - len(real)} did not compile" if len(done) > len(real) else "")
+    for m in left:
+        print(f"  survived: {m.op} {m.file}:{m.line} ({m.kind})\n    - {m.before}\n    + {m.after}")
+    return len(left)
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("specs", nargs="+", type=Path, help="spec files")
+    parser.add_argument("--limit", type=int, default=40, help="mutants per op, 0: all (default 40)")
+    parser.add_argument(
+        "--dtypes", type=int, default=1, help="dtype combinations to run (default 1)"
+    )
+    parser.add_argument("--largest", type=int, default=1 << 16, help="elements of the largest case")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per mutant")
+    parser.add_argument("--soc", default="ascend910b3")
+    parser.add_argument("--auto-sync", choices=["on", "off"], default="off")
+    parser.add_argument("--json", type=Path, help="write all mutants to this file")
+    options = parser.parse_args()
+
+    os.environ["OPGEN_CHECK"] = f"auto-sync={options.auto_sync}"
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    import torch
+
+    torch.set_num_threads(1)  # children are forked: a thread pool would not survive that
+    from msopgen_wrap.diagnostics import OpgenError
+    from msopgen_wrap.diagnostics import render as show
+    from msopgen_wrap.spec.loader import load_specs
+
+    done: list[Mutant] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="opgen-mutants-") as scratch:
+            for spec in load_specs(options.specs):
+                done += prove(spec, options, Path(scratch))
+    except OpgenError as error:
+        for diagnostic in error.diagnostics:
+            print(show(diagnostic), file=sys.stderr)
+        return 2
+    finally:
+        if options.json:
+            options.json.write_text(json.dumps([asdict(m) for m in done], indent=2))
+    return 1 if report(done) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
