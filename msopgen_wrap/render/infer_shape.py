@@ -1,0 +1,371 @@
+"""C++ of InferShape and InferDataType from the shape rules and dtype lists of a spec.
+
+The code uses ``opgen::ShapeBuilder`` (``templates/op_host/opgen_shape.h.jinja``); it gives what
+``msopgen_wrap.spec.shapes.evaluate`` gives, and passes unknown dims and ranks through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.spec.model import (
+    DimAttr,
+    DimBinary,
+    DimConst,
+    DimExpr,
+    DimNumel,
+    DimOf,
+    DimRank,
+    DimSlice,
+    OpSpec,
+    ParamKind,
+    ShapeBroadcast,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+    ShapeRule,
+    TensorParam,
+)
+
+_CALLS = {"+": "Add", "-": "Sub", "*": "Mul", "//": "FloorDiv", "%": "Mod", "min": "Min"}
+_CALLS["max"] = "Max"
+_GETTERS = {
+    "int": ("int64_t", "GetInt"),
+    "dtype": ("int64_t", "GetInt"),
+    "bool": ("bool", "GetBool"),
+    "float": ("float", "GetFloat"),
+    "list_int": ("gert::TypedContinuousVector<int64_t>", "GetListInt"),
+}
+
+
+def infer_shape_body(spec: OpSpec) -> str:
+    """Return the statements of InferShape; empty when some output has no rule."""
+    if any(p.shape is None for p in spec.outputs):
+        return ""
+    return "\n".join(f"    {line}" if line else "" for line in _InferShape(spec).lines())
+
+
+class _InferShape:
+    def __init__(self, spec: OpSpec):
+        self.spec = spec
+        self.inputs = {p.name: i for i, p in enumerate(spec.inputs)}
+        self.attrs = {a.name: (i, a) for i, a in enumerate(spec.attrs)}
+
+    def lines(self) -> Iterator[str]:
+        yield from self._read_inputs()
+        yield from self._read_attrs()
+        for param in self.spec.inputs:
+            yield from self._check_input(param)
+        for position, param in enumerate(self.spec.outputs):
+            yield from self._output(position, param)
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def _read_inputs(self) -> Iterator[str]:
+        used = self._used_inputs()
+        for param in self.spec.inputs:
+            if param.name not in used:
+                continue
+            index = self.inputs[param.name]
+            variable = _shape(param.name)
+            if param.kind is ParamKind.REQUIRED:
+                yield f"const gert::Shape* {variable} = context->GetRequiredInputShape({index});"
+                yield (
+                    f'OPGEN_CHECK(context, {variable} != nullptr, "input {param.name} is missing");'
+                )
+            elif param.kind is ParamKind.OPTIONAL:
+                yield f"const gert::Shape* {variable} = context->GetOptionalInputShape({index});"
+            else:
+                yield f"const gert::Shape* {variable} = context->GetDynamicInputShape({index}, 0);"
+
+    def _used_inputs(self) -> set[str]:
+        used = {p.name for p in self.spec.inputs if p.min_rank > 0 or p.max_rank < 8}
+        for param in (*self.spec.inputs, *self.spec.outputs):
+            if param.shape is not None:
+                used |= _tensors(param.shape)
+                if param in self.spec.inputs:
+                    used.add(param.name)
+        return used
+
+    def _read_attrs(self) -> Iterator[str]:
+        names: list[str] = []
+        for param in (*self.spec.inputs, *self.spec.outputs):
+            names += _attrs(param.shape) if param.shape is not None else []
+        if not names:
+            return
+        yield "const gert::RuntimeAttrs* attrs = context->GetAttrs();"
+        yield 'OPGEN_CHECK(context, attrs != nullptr, "the attributes are missing");'
+        for name in dict.fromkeys(names):
+            index, attr = self.attrs[name]
+            kind, getter = _GETTERS[attr.type]
+            variable = _attr(name)
+            yield f"const {kind}* {variable} = attrs->{getter}({index});"
+            yield f'OPGEN_CHECK(context, {variable} != nullptr, "attr {name} is missing");'
+
+    # ---- checks and outputs ------------------------------------------------------------------
+
+    def _check_input(self, param: TensorParam) -> Iterator[str]:
+        variable = _shape(param.name)
+        least, most = param.min_rank, param.max_rank
+        if least > 0 or most < 8:
+            text = f"{least}" if least == most else f"{least} to {most}"
+            yield from self._guarded(
+                param,
+                [
+                    f"OPGEN_CHECK(context, opgen::RankWithin({variable}, {least}, {most}),",
+                    f'            "input {param.name} has shape %s, its rank must be {text}",',
+                    f"            opgen::ToString({variable}).c_str());",
+                ],
+            )
+        if param.shape is not None:
+            name = f"{param.name}_rule"
+            yield from self._guarded(
+                param,
+                [
+                    f"opgen::ShapeBuilder {name};  // {param.name}: {_one_line(param.shape_text)}",
+                    *self._statements(param.shape, name),
+                    f"OPGEN_CHECK(context, {name}.Matches({variable}),",
+                    f'            "input {param.name} has shape %s, expected '
+                    f'{_escape(param.shape_text)} = %s %s",',
+                    f"            opgen::ToString({variable}).c_str(), {name}.Text().c_str(),",
+                    f"            {name}.Error());",
+                ],
+            )
+
+    def _guarded(self, param: TensorParam, lines: list[str]) -> Iterator[str]:
+        if param.kind is ParamKind.REQUIRED:
+            yield "{"
+        else:
+            yield f"if ({_shape(param.name)} != nullptr) {{"
+        yield from (f"    {line}" for line in lines)
+        yield "}"
+
+    def _output(self, position: int, param: TensorParam) -> Iterator[str]:
+        assert param.shape is not None
+        yield ""
+        yield f"// {param.name}: {_one_line(param.shape_text or 'shape rule of the spec')}"
+        builder = f"{param.name}_rule"
+        if param.kind is ParamKind.DYNAMIC:
+            yield from self._output_list(position, param, builder)
+            return
+        yield f"opgen::ShapeBuilder {builder};"
+        yield from self._statements(param.shape, builder)
+        yield from self._store(param, builder, self._flat_index(position))
+
+    def _output_list(self, position: int, param: TensorParam, builder: str) -> Iterator[str]:
+        assert param.shape is not None
+        lists = [
+            p
+            for p in self.spec.inputs
+            if p.kind is ParamKind.DYNAMIC and p.name in _tensors(param.shape)
+        ]
+        if not lists:
+            yield f'OPGEN_CHECK(context, false, "output list {param.name} follows no input list");'
+            return
+        first = self.inputs[lists[0].name]
+        count = f"{param.name}_count"
+        yield f"const auto* {param.name}_list = context->GetIrInputInstanceInfo({first});"
+        yield f"const size_t {count} ="
+        yield f"    {param.name}_list == nullptr ? 0 : {param.name}_list->GetInstanceNum();"
+        yield f"for (size_t i = 0; i < {count}; ++i) {{"
+        for other in lists:
+            index = self.inputs[other.name]
+            variable = _shape(other.name)
+            yield f"    const gert::Shape* {variable} = context->GetDynamicInputShape({index}, i);"
+            yield f"    OPGEN_CHECK(context, {variable} != nullptr,"
+            text = f"tensor lists {lists[0].name} and {other.name} differ in length"
+            yield f'                "{text}");'
+        yield f"    opgen::ShapeBuilder {builder};"
+        yield from (f"    {line}" for line in self._statements(param.shape, builder))
+        index_text = f"{self._flat_index(position)} + i"
+        yield from (f"    {line}" for line in self._store(param, builder, index_text))
+        yield "}"
+
+    def _flat_index(self, position: int) -> str:
+        lists = [p for p in self.spec.outputs[:position] if p.kind is ParamKind.DYNAMIC]
+        single = position - len(lists)
+        return " + ".join([str(single), *(f"{p.name}_count" for p in lists)])
+
+    def _store(self, param: TensorParam, builder: str, index: str) -> Iterator[str]:
+        shapes = [n for n in self.inputs if n in _tensors(param.shape)] if param.shape else []
+        shown = ", ".join(f"{n}=%s" for n in shapes)
+        text = f'"output {param.name}: %s{" (" + shown + ")" if shown else ""}"'
+        yield f"OPGEN_CHECK(context, {builder}.Store(context->GetOutputShape({index})), {text},"
+        values = [f"{builder}.Error()"]
+        values += [f"opgen::ToString({_shape(n)}).c_str()" for n in shapes]
+        for i, value in enumerate(values):
+            yield f"            {value}{',' if i + 1 < len(values) else ');'}"
+
+    # ---- rules -------------------------------------------------------------------------------
+
+    def _statements(self, rule: ShapeRule, builder: str) -> Iterator[str]:
+        if isinstance(rule, ShapeLike):
+            yield f'{builder}.AppendRange("{rule.tensor}", {_shape(rule.tensor)});'
+        elif isinstance(rule, ShapeBroadcast):
+            for name in rule.tensors:
+                yield f'{builder}.Broadcast("{name}", {_shape(name)});'
+        elif isinstance(rule, ShapeReduce):
+            yield from self._reduce(rule, builder)
+        else:
+            for item in rule.items:
+                if isinstance(item, DimSlice):
+                    yield self._range(item, builder)
+                else:
+                    yield f"{builder}.Append({self._dim(item, builder)});"
+
+    def _range(self, item: DimSlice, builder: str) -> str:
+        arguments = [f'"{item.tensor}"', _shape(item.tensor)]
+        if item.start is not None or item.stop is not None:
+            arguments.append(str(item.start or 0))
+        if item.stop is not None:
+            arguments.append(str(item.stop))
+        return f"{builder}.AppendRange({', '.join(arguments)});"
+
+    def _reduce(self, rule: ShapeReduce, builder: str) -> Iterator[str]:
+        keep = f"*{_attr(rule.keepdim)}" if isinstance(rule.keepdim, str) else None
+        keep = keep or ("true" if rule.keepdim else "false")
+        head = f'{builder}.Reduce("{rule.tensor}", {_shape(rule.tensor)}, '
+        if isinstance(rule.dims, str):
+            variable = _attr(rule.dims)
+            if self.attrs[rule.dims][1].type == "list_int":
+                data = f"{variable}->GetData(), {variable}->GetSize()"
+            else:
+                data = f"{variable}, 1"
+            yield f"{head}{data}, {keep});"
+        elif not rule.dims:
+            yield f"{head}nullptr, 0, {keep});"
+        else:
+            values = ", ".join(map(str, rule.dims))
+            yield f"const int64_t {builder}_dims[] = {{{values}}};"
+            yield f"{head}{builder}_dims, {len(rule.dims)}, {keep});"
+
+    def _dim(self, expr: DimExpr, builder: str) -> str:
+        if isinstance(expr, DimConst):
+            return str(expr.value)
+        if isinstance(expr, DimAttr):
+            variable = _attr(expr.name)
+            if expr.index is None:
+                return f"*{variable}"
+            data = f"{variable}->GetData(), {variable}->GetSize()"
+            return f'{builder}.Element("{expr.name}", {data}, {expr.index})'
+        if isinstance(expr, DimOf):
+            return f'{builder}.Of("{expr.tensor}", {_shape(expr.tensor)}, {expr.axis})'
+        if isinstance(expr, DimRank):
+            return f'{builder}.Rank("{expr.tensor}", {_shape(expr.tensor)})'
+        if isinstance(expr, DimNumel):
+            return f'{builder}.Numel("{expr.tensor}", {_shape(expr.tensor)})'
+        left, right = self._dim(expr.left, builder), self._dim(expr.right, builder)
+        return f"{builder}.{_CALLS[expr.op]}({left}, {right})"
+
+
+# ---- InferDataType -----------------------------------------------------------------------------
+
+
+def infer_data_type_body(spec: OpSpec) -> str:
+    """Return the statements of InferDataType."""
+    lines: list[str] = []
+    dynamic = [p for p in spec.outputs if p.kind is ParamKind.DYNAMIC]
+    for position, param in enumerate(spec.outputs):
+        value = _output_type(spec, param, lines)
+        if param.kind is not ParamKind.DYNAMIC:
+            earlier = [p for p in spec.outputs[:position] if p in dynamic]
+            index = str(position - len(earlier))
+            index += "".join(f" + {p.name}_count" for p in earlier)
+            lines.append(f"context->SetOutputDataType({index}, {value});")
+            continue
+        source = next((i for i, p in enumerate(spec.inputs) if p.kind is ParamKind.DYNAMIC), None)
+        count = f"{param.name}_count"
+        if source is None:
+            lines.append(f"const size_t {count} = 0;")
+            continue
+        info = f"context->GetIrInputInstanceInfo({source})"
+        lines.append(f"const size_t {count} = {info} == nullptr ? 0 : {info}->GetInstanceNum();")
+        earlier = [p for p in spec.outputs[:position] if p in dynamic]
+        start = str(position - len(earlier)) + "".join(f" + {p.name}_count" for p in earlier)
+        lines.append(f"for (size_t i = 0; i < {count}; ++i) {{")
+        lines.append(f"    context->SetOutputDataType({start} + i, {value});")
+        lines.append("}")
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _output_type(spec: OpSpec, param: TensorParam, lines: list[str]) -> str:
+    """Return an expression for the dtype of an output; may add statements before it."""
+    for index, source in enumerate(spec.inputs):
+        if source.dtypes == param.dtypes and source.kind is not ParamKind.OPTIONAL:
+            return _input_type(index, source)
+    if len(set(param.dtypes)) == 1:
+        return BY_NAME[param.dtypes[0]].ge_name
+    # Several combinations that no single input explains: the combination is looked up.
+    variable = f"{param.name}_type"
+    lines.append(f"DataType {variable} = DT_UNDEFINED;")
+    keyword = "if"
+    for combo, dtype in enumerate(param.dtypes):
+        tests = [
+            f"{_input_type(i, p)} == {BY_NAME[p.dtypes[combo]].ge_name}"
+            for i, p in enumerate(spec.inputs)
+            if p.kind is not ParamKind.OPTIONAL and len(set(p.dtypes)) > 1
+        ]
+        lines.append(f"{keyword} ({' && '.join(tests) or 'true'}) {{")
+        lines.append(f"    {variable} = {BY_NAME[dtype].ge_name};")
+        keyword = "} else if"
+    lines.append("}")
+    lines.append(f"OPGEN_CHECK(context, {variable} != DT_UNDEFINED,")
+    lines.append('            "the input dtypes are not among the supported combinations");')
+    return variable
+
+
+def _input_type(index: int, param: TensorParam) -> str:
+    if param.kind is ParamKind.DYNAMIC:
+        return f"context->GetDynamicInputDataType({index}, 0)"
+    if param.kind is ParamKind.OPTIONAL:
+        return f"context->GetOptionalInputDataType({index})"
+    return f"context->GetRequiredInputDataType({index})"
+
+
+# ---- helpers -----------------------------------------------------------------------------------
+
+
+def _shape(name: str) -> str:
+    return f"{name}_shape"
+
+
+def _attr(name: str) -> str:
+    return f"{name}_attr"
+
+
+def _escape(text: str) -> str:
+    return _one_line(text).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _dim_items(rule: ShapeRule) -> Iterator[DimExpr | DimSlice]:
+    if isinstance(rule, ShapeList):
+        stack: list[DimExpr | DimSlice] = list(reversed(rule.items))
+        while stack:
+            item = stack.pop()
+            if isinstance(item, DimBinary):
+                stack += [item.right, item.left]
+            else:
+                yield item
+
+
+def _tensors(rule: ShapeRule) -> set[str]:
+    if isinstance(rule, ShapeBroadcast):
+        return set(rule.tensors)
+    if isinstance(rule, (ShapeLike, ShapeReduce)):
+        return {rule.tensor}
+    return {
+        item.tensor
+        for item in _dim_items(rule)
+        if isinstance(item, (DimOf, DimRank, DimNumel, DimSlice))
+    }
+
+
+def _attrs(rule: ShapeRule) -> list[str]:
+    if isinstance(rule, ShapeReduce):
+        return [n for n in (rule.dims, rule.keepdim) if isinstance(n, str)]
+    return [item.name for item in _dim_items(rule) if isinstance(item, DimAttr)]
