@@ -169,7 +169,7 @@ def run(case: Case) -> Outcome:
     rng = np.random.default_rng(1)
     tensors = {
         "x": (_aligned(rng.random(COUNT, np.float32)), _INOUT),
-        "y": (_aligned(rng.random(COUNT, np.float32)), _INPUT),
+        "y": (_aligned(rng.random(COUNT - 3, np.float32)), _INPUT),
         "z": (_aligned(np.full(COUNT, np.nan, np.float32)), _OUTPUT),
         "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
     }

@@ -298,3 +298,34 @@ KERNEL(accumulate_repeats) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.b, 64);
 }
+
+// case last_core_starts_earlier: GmOverlap warning blocks=2
+KERNEL(last_core_starts_earlier) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * (kTile - 16)], b.a, kTile);  // <- GmOverlap
+}
+
+// case handed_over_by_ibset: ErrorSync2 silent blocks=2
+KERNEL(handed_over_by_ibset) {
+    TENSORS;
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)ws + 512, 128);
+    TBuf<TPosition::VECCALC> buf;
+    b.pipe.InitBuffer(buf, 64);
+    auto scratch = buf.Get<int32_t>();
+    if (GetBlockIdx() == 0) {
+        Duplicate(b.a, 1.0f, kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.ws, b.a, kTile);
+        IBSet(flags, scratch, 0, 0);
+    } else {
+        IBWait(flags, scratch, 0, 0);
+        DataCopy(b.b, g.ws, kTile);
+        Sync<HardEvent::MTE2_MTE3>();
+        DataCopy(g.z, b.b, kTile);
+    }
+}

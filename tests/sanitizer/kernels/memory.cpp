@@ -408,3 +408,12 @@ KERNEL(reduce_to_odd_element) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.b, 64);
 }
+
+// case tail_block_over_read: ErrorRead3 warning
+KERNEL(tail_block_over_read) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.y[kCount - 16], 16);  // <- ErrorRead3
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
+}
