@@ -46,6 +46,19 @@ DTYPE_TO_GE = {
     "bool": "DT_BOOL",
 }
 
+# ge::DataType values.
+GE_NUMBERS = {
+    "float32": 0,
+    "float16": 1,
+    "int8": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 6,
+    "int64": 9,
+    "bool": 12,
+    "bfloat16": 27,
+}
+
 _ATTR_TO_MSOPGEN = {
     "int": "int",
     "float": "float",
@@ -53,7 +66,9 @@ _ATTR_TO_MSOPGEN = {
     "str": "string",
     "list_int": "list_int",
     "list_float": "list_float",
-    "dtype": "type",
+    # msopgen knows "type" and writes .Type(...), which OpAttrDef does not have; the
+    # number of the ge::DataType travels instead, here and in op_host.
+    "dtype": "int",
 }
 
 
@@ -93,7 +108,7 @@ def _cpp_value(kind: str, value: Any) -> str:
     if kind == "str":
         return _cpp_escape(str(value))
     if kind == "dtype":
-        return f"ge::{DTYPE_TO_GE[str(value)]}"
+        return str(GE_NUMBERS[str(value)])
     if kind == "list_int":
         return "{" + ",".join(str(int(v)) for v in value) + "}"
     if kind == "list_float":

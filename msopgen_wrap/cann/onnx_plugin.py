@@ -61,6 +61,8 @@ def _plugin_attr(attr: Attr) -> _PluginAttr:
         default = cpp_default(attr)
         if attr.type == "str":
             default = f'ge::AscendString("{default}")'
+        elif attr.type == "dtype":
+            default = f"ge::{DTYPE_TO_GE[str(attr.default)]}"
         elif attr.type == "float":
             default += "f"
         elif attr.type == "list_float":

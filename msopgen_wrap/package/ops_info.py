@@ -12,21 +12,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, cpp_default
+from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, GE_NUMBERS, cpp_default
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 
-# ge::DataType numbers, as they stand in simplified keys.
-GE_NUMBERS = {
-    "float32": 0,
-    "float16": 1,
-    "int8": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 6,
-    "int64": 9,
-    "bool": 12,
-    "bfloat16": 27,
-}
 _FORMAT_ND = 2
 # coreType of a binary: CANN's 0 MIX, 1 AiCore, 2 VectorCore.
 _CORE_VECTOR = 2
@@ -239,7 +227,7 @@ _PROTO_TYPES = {
     "str": "String",
     "list_int": "ListInt",
     "list_float": "ListFloat",
-    "dtype": "Type",
+    "dtype": "Int",
 }
 
 
@@ -250,8 +238,6 @@ def _proto_attr(attr: Attr) -> str:
     default = cpp_default(attr)
     if attr.type == "str":
         default = f'"{default}"'
-    elif attr.type == "dtype":
-        default = default.removeprefix("ge::")
     return f"    .ATTR({attr.name}, {kind}, {default})"
 
 

@@ -31,7 +31,7 @@ DEFAULTS = [
     ("bool", True, "true"),
     ("str", 'say "hi"\\n', 'say \\"hi\\"\\\\n'),
     ("str", "", ""),
-    ("dtype", "bfloat16", "ge::DT_BF16"),
+    ("dtype", "bfloat16", "27"),
 ]
 
 
