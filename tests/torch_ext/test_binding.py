@@ -191,7 +191,7 @@ def test_other_ways_to_find_the_package(project: Path, fake_vendor: Path, how: s
 def test_broken_library_is_named(project: Path, tmp_path: Path) -> None:
     library = tmp_path / VENDOR / "op_api" / "lib" / "libcust_opapi.so"
     library.parent.mkdir(parents=True)
-    library.write_text("not an ELF file")
+    library.write_text("not an ELF file\n" * 100)
     out = run(
         project,
         "print(error(lambda: ops.fake_add(torch.ones(3))))",
