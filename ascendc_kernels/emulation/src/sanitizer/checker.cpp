@@ -4,6 +4,7 @@
 #include "checker.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "ascendc_emu/sanitizer.h"
 
@@ -47,6 +48,7 @@ void Checker::OnLaunch(const LaunchInfo& info) {
 }
 
 void Checker::OnLaunchEnd(const LaunchInfo&) {
+    if (ended_ != std::count(started_.begin(), started_.end(), 1)) return;  // stopped in the middle
     ReportPoisonedOutputs();
     ReportLeftCrossFlags();
 }
@@ -70,6 +72,8 @@ void Checker::OnCoreStart(Core& core) {
 // A buffer that goes away while a tensor of it is in use.
 void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     if (!buffer.queued || buffer.life == Life::kFree || buffer.life == Life::kGone) return;
+    // A trapped block is unwound: its TPipe goes away in the middle of its work.
+    if (std::uncaught_exceptions() > 0) return;
     bool inQueue = buffer.life == Life::kEnQueued;
     Finding f = Start(state, "ErrorLeak", inQueue ? "EnQue" : "AllocTensor",
                       inQueue ? buffer.last : buffer.allocated);
@@ -83,6 +87,7 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
 }
 
 void Checker::OnCoreEnd(Core& core) {
+    ++ended_;
     CoreState& state = State(core);
     for (const Buffer& buffer : state.buffers) ReportLeak(state, buffer);
     for (int src = 0; src < kPipes; ++src) {

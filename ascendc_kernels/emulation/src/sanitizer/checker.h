@@ -96,6 +96,7 @@ private:
     GmShadow gm_;
     std::string kernel_;
     std::vector<char> started_;
+    int64_t ended_ = 0;
     std::vector<std::array<size_t, kCrossFlags>> cursors_;  // rounds a core has waited for
     std::vector<Round> rounds_[kCrossFlags];
     std::map<std::tuple<int, int, int, uint64_t>, size_t> roundIndex_;
