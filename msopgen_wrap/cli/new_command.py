@@ -60,7 +60,7 @@ def command(
     options = ProjectOptions(
         vendor=_vendor(vendor or (old.vendor if old else "opgen")),
         style=_style(style, old),
-        soc=_socs(soc) if soc else (old.soc if old else ()),
+        soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
     from msopgen_wrap.render.project import render_project
     from msopgen_wrap.render.project_writer import diff_project, write_project
@@ -122,7 +122,8 @@ def _style(style: str | None, old: Manifest | None) -> str:
     return tree.style if tree is not None else STYLES[0]
 
 
-def _socs(text: str) -> tuple[str, ...]:
+def parse_socs(text: str) -> tuple[str, ...]:
+    """Return the SoCs of a comma-separated option; raises OpgenError for unknown ones."""
     from msopgen_wrap.diagnostics import Location
     from msopgen_wrap.spec.checks import check_socs
 

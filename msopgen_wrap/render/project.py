@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.checks import check_dtypes_on_socs
+from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import OpSpec
 
 STYLES = ("8.1", "9.x")
@@ -44,6 +46,8 @@ def render_project(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
     """
     files: list[GeneratedFile] = []
     problems: list[Diagnostic] = []
+    if options.soc:
+        specs = [for_socs(spec, options.soc) for spec in specs]
     for spec in specs:
         try:
             files += _render_op(spec, options)
@@ -53,6 +57,15 @@ def render_project(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
         raise OpgenError(problems)
     files += _render_common(specs, options)
     return merge(files)
+
+
+def for_socs(spec: OpSpec, soc: tuple[str, ...]) -> OpSpec:
+    """Return the spec for other SoCs than its own; its dtypes must exist there."""
+    findings = Findings()
+    check_dtypes_on_socs([*spec.inputs, *spec.outputs], soc, {}, findings)
+    if findings.has_errors:
+        raise OpgenError(findings.sorted())
+    return replace(spec, soc=soc)
 
 
 def merge(files: Iterable[GeneratedFile]) -> list[GeneratedFile]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.resources import data_dir
+from msopgen_wrap.platforms import find_platform, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
@@ -18,9 +16,8 @@ from msopgen_wrap.spec.names import snake_case
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
-# Architectures that the kit generates for and emulates; the others have other instruction sets.
-ARCHS = ("2201", "2002")
-_NO_BF16 = ("2002", "1001")
+# Architectures without bfloat16.
+_NO_BF16 = (2002,)
 # What people say for a SoC family; the names themselves are in the platform table.
 _SPOKEN = {
     "910b": "ascend910b",
@@ -33,47 +30,32 @@ _SPOKEN = {
 FLOATS = ("float16", "bfloat16", "float32")
 
 
-@lru_cache(maxsize=1)
-def _soc_rows() -> tuple[tuple[str, str, str], ...]:
-    """Return (family, exact name, architecture) in lower case, from the platform table."""
-    path = data_dir("ascendc_kernels") / "emulation" / "platform_facts.csv"
-    with path.open(encoding="utf-8", newline="") as handle:
-        return tuple(
-            (row["Short_SoC_version"].lower(), row["soc"].lower(), row["npu_arch_9x"])
-            for row in csv.DictReader(handle)
-        )
-
-
-def soc_archs() -> dict[str, str]:
-    """Return family and exact SoC name (lower case) -> architecture."""
-    rows = _soc_rows()
-    return {family: arch for family, _, arch in rows} | {exact: arch for _, exact, arch in rows}
-
-
-def soc_families() -> list[str]:
-    """Return the SoC families that the kit generates for."""
-    return list(dict.fromkeys(family for family, _, arch in _soc_rows() if arch in ARCHS))
+def supported_socs() -> list[str]:
+    """Return the families and exact SoC names that the kit generates for."""
+    good = [p for p in platforms() if p.emulated]
+    return list(dict.fromkeys([*(p.family for p in good), *(p.name for p in good)]))
 
 
 def check_socs(names: Sequence[tuple[str, Location]], findings: Findings) -> tuple[str, ...]:
     """Report unknown SoCs (OPG061) and ones the kit does not generate for (OPG062)."""
-    archs = soc_archs()
-    usable = [n for n, arch in archs.items() if arch in ARCHS]
-    result = []
+    usable = supported_socs()
+    families = list(dict.fromkeys(p.family for p in platforms() if p.emulated))
+    result: list[str] = []
     for name, place in names:
         low = name.lower()
-        if low not in archs:
+        found = find_platform(low)
+        if found is None:
             spoken = _SPOKEN.get(low)
             fix = f"did you mean '{spoken}'?" if spoken else ""
-            fix = fix or suggestion(low, soc_families()) or suggestion(low, usable)
-            why = f"SoC families: {listed(soc_families())}"
+            fix = fix or suggestion(low, families) or suggestion(low, usable)
+            why = f"SoC families: {listed(families)}"
             if low.startswith("ascend950"):
                 fix, why = "", "architecture 3510 (ascend950) is not supported by this version"
-            elif not low.startswith("ascend") and suggestion("ascend" + low, usable):
-                fix = suggestion("ascend" + low, usable)
+            elif not low.startswith("ascend"):
+                fix = fix or suggestion("ascend" + low, usable)
             findings.error("OPG061", f"unknown SoC '{name}'", place, why, fix)
-        elif archs[low] not in ARCHS:
-            why = f"its architecture ({archs[low]}) has another instruction set"
+        elif not found.emulated:
+            why = f"its architecture ({found.arch}) has another instruction set"
             fix = ""
             if low == "ascend910":
                 fix = "did you mean 'ascend910b'? 'ascend910' is the older 910A"
@@ -92,9 +74,9 @@ def check_dtypes_on_socs(
     findings: Findings,
 ) -> None:
     """Report dtypes that a chosen SoC does not have (OPG016)."""
-    archs = soc_archs()
     for soc in socs:
-        if archs.get(soc) not in _NO_BF16:
+        found = find_platform(soc)
+        if found is None or found.arch not in _NO_BF16:
             continue
         for param in params:
             if "bfloat16" in param.dtypes:

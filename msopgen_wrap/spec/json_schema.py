@@ -217,8 +217,7 @@ def _named(value: Schema, what: str, least: int = 1) -> Schema:
 
 
 def _soc() -> Schema:
-    archs = checks.soc_archs()
-    names = [name for name, arch in archs.items() if arch in checks.ARCHS]
+    names = checks.supported_socs()
     default = " and ".join(checks.DEFAULT_SOC)
     return {
         "description": f"SoC families or exact names; default {default}.",

@@ -1,0 +1,107 @@
+"""``opgen plan``: the schedule and memory plan, as a table or as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.spec.findings import suggestion
+from msopgen_wrap.spec.loader import load_specs
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+
+
+@click.command("plan", epilog=output.EXIT_CODES)
+@click.argument("specs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=D0,D1,...",
+    help="Also show the tiling of this input shape; give it once per input.",
+)
+@click.option("--soc", help="Plan for these SoCs instead of the spec's, separated by commas.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def command(
+    specs: tuple[Path, ...], shapes: tuple[str, ...], soc: str | None, as_json: bool
+) -> int:
+    """Show family, tiles, buffers, UB use per dtype and SoC, and core split of SPECS."""
+    loaded = load_specs(specs)
+    if soc:
+        from msopgen_wrap.cli.new_command import parse_socs
+        from msopgen_wrap.render.project import for_socs
+
+        loaded = [for_socs(spec, parse_socs(soc)) for spec in loaded]
+    given = [parse_shapes(spec, shapes) for spec in loaded]
+    from msopgen_wrap.schedule import plan_dict, plan_op, plan_text
+
+    failed = []
+    rows = []
+    for spec, sizes in zip(loaded, given, strict=True):
+        try:
+            plan = plan_op(spec)
+        except OpgenError as error:
+            failed += error.diagnostics
+            continue
+        if as_json:
+            rows.append(plan_dict(plan))
+        else:
+            output.echo(plan_text(plan, sizes))
+    if as_json:
+        output.print_json({"ok": not failed, "plans": rows, "diagnostics": _dicts(failed)})
+    elif failed:
+        output.print_diagnostics(failed)
+    return output.exit_code(failed)
+
+
+def _dicts(findings: list[Any]) -> list[dict[str, object]]:
+    return [d.as_dict() for d in findings]
+
+
+def parse_shapes(spec: OpSpec, texts: tuple[str, ...]) -> dict[str, Any] | None:
+    """Turn ``x=4,1024`` options into shapes for every input; inputs left out take their rule's.
+
+    Raises:
+        click.UsageError: unknown name, or text that is no shape.
+    """
+    if not texts:
+        return None
+    from msopgen_wrap.spec.shapes import ShapeError, evaluate
+
+    params = {p.name: p for p in spec.inputs}
+    shapes: dict[str, Any] = {}
+    for text in texts:
+        name, mark, body = text.partition("=")
+        name = name.strip()
+        if not mark or name not in params:
+            hint = suggestion(name, params) or f"inputs: {', '.join(params)}"
+            raise click.UsageError(f"--shape {text}: unknown input '{name}'. {hint}")
+        rows = [_dims(text, part) for part in body.split(";")]
+        shapes[name] = rows if params[name].kind is ParamKind.DYNAMIC else rows[0]
+    first = next(iter(shapes.values()))
+    attrs = {a.name: a.default for a in spec.attrs if not a.required}
+    for param in spec.inputs:
+        if param.name in shapes:
+            continue
+        if param.kind is ParamKind.OPTIONAL:
+            shapes[param.name] = None
+            continue
+        try:
+            shapes[param.name] = evaluate(param.shape, shapes, attrs) if param.shape else first
+        except (ShapeError, KeyError) as error:
+            raise click.UsageError(f"give --shape {param.name}=... too: {error}") from None
+    return shapes
+
+
+def _dims(text: str, body: str) -> tuple[int, ...]:
+    parts = body.strip().strip("[]").replace("x", ",").split(",")
+    try:
+        dims = tuple(int(p) for p in parts if p.strip())
+    except ValueError:
+        raise click.UsageError(f"--shape {text}: dimensions are integers, e.g. x=4,1024") from None
+    if any(d < 0 for d in dims) or len(dims) > 8:
+        raise click.UsageError(f"--shape {text}: at most 8 dimensions, none negative")
+    return dims
