@@ -1,0 +1,219 @@
+"""A public AscendC example folder: one program, its data generator, its verifier.
+
+The layout is that of asc-devkit's examples: ``*.asc``, ``CMakeLists.txt``, ``scripts/gen_data.py``,
+``scripts/verify_result.py`` and a README whose shell block shows how they are called. Nothing of it
+is copied anywhere but into a temporary folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run_program
+
+_ASSIGNMENT = re.compile(r"^\s*([A-Z][A-Z0-9_]*)=([\w.]+)\s*$", re.MULTILINE)
+_OPTION = re.compile(r"-D([A-Z][A-Z0-9_]*)=(\S+?)(?=[;\s])")
+_CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\s+"([^"]*)"')
+_RANGE = re.compile(r"(\d+)\s*[-~]\s*(\d+)")
+_PYTHON = re.compile(r"^\s*python3?\s+(\S*scripts/(\w+)\.py)([^#\n]*)", re.MULTILINE)
+_FAILURE_WORDS = re.compile(r"\b(fail(ed|ure)?|error|mismatch)\b", re.IGNORECASE)
+
+
+@dataclass
+class ExampleResult:
+    """Outcome of one example (and scenario).
+
+    Attributes:
+        compiles, runs, matches, clean: None when it was not reached or cannot be told.
+        detail: first line of what went wrong.
+    """
+
+    name: str
+    scenario: str = ""
+    compiles: bool | None = None
+    runs: bool | None = None
+    matches: bool | None = None
+    clean: bool | None = None
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    detail: str = ""
+    skipped: str = ""
+
+
+@dataclass
+class Example:
+    """What the folder says about itself.
+
+    Attributes:
+        defines: macros set by its CMake cache variables.
+        variable: the one that selects a scenario, with its values; empty when there is none.
+    """
+
+    folder: Path
+    program: Path
+    readme: str
+    defines: dict[str, str] = field(default_factory=dict)
+    variable: str = ""
+    scenarios: tuple[str, ...] = ()
+
+    @property
+    def arch_2201(self) -> bool:
+        """Whether the README builds it for arch 2201."""
+        return "dav-2201" in self.readme or "CMAKE_ASC_ARCHITECTURES" not in self.readme
+
+
+def read_example(folder: Path) -> Example | None:
+    """Describe the example in ``folder``; None when there is no single program in it."""
+    programs = sorted(folder.glob("*.asc"))
+    if not programs:
+        return None
+    main = [p for p in programs if re.search(r"\bmain\s*\(", _text(p))] or programs
+    readme = next(
+        (_text(folder / n) for n in ("README_en.md", "README.md") if (folder / n).is_file()), ""
+    )
+    example = Example(folder, main[0], readme)
+    cmake = _text(folder / "CMakeLists.txt")
+    for name, default, label in _CACHE.findall(cmake):
+        if name.startswith("CMAKE_"):
+            continue
+        if re.search(rf"\b{name}=\$\{{{name}\}}", cmake) or f"-D{name}" in cmake:
+            example.defines[name] = default
+        if name.startswith("SCENARIO") and (bounds := _RANGE.search(label)):
+            low, high = int(bounds[1]), int(bounds[2])
+            example.variable = name
+            example.scenarios = tuple(str(i) for i in range(low, high + 1))
+    return example
+
+
+def run_example(
+    example: Example,
+    scratch: Path,
+    *,
+    scenario: str = "",
+    mode: str = "check",
+    soc: str,
+    timeout: float,
+) -> ExampleResult:
+    """Generate data, compile, run and verify in a copy of the example under ``scratch``."""
+    result = ExampleResult(example.folder.name, scenario)
+    if not example.arch_2201:
+        result.skipped = "not for arch 2201"
+        return result
+    variables = _shell_variables(example)
+    if scenario and example.variable:
+        variables[example.variable] = scenario
+    defines = {**example.defines}
+    defines.update({k: v for k, v in variables.items() if k in example.defines})
+    copy = scratch / example.folder.name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(example.folder, copy)
+    build = copy / "build"
+    build.mkdir(exist_ok=True)
+    for sub in ("input", "output"):
+        (build / sub).mkdir(exist_ok=True)
+    program = copy / example.program.name
+    options = ProgramOptions(
+        soc=soc,
+        mode=mode,
+        defines=tuple(f"{k}={v}" for k, v in sorted(defines.items())),
+        timeout=timeout,
+    )
+    started = time.perf_counter()
+    try:
+        compile_program(program, options)
+    except OpgenError as error:
+        result.compiles = False
+        first = error.diagnostics[0]
+        result.detail = f"{first.location}: {first.what} {first.why}"
+        return result
+    result.compiles = True
+    result.compile_seconds = time.perf_counter() - started
+    for command in _commands(example, "gen"):
+        done = _python(command, variables, build, timeout)
+        if done.returncode:
+            result.detail = f"gen_data: {_last_line(done.stdout)}"
+            return result
+    started = time.perf_counter()
+    outcome = run_program(program, [], options, cwd=build)
+    result.seconds = time.perf_counter() - started
+    result.runs = outcome.reported and outcome.exit_code >= 0 and not outcome.failures
+    if mode == "check":
+        result.clean = outcome.reported and not outcome.findings
+    if not result.runs:
+        result.detail = f"exit code {outcome.exit_code}: {_last_line(outcome.output)}"
+        return result
+    result.matches = outcome.exit_code == 0
+    verifiers = _commands(example, "verify")
+    if verifiers:
+        for command in verifiers:
+            done = _python(command, variables, build, timeout)
+            passed = done.returncode == 0 and not _FAILURE_WORDS.search(done.stdout)
+            result.matches = result.matches and passed
+            if not passed:
+                result.detail = f"verify: {_last_line(done.stdout)}"
+    elif _FAILURE_WORDS.search(outcome.output):
+        result.matches = False
+        result.detail = _last_line(outcome.output)
+    if result.clean is False and not result.detail:
+        first = outcome.findings[0]
+        result.detail = f"{first.get('check', '')} at line {first.get('line', '?')}"
+    return result
+
+
+def _shell_variables(example: Example) -> dict[str, str]:
+    variables = dict(example.defines)
+    variables.update(dict(_ASSIGNMENT.findall(example.readme)))
+    for name, value in _OPTION.findall(example.readme):
+        if not name.startswith("CMAKE_") and "$" not in value and name not in variables:
+            variables[name] = value
+    return variables
+
+
+def _commands(example: Example, prefix: str) -> list[tuple[str, str]]:
+    """(script, arguments) of the README's calls; a script the README forgets is called plainly."""
+    found: dict[str, tuple[str, str]] = {}
+    for path, stem, arguments in _PYTHON.findall(example.readme):
+        if stem.startswith(prefix) and stem not in found:
+            found[stem] = (f"scripts/{Path(path).name}", arguments.strip())
+    if not found and prefix == "gen" and (example.folder / "scripts" / "gen_data.py").is_file():
+        return [("scripts/gen_data.py", "")]
+    return list(found.values())
+
+
+def _python(
+    command: tuple[str, str], variables: dict[str, str], build: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    script, arguments = command
+    for name, value in sorted(variables.items(), key=lambda item: -len(item[0])):
+        arguments = arguments.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    try:
+        return subprocess.run(
+            [sys.executable, f"../{script}", *arguments.split()],
+            cwd=build,
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess([script], 124, f"no end after {timeout:g} s")
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

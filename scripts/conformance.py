@@ -1,0 +1,102 @@
+"""Run a list of public AscendC programs in the emulation and print how far each gets.
+
+    scripts/conformance.py --root DIR                     every example folder below DIR
+    scripts/conformance.py --root DIR --list LIST.csv     the rows of a list (columns: path)
+    scripts/conformance.py --root DIR -k brcb --scenarios all
+
+DIR holds repositories that the user has fetched; they are only read, and programs run in a temporary
+copy. Columns: compiles, runs, matches its golden data, sanitizer clean, seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from msopgen_wrap.run.example_project import Example, ExampleResult, read_example, run_example
+
+
+def main() -> int:
+    """Run the list; exit code 0 when everything that applies matches and is clean."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--list", type=Path, help="CSV with a column `path`")
+    parser.add_argument("-k", default="", help="only folders whose path contains this text")
+    parser.add_argument("--scenarios", choices=["default", "all"], default="default")
+    parser.add_argument("--mode", choices=["fast", "check"], default="check")
+    parser.add_argument("--soc", default="ascend910b3")
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    options = parser.parse_args()
+    examples = [e for e in _examples(options.root, options.list) if options.k in str(e.folder)]
+    results: list[ExampleResult] = []
+    print(
+        f"{'example':48} {'compiles':8} {'runs':5} {'golden':6} {'clean':5} {'comp s':>6} {'s':>6}"
+    )
+    with tempfile.TemporaryDirectory(prefix="opgen-conformance-") as scratch:
+        for example in examples:
+            scenarios = example.scenarios if options.scenarios == "all" else ()
+            for scenario in scenarios or ("",):
+                result = run_example(
+                    example,
+                    Path(scratch),
+                    scenario=scenario,
+                    mode=options.mode,
+                    soc=options.soc,
+                    timeout=options.timeout,
+                )
+                results.append(result)
+                print(_row(result), flush=True)
+    counted = [r for r in results if not r.skipped]
+    good = [r for r in counted if r.matches and r.clean is not False]
+    print(
+        f"{len(good)} of {len(counted)} match and are clean; {len(results) - len(counted)} skipped"
+    )
+    if options.json:
+        options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
+    return 0 if len(good) == len(counted) else 1
+
+
+def _examples(root: Path, listing: Path | None) -> list[Example]:
+    if listing is None:
+        folders = sorted({p.parent for p in root.rglob("*.asc")})
+    else:
+        with listing.open(encoding="utf-8") as file:
+            paths = [row["path"] for row in csv.DictReader(file)]
+        folders = [f for p in paths if (f := _resolve(root, p)) is not None]
+    found = (read_example(folder) for folder in folders)
+    return [example for example in found if example is not None]
+
+
+def _resolve(root: Path, path: str) -> Path | None:
+    """A listed path may start with the repository as owner+name, name, or not at all."""
+    first, _, rest = path.partition("/")
+    candidates = [root / path, root / rest, root / first.split("+")[-1] / rest]
+    folder = next((c for c in candidates if c.is_dir()), None)
+    if folder is None:
+        print(f"not found below {root}: {path}", file=sys.stderr)
+    return folder
+
+
+def _row(result: ExampleResult) -> str:
+    def mark(value: bool | None) -> str:
+        return "-" if value is None else "yes" if value else "NO"
+
+    name = result.name + (f" [{result.scenario}]" if result.scenario else "")
+    if result.skipped:
+        return f"{name:48} skipped: {result.skipped}"
+    return (
+        f"{name:48} {mark(result.compiles):8} {mark(result.runs):5} {mark(result.matches):6} "
+        f"{mark(result.clean):5} {result.compile_seconds:6.1f} {result.seconds:6.1f} {result.detail}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
