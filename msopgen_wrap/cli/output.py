@@ -32,6 +32,7 @@ ENVIRONMENT_CODES = frozenset(
         "OPG320",
         "OPG601",
         "OPG602",
+        "OPG620",
         "OPG701",
         "OPG702",
     }
