@@ -285,17 +285,17 @@ KERNEL(enqueued_again_after_dequeue) {
     q.out.FreeTensor(o);
 }
 
-// case buffers_over_capacity: ErrorBuffer3 found
+// case buffers_over_capacity: InitBuffer found
 KERNEL(buffers_over_capacity) {
     TENSORS;
     TPipe pipe;
     TQue<TPosition::VECIN, 1> in;
     TQue<TPosition::VECOUT, 1> out;
     pipe.InitBuffer(in, 2, 64 * 1024);
-    pipe.InitBuffer(out, 2, 64 * 1024);  // <- ErrorBuffer3
+    pipe.InitBuffer(out, 2, 64 * 1024);  // <- InitBuffer
 }
 
-// case fourth_buffer_over_capacity: ErrorBuffer3 found
+// case fourth_buffer_over_capacity: InitBuffer found
 KERNEL(fourth_buffer_over_capacity) {
     TENSORS;
     TPipe pipe;
@@ -303,10 +303,10 @@ KERNEL(fourth_buffer_over_capacity) {
     pipe.InitBuffer(a, 60 * 1024);
     pipe.InitBuffer(b, 60 * 1024);
     pipe.InitBuffer(c, 60 * 1024);
-    pipe.InitBuffer(d, 16 * 1024);  // <- ErrorBuffer3
+    pipe.InitBuffer(d, 16 * 1024);  // <- InitBuffer
 }
 
-// case buffers_fill_ub: ErrorBuffer3 silent
+// case buffers_fill_ub: InitBuffer silent
 KERNEL(buffers_fill_ub) {
     TENSORS;
     TPipe pipe;
@@ -322,7 +322,7 @@ KERNEL(buffers_fill_ub) {
     out.FreeTensor(o);
 }
 
-// case buffers_again_after_reset: ErrorBuffer3 silent
+// case buffers_again_after_reset: InitBuffer silent
 KERNEL(buffers_again_after_reset) {
     TENSORS;
     TPipe pipe;
@@ -386,4 +386,50 @@ KERNEL(two_pools) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, ta, kTile);
     DataCopy(g.z[kTile], tb, kTile);
+}
+
+// case get_more_than_buffer: ErrorBuffer3 found
+KERNEL(get_more_than_buffer) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 64 * sizeof(float));
+    auto a = buf.Get<float>(96);  // <- ErrorBuffer3
+    Duplicate(a, 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, 64);
+}
+
+// case past_end_of_ub: ErrorBuffer3 found
+KERNEL(past_end_of_ub) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 190 * 1024);
+    auto a = buf.Get<float>();
+    Duplicate(a[47 * 1024], 1.0f, 3 * 1024);  // <- ErrorBuffer3
+}
+
+// case get_whole_buffer: ErrorBuffer3 silent
+KERNEL(get_whole_buffer) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 64 * sizeof(float));
+    auto a = buf.Get<float>(64);
+    Duplicate(a, 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, 64);
+}
+
+// case to_the_end_of_ub: ErrorBuffer3 silent
+KERNEL(to_the_end_of_ub) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 192 * 1024);
+    auto a = buf.Get<float>();
+    Duplicate(a[47 * 1024], 1.0f, 1024);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a[47 * 1024], 1024);
 }

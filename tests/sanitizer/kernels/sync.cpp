@@ -388,3 +388,39 @@ KERNEL(same_id_other_pipes) {
     WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
     DataCopy(g.z[kTile], b.b, kTile);
 }
+
+// case ninth_event_id: EventId found
+KERNEL(ninth_event_id) {
+    Buffers b;
+    for (int i = 0; i < 9; ++i) {
+        b.pipe.AllocEventID<HardEvent::V_MTE3>();  // <- EventId
+    }
+}
+
+// case event_id_out_of_range: EventId found
+KERNEL(event_id_out_of_range) {
+    Buffers b;
+    SetFlag<HardEvent::V_MTE3>(8);  // <- EventId
+    WaitFlag<HardEvent::V_MTE3>(8);
+}
+
+// case event_ids_released: EventId silent
+KERNEL(event_ids_released) {
+    Buffers b;
+    for (int i = 0; i < 20; ++i) {
+        auto id = b.pipe.AllocEventID<HardEvent::V_MTE3>();
+        SetFlag<HardEvent::V_MTE3>(id);
+        WaitFlag<HardEvent::V_MTE3>(id);
+        b.pipe.ReleaseEventID<HardEvent::V_MTE3>(id);
+    }
+}
+
+// case event_ids_fetched: EventId silent
+KERNEL(event_ids_fetched) {
+    Buffers b;
+    for (int i = 0; i < 20; ++i) {
+        auto id = b.pipe.FetchEventID<HardEvent::V_MTE3>();
+        SetFlag<HardEvent::V_MTE3>(id);
+        WaitFlag<HardEvent::V_MTE3>(id);
+    }
+}

@@ -121,6 +121,10 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         for (size_t i = 0; i < state.buffers.size(); ++i) {
             Buffer& b = state.buffers[i];
             if (e.buffer != 0 && i != e.buffer) continue;
+            // A pool releases its range, a pipe everything.
+            if (e.bytes != 0 && (b.mem != e.mem || b.addr < e.addr || b.addr >= e.addr + e.bytes)) {
+                continue;
+            }
             ReportLeak(state, b);
             b.life = Life::kGone;
         }
@@ -214,7 +218,10 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
 
 void Checker::OnProblem(Core& core, const Problem& p) {
     CoreState& state = State(core);
-    Finding f = Start(state, p.check, p.op, p.loc);
+    std::string check = p.check;
+    if (check == "InitBufPool" || check == "LocalTensor") check = "InitBuffer";
+    if (p.fatal && Findings::Instance().Has(check, p.op, p.loc)) return;  // told in more detail
+    Finding f = Start(state, check.c_str(), p.op, p.loc);
     f.warning = p.warning;
     f.what = p.text;
     f.fix = p.fix ? p.fix : "";

@@ -109,7 +109,7 @@ bool Checker::CheckPlace(Step& step, const Operand& o) {
         f.why = "the core has no memory there";
         f.fix = "make the tile smaller, or correct offset, count, repeat or strides";
         Findings::Instance().Add(f);
-        Trap(core, r.loc, r.op, "%s", f.what.c_str());
+        TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
     }
     uint64_t lo = o.lo;
     uint64_t hi = o.hi;
@@ -150,7 +150,8 @@ bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
         f.why = "the address lies outside all inputs, outputs and the workspace";
         f.fix = "check the GM offset: block index, tile index and element size";
         Findings::Instance().Add(f);
-        Trap(*step.state.core, r.loc, r.op, "%s", f.what.c_str());
+        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
+                  f.what.c_str());
     }
     uint64_t over = end - region->end;
     f.check = writes ? "ErrorWrite2" : "ErrorRead3";
@@ -169,7 +170,7 @@ bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     }
     f.why = "global memory behind the tensor belongs to somebody else";
     Findings::Instance().Add(f);
-    Trap(*step.state.core, r.loc, r.op, "%s", f.what.c_str());
+    TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
 }
 
 void Checker::CheckLife(Step& step, const Operand& o) {

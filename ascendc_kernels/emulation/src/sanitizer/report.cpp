@@ -136,6 +136,14 @@ void Findings::Add(const Finding& finding) {
     ++(finding.warning ? warnings_ : errors_);
 }
 
+bool Findings::Has(const std::string& check, const std::string& op, Loc loc) const {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    std::string file = loc.file ? loc.file : "";
+    return std::any_of(items_.begin(), items_.end(), [&](const Finding& f) {
+        return f.check == check && f.op == op && f.line == loc.line && f.file == file;
+    });
+}
+
 void Findings::Clear() {
     std::lock_guard<std::mutex> lock(g_mutex);
     items_.clear();

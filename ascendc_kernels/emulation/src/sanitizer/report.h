@@ -56,6 +56,7 @@ public:
     static Findings& Instance();
 
     void Add(const Finding& finding);
+    bool Has(const std::string& check, const std::string& op, Loc loc) const;
     void Clear();
     std::string Json() const;
     uint64_t Errors() const { return errors_; }
