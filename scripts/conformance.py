@@ -4,7 +4,7 @@
     scripts/conformance.py --root DIR --list LIST.csv     the rows of a list (columns: path)
     scripts/conformance.py --root DIR -k brcb --scenarios all
 
-DIR holds repositories that the user has fetched; they are only read, and programs run in a temporary
+DIR holds repositories that the user has fetched; they are only read, programs run in a temporary
 copy. Columns: compiles, runs, matches its golden data, sanitizer clean, seconds.
 """
 
@@ -92,9 +92,10 @@ def _row(result: ExampleResult) -> str:
     name = result.name + (f" [{result.scenario}]" if result.scenario else "")
     if result.skipped:
         return f"{name:48} skipped: {result.skipped}"
+    times = f"{result.compile_seconds:6.1f} {result.seconds:6.1f}"
     return (
         f"{name:48} {mark(result.compiles):8} {mark(result.runs):5} {mark(result.matches):6} "
-        f"{mark(result.clean):5} {result.compile_seconds:6.1f} {result.seconds:6.1f} {result.detail}"
+        f"{mark(result.clean):5} {times} {result.detail}"
     )
 
 

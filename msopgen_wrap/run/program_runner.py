@@ -114,10 +114,10 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
 
 
 def runtime_libraries() -> tuple[Path, ...]:
-    """Return the emulated CANN runtime (``libascendcl.so`` ...) that programs link against."""
-    from msopgen_wrap.npu.runtime_build import runtime_libraries as build
+    """Return the emulated CANN runtime (``libascendcl.so``) that programs link against."""
+    from msopgen_wrap.npu.runtime_build import build_runtime
 
-    return tuple(build())
+    return build_runtime().libraries[:1]
 
 
 def run_program(
