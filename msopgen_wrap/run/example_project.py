@@ -145,7 +145,7 @@ def run_example(
     result.seconds = time.perf_counter() - started
     result.runs = outcome.reported and outcome.exit_code >= 0 and not outcome.failures
     if mode == "check":
-        result.clean = outcome.reported and not outcome.findings
+        result.clean = outcome.reported and not outcome.errors
     if not result.runs:
         result.detail = f"exit code {outcome.exit_code}: {_last_line(outcome.output)}"
         return result
@@ -162,7 +162,7 @@ def run_example(
         result.matches = False
         result.detail = _last_line(outcome.output)
     if result.clean is False and not result.detail:
-        first = outcome.findings[0]
+        first = outcome.errors[0]
         result.detail = f"{first.get('check', '')} at line {first.get('line', '?')}"
     return result
 

@@ -62,8 +62,13 @@ class ProgramResult:
 
     @property
     def clean(self) -> bool:
-        """Whether the program ended well, with every kernel run and nothing found."""
-        return self.exit_code == 0 and self.reported and not self.failures and not self.findings
+        """Whether the program ended well, with every kernel run and no error found."""
+        return self.exit_code == 0 and self.reported and not self.failures and not self.errors
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The findings that are more than a warning."""
+        return [f for f in self.findings if f.get("severity") != "warning"]
 
 
 def compile_program(source: Path, options: ProgramOptions) -> Path:
