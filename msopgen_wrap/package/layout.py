@@ -140,19 +140,26 @@ def _write(tree: VendorTree, name: str, text: str) -> None:
     tree.files.append(name)
 
 
-def _place(tree: VendorTree, source: Path, name: str) -> Path:
-    """Copy a built library into the tree and make it look for the runtime there only."""
+def _place(tree: VendorTree, source: Path, name: str, *links: str) -> Path:
+    """Copy a built library into the tree and make it look for the runtime there only.
+
+    ``links`` are the names it is also opened by: the loader takes ``$ORIGIN`` from the name used.
+    """
     path = tree.path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, path)
     path.chmod(0o755)
-    up = os.path.relpath(RUNTIME_FOLDER, Path(name).parent)
-    try:
-        elf.set_runpath(path, f"$ORIGIN/{up}" if up != "." else "$ORIGIN")
-    except elf.ElfError:
-        # A short cache path leaves no room. libcust_opapi.so has loaded the runtime by then, and
-        # the loader knows it by its SONAME.
-        elf.set_runpath(path, "")
+    ups = [os.path.relpath(RUNTIME_FOLDER, Path(n).parent) for n in (name, *links)]
+    places = list(dict.fromkeys("$ORIGIN" if up == "." else f"$ORIGIN/{up}" for up in ups))
+    # A short cache path leaves little room. What is left out then is not needed in practice:
+    # libcust_opapi.so has loaded the runtime before, and the loader knows it by its SONAME.
+    for count in range(len(places), -1, -1):
+        try:
+            elf.set_runpath(path, ":".join(places[:count]))
+            break
+        except elf.ElfError:
+            if count == 0:
+                raise
     tree.files.append(name)
     return path
 
@@ -184,16 +191,12 @@ def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
 def _op_host(tree: VendorTree, host: Path) -> None:
     arch = machine()
     tiling = f"{_TBE}/op_tiling/lib/linux/{arch}/libcust_opmaster_rt2.0.so"
-    _place(tree, host, tiling)
-    _link(
-        tree,
-        f"{_TBE}/op_tiling/liboptiling.so",
-        f"lib/linux/{arch}/libcust_opmaster_rt2.0.so",
-    )
+    compat = f"{_TBE}/op_tiling/liboptiling.so"
     # One library holds OpDefs, shape inference and tiling here; CANN builds two from one source.
-    proto = f"op_proto/lib/linux/{arch}"
-    up = os.path.relpath(tiling, proto)
-    _link(tree, f"{proto}/libcust_opsproto_rt2.0.so", up)
+    proto = f"op_proto/lib/linux/{arch}/libcust_opsproto_rt2.0.so"
+    _place(tree, host, tiling, compat, proto)
+    for link in (compat, proto):
+        _link(tree, link, os.path.relpath(tiling, Path(link).parent))
 
 
 def _op_api(tree: VendorTree, project: ProjectTree, opapi: Path) -> None:

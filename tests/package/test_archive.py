@@ -130,7 +130,7 @@ def test_byte_stable(folder, tmp_path, run_file):
 
 
 def test_needs_an_installer_and_a_plain_label(tmp_path, folder):
-    with pytest.raises(ValueError, match="install.sh"):
+    with pytest.raises(ValueError, match=r"install\.sh"):
         make_run(tmp_path, tmp_path / "a.run", label="x", folder_name="x")
     with pytest.raises(ValueError, match="quotes"):
         make_run(folder, tmp_path / "a.run", label="it's", folder_name="x")

@@ -226,7 +226,8 @@ BREAKS = [
         "terminated between the renames",
         "mv",
         _NO_EXCHANGE
-        + 'case "$1" in *.opgen_new.*) kill -TERM $PPID; sleep 1; exit 1 ;; esac\nexec "$real" "$@"',
+        + 'case "$1" in *.opgen_new.*) kill -TERM $PPID; sleep 1; exit 1 ;; esac\n'
+        + 'exec "$real" "$@"',
     ),
 ]
 
