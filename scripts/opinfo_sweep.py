@@ -156,9 +156,10 @@ def test_op(op, limit: int) -> dict:
             continue  # the CPU itself refuses this sample (needs another device, MAGMA, ...)
         values = True
         try:
-            torch.manual_seed(2)
-            again, _ = run_one(op, sample, tensors)
-            compare(again, expected, "repeat", True, False)
+            for seed in (2, 3, 4):  # a mask over few channels repeats by chance
+                torch.manual_seed(seed)
+                again, _ = run_one(op, sample, tensors)
+                compare(again, expected, "repeat", True, False)
         except Exception:
             values = False
             random += 1

@@ -78,8 +78,6 @@ def sources_dir() -> Path:
     return data_dir("ascendc_kernels") / "emulation" / "runtime"
 
 
-
-
 def _in_libc(name: str) -> bool:
     for library in ("libc.so.6", "libpthread.so.0", "libdl.so.2", "libm.so.6", "librt.so.1"):
         try:
@@ -271,7 +269,10 @@ def build_runtime(wheel: TorchNpuWheel | None = None) -> NpuRuntime:
         identity = f"torch_npu {wheel.version} {cache.text_hash(*wanted)}"
     key = cache.text_hash("npu-runtime-1", tool.identity, platform.machine(), identity)
     folder, _ = cache.cached(
-        "npu_runtime", key, f"emulated CANN runtime ({identity})", lambda s: _build(s, wheel, wanted)
+        "npu_runtime",
+        key,
+        f"emulated CANN runtime ({identity})",
+        lambda s: _build(s, wheel, wanted),
     )
     names = ("libascendcl.so", "libhccl.so", *FACADES)
     return NpuRuntime(folder, tuple(folder / name for name in names))

@@ -19,8 +19,10 @@ def _activate() -> None:
     try:
         import msopgen_wrap.npu  # noqa: F401
     except Exception as error:  # the child must start even when the kit does not fit its Python
-        print(f"opgen exec: the emulated NPU is not active in {sys.executable}: {error}",
-              file=sys.stderr)
+        print(
+            f"opgen exec: the emulated NPU is not active in {sys.executable}: {error}",
+            file=sys.stderr,
+        )
 
 
 def _run_hidden_sitecustomize() -> None:
