@@ -555,9 +555,14 @@ class _Checker:
     def sizes(self, node: ast.Call, name: str) -> None:
         """Bound the element count that literal sizes ask for."""
         total = 1
-        for child in ast.walk(node):
-            if isinstance(child, ast.Constant) and type(child.value) is int and child.value > 1:
-                total *= child.value
+        rest: list[ast.AST] = [*node.args, *(k.value for k in node.keywords)]
+        while rest:
+            part = rest.pop()
+            value = _constant(part)
+            if value is None:
+                rest.extend(ast.iter_child_nodes(part))
+            else:
+                total *= max(1, abs(value))
         if total > MAX_SIZE:
             self.refuse("OPG046", f"{name}() would make a tensor of {total} elements", node)
 
@@ -881,6 +886,33 @@ _DANGEROUS = words(
         callable chr ord repr iter next map filter sorted reversed range slice str dict set
         frozenset format"""
 )
+
+
+def _constant(node: ast.AST) -> int | None:
+    """Return the value of an expression over integer literals, bounded; None for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _constant(node.operand)
+        return None if value is None else -value
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _constant(node.left), _constant(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Add):
+        return left + right
+    if isinstance(node.op, ast.Sub):
+        return left - right
+    if isinstance(node.op, ast.Mult):
+        return left * right
+    if isinstance(node.op, (ast.Pow, ast.LShift)):
+        # Only whether it is beyond MAX_SIZE matters, not by how much.
+        small = 0 <= right <= 62 and abs(left) <= MAX_INT
+        if not small:
+            return MAX_INT
+        return min(left**right, MAX_INT) if isinstance(node.op, ast.Pow) else left << right
+    return None
 
 
 def _merge(first: dict[str, str], second: dict[str, str]) -> dict[str, str]:

@@ -1,0 +1,179 @@
+"""Shape rules: text to nodes to shapes and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.model import (
+    DimAttr,
+    DimBinary,
+    DimConst,
+    DimNumel,
+    DimOf,
+    DimRank,
+    DimSlice,
+    ShapeBroadcast,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+)
+from msopgen_wrap.spec.shapes import (
+    ShapeError,
+    ShapeNames,
+    broadcast_shapes,
+    evaluate,
+    format_shape,
+    parse_shape,
+    rule_attrs,
+    rule_tensors,
+)
+
+NAMES = ShapeNames(
+    ("x", "y", "xs"),
+    {"n": "int", "sizes": "list_int", "keep": "bool", "dims": "list_int", "alpha": "float"},
+    frozenset({"xs"}),
+)
+
+
+def parse(text: str) -> Any:
+    findings = Findings()
+    rule = parse_shape(text, NAMES, Location("t", 1, 1), findings)
+    assert not findings.items, findings.items
+    return rule
+
+
+SHAPES = {"x": (2, 3, 5), "y": (4, 1, 5)}
+ATTRS = {"n": 7, "sizes": (8, 9), "keep": True, "dims": (0, -1)}
+
+RULES = [
+    ("x", ShapeLike("x"), (2, 3, 5)),
+    ("like x", ShapeLike("x"), (2, 3, 5)),
+    ("broadcast(x)", ShapeBroadcast(("x",)), (2, 3, 5)),
+    ("[]", ShapeList(()), ()),
+    ("[4]", ShapeList((DimConst(4),)), (4,)),
+    ("[*x]", ShapeList((DimSlice("x", None, None),)), (2, 3, 5)),
+    ("[*x[:-1], n]", ShapeList((DimSlice("x", None, -1), DimAttr("n"))), (2, 3, 7)),
+    ("[*x[1:], y[0]]", ShapeList((DimSlice("x", 1, None), DimOf("y", 0))), (3, 5, 4)),
+    ("[sizes[1], sizes[-2]]", ShapeList((DimAttr("sizes", 1), DimAttr("sizes", -2))), (9, 8)),
+    ("[rank(x), numel(y)]", ShapeList((DimRank("x"), DimNumel("y"))), (3, 20)),
+    (
+        "[x[0] * 2 + 1]",
+        ShapeList((DimBinary("+", DimBinary("*", DimOf("x", 0), DimConst(2)), DimConst(1)),)),
+        (5,),
+    ),
+    ("[x[-1] // 2]", ShapeList((DimBinary("//", DimOf("x", -1), DimConst(2)),)), (2,)),
+    ("[(x[2] + 7) % 4]", None, (0,)),
+    ("[min(x[0], 1), max(x[1], n, 2)]", None, (1, 7)),
+    ("reduce(x, 1)", ShapeReduce("x", (1,), False), (2, 5)),
+    ("reduce(x, [0, -1], true)", ShapeReduce("x", (0, -1), True), (1, 3, 1)),
+    ("reduce(x, dims, keep)", ShapeReduce("x", "dims", "keep"), (1, 3, 1)),
+    ("reduce(x, dim=n, keepdim=False)", ShapeReduce("x", "n", False), ShapeError),
+    ("reduce(x, [])", ShapeReduce("x", (), False), ()),
+    ("broadcast(x, y)", ShapeBroadcast(("x", "y")), ShapeError),
+    ("[x[0] - 3]", None, ShapeError),
+    ("[x[5]]", None, ShapeError),
+    ("[x[0] // (x[1] - 3)]", None, ShapeError),
+]
+
+
+@pytest.mark.parametrize(("text", "nodes", "shape"), RULES, ids=[r[0] for r in RULES])
+def test_rules(text: str, nodes: Any, shape: Any) -> None:
+    rule = parse(text)
+    if nodes is not None:
+        assert rule == nodes
+    assert parse(format_shape(rule)) == rule
+    if shape is ShapeError:
+        with pytest.raises(ShapeError):
+            evaluate(rule, SHAPES, ATTRS)
+    else:
+        assert evaluate(rule, SHAPES, ATTRS) == shape
+
+
+BROADCASTS = [
+    ([(3, 1), (1, 4)], (3, 4)),
+    ([(5,), (2, 3, 5)], (2, 3, 5)),
+    ([(), (3,)], (3,)),
+    ([(0,), (1,)], (0,)),
+    ([(0,), (3,)], None),
+    ([(2, 3), (3, 2)], None),
+]
+
+
+@pytest.mark.parametrize(("shapes", "result"), BROADCASTS)
+def test_broadcast(shapes: list[tuple[int, ...]], result: Any) -> None:
+    if result is None:
+        with pytest.raises(ShapeError, match="do not broadcast"):
+            broadcast_shapes(shapes)
+    else:
+        assert broadcast_shapes(shapes) == result
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=4))
+def test_broadcast_agrees_with_numpy(shapes: list[tuple[int, ...]]) -> None:
+    import numpy as np
+
+    try:
+        expected: Any = np.broadcast_shapes(*shapes)
+    except ValueError:
+        expected = None
+    if expected is None:
+        with pytest.raises(ShapeError):
+            broadcast_shapes(shapes)
+    else:
+        assert broadcast_shapes(shapes) == expected
+
+
+def test_absent_optional_inputs_are_skipped_only_by_broadcast() -> None:
+    assert evaluate(parse("broadcast(x, y)"), {"x": (3,), "y": None}) == (3,)
+    with pytest.raises(ShapeError, match="absent"):
+        evaluate(parse("like y"), {"y": None})
+
+
+@pytest.mark.parametrize("rows", [[(2, 3), (4,)], ((2, 3), (4,))])
+def test_rules_over_lists_give_lists(rows: Any) -> None:
+    assert evaluate(parse("like xs"), {"xs": rows}) == [(2, 3), (4,)]
+    assert evaluate(parse("[xs[0], 2]"), {"xs": rows}) == [(2, 2), (4, 2)]
+    assert evaluate(parse("broadcast(xs, y)"), {"xs": rows, "y": (1,)}) == [(2, 3), (4,)]
+
+
+def test_lists_of_different_length_do_not_fit() -> None:
+    rule = ShapeBroadcast(("xs", "y"))
+    with pytest.raises(ShapeError, match="differ in length"):
+        evaluate(rule, {"xs": [(1,), (2,)], "y": [(1,)]})
+
+
+def test_references() -> None:
+    rule = parse("[*x[:-1], n + sizes[0], y[0]]")
+    assert rule_tensors(rule) == ("x", "y")
+    assert rule_attrs(rule) == ("n", "sizes")
+
+
+DIM = st.recursive(
+    st.sampled_from(["1", "7", "n", "x[0]", "y[-1]", "sizes[0]", "rank(x)", "numel(y)"]),
+    lambda inner: st.builds(
+        lambda a, op, b: f"{op}({a}, {b})" if op in ("min", "max") else f"({a}) {op} ({b})",
+        inner,
+        st.sampled_from(["+", "-", "*", "//", "%", "min", "max"]),
+        inner,
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.one_of(DIM, st.sampled_from(["*x", "*y[1:]", "*x[:-1]"])), max_size=4))
+def test_text_form_round_trips(parts: list[str]) -> None:
+    rule = parse("[" + ", ".join(parts) + "]")
+    assert parse(format_shape(rule)) == rule
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_rule_or_a_finding(text: str) -> None:
+    findings = Findings()
+    rule = parse_shape(text, NAMES, Location("t", 1, 1), findings)
+    assert (rule is None) == bool(findings.items)
