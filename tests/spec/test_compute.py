@@ -254,7 +254,7 @@ def test_deep_and_long_texts_are_refused() -> None:
 
 WORDS = """x xs n s z torch F math relu sigmoid sum shape __class__ __import__ os import eval open
 lambda def for in if else while return ( ) [ ] { } , . : = == + - ** * % @ ~ & | < > not and or is
-None True 1 0 9999999999 1e999 'a' f'{x}' zip len float max ; # \\ " ' := -> ... _""".split()
+None True 1 0 9999999999 1e999 'a' f'{x}' zip len float max ; # \\ " ' := -> ... _""".split()  # noqa: SIM905
 PIECES = st.sampled_from([*WORDS, "\n", "\n    ", "\t"])
 
 
