@@ -172,7 +172,16 @@ def build_npu_package(
 
 
 # Words of a line that is an error, in order of trust; opbuild and make end with a bare "Error 1".
-_TRUE_ERRORS = (": error:", ": fatal error:", "[ERROR]", "CMake Error", "error:", "ERROR")
+_TRUE_ERRORS = (
+    ": error:",
+    ": fatal error:",
+    "[ERROR]",
+    "CMake Error",
+    "Permission denied",
+    "not found",
+    "error:",
+    "ERROR",
+)
 
 
 def build_failure(log: Path, stderr: str) -> Diagnostic:

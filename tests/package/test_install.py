@@ -110,6 +110,12 @@ def test_upgrade_needs_an_installed_version(package, run, tmp_path):
     assert (tmp_path / "opp/vendors/acme" / LIB).read_text() == "2"
 
 
+def test_what_canns_makeself_adds_to_the_arguments_is_ignored(package, run, tmp_path):
+    done = run(package(), "--dir/x.run", f"--{tmp_path}", "--quiet", f"--install-path={tmp_path}/o")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o/vendors/acme" / LIB).exists()
+
+
 def test_quiet_says_nothing(package, run, tmp_path):
     done = run(package(), "--quiet", f"--install-path={tmp_path / 'opp'}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
