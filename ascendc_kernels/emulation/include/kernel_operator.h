@@ -15,6 +15,7 @@
 #if __has_include("ascendc_emu/cube_api.h")
 #include "ascendc_emu/cube_api.h"
 #endif
+#include "ascendc_emu/adv_api.h"
 
 // Data type and format numbers for `#if ORIG_DTYPE_X == DT_FLOAT16`. A program that holds host and
 // device code in one file has them as ge:: enumerators instead.

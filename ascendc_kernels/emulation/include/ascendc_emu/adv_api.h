@@ -1,0 +1,9 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// All high-level (lib) APIs except the Matmul object, which has its own header as in CANN.
+#ifndef ASCENDC_EMU_ADV_API_H
+#define ASCENDC_EMU_ADV_API_H
+
+#include "ascendc_emu/adv_math_api.h"
+
+#endif  // ASCENDC_EMU_ADV_API_H
