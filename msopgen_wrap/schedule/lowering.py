@@ -83,7 +83,9 @@ class Lowerer:
         traced: the graph.
         combo: dtype combination, for the dtypes of inputs and outputs.
         values: node -> value, scalar, view or tuple of them.
-        operands: loaded views by operand name (the input's name, or ``x_1`` for a second view).
+        operands: loaded views by operand name (the input's name, or ``x1`` for a second view).
+        operand_names, scalar_names: names given so far; shared by the lowerings of one op, so
+            that a name means the same in all its kernels.
     """
 
     spec: OpSpec
@@ -92,6 +94,8 @@ class Lowerer:
     program: Program = field(default_factory=Program)
     values: dict[Node, Any] = field(default_factory=dict)
     operands: dict[str, View] = field(default_factory=dict)
+    operand_names: dict[View, str] = field(default_factory=dict)
+    scalar_names: dict[Scalar, str] = field(default_factory=dict)
     _loaded: dict[View, Val] = field(default_factory=dict)
     _note: str = ""
 
@@ -113,7 +117,7 @@ class Lowerer:
             if kind is None:
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
             value = self.as_kind(self.operand(result), kind)
-            self.program.store(param.name, self.tile(value), f"{param.name}")
+            self.program.store(param.name, self.tile(value), f"store {param.name}")
         return eliminate_dead(share_common(self.program))
 
     def _call(self, node: Node) -> Any:
@@ -226,8 +230,15 @@ class Lowerer:
     def _load(self, view: View) -> Val:
         if view in self._loaded:
             return self._loaded[view]
-        taken = sum(1 for v in self.operands.values() if v.tensor == view.tensor)
-        name = view.tensor if not taken else f"{view.tensor}{taken}"
+        name = self.operand_names.get(view)
+        if name is None:
+            known = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
+            known |= set(self.operand_names.values())
+            name, count = view.tensor, 0
+            while name in self.operand_names.values() or (count and name in known):
+                count += 1
+                name = f"{view.tensor}{count}"
+            self.operand_names[view] = name
         self.operands[name] = view
         dtype = self.spec.param(view.tensor).dtypes[self.combo]
         kind = COMPUTE_KIND.get(dtype)
@@ -248,18 +259,17 @@ class Lowerer:
                 return Scalar(Const(float(expr.value)), F32)
             return Scalar(Const(int(expr.value)), I32)
         result = Scalar(expr, kind)
-        for known in self.program.scalars.values():
-            if known == result:
-                return result
-        self.program.scalars[self._field_name(expr, kind)] = result
+        if result not in self.scalar_names:
+            self.scalar_names[result] = self._field_name(expr)
+        self.program.scalars[self.scalar_names[result]] = result
         return result
 
-    def _field_name(self, expr: ScalarExpr, kind: str) -> str:
+    def _field_name(self, expr: ScalarExpr) -> str:
         base = "scalar"
         if isinstance(expr, AttrRef):
             base = expr.name if expr.index is None else f"{expr.name}{expr.index}"
         name, count = base, 0
-        while name in self.program.scalars or name == "scalar":
+        while name in self.scalar_names.values() or name == "scalar":
             count += 1
             name = f"{base}{count}"
         return name

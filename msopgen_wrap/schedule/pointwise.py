@@ -260,7 +260,11 @@ def _convert(low: Lowerer, node: Node) -> Any:
     converted = low.as_kind(value, low.kind(node))
     if target in ("float16", "bfloat16") and isinstance(converted, Val):
         return low.emit(
-            "opgen::RoundTo", F32, converted, mode={"float16": "half"}.get(target, "bfloat16_t")
+            "opgen::RoundTo",
+            F32,
+            converted,
+            mode={"float16": "half"}.get(target, "bfloat16_t"),
+            temps=(F32,),
         )
     if target in _SMALL and source not in _SMALL and source != "bool":
         return wrap_small(low, converted, target)

@@ -1,0 +1,382 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Tiles and how they reach UB. A flat tile is a contiguous range of elements. A box is a tile of
+// rows x cols elements of a broadcast iteration space: rows lie `pitch` elements apart in UB, and an
+// operand that is broadcast along rows, columns or both is read once and expanded in UB, never in
+// GM. The host collapses every iteration space to at most kMaxDims dimensions (op_host tiling).
+#ifndef OPGEN_TILE_H
+#define OPGEN_TILE_H
+
+#include "kernel_operator.h"
+#include "opgen/convert.h"
+
+namespace opgen {
+
+using AscendC::GlobalTensor;
+
+constexpr uint32_t kMaxDims = 8;
+constexpr uint32_t kOuterDims = kMaxDims - 2;
+constexpr uint32_t kUnit = 256;  // core boundaries of flat tiles are multiples of this
+
+// A part of the iteration space. Flat: `offset` and `count` elements. Box: `row`, `col` are the
+// first row and column, `outer` the indices of the dimensions before them.
+struct Tile {
+    uint64_t offset = 0;
+    uint32_t count = 0;  // elements in UB: of a box rows * pitch
+    uint32_t rows = 1;
+    uint32_t cols = 0;
+    uint32_t pitch = 0;
+    uint64_t row = 0;
+    uint64_t col = 0;
+    uint64_t outer[kOuterDims] = {};
+};
+
+// Where an operand's element of an iteration point lies: strides per dimension (0: broadcast) and
+// the offset of the first element, all in elements.
+struct Walk {
+    int64_t stride[kMaxDims] = {};
+    int64_t offset = 0;
+
+    template <typename Array>
+    __aicore__ inline void Init(const Array& packed) {
+        for (uint32_t i = 0; i < kMaxDims; ++i) {
+            stride[i] = packed[i];
+        }
+        offset = packed[kMaxDims];
+    }
+    __aicore__ inline int64_t At(const Tile& tile) const {
+        int64_t at = offset + static_cast<int64_t>(tile.row) * stride[kOuterDims] +
+                     static_cast<int64_t>(tile.col) * stride[kOuterDims + 1];
+        for (uint32_t i = 0; i < kOuterDims; ++i) {
+            at += static_cast<int64_t>(tile.outer[i]) * stride[i];
+        }
+        return at;
+    }
+    __aicore__ inline int64_t RowStride() const {
+        return stride[kOuterDims];
+    }
+    __aicore__ inline bool ByRow() const {
+        return stride[kOuterDims] != 0;
+    }
+    __aicore__ inline bool ByCol() const {
+        return stride[kOuterDims + 1] != 0;
+    }
+};
+
+// Balanced split of `total` items over cores: the first `total % cores` cores get one more.
+struct Share {
+    uint64_t first = 0;
+    uint64_t last = 0;
+
+    __aicore__ inline void Init(uint64_t total) {
+        const uint64_t cores = static_cast<uint64_t>(AscendC::GetBlockNum());
+        const uint64_t core = static_cast<uint64_t>(AscendC::GetBlockIdx());
+        const uint64_t each = total / cores;
+        const uint64_t extra = total % cores;
+        first = core * each + (core < extra ? core : extra);
+        last = first + each + (core < extra ? 1 : 0);
+    }
+};
+
+// Copy a contiguous range to UB; any byte count.
+template <typename T>
+__aicore__ inline void LoadRange(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                 uint32_t count) {
+    const AscendC::DataCopyExtParams range{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
+    const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
+    AscendC::DataCopyPad(tile, gm, range, noPad);
+}
+
+// Copy a contiguous range from UB; any byte count.
+template <typename T>
+__aicore__ inline void StoreRange(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                  uint32_t count) {
+    const AscendC::DataCopyExtParams range{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
+    AscendC::DataCopyPad(gm, tile, range);
+}
+
+__aicore__ inline uint32_t AlignBlock(uint32_t bytes) {
+    return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+}
+
+// Write zeros to a tile that MTE2 fills next, for the gaps between its rows.
+template <typename T>
+__aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) {
+    LocalTensor<int16_t> words = tile.template ReinterpretCast<int16_t>();
+    AscendC::Duplicate(words, static_cast<int16_t>(0),
+                       static_cast<uint32_t>(count * sizeof(T) / sizeof(int16_t)));
+    const event_t cleared =
+        static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::V_MTE2));
+    AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(cleared);
+    AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(cleared);
+}
+
+// Copy what a box needs of an operand to UB: all rows (pitch elements apart), one row, the first
+// element of every row (one 32-byte block each, filled with it), or one element (one block).
+template <typename T>
+__aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                               const Walk& walk, const Tile& box) {
+    const GlobalTensor<T> from = gm[static_cast<uint64_t>(walk.At(box))];
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows), 0, 0, 0, 0};
+    AscendC::DataCopyPadExtParams<T> pad{false, 0, 0, static_cast<T>(0)};
+    if (!walk.ByCol()) {
+        blocks.blockLen = sizeof(T);
+        if (rows > 1) {
+            blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - 1) * sizeof(T));
+        }
+        AscendC::DataCopyPad(tile, from, blocks, pad);
+        return;
+    }
+    blocks.blockLen = box.cols * sizeof(T);
+    const uint32_t gap = box.pitch * sizeof(T) - AlignBlock(box.cols * sizeof(T));
+    if (gap > kBlockBytes) {
+        ClearForLoad(tile, rows * box.pitch);
+        blocks.dstStride = gap / kBlockBytes;
+    } else if (gap > 0) {
+        // The pitch of a wider type reaches into one more block: pad it so that it is defined.
+        const uint32_t missing = box.pitch - box.cols;
+        const uint32_t most = kBlockBytes / sizeof(T);
+        pad = {true, 0, static_cast<uint8_t>(missing < most ? missing : most), static_cast<T>(0)};
+    }
+    if (rows > 1) {
+        blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - box.cols) * sizeof(T));
+    }
+    AscendC::DataCopyPad(tile, from, blocks, pad);
+}
+
+// Copy the rows of a box to GM; `walk` addresses the output.
+template <typename T>
+__aicore__ inline void StoreBox(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                const Walk& walk, const Tile& box) {
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(box.rows),
+                                      static_cast<uint32_t>(box.cols * sizeof(T)), 0, 0, 0};
+    blocks.srcStride =
+        (box.pitch * sizeof(T) - AlignBlock(box.cols * sizeof(T))) / kBlockBytes;
+    if (box.rows > 1) {
+        blocks.dstStride = static_cast<uint32_t>((walk.RowStride() - box.cols) * sizeof(T));
+    }
+    AscendC::DataCopyPad(gm[static_cast<uint64_t>(walk.At(box))], tile, blocks);
+}
+
+// Spread source rows over a box: source row r starts `rowBlocks` blocks after row r - 1 (0: one row
+// for all) and its blocks are read `blockStride` blocks apart (0: the first block for all columns).
+template <typename T>
+__aicore__ inline void SpreadRows(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const Tile& box, uint32_t rowBlocks, uint32_t blockStride) {
+    constexpr uint32_t kLanes = kRepeatBytes / sizeof(T);
+    constexpr uint32_t kBlock = kBlockBytes / sizeof(T);
+    constexpr uint32_t kMaxRepeat = 255;
+    for (uint32_t col = 0; col < box.pitch; col += kLanes) {
+        const uint64_t mask = box.pitch - col < kLanes ? box.pitch - col : kLanes;
+        for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
+            const uint32_t repeat = box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat;
+            AscendC::Copy(dst[row * box.pitch + col],
+                          src[row * rowBlocks * kBlock + (blockStride ? col : 0)], mask,
+                          static_cast<uint8_t>(repeat),
+                          {1, static_cast<uint16_t>(blockStride),
+                           static_cast<uint16_t>(box.pitch / kBlock),
+                           static_cast<uint16_t>(rowBlocks)});
+        }
+    }
+}
+
+// Widen what LoadBox brought and expand it to every element of the box. `stage` is scratch of a
+// whole tile; `bytes` as in Widen. T and C may be equal.
+template <typename C, typename T>
+__aicore__ inline void ExpandBox(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
+                                 const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
+                                 const Walk& walk, const Tile& box) {
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    if (walk.ByRow() && walk.ByCol()) {
+        Widen(dst, tile, bytes, box.rows * box.pitch);
+        return;
+    }
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    const uint32_t count = walk.ByCol() ? box.pitch : rows * kPerBlock;
+    const uint32_t rowBlocks = walk.ByRow() ? kPerBlock * sizeof(C) / kBlockBytes : 0;
+    const uint32_t blockStride = walk.ByCol() ? 1 : 0;
+    if constexpr (Same<C, T>::value) {
+        SpreadRows(dst, tile, box, rowBlocks, blockStride);
+    } else if constexpr (Same<C, half>::value) {
+        AscendC::Cast(stage, tile, RoundMode::CAST_NONE, count);
+        VectorBarrier();
+        SpreadRows(dst, stage, box, rowBlocks, blockStride);
+    } else {
+        Widen(stage, tile, bytes, count);
+        VectorBarrier();
+        SpreadRows(dst, stage, box, rowBlocks, blockStride);
+    }
+}
+
+// ExpandBox for bool tensors: the result is a bit mask.
+__aicore__ inline void ExpandMaskBox(const LocalTensor<uint8_t>& mask,
+                                     const LocalTensor<uint8_t>& tile,
+                                     const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
+                                     const Walk& walk, const Tile& box) {
+    if (walk.ByRow() && walk.ByCol()) {
+        WidenMask(mask, tile, bytes, box.rows * box.pitch);
+        return;
+    }
+    ExpandBox(bytes, tile, stage, bytes, walk, box);
+    VectorBarrier();
+    MaskFromHalf(mask, bytes, box.rows * box.pitch);
+}
+
+// Scratch slot `index` of a buffer of slots of `tileLength` 4-byte elements.
+template <typename C>
+__aicore__ inline LocalTensor<C> Slot(AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
+                                      uint32_t index, uint32_t tileLength) {
+    return scratch.template GetWithOffset<C>(tileLength,
+                                             index * tileLength * static_cast<uint32_t>(sizeof(C)));
+}
+
+// The tile an operand is worked on: its queue tile when that holds the compute type already and
+// (in a box) every element, else a scratch slot.
+template <bool kBroadcast, typename C, typename T>
+__aicore__ inline LocalTensor<C> Working(const LocalTensor<T>& tile,
+                                         AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
+                                         uint32_t index, uint32_t tileLength, const Walk& walk) {
+    if constexpr (Same<C, T>::value) {
+        if (!kBroadcast || (walk.ByRow() && walk.ByCol())) {
+            return tile;
+        }
+    }
+    if constexpr (kBroadcast || !Same<C, T>::value) {
+        return Slot<C>(scratch, index, tileLength);
+    } else {
+        return tile;
+    }
+}
+
+// Bring an operand into its working tile: widen it, or expand it over a box.
+template <bool kBroadcast, typename C, typename T>
+__aicore__ inline void Bring(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
+                             const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
+                             const Walk& walk, const Tile& part) {
+    if constexpr (kBroadcast) {
+        ExpandBox(dst, tile, stage, bytes, walk, part);
+        VectorBarrier();
+    } else if constexpr (!Same<C, T>::value) {
+        Widen(dst, tile, bytes, part.count);
+        VectorBarrier();
+    }
+}
+
+// Bring for bool tensors.
+template <bool kBroadcast>
+__aicore__ inline void BringMask(const LocalTensor<uint8_t>& mask, const LocalTensor<uint8_t>& tile,
+                                 const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
+                                 const Walk& walk, const Tile& part) {
+    if constexpr (kBroadcast) {
+        ExpandMaskBox(mask, tile, stage, bytes, walk, part);
+    } else {
+        WidenMask(mask, tile, bytes, part.count);
+    }
+    VectorBarrier();
+}
+
+// Copy an operand's part of a tile to UB.
+template <bool kBroadcast, typename T>
+__aicore__ inline void Load(const LocalTensor<T>& tile, const GlobalTensor<T>& gm, const Walk& walk,
+                            const Tile& part) {
+    if constexpr (kBroadcast) {
+        LoadBox(tile, gm, walk, part);
+    } else {
+        LoadRange(tile, gm[part.offset], part.count);
+    }
+}
+
+// Copy an output's part of a tile to GM.
+template <bool kBroadcast, typename T>
+__aicore__ inline void Store(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                             const Walk& walk, const Tile& part) {
+    if constexpr (kBroadcast) {
+        StoreBox(gm, tile, walk, part);
+    } else {
+        StoreRange(gm[part.offset], tile, part.count);
+    }
+}
+
+// The tiles of one core. Flat: a range of elements whose ends are multiples of kUnit. Box: a range
+// of the boxes that cover outer x rows x cols.
+class Tiles {
+public:
+    // total: elements; tileLength: elements per tile.
+    __aicore__ inline void InitFlat(uint64_t total, uint32_t tileLength) {
+        Share share;
+        share.Init((total + kUnit - 1) / kUnit);
+        next_ = share.first * kUnit;
+        last_ = share.last * kUnit < total ? share.last * kUnit : total;
+        step_ = tileLength;
+    }
+    // outerDims: sizes before the row dimension; boxRows x boxCols: the largest box.
+    template <typename Array>
+    __aicore__ inline void InitBoxes(const Array& outerDims, uint64_t rows, uint64_t cols,
+                                     uint32_t boxRows, uint32_t boxCols, uint32_t pitchUnit) {
+        uint64_t outer = 1;
+        for (uint32_t i = 0; i < kOuterDims; ++i) {
+            outerDims_[i] = static_cast<uint64_t>(outerDims[i]);
+            outer *= outerDims_[i];
+        }
+        rows_ = rows;
+        cols_ = cols;
+        boxRows_ = boxRows;
+        boxCols_ = boxCols;
+        pitchUnit_ = pitchUnit;
+        rowTiles_ = (rows + boxRows - 1) / boxRows;
+        colTiles_ = (cols + boxCols - 1) / boxCols;
+        Share share;
+        share.Init(outer * rowTiles_ * colTiles_);
+        next_ = share.first;
+        last_ = share.last;
+    }
+    __aicore__ inline bool NextFlat(Tile& tile) {
+        if (next_ >= last_) {
+            return false;
+        }
+        tile.offset = next_;
+        const uint64_t left = last_ - next_;
+        tile.count = static_cast<uint32_t>(left < step_ ? left : step_);
+        next_ += tile.count;
+        return true;
+    }
+    __aicore__ inline bool NextBox(Tile& tile) {
+        if (next_ >= last_) {
+            return false;
+        }
+        uint64_t index = next_++;
+        tile.col = index % colTiles_ * boxCols_;
+        index /= colTiles_;
+        tile.row = index % rowTiles_ * boxRows_;
+        index /= rowTiles_;
+        for (uint32_t i = kOuterDims; i > 0; --i) {
+            tile.outer[i - 1] = index % outerDims_[i - 1];
+            index /= outerDims_[i - 1];
+        }
+        const uint64_t rows = rows_ - tile.row;
+        const uint64_t cols = cols_ - tile.col;
+        tile.rows = static_cast<uint32_t>(rows < boxRows_ ? rows : boxRows_);
+        tile.cols = static_cast<uint32_t>(cols < boxCols_ ? cols : boxCols_);
+        tile.pitch = (tile.cols + pitchUnit_ - 1) / pitchUnit_ * pitchUnit_;
+        tile.count = tile.rows * tile.pitch;
+        return true;
+    }
+
+private:
+    uint64_t next_ = 0;
+    uint64_t last_ = 0;
+    uint64_t step_ = 0;
+    uint64_t outerDims_[kOuterDims] = {};
+    uint64_t rows_ = 0;
+    uint64_t cols_ = 0;
+    uint64_t boxRows_ = 1;
+    uint64_t boxCols_ = 1;
+    uint64_t rowTiles_ = 1;
+    uint64_t colTiles_ = 1;
+    uint32_t pitchUnit_ = 32;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_TILE_H

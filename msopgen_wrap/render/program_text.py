@@ -1,0 +1,247 @@
+"""C++ text of a vector program: one AscendC call per instruction, barriers where data flows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.schedule.buffers import Place
+from msopgen_wrap.schedule.plan import Body
+from msopgen_wrap.schedule.program import (
+    F32,
+    I32,
+    MASK,
+    OPS,
+    Inst,
+    Operand,
+    Scalar,
+    Val,
+)
+
+# Names a kernel uses itself; a tensor called so gets an underscore.
+RESERVED = {
+    "bytes",
+    "count",
+    "half",
+    "float",
+    "masks",
+    "part",
+    "pipe",
+    "scratch",
+    "stage",
+    "tile",
+    "tiles",
+    "tiling",
+    "workspace",
+}
+_BIT_OPS = {"BitAnd", "BitOr", "BitNot"}
+_MASK_OPS = {"MaskAnd", "MaskOr", "MaskNot"}
+_FLOAT_SELECT = "SELMODE::VSEL_TENSOR_TENSOR_MODE"
+_SCALAR_SELECT = "SELMODE::VSEL_TENSOR_SCALAR_MODE"
+
+
+def local_name(name: str) -> str:
+    """Return the C++ variable of a working tile."""
+    return f"{name}_" if name in RESERVED else name
+
+
+def device_number(value: float | int, kind: str) -> str:
+    """Format a literal for the kernel."""
+    if kind == I32:
+        return f"static_cast<int32_t>({int(value)})"
+    number = float(value)
+    if math.isnan(number):
+        return "opgen::kNan"
+    if math.isinf(number):
+        return "opgen::kInf" if number > 0 else "-opgen::kInf"
+    text = repr(number)
+    if "e" not in text and "." not in text:
+        text += ".0"
+    if abs(number) > 3.4028234663852886e38:
+        return "opgen::kInf" if number > 0 else "-opgen::kInf"
+    return f"{text}f"
+
+
+@dataclass
+class ProgramText:
+    """Renders the compute part of a body.
+
+    Attributes:
+        body: the kernel class.
+        scalar_names: tiling field per scalar operand.
+        output_names: member name of each output (an in-place one is not called like its input).
+        lines: statements produced so far.
+        aliases: reinterpreted views of working tiles that the statements use, name -> declaration.
+    """
+
+    body: Body
+    scalar_names: dict[Scalar, str]
+    output_names: dict[str, str] = field(default_factory=dict)
+    base_kinds: dict[Place, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+    _read: set[Place] = field(default_factory=set)
+    _written: set[Place] = field(default_factory=set)
+
+    def render(self) -> list[str]:
+        """Return the statements, loads to stores."""
+        note = ""
+        for inst in self.body.program.insts:
+            self._barrier(inst)
+            if inst.note and inst.note != note:
+                self.lines.append(f"// {inst.note}")
+                note = inst.note
+            self.lines.extend(self._statement(inst))
+            self._track(inst)
+        return self.lines
+
+    # ---- barriers ------------------------------------------------------------------------------
+
+    def _places(self, values: tuple[Operand | None, ...]) -> set[Place]:
+        return {self.body.placement.place(v) for v in values if isinstance(v, Val)}
+
+    def _barrier(self, inst: Inst) -> None:
+        reads = self._places(inst.args)
+        writes = self._places((inst.dst, *inst.temps))
+        if inst.op == "Store":
+            writes |= {Place("output", inst.mode), Place("bytes", "bytes")}
+        if inst.op == "Load" and inst.dst is not None and inst.dst.kind == MASK:
+            writes.add(Place("bytes", "bytes"))
+        hazard = reads & self._written or writes & self._written or writes & self._read
+        if hazard:
+            self.lines.append("PipeBarrier<PIPE_V>();")
+            self._read.clear()
+            self._written.clear()
+
+    def _track(self, inst: Inst) -> None:
+        if inst.op == "Load" or (inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"):
+            # building blocks wait for themselves, and with that for everything before them
+            self._read.clear()
+            self._written.clear()
+            return
+        self._read |= self._places(inst.args)
+        self._written |= self._places((inst.dst, *inst.temps))
+        if inst.op == "Store":
+            self._written |= {Place("output", inst.mode), Place("bytes", "bytes")}
+
+    # ---- names ---------------------------------------------------------------------------------
+
+    def name(self, value: Val, kind: str = "") -> str:
+        """Return the variable for a value, read as ``kind`` (default: its own)."""
+        place = self.body.placement.place(value)
+        wanted = kind or value.kind
+        base = self.base_kinds.setdefault(place, value.kind if place.role != "word" else F32)
+        variable = place.name
+        if place.role == "output":
+            variable = self.output_names.get(variable, variable)
+        variable = local_name(variable)
+        if wanted == base:
+            return variable
+        suffix = {F32: "Float", I32: "Int", "int16_t": "Words", "uint16_t": "Words"}[wanted]
+        alias = variable + suffix
+        cpp = {F32: "float", I32: "int32_t"}.get(wanted, wanted)
+        self.aliases[alias] = (
+            f"LocalTensor<{cpp}> {alias} = {variable}.template ReinterpretCast<{cpp}>();"
+        )
+        return alias
+
+    def operand(self, operand: Operand) -> str:
+        """Return an operand as C++."""
+        if isinstance(operand, Val):
+            return self.name(operand)
+        if isinstance(operand.expr, Const):
+            return device_number(operand.expr.value, operand.kind)
+        return self.scalar_names[operand]
+
+    # ---- statements ----------------------------------------------------------------------------
+
+    def _statement(self, inst: Inst) -> list[str]:
+        op = inst.op
+        if op == "Load":
+            return [self._load(inst)]
+        if op == "Store":
+            return [self._store(inst)]
+        assert inst.dst is not None
+        if op.startswith("opgen::"):
+            call = f"{op}<{inst.mode}>" if inst.mode else op
+            parts = [self.name(inst.dst), *map(self.operand, inst.args)]
+            parts += [self.name(t) for t in inst.temps]
+            return [f"{call}({', '.join(parts)}, count);"]
+        if op in _BIT_OPS:
+            parts = [self.name(inst.dst, "int16_t")]
+            parts += [self.name(a, "int16_t") for a in inst.args if isinstance(a, Val)]
+            return [f"{OPS[op].call}({', '.join(parts)}, count * 2);"]
+        if op in _MASK_OPS:
+            parts = [self.name(inst.dst, "uint16_t")]
+            parts += [self.name(a, "uint16_t") for a in inst.args if isinstance(a, Val)]
+            return [f"{OPS[op].call}({', '.join(parts)}, count / 16);"]
+        if op == "Select":
+            mask, first, second = inst.args
+            assert isinstance(first, Val) and isinstance(second, Val)
+            names = [self.name(v, F32) for v in (inst.dst, first, second)]
+            return [
+                f"Select({names[0]}, {self.operand(mask)}, {names[1]}, {names[2]}, "
+                f"{_FLOAT_SELECT}, count);"
+            ]
+        if op == "Selects":
+            mask, first, second = map(self.operand, inst.args)
+            return [
+                f"Select({self.name(inst.dst)}, {mask}, {first}, {second}, "
+                f"{_SCALAR_SELECT}, count);"
+            ]
+        if op in ("Compare", "Compares"):
+            first, second = map(self.operand, inst.args)
+            return [
+                f"{OPS[op].call}({self.name(inst.dst)}, {first}, {second}, "
+                f"CMPMODE::{inst.mode}, count);"
+            ]
+        if op == "Cast":
+            source = self.operand(inst.args[0])
+            return [f"Cast({self.name(inst.dst)}, {source}, RoundMode::{inst.mode}, count);"]
+        if op == "Bits":
+            source = inst.args[0]
+            assert isinstance(source, Val)
+            if self.body.placement.place(source) == self.body.placement.place(inst.dst):
+                return []
+            return [
+                f"Muls({self.name(inst.dst)}, {self.name(source, I32)}, "
+                "static_cast<int32_t>(1), count);"
+            ]
+        if op == "ShiftRightLogical":
+            return [
+                f"opgen::ShiftRightLogical({self.name(inst.dst)}, {self.operand(inst.args[0])}, "
+                f"{self.operand(inst.args[1])}, count);"
+            ]
+        parts = [self.name(inst.dst), *map(self.operand, inst.args), "count"]
+        return [f"{OPS[op].call}({', '.join(parts)});"]
+
+    def _load(self, inst: Inst) -> str:
+        assert inst.dst is not None
+        name = inst.mode
+        if inst.dst.kind == MASK:
+            mask = self.name(inst.dst)
+            return (
+                f"opgen::BringMask<kBroadcast>({mask}, {name}Local, stageHalf, bytes, "
+                f"{name}Walk, part);"
+            )
+        variable = self.name(inst.dst)
+        stage = "stage" if inst.dst.kind == F32 else "stageInt"
+        text = (
+            f"opgen::Bring<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
+        )
+        if self.body.program.uses_masks:
+            zero = device_number(0, inst.dst.kind)
+            text += f"\nopgen::FillTail({variable}, part.count, {zero});"
+        return text
+
+    def _store(self, inst: Inst) -> str:
+        value = inst.args[0]
+        assert isinstance(value, Val)
+        name = inst.mode
+        member = self.output_names.get(name, name)
+        if value.kind == MASK:
+            return f"opgen::NarrowMask({member}Local, {self.name(value)}, bytes, part.count);"
+        lives_there = self.body.placement.place(value) == Place("output", name)
+        call = "Narrow" if lives_there else "NarrowCopy"
+        return f"opgen::{call}({member}Local, {self.name(value)}, bytes, part.count);"

@@ -1,0 +1,106 @@
+"""Choose the family of an op, plan it, and prove that its buffers fit in UB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant, variants
+from msopgen_wrap.schedule.lowering import target_name
+from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
+from msopgen_wrap.schedule.soc import SocLimits, soc_limits
+from msopgen_wrap.spec.model import OpSpec
+
+REDUCTIONS = {
+    "sum",
+    "mean",
+    "amax",
+    "amin",
+    "max",
+    "min",
+    "prod",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+    "var",
+    "std",
+    "logsumexp",
+}
+
+
+def plan_op(spec: OpSpec) -> OpPlan:
+    """Plan the kernels of an op.
+
+    Raises:
+        OpgenError: ``compute`` cannot be traced or lowered, or a plan does not fit in UB.
+    """
+    if spec.kernel is not None:
+        return OpPlan(spec, "handwritten", [Variant()], [], {})
+    if spec.compute is None:
+        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has neither compute nor kernel"))
+    every = variants(spec)
+    traced = {0: trace(spec, every[0])}
+    if is_row(traced[0]):
+        from msopgen_wrap.schedule.row import plan_row
+
+        plan = plan_row(spec, every, traced)
+    else:
+        from msopgen_wrap.schedule.elementwise import plan_elementwise
+
+        plan = plan_elementwise(spec, every, traced)
+    prove(plan)
+    return plan
+
+
+def is_row(traced: TracedGraph) -> bool:
+    """Whether the graph reduces along an axis."""
+    for node in traced.graph.nodes:
+        if node.op == "call_function":
+            parts = target_name(node).split(".")
+            if parts[0] == "aten" and len(parts) > 1 and parts[1] in REDUCTIONS:
+                return True
+    return False
+
+
+def prove(plan: OpPlan) -> None:
+    """Record the SoC limits and check that every budget fits on every SoC of the spec."""
+    problems: list[Diagnostic] = []
+    for soc in plan.spec.soc:
+        limits = soc_limits(soc)
+        plan.socs[soc] = limits.ub
+        plan.cores[soc] = limits.cores
+        for body in plan.bodies:
+            for (combo, mode), budget in body.budgets.items():
+                if budget.tile_length(limits.ub) < UNIT:
+                    problems.append(_too_big(plan, body, combo, mode, budget, limits))
+                    break
+    if problems:
+        raise OpgenError(problems)
+
+
+def _too_big(
+    plan: OpPlan, body: Body, combo: int, mode: str, budget: Budget, limits: SocLimits
+) -> Diagnostic:
+    spec = plan.spec
+    names = ", ".join(
+        f"{b.name} {b.total:g} B" for b in sorted(budget.buffers, key=lambda b: -b.total)
+    )
+    need = budget.used(UNIT)
+    dtypes = ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
+    return Diagnostic(
+        "OPG310",
+        f"{spec.op} ({dtypes}, {mode}) needs {need} B of UB for its smallest tile, "
+        f"{limits.soc} has {limits.ub} B",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        f"bytes per element: {names}",
+        "split the op into two, read fewer inputs at once, or write the kernel with `kernel:`",
+    )
+
+
+def plan_dict(plan: OpPlan) -> dict[str, Any]:
+    """Return the plan as JSON-ready data."""
+    from msopgen_wrap.schedule.report import as_dict
+
+    return as_dict(plan)
