@@ -168,14 +168,18 @@ class _InferShape:
         yield f"const auto* {param.name}_list = context->GetIrInputInstanceInfo({first});"
         yield f"const size_t {count} ="
         yield f"    {param.name}_list == nullptr ? 0 : {param.name}_list->GetInstanceNum();"
+        for other in lists[1:]:
+            info = f"context->GetIrInputInstanceInfo({self.inputs[other.name]})"
+            text = f"tensor lists {lists[0].name} and {other.name} differ in length"
+            yield f"OPGEN_CHECK(context, {info} != nullptr &&"
+            yield f"            {info}->GetInstanceNum() == {count},"
+            yield f'            "{text}");'
         yield f"for (size_t i = 0; i < {count}; ++i) {{"
         for other in lists:
             index = self.inputs[other.name]
             variable = _shape(other.name)
             yield f"    const gert::Shape* {variable} = context->GetDynamicInputShape({index}, i);"
-            yield f"    OPGEN_CHECK(context, {variable} != nullptr,"
-            text = f"tensor lists {lists[0].name} and {other.name} differ in length"
-            yield f'                "{text}");'
+            yield f'    OPGEN_CHECK(context, {variable} != nullptr, "{other.name} is too short");'
         yield f"    opgen::ShapeBuilder {builder};"
         yield from (f"    {line}" for line in self._statements(param.shape, builder))
         index_text = f"{self._flat_index(position)} + i"

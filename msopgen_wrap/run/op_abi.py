@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.run.tensors import Tensor
 
 FORMAT_ND = 2
 _ALIGNMENT = 512
@@ -145,6 +146,10 @@ def _describe_tensor(value: Any) -> tuple[str, tuple[int, ...], int]:
     """Return torch dtype name, shape and data address of a tensor-like value."""
     if isinstance(value, ShapeOnly):
         return value.dtype, tuple(value.shape), 0
+    if isinstance(value, Tensor):
+        if not value.data.flags["C_CONTIGUOUS"]:
+            raise ValueError("tensors must be C-contiguous")
+        return value.dtype, value.shape, value.data.ctypes.data
     if hasattr(value, "data_ptr"):  # torch, without importing it
         if value.device.type != "cpu":
             raise ValueError(f"the emulation takes CPU tensors, not {value.device}")

@@ -125,25 +125,52 @@ class OpRuntime:
         Args:
             inputs: tensors, or ``abi.ShapeOnly(dtype, shape)`` where only the shape matters
                 (dims may then be -1, or the shape (-2,)).
-            num_outputs: tensors the op has as outputs; default: as its OpDef declares.
+            num_outputs: tensors the op has as outputs when one of them is a list (the list is
+                taken to be the last parameter); default: one per output of the OpDef.
 
         Raises:
             OpRuntimeError: a function failed; the text has what it logged.
         """
-        if num_outputs is None:
-            num_outputs = len(self._declaration(op_type)["outputs"])
-        call = abi.build_call(op_type, soc, inputs, [], attrs or {})
-        shapes = (ctypes.c_int64 * (8 * max(1, num_outputs)))()
-        ranks = (ctypes.c_int32 * max(1, num_outputs))()
-        dtypes = (ctypes.c_int32 * max(1, num_outputs))()
-        self._check(self._lib.opgen_infer(ctypes.byref(call.struct), shapes, ranks, dtypes))
-        return [
-            InferredTensor(
-                tuple(shapes[8 * i : 8 * i + ranks[i]]),
-                BY_GE[dtypes[i]].name if dtypes[i] in BY_GE else "undefined",
-            )
-            for i in range(num_outputs)
-        ]
+        shapes = self.infer_shapes(op_type, inputs, attrs, num_outputs=num_outputs, soc=soc)
+        dtypes = self.infer_dtypes(op_type, inputs, attrs, num_outputs=num_outputs, soc=soc)
+        return [InferredTensor(s, d) for s, d in zip(shapes, dtypes, strict=True)]
+
+    def infer_shapes(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        num_outputs: int | None = None,
+        soc: str | None = None,
+    ) -> list[tuple[int, ...]]:
+        """Run InferShape alone; see :meth:`infer`."""
+        count = self._output_count(op_type, num_outputs)
+        call = abi.build_call(
+            op_type, soc, inputs, self._placeholders(op_type, num_outputs), attrs or {}
+        )
+        shapes = (ctypes.c_int64 * (8 * max(1, count)))()
+        ranks = (ctypes.c_int32 * max(1, count))()
+        self._check(self._lib.opgen_infer(ctypes.byref(call.struct), shapes, ranks, None))
+        return [tuple(shapes[8 * i : 8 * i + ranks[i]]) for i in range(count)]
+
+    def infer_dtypes(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        num_outputs: int | None = None,
+        soc: str | None = None,
+    ) -> list[str]:
+        """Run InferDataType alone; torch names, "undefined" where it said nothing."""
+        count = self._output_count(op_type, num_outputs)
+        call = abi.build_call(
+            op_type, soc, inputs, self._placeholders(op_type, num_outputs), attrs or {}
+        )
+        dtypes = (ctypes.c_int32 * max(1, count))()
+        self._check(self._lib.opgen_infer(ctypes.byref(call.struct), None, None, dtypes))
+        return [BY_GE[d].name if d in BY_GE else "undefined" for d in dtypes[:count]]
 
     def tile(
         self,
@@ -218,6 +245,18 @@ class OpRuntime:
         return int(self._lib.opgen_launch_count())
 
     # ---- helpers -----------------------------------------------------------------------------
+
+    def _output_count(self, op_type: str, given: int | None) -> int:
+        return len(self._declaration(op_type)["outputs"]) if given is None else given
+
+    def _placeholders(self, op_type: str, count: int | None) -> list[Any]:
+        """Return stand-ins for the outputs: InferShape must know how long an output list is."""
+        if count is None:
+            return []
+        params = self._declaration(op_type)["outputs"]
+        stand_in = abi.ShapeOnly("float32", ())
+        rest = count - sum(1 for p in params if p["param_type"] != "dynamic")
+        return [[stand_in] * rest if p["param_type"] == "dynamic" else stand_in for p in params]
 
     def _declaration(self, op_type: str) -> dict[str, Any]:
         declared = self.op_defs().get(op_type)

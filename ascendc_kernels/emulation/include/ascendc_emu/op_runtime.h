@@ -82,7 +82,8 @@ int opgen_register_kernel(const char* op_type, const char* soc, const char* key,
 
 /* Run InferShape and InferDataType. shapes: room for num_outputs * 8 dims; ranks, dtypes:
  * num_outputs. Only the inputs and attrs of `call` are read, and how many tensors its outputs stand
- * for: a dynamic list of n outputs counts n here (call->outputs may be NULL when there is none). */
+ * for: a dynamic list of n outputs counts n here (call->outputs may be NULL when there is none).
+ * With shapes and ranks NULL only dtypes are inferred, with dtypes NULL only shapes. */
 int opgen_infer(const OpgenCall* call, int64_t* shapes, int32_t* ranks, int32_t* dtypes);
 
 /* Check outputs against InferShape, run TilingFunc, report the workspace size in bytes. The

@@ -237,18 +237,24 @@ int opgen_register_kernel(const char *op_type, const char *soc, const char *key,
 int opgen_infer(const OpgenCall *call, int64_t *shapes, int32_t *ranks, int32_t *dtypes) {
     return Guard([&] {
         OpCall op(*call);
-        const std::vector<gert::Shape> inferred = op.InferShape();
-        const std::vector<ge::DataType> types = op.InferDataType();
-        for (size_t i = 0; i < inferred.size(); ++i) {
-            if (inferred[i].GetDimNum() > 8) {
-                throw OpError(op.Describe() + ": InferShape gives output " + op.OutputName(i) +
-                              " rank " + std::to_string(inferred[i].GetDimNum()));
+        if (shapes != nullptr && ranks != nullptr) {
+            const std::vector<gert::Shape> inferred = op.InferShape();
+            for (size_t i = 0; i < inferred.size(); ++i) {
+                if (inferred[i].GetDimNum() > 8) {
+                    throw OpError(op.Describe() + ": InferShape gives output " + op.OutputName(i) +
+                                  " rank " + std::to_string(inferred[i].GetDimNum()));
+                }
+                ranks[i] = static_cast<int32_t>(inferred[i].GetDimNum());
+                for (size_t d = 0; d < inferred[i].GetDimNum(); ++d) {
+                    shapes[i * 8 + d] = inferred[i].GetDim(d);
+                }
             }
-            ranks[i] = static_cast<int32_t>(inferred[i].GetDimNum());
-            for (size_t d = 0; d < inferred[i].GetDimNum(); ++d) {
-                shapes[i * 8 + d] = inferred[i].GetDim(d);
+        }
+        if (dtypes != nullptr) {
+            const std::vector<ge::DataType> types = op.InferDataType();
+            for (size_t i = 0; i < types.size(); ++i) {
+                dtypes[i] = static_cast<int32_t>(types[i]);
             }
-            dtypes[i] = static_cast<int32_t>(types[i]);
         }
     });
 }

@@ -1,0 +1,347 @@
+"""Run an op of a foreign project: host library, tiling and kernel compiled and called here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.build.emulation import compile_kernel, compile_shared
+from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.run.op_project import (
+    Combo,
+    KernelSource,
+    OpProject,
+    combos,
+    declaration_problems,
+    open_project,
+)
+from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
+from msopgen_wrap.run.tensors import Tensor, TensorSpec
+
+# Without this, static objects of inline functions (registries in foreign headers) would be shared
+# between all loaded host libraries.
+_HOST_FLAGS = ("-fno-gnu-unique",)
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class OpRun:
+    """One executed op: its outputs by name (a list for a dynamic output) and what happened."""
+
+    op: str
+    outputs: dict[str, Any]
+    result: RunResult
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+
+class ProjectRunner:
+    """A project whose ops can be run.
+
+    Args:
+        root: folder with ``op_host/`` and ``op_kernel/``.
+        soc: exact or family name.
+        include_dirs: further include folders for host and kernel sources.
+        defines: further macros for both.
+
+    Raises:
+        OpgenError: the layout is wrong, or op_host does not compile or load.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        soc: str = DEFAULT_SOC,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[str] = (),
+        progress: Progress = lambda _: None,
+    ):
+        self.platform = platform(soc)
+        self.project: OpProject = open_project(root, include_dirs)
+        self.defines = tuple(defines)
+        self.progress = progress
+        self.runtime = OpRuntime()
+        self._registered: set[tuple[str, str, int | None]] = set()
+        progress("compiling op_host")
+        host = compile_shared(
+            self.project.host_sources,
+            include_dirs=self.project.include_dirs,
+            defines=self.defines,
+            output_name="libop_host.so",
+            opt="-O1",
+            flags=_HOST_FLAGS,
+            code="OPG514",
+        )
+        before = self.runtime.op_defs()
+        try:
+            self.runtime.load_host(host)
+        except OpRuntimeError as error:
+            raise OpgenError(
+                Diagnostic("OPG515", f"op_host does not load: {error}", Location(str(root)))
+            ) from error
+        after = self.runtime.op_defs()
+        names = {n for n, d in after.items() if d["declared"]}
+        fresh = {n for n in names if after[n] != before.get(n)}
+        # A project that was loaded before declares nothing new; its op types are in the sources.
+        texts = [p.read_text(encoding="utf-8", errors="replace") for p in self.project.host_sources]
+        self.ops = sorted(n for n in names if n in fresh or any(f"OP_ADD({n}" in t for t in texts))
+        if not self.ops:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG516",
+                    "op_host declares no op",
+                    Location(str(root / "op_host")),
+                    why="no source calls OP_ADD(<OpType>)",
+                    fix="end the OpDef's file with OP_ADD(<OpType>);",
+                )
+            )
+
+    def declaration(self, op: str | None = None) -> dict[str, Any]:
+        """Return the declaration of an op; without a name the project's only one.
+
+        Raises:
+            OpgenError: OPG517, no such op, or the project has several.
+        """
+        if op is None and len(self.ops) == 1:
+            op = self.ops[0]
+        if op not in self.ops:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG517",
+                    f"the project has no op {op}" if op else "the project has several ops",
+                    Location(str(self.project.root)),
+                    why=f"its ops: {', '.join(self.ops)}",
+                    fix="name one with --op",
+                )
+            )
+        return self.runtime.op_defs()[op]
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def run(
+        self,
+        op: str | None,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        *,
+        mode: str = "check",
+        block_dim: int | None = None,
+    ) -> OpRun:
+        """Run one op.
+
+        Args:
+            inputs: by parameter name a tensor, a list of them (dynamic), or None (absent). A
+                :class:`~msopgen_wrap.run.tensors.Tensor`, a numpy array or a torch CPU tensor.
+            outputs: by name a tensor to write into, a ``TensorSpec`` to allocate, or a list of
+                them. What is missing is allocated as InferShape says.
+
+        Raises:
+            OpgenError: OPG518 (a wrong or missing parameter), OPG303 (the kernel does not
+                compile), OPG519 (a step of the call failed).
+        """
+        declared = self.declaration(op)
+        name = declared["op"]
+        problems = [p for p in declaration_problems(declared)]
+        errors = [p for p in problems if p.severity == "error"]
+        if errors:
+            raise OpgenError(errors)
+        values = _arrange(declared, "inputs", inputs)
+        try:
+            results = self._outputs(declared, values, attrs or {}, dict(outputs or {}))
+            tiling = self.runtime.tile(
+                name,
+                values,
+                results,
+                attrs,
+                soc=self.platform.name,
+                block_dim=block_dim or 0,
+                skip_shape_check=bool(outputs),
+            )
+            self._ensure_kernel(declared, values, results, tiling.key)
+            result = self.runtime.run(
+                name,
+                values,
+                results,
+                attrs,
+                soc=self.platform.name,
+                mode=mode,
+                block_dim=block_dim,
+                skip_shape_check=bool(outputs),
+            )
+        except OpRuntimeError as error:
+            raise OpgenError(
+                Diagnostic("OPG519", str(error), Location(str(self.project.root)))
+            ) from error
+        by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
+        return OpRun(name, by_name, result, problems)
+
+    def _outputs(
+        self,
+        declared: Mapping[str, Any],
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any],
+        given: dict[str, Any],
+    ) -> list[Any]:
+        unknown = sorted(set(given) - {p["name"] for p in declared["outputs"]})
+        if unknown:
+            raise _parameter_error(declared, "outputs", unknown[0])
+        params = declared["outputs"]
+        inferred: list[TensorSpec] = []
+        if any(p["name"] not in given and p["param_type"] != "optional" for p in params):
+            inferred = self._infer(declared, inputs, attrs)
+        results: list[Any] = []
+        names = [p["name"] for p in declared["inputs"]]
+        for position, param in enumerate(params):
+            value = given.get(param["name"])
+            if value is None and param["name"] in names:
+                # An output with the name of an input is that input, written in place.
+                value = inputs[names.index(param["name"])]
+            elif value is None and inferred:
+                value = inferred[position]
+            results.append(_allocate(value))
+        return results
+
+    def _infer(
+        self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> list[TensorSpec]:
+        op = declared["op"]
+        if not declared["has_infer_shape"]:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG518",
+                    f"op {op} has no InferShape, so the outputs must be given",
+                    why="without it nobody but the caller knows the output shapes",
+                    fix=f"add --output {declared['outputs'][0]['name']}=float16[2,3] for each",
+                )
+            )
+        if any(p["param_type"] == "dynamic" for p in declared["outputs"]):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG518",
+                    f"op {op} has an output list; its length cannot be inferred",
+                    fix="give the outputs: --output y=float16[2,3];float16[4]",
+                )
+            )
+        shapes = self.runtime.infer_shapes(op, inputs, attrs, soc=self.platform.name)
+        if declared["has_infer_data_type"]:
+            dtypes = self.runtime.infer_dtypes(op, inputs, attrs, soc=self.platform.name)
+        else:
+            dtypes = self._dtypes_by_combo(declared, inputs)
+        return [TensorSpec(d, s) for d, s in zip(dtypes, shapes, strict=True)]
+
+    def _dtypes_by_combo(self, declared: Mapping[str, Any], inputs: Sequence[Any]) -> list[str]:
+        """Take the output dtypes of the first combination that fits the inputs."""
+        for combo in combos(declared, self.platform.name):
+            if _fits(combo, inputs):
+                return combo.key.split(",")[len(inputs) :]
+        raise OpgenError(
+            Diagnostic(
+                "OPG518",
+                f"op {declared['op']} does not list these input dtypes",
+                why="it lists " + "; ".join(c.key for c in combos(declared, self.platform.name)),
+            )
+        )
+
+    # ---- kernels -----------------------------------------------------------------------------
+
+    def _ensure_kernel(
+        self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int
+    ) -> None:
+        op = declared["op"]
+        chosen = [c for c in combos(declared, self.platform.name) if _fits(c, [*inputs, *outputs])]
+        if not chosen:
+            return  # the runtime's own message lists what is supported
+        defs = self.runtime.tiling_defs()
+        by_key = key if key in registered_keys(op, defs) else None
+        combo = chosen[0]
+        if (op, combo.key, by_key) in self._registered:
+            return
+        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        self.progress(f"compiling {source.path.name} [{combo.key}]")
+        path = self._compile(source, combo, op, by_key)
+        self.runtime.register_kernel(op, "", combo.key, path, source.entry)
+        # One struct per tiling key means one kernel per tiling key: the last one registered wins,
+        # so others of this combination have to be registered again when they are needed.
+        self._registered = {r for r in self._registered if r[:2] != (op, combo.key)}
+        self._registered.add((op, combo.key, by_key))
+
+    def _compile(self, source: KernelSource, combo: Combo, op: str, key: int | None) -> Path:
+        header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
+        flags = ["-include", str(header)] if header is not None else []
+        defines = [*combo.defines, *self.defines]
+        if key is not None:
+            defines.append(f"OPGEN_TILING_KEY={key}")
+        return compile_kernel(
+            source.path,
+            defines=defines,
+            include_dirs=[source.path.parent, *self.project.include_dirs],
+            output_name=f"lib{source.entry}.so",
+            opt="-O1",
+            arch=self.platform.arch,
+            flags=flags,
+        )
+
+
+def _op_file(declared: Mapping[str, Any], family: str) -> str:
+    for config in declared["socs"]:
+        if config["soc"].lower() == family:
+            return str(config["config"].get("opFile.value", ""))
+    return ""
+
+
+def _arrange(declared: Mapping[str, Any], side: str, given: Mapping[str, Any]) -> list[Any]:
+    names = [p["name"] for p in declared[side]]
+    for name in given:
+        if name not in names:
+            raise _parameter_error(declared, side, name)
+    for param in declared[side]:
+        if param["param_type"] == "required" and given.get(param["name"]) is None:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG518",
+                    f"input {param['name']} of op {declared['op']} is missing",
+                    why="required inputs: "
+                    + ", ".join(p["name"] for p in declared[side] if p["param_type"] == "required"),
+                    fix=f"add --input {param['name']}=file.npy or {param['name']}=float16[2,3]",
+                )
+            )
+    return [
+        []
+        if p["param_type"] == "dynamic" and given.get(p["name"]) is None
+        else given.get(p["name"])
+        for p in declared[side]
+    ]
+
+
+def _parameter_error(declared: Mapping[str, Any], side: str, name: str) -> OpgenError:
+    names = ", ".join(p["name"] for p in declared[side])
+    what = f"op {declared['op']} has no {side[:-1]} {name}"
+    return OpgenError(Diagnostic("OPG518", what, why=f"its {side}: {names}"))
+
+
+def _allocate(value: Any) -> Any:
+    if isinstance(value, TensorSpec):
+        return Tensor.poisoned(value)
+    if isinstance(value, (list, tuple)):
+        return [_allocate(v) for v in value]
+    return value
+
+
+def _dtype_of(value: Any) -> str | None:
+    if isinstance(value, (list, tuple)):
+        return _dtype_of(value[0]) if value else None
+    if value is None:
+        return None
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _fits(combo: Combo, values: Sequence[Any]) -> bool:
+    wanted = combo.key.split(",")[: len(values)]
+    given = [_dtype_of(v) for v in values]
+    return all(g is None or g == w for g, w in zip(given, wanted, strict=True))

@@ -1,0 +1,171 @@
+"""Tensors of ``opgen run``: numpy memory with a torch dtype name; bfloat16 needs no torch."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.dtypes import BY_NAME
+
+_SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*\Z")
+# No plausible result: an output the kernel did not write cannot look right.
+_POISON = 0xA5
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """dtype (torch name) and shape, with the range random values are drawn from."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass
+class Tensor:
+    """A dense tensor: ``data`` has the shape; bfloat16 lies in it as uint16 bit patterns."""
+
+    dtype: str
+    data: np.ndarray[Any, Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions."""
+        return tuple(self.data.shape)
+
+    @classmethod
+    def empty(cls, spec: TensorSpec) -> Tensor:
+        """Return zeroed memory for a spec."""
+        return cls(spec.dtype, np.zeros(spec.shape, storage_dtype(spec.dtype)))
+
+    @classmethod
+    def poisoned(cls, spec: TensorSpec) -> Tensor:
+        """Return memory filled with a pattern that is no plausible result."""
+        tensor = cls.empty(spec)
+        tensor.data.reshape(-1).view(np.uint8).fill(_POISON)
+        return tensor
+
+    @classmethod
+    def random(cls, spec: TensorSpec, rng: np.random.Generator) -> Tensor:
+        """Return random values: uniform floats in [-1, 1), integers in [-10, 10] by default."""
+        row = BY_NAME[spec.dtype]
+        if spec.dtype == "bool":
+            return cls("bool", rng.integers(0, 2, spec.shape).astype(np.bool_))
+        if row.numpy is not None and np.dtype(row.numpy).kind in "iu":
+            unsigned = np.dtype(row.numpy).kind == "u"
+            low = int(spec.low if spec.low is not None else (0 if unsigned else -10))
+            high = int(spec.high if spec.high is not None else 10)
+            return cls(spec.dtype, rng.integers(low, high + 1, spec.shape).astype(row.numpy))
+        low = spec.low if spec.low is not None else -1.0
+        high = spec.high if spec.high is not None else 1.0
+        return cls.from_float(rng.uniform(low, high, spec.shape), spec.dtype)
+
+    @classmethod
+    def from_float(cls, values: np.ndarray[Any, Any], dtype: str) -> Tensor:
+        """Round float values to ``dtype`` (to nearest even)."""
+        if dtype == "bfloat16":
+            return cls(dtype, _to_bfloat16(np.asarray(values, np.float32)))
+        return cls(dtype, np.ascontiguousarray(np.asarray(values).astype(storage_dtype(dtype))))
+
+    def to_float(self) -> np.ndarray[Any, Any]:
+        """Return the values as float64 (bool and integers too)."""
+        if self.dtype == "bfloat16":
+            wide = self.data.astype(np.uint32) << 16
+            return wide.view(np.float32).astype(np.float64)
+        return self.data.astype(np.float64)
+
+    def save(self, path: Path) -> None:
+        """Write ``.npy`` (bfloat16 as uint16 bit patterns) or, by its ending, raw ``.bin``."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".bin":
+            self.data.tofile(path)
+        else:
+            np.save(path, self.data)
+
+
+def storage_dtype(dtype: str) -> np.dtype[Any]:
+    """Return the numpy dtype a tensor's memory has; raises KeyError for an unknown name."""
+    return np.dtype(BY_NAME[dtype].numpy or "uint16")
+
+
+def _to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    # Rounding must not turn a NaN into infinity.
+    return np.where(np.isnan(values), (bits >> 16) | 0x40, rounded).astype(np.uint16)
+
+
+def parse_spec(text: str) -> TensorSpec:
+    """Parse ``float16[2,3]`` or ``float16[2,3](-4,4)`` (range of random values).
+
+    Raises:
+        OpgenError: OPG524.
+    """
+    match = _SPEC.match(text)
+    if match is None or match[1] not in BY_NAME:
+        raise OpgenError(
+            Diagnostic(
+                "OPG524",
+                f"cannot read the tensor {text!r}",
+                why=f"dtypes: {', '.join(BY_NAME)}",
+                fix="write float16[2,3], float16[2,3](-4,4) for a range, or a .npy/.bin file",
+            )
+        )
+    shape = tuple(int(d) for d in match[2].split(",") if d.strip())
+    low = high = None
+    if match[3]:
+        try:
+            low, high = (float(v) for v in match[3].split(","))
+        except ValueError:
+            raise OpgenError(
+                Diagnostic("OPG524", f"cannot read the range in {text!r}", fix="write (low,high)")
+            ) from None
+    return TensorSpec(match[1], shape, low, high)
+
+
+def load_tensor(text: str, rng: np.random.Generator) -> Tensor:
+    """Make a tensor from command-line text.
+
+    Forms: ``file.npy``; ``file.npy:bfloat16`` (bit patterns); ``file.bin:float16[2,3]``;
+    ``float16[2,3]`` (random); ``zeros:``, ``ones:`` or ``arange:`` before a dtype and shape.
+
+    Raises:
+        OpgenError: OPG524 (form), OPG525 (file).
+    """
+    for name in ("zeros", "ones", "arange"):
+        if text.startswith(name + ":"):
+            spec = parse_spec(text[len(name) + 1 :])
+            count = math.prod(spec.shape)
+            values = {"zeros": np.zeros(count), "ones": np.ones(count), "arange": np.arange(count)}
+            return Tensor.from_float(values[name].reshape(spec.shape), spec.dtype)
+    path, _, rest = text.partition(":")
+    if not path.endswith((".npy", ".bin")):
+        return Tensor.random(parse_spec(text), rng)
+    try:
+        if path.endswith(".bin"):
+            spec = parse_spec(rest)
+            data = np.fromfile(path, storage_dtype(spec.dtype))
+            return Tensor(spec.dtype, data.reshape(spec.shape))
+        data = np.ascontiguousarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise OpgenError(
+            Diagnostic("OPG525", f"cannot read {path}: {error}", Location(path))
+        ) from error
+    dtype = rest or str(data.dtype)
+    if dtype not in BY_NAME or storage_dtype(dtype) != data.dtype:
+        raise OpgenError(
+            Diagnostic(
+                "OPG525",
+                f"{path} holds {data.dtype}, which cannot be used as {dtype}",
+                Location(path),
+                fix="bfloat16 is stored as uint16 and named file.npy:bfloat16",
+            )
+        )
+    return Tensor(dtype, data)
