@@ -100,7 +100,7 @@ private:
     std::vector<std::array<size_t, kCrossFlags>> cursors_;  // rounds a core has waited for
     std::vector<Round> rounds_[kCrossFlags];
     std::map<std::tuple<int, int, int, uint64_t>, size_t> roundIndex_;
-    std::map<std::pair<int, uint64_t>, CrossClock> meetings_;
+    std::vector<Meeting> meetings_[3];  // SyncAll rounds per scope
     std::map<int, CrossClock> blockFlags_;
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;

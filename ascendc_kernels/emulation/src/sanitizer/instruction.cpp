@@ -12,7 +12,13 @@ namespace sanitizer {
 namespace {
 
 bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
-bool Writes(const Operand& o) { return static_cast<int>(o.access) & 2; }
+
+// tensor(i) gives a reference, so nobody knows whether it was read or written. On global memory,
+// where cores meet, it counts as a read: nearly all are.
+bool ByReference(const Record& r) { return r.scalarAccess && std::strcmp(r.op, "operator()") == 0; }
+bool Writes(const Record& r, const Operand& o) {
+    return (static_cast<int>(o.access) & 2) && !(o.mem == Mem::kGm && ByReference(r));
+}
 
 // First and one past the last byte the operand touches; false: it touches nothing.
 bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
@@ -76,7 +82,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         if (usable[i] && Reads(r.operands[i])) ReadOperand(step, r.operands[i]);
     }
     for (int i = 0; i < r.count; ++i) {
-        if (usable[i] && Writes(r.operands[i])) WriteOperand(step, r.operands[i]);
+        if (usable[i] && Writes(r, r.operands[i])) WriteOperand(step, r.operands[i]);
     }
 }
 
@@ -85,7 +91,7 @@ bool Checker::CheckPlace(Step& step, const Operand& o) {
     Core& core = *step.state.core;
     uint64_t begin, end;
     if (!Extent(r, o, &begin, &end)) return false;
-    bool writes = Writes(o);
+    bool writes = Writes(r, o);
     if (o.align > 1 && o.addr % o.align != 0) {
         Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
@@ -137,7 +143,7 @@ bool Checker::CheckPlace(Step& step, const Operand& o) {
 bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
     if (regions_.empty()) return true;
     const Record& r = step.record;
-    bool writes = Writes(o);
+    bool writes = Writes(r, o);
     const Region* region = FindRegion(begin);
     if (region && end <= region->end) return true;
     Finding f = Start(step.state, "", r.op, r.loc);
@@ -178,7 +184,7 @@ void Checker::CheckLife(Step& step, const Operand& o) {
     if (o.buffer == 0 || o.buffer >= step.state.buffers.size()) return;
     const Buffer& b = step.state.buffers[o.buffer];
     if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
-    bool writes = Writes(o);
+    bool writes = Writes(r, o);
     Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
     f.pipe = PipeName(step.pipe);
     uint64_t begin, end;
@@ -223,7 +229,7 @@ void Checker::CheckOverlap(Step& step) {
     if (!r.perLane) return;
     for (int d = 0; d < r.count; ++d) {
         const Operand& dst = r.operands[d];
-        if (!Writes(dst) || dst.mem == Mem::kGm || !Contiguous(dst)) continue;
+        if (!Writes(r, dst) || dst.mem == Mem::kGm || !Contiguous(dst)) continue;
         uint64_t bytes = uint64_t{dst.blockBytes} * dst.blocks * dst.repeats;
         for (int s = 0; s < r.count; ++s) {
             const Operand& src = r.operands[s];
@@ -251,7 +257,7 @@ void Checker::CheckScope(Step& step) {
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         bool fits = step.pipe == kPV ? o.mem == Mem::kUb
-                    : Writes(o)      ? o.mem == Mem::kL0c
+                    : Writes(r, o)   ? o.mem == Mem::kL0c
                                      : o.mem == Mem::kL0a || o.mem == Mem::kL0b ||
                                            o.mem == Mem::kL0c || o.mem == Mem::kBt;
         // On arch 2002 vector instructions also move L0C to UB.
@@ -275,7 +281,7 @@ void Checker::WaitAutomatically(Step& step) {
     uint32_t core = static_cast<uint32_t>(step.state.core->id);
     for (int i = 0; i < step.record.count; ++i) {
         const Operand& o = step.record.operands[i];
-        bool writes = Writes(o);
+        bool writes = Writes(step.record, o);
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             if (o.mem == Mem::kGm) {
                 gm_.Dependencies(at, at + bytes, core, writes, &from.local);
@@ -310,7 +316,7 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
         });
         ReportGm(step, o, hits);
     }
-    if (GetOptions().uninit) ReadData(step, o);
+    if (GetOptions().uninit && !ByReference(step.record)) ReadData(step, o);
 }
 
 void Checker::WriteOperand(Step& step, const Operand& o) {

@@ -107,6 +107,12 @@ struct Round {
     }
 };
 
+// One round of SyncAll.
+struct Meeting {
+    CrossClock clock;
+    bool over = false;
+};
+
 struct CoreState {
     explicit CoreState(Core* c) : core(c) {}
 
@@ -121,7 +127,7 @@ struct CoreState {
     std::vector<Buffer> buffers;
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
-    uint64_t meetings[3] = {};                         // SyncAll calls, per scope
+    size_t meeting[3] = {};                             // SyncAll round it is in, per scope
     std::map<std::pair<int, int>, uint64_t> crossSets;  // (mode, flag) -> CrossCoreSetFlag calls
 
     LocalShadow& Shadow(Mem mem);

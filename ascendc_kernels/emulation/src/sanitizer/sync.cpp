@@ -175,20 +175,25 @@ uint32_t Checker::Senders(const Round& round) const {
     return senders;
 }
 
-// SyncAll waits for all pipes of a core, then for all cores.
+// SyncAll waits for all pipes of a core, then for all cores. A round is over once a core leaves it:
+// whoever arrives after that belongs to the next one.
 void Checker::OnMeeting(CoreState& state, const SyncEvent& e) {
     int scope = e.mode >= 0 && e.mode < 3 ? e.mode : 0;
-    uint64_t& number = state.meetings[scope];
-    CrossClock& clock = meetings_[{scope, number}];
+    std::vector<Meeting>& rounds = meetings_[scope];
     if (e.kind == SyncKind::kSyncArrive) {
+        if (rounds.empty() || rounds.back().over) rounds.push_back({});
         state.BarrierAll();
+        state.meeting[scope] = rounds.size() - 1;
+        CrossClock& clock = rounds.back().clock;
         clock = Join(clock, Release(state.clock[kPS], static_cast<uint32_t>(state.core->id)));
         return;
     }
+    if (state.meeting[scope] >= rounds.size()) return;
+    Meeting& round = rounds[state.meeting[scope]];
+    round.over = true;
     PipeClock from;
-    from.cross = clock;
+    from.cross = round.clock;
     for (int p = 0; p < kPipes; ++p) state.Acquire(p, from);
-    ++number;
 }
 
 }  // namespace sanitizer
