@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, render
 if TYPE_CHECKING:
     from msopgen_wrap.cann.discovery import CannTree
     from msopgen_wrap.cann.verify import VerifyReport
+    from msopgen_wrap.spec.model import OpSpec
 
 
 @click.command("verify")
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 )
 @click.option("--soc", default="", help="Check kernels for these SoCs only, by comma.")
 @click.option("--vendor", default="opgen", show_default=True, help="Vendor of rendered specs.")
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the sources rendered from SPECs to this folder and leave them there.",
+)
 @click.option("-j", "--jobs", default=2, show_default=True, help="Compilers to run at once.")
 @click.option("-v", "--verbose", is_flag=True, help="List every check, not only the failed ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print the full report as JSON.")
@@ -37,6 +44,7 @@ def command(
     cann: Path | None,
     soc: str,
     vendor: str,
+    keep: Path | None,
     jobs: int,
     verbose: bool,
     as_json: bool,
@@ -56,8 +64,12 @@ def command(
     socs = [s.strip() for s in soc.split(",") if s.strip()]
     reports: list[tuple[str, VerifyReport]] = []
     with ExitStack() as stack:
-        for name, report in _reports(targets, tree, socs, vendor, jobs, stack, quiet=as_json):
+        for name, report in _reports(
+            targets, tree, socs, _Rendering(vendor, keep, stack), jobs, quiet=as_json
+        ):
             reports.append((name, report))
+            if not as_json:
+                _print(name, report, verbose)  # while rendered sources are there to be shown
     checks = [c for _, r in reports for c in r.checks]
     counts = {s: sum(c.status == s for c in checks) for s in (PASSED, FAILED, SKIPPED)}
     if as_json:
@@ -74,8 +86,6 @@ def command(
         }
         click.echo(json.dumps(value, indent=2))
     else:
-        for name, report in reports:
-            _print(name, report, verbose)
         seconds = sum(c.seconds for c in checks)
         output.echo(
             f"CANN {tree.version} ({tree.root}): {counts[PASSED]} passed, {counts[FAILED]} failed, "
@@ -87,6 +97,33 @@ def command(
         if not as_json:
             output.echo("nothing could be checked with this tree", err=True)
         raise click.exceptions.Exit(output.ENVIRONMENT)
+
+
+@dataclass(frozen=True)
+class _Rendering:
+    """How specs become sources: vendor, and a folder that is kept or lives as long as ``stack``."""
+
+    vendor: str
+    keep: Path | None
+    stack: ExitStack
+
+    def render(self, paths: list[Path], tree: CannTree) -> tuple[list[OpSpec], Path]:
+        """Render the specs at ``paths`` in the style of ``tree``."""
+        from msopgen_wrap.render.project import ProjectOptions, render_project
+        from msopgen_wrap.spec.loader import load_specs
+
+        loaded = load_specs(paths)
+        options = ProjectOptions(
+            vendor=self.vendor, style=tree.style, parts=("op_host", "op_kernel", "cann")
+        )
+        folder = self.keep or Path(
+            self.stack.enter_context(tempfile.TemporaryDirectory(prefix="opgen_verify_src_"))
+        )
+        for file in render_project(loaded, options):
+            path = folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file.text, encoding="utf-8")
+        return loaded, folder
 
 
 def _find_tree(cann: Path | None) -> CannTree:
@@ -109,9 +146,8 @@ def _reports(
     targets: tuple[Path, ...],
     tree: CannTree,
     socs: list[str],
-    vendor: str,
+    rendering: _Rendering,
     jobs: int,
-    stack: ExitStack,
     quiet: bool,
 ) -> Iterator[tuple[str, VerifyReport]]:
     from msopgen_wrap.cann.verify import verify_project
@@ -143,29 +179,12 @@ def _reports(
         else:
             raise OpgenError(_bad_target(target))
     if specs:
-        loaded, folder = _render(specs, tree, vendor, stack)
+        loaded, folder = rendering.render(specs, tree)
         yield (
             f"{len(loaded)} rendered spec{'s' if len(loaded) > 1 else ''}",
             verify_project(folder, tree, specs=loaded, soc=socs, jobs=jobs, progress=progress),
         )
     progress("")
-
-
-def _render(specs: list[Path], tree: CannTree, vendor: str, stack: ExitStack):  # type: ignore[no-untyped-def]
-    """Render ``specs`` in the style of ``tree`` into a folder that lives as long as ``stack``."""
-    from msopgen_wrap.render.project import ProjectOptions, render_project
-    from msopgen_wrap.spec.loader import load_specs
-
-    loaded = load_specs(specs)
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opgen_verify_src_")))
-    options = ProjectOptions(
-        vendor=vendor, style=tree.style, parts=("op_host", "op_kernel", "cann")
-    )
-    for file in render_project(loaded, options):
-        path = folder / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.text, encoding="utf-8")
-    return loaded, folder
 
 
 def _bad_target(target: Path) -> Diagnostic:
