@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,7 +57,7 @@ ATTR_TYPE_ALIASES = {
     "floats": "list_float",
     "float[]": "list_float",
 }
-_FOLLOW = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_RULE_WORDS = {"like", "broadcast", "reduce", "rank", "numel", "min", "max", "true", "false"}
 
 
 @dataclass
@@ -229,25 +230,32 @@ def _range(node: Node | None, what: str, reader: Reader) -> tuple[float | None, 
 # ---- dtypes ------------------------------------------------------------------------------------
 
 
-def resolve_dtypes(raws: list[RawParam], findings: Findings) -> None:
-    """Give every parameter its dtype list, all of one length."""
+def resolve_dtypes(raws: list[RawParam], attrs: Iterable[str], findings: Findings) -> None:
+    """Give every parameter its dtype list, all of one length.
+
+    ``attrs`` are the names that a shape rule may hold besides those of ``raws``.
+    """
     by_name: dict[str, RawParam] = {}
     for raw in raws:
         # An in-place output may carry its input's name; the input's dtypes win.
         by_name.setdefault(raw.param.name, raw)
     for raw in raws:
-        _read_dtypes(raw, by_name, findings)
+        _read_dtypes(raw, by_name, set(attrs), findings)
     for raw in raws:
         _follow(raw, by_name, findings)
     _equalize([r for r in raws if r.dtypes], findings)
 
 
-def _read_dtypes(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> None:
+def _read_dtypes(
+    raw: RawParam, known: dict[str, RawParam], attrs: set[str], findings: Findings
+) -> None:
     node, name = raw.dtype_node, raw.param.name
     raw.dtype_place = node.location if node is not None else raw.param.location
     if node is None:
-        raw.follows = _implied_dtype(raw)
-        if raw.follows is None and raw.is_output:
+        words = _rule_names(raw)
+        raw.follows = next((w for w in words if w in known), None)
+        # An unknown name in the rule is reported there; a second finding here would mislead.
+        if raw.follows is None and raw.is_output and not set(words) - attrs:
             findings.error(
                 "OPG006",
                 f"output '{name}' has no dtype",
@@ -283,16 +291,12 @@ def _read_dtypes(raw: RawParam, known: dict[str, RawParam], findings: Findings) 
         raw.dtypes = tuple(dtypes)
 
 
-def _implied_dtype(raw: RawParam) -> str | None:
-    """Return the input whose dtype an output without ``dtype`` takes."""
+def _rule_names(raw: RawParam) -> list[str]:
+    """Return the names in an output's shape rule, first the input it overwrites."""
     if raw.param.inplace:
-        return raw.param.inplace
-    if raw.shape_source is None:
-        return None
-    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", raw.shape_source[0]):
-        if word not in ("like", "broadcast", "reduce", "rank", "numel", "min", "max"):
-            return word
-    return None
+        return [raw.param.inplace]
+    words = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", raw.shape_source[0]) if raw.shape_source else []
+    return [w for w in words if w not in _RULE_WORDS]
 
 
 def _unknown_dtype(text: str, place: Location, findings: Findings, names: list[str]) -> None:
@@ -310,15 +314,7 @@ def _follow(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> No
     while current.dtypes is None and current.follows is not None:
         target = known.get(current.follows)
         if target is None:
-            if current is raw and raw.dtype_node is not None:
-                findings.error("OPG017", f"dtype follows unknown '{raw.follows}'", raw.dtype_place)
-            elif current is raw and raw.param.inplace is None:
-                findings.error(
-                    "OPG006",
-                    f"output '{raw.param.name}' has no dtype",
-                    raw.param.location,
-                    fix="add 'dtype:'",
-                )
+            # Outputs follow names that exist (or their inplace input, which is checked apart).
             return
         if id(target) in seen:
             findings.error(

@@ -258,19 +258,19 @@ None True 1 0 9999999999 1e999 'a' f'{x}' zip len float max ; # \\ " ' := -> ...
 PIECES = st.sampled_from([*WORDS, "\n", "\n    ", "\t"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=25).map(" ".join))
 def test_random_code_never_raises(text: str) -> None:
     check_code(Code(text), SCOPE, Findings())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80))
 def test_random_text_never_raises(text: str) -> None:
     check_code(Code(text), SCOPE, Findings())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=14).map(" ".join))
 def test_what_passes_reaches_only_allowed_names(text: str) -> None:
     checked = check_code(Code(text), SCOPE, Findings())

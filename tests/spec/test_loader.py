@@ -209,7 +209,7 @@ TREE = st.recursive(
 ROOT = st.dictionaries(st.sampled_from(KEYS), TREE, max_size=10)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(ROOT, st.booleans())
 def test_random_structures_never_raise(value: Any, flow: bool) -> None:
     text = yaml.safe_dump(value, default_flow_style=flow, sort_keys=False)
@@ -217,13 +217,13 @@ def test_random_structures_never_raise(value: Any, flow: bool) -> None:
     assert (result.spec is None) == any(d.severity == "error" for d in result.diagnostics)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_random_text_never_raises(text: str) -> None:
     assert parse_spec(text).diagnostics
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.integers(0, len(MINIMAL) - 1), st.integers(0, 3), st.text(max_size=5))
 def test_damaged_specs_never_raise(at: int, cut: int, insert: str) -> None:
     parse_spec(MINIMAL[:at] + insert + MINIMAL[at + cut :])

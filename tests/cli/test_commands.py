@@ -1,0 +1,230 @@
+"""The command line: output, exit codes, JSON, pipes, speed, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msopgen_wrap.cli import app, output
+from msopgen_wrap.resources import data_dir
+
+GOOD = "op: Demo\ninputs:\n  x: float32\noutputs:\n  y: like x\ncompute: x + 1\n"
+BAD = GOOD.replace("like x", "like z").replace("op: Demo", "op: demo")
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Path:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(BAD)
+    return tmp_path
+
+
+def opgen(*args: object, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run opgen as a user does, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "msopgen_wrap.cli", *map(str, args)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+        timeout=120,
+    )
+
+
+EXITS = [
+    (["--help"], 0),
+    (["--version"], 0),
+    (["check", "--help"], 0),
+    ([], 2),
+    (["chek"], 2),
+    (["check"], 2),
+    (["check", "--nope", "x"], 2),
+    (["check", "good.yaml"], 0),
+    (["check", "bad.yaml"], 1),
+    (["check", "."], 1),
+    (["check", "missing.yaml"], 1),
+    (["explain", "OPG012"], 0),
+    (["explain", "nonsense!"], 1),
+    (["explain"], 0),
+    (["list", "good.yaml"], 0),
+    (["list", "bad.yaml"], 1),
+    (["new"], 2),
+    (["new", "bad.yaml", "-o", "out"], 1),
+    (["new", "good.yaml", "--force", "--keep"], 2),
+    (["new", "good.yaml", "--soc", "ascend910c", "-o", "out"], 1),
+    (["plan", "good.yaml", "--shape", "w=1"], 2),
+    (["plan", "good.yaml", "--shape", "x=a"], 2),
+]
+
+
+@pytest.mark.parametrize(("args", "code"), EXITS, ids=[" ".join(a) or "nothing" for a, _ in EXITS])
+def test_exit_codes(
+    specs: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any, args: list[str], code: int
+) -> None:
+    monkeypatch.chdir(specs)
+    assert app.run(args) == code
+    out, err = capfd.readouterr()
+    assert "Traceback" not in out + err
+    assert out or err
+
+
+def test_check_shows_every_problem_with_a_caret(specs: Path) -> None:
+    done = opgen("check", specs / "bad.yaml")
+    assert done.returncode == 1
+    assert f"{specs}/bad.yaml:1:5: error[OPG010]: op name 'demo' is not CamelCase" in done.stdout
+    assert "    1 | op: demo\n      |     ^~~~\n" in done.stdout
+    assert "error[OPG031]" in done.stdout
+    assert "did you mean 'x'" not in done.stdout
+    assert "1 spec, 0 valid: 2 errors" in done.stdout
+
+
+def test_check_json(specs: Path) -> None:
+    done = opgen("check", specs, "--json")
+    value = json.loads(done.stdout)
+    assert value["ok"] is False and done.returncode == 1
+    assert [s["ok"] for s in value["specs"]] == [False, True]
+    assert {d["code"] for d in value["diagnostics"]} == {"OPG010", "OPG031"}
+    assert all(d["line"] and d["file"].endswith("bad.yaml") for d in value["diagnostics"])
+
+
+def test_errors_are_json_too(tmp_path: Path) -> None:
+    done = opgen("check", tmp_path / "no.yaml", "--json")
+    value = json.loads(done.stdout)
+    assert (value["ok"], value["diagnostics"][0]["code"]) == (False, "OPG001")
+
+
+def test_check_is_fast_and_does_not_import_torch(specs: Path) -> None:
+    path = specs / "good.yaml"
+    assert opgen("check", path).returncode == 0
+    # CPU time of the child: wall time on a busy machine would measure the machine.
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert opgen("check", path).returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "msopgen_wrap.cli", "check", str(path)],
+        capture_output=True,
+        text=True,
+    )
+    loaded = {row.rsplit("|", 1)[-1].strip() for row in done.stderr.splitlines()}
+    assert "yaml" in loaded
+    assert not loaded & {"torch", "numpy", "rich", "jinja2"}
+
+
+COLOURS = [
+    ({}, False),
+    ({"FORCE_COLOR": "1"}, True),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+]
+
+
+@pytest.mark.parametrize(("env", "coloured"), COLOURS)
+def test_colours(specs: Path, env: dict[str, str], coloured: bool) -> None:
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    done = subprocess.run(
+        [sys.executable, "-m", "msopgen_wrap.cli", "check", str(specs / "bad.yaml")],
+        capture_output=True,
+        text=True,
+        env={**clean, **env},
+    )
+    assert ("\x1b[" in done.stdout) == coloured
+
+
+def test_a_closed_pipe_is_no_error(specs: Path) -> None:
+    command = f"{sys.executable} -m msopgen_wrap.cli explain | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stdout.startswith("OPG001") and done.stderr == ""
+
+
+def test_strict_counts_warnings(tmp_path: Path, capfd: Any) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(GOOD.replace("x: float32", "x: float32\n  unused: x"))
+    assert app.run(["check", str(path)]) == 0
+    assert app.run(["check", "--strict", str(path)]) == 1
+    assert "warning[OPG049]" in capfd.readouterr().out
+
+
+def test_check_deep_finds_a_wrong_rule(tmp_path: Path, capfd: Any) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(GOOD.replace("compute: x + 1", "compute: x.sum(-1)"))
+    assert app.run(["check", str(path)]) == 0
+    assert app.run(["check", "--deep", str(path)]) == 1
+    out = capfd.readouterr().out
+    assert "OPG065" in out and f"{path}:5:3" in out
+
+
+def test_an_internal_error_is_short_and_says_how_to_report(
+    monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    from msopgen_wrap.cli import explain_command
+
+    def broken() -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(explain_command, "all_explanations", broken)
+    assert app.run(["explain"]) == output.INTERNAL
+    err = capfd.readouterr().err
+    assert "internal error[OPG099]: ZeroDivisionError: oops at test_commands.py:" in err
+    assert "--debug" in err and "Traceback" not in err
+    assert app.run(["explain", "--debug"]) == output.INTERNAL
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_every_command_has_help(capfd: Any) -> None:
+    for name in app.COMMANDS:
+        assert app.run([name, "--help"]) == 0, name
+        assert f"Usage: opgen {name}" in capfd.readouterr().out
+
+
+def test_list_the_library(capfd: Any) -> None:
+    assert app.run(["list", "--json"]) == 0
+    rows = {r["name"]: r for r in json.loads(capfd.readouterr().out)}
+    assert rows["fused_add_relu"]["family"] == "elementwise"
+    assert rows["fused_add_relu"]["signature"] == "FusedAddRelu(x, y) -> z"
+    assert rows["foreach_addcdiv_scalar"]["signature"].startswith(
+        "ForeachAddcdivScalar(x1[], x2[], x3[], value=1.0) -> y[]"
+    )
+    assert app.run(["list", "--paths"]) == 0
+    paths = capfd.readouterr().out.split()
+    assert all(Path(p).is_relative_to(data_dir("op_specs")) for p in paths)
+
+
+EXPLAINED = ["OPG001", "12", "561002", "561103", "507015", "507011", "161001", "161002", "EZ9999",
+             "EZ3003", "E19010", "aclnnFoo or aclnnFooGetWorkspaceSize not in libopapi.so",
+             "EZ9999: Inner Error!"]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", EXPLAINED)
+def test_explain(code: str, capfd: Any) -> None:
+    assert app.run(["explain", code]) == 0
+    assert "What:" in capfd.readouterr().out
+
+
+def test_codes_are_explained_once() -> None:
+    from msopgen_wrap.explain import all_explanations
+
+    codes = [c for e in all_explanations() for c in e.codes]
+    assert len(codes) == len(set(codes))
+    assert all(e.body for e in all_explanations())
+
+
+def test_cache_commands(tmp_path: Path) -> None:
+    env = {"OPGEN_CACHE_DIR": str(tmp_path / "cache")}
+    assert opgen("cache", "path", **env).stdout.strip() == str(tmp_path / "cache")
+    assert json.loads(opgen("cache", "--json", **env).stdout)["entries"] == []
+    assert opgen("cache", "clear", **env).returncode == 0
+
+
+def test_doctor_reports_a_missing_compiler_with_its_cure() -> None:
+    done = opgen("doctor", "--json", OPGEN_CXX="/nonexistent/g++")
+    value = json.loads(done.stdout)
+    assert done.returncode == output.ENVIRONMENT and value["ok"] is False
+    compiler = next(c for c in value["checks"] if c["name"] == "C++ compiler")
+    assert compiler["status"] == "problem" and "/nonexistent/g++" in compiler["detail"]
+    assert compiler["cure"]
