@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
+from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.spec.model import OpSpec
 
 # Kernel-side C++ types behind DTYPE_<NAME>, as CANN's kernel compiler defines them.
@@ -73,6 +74,7 @@ def build_operators(
     progress: Progress = lambda _: None,
     jobs: int = 2,
     portable: bool = False,
+    arch: int = 2201,
 ) -> BuiltOperators:
     """Compile a generated project tree for the emulation.
 
@@ -81,36 +83,70 @@ def build_operators(
         progress: called with a short text as each object starts.
         jobs: compilers to run at once.
         portable: build for the oldest CPU of this architecture instead of this machine's own.
+        arch: NPU architecture the kernels are compiled for.
 
     Raises:
         OpgenError: a source does not compile; carries the first true error with its place.
     """
-    include_dirs = [project / "op_host", project / "op_kernel"]
-
-    def host() -> Path:
-        progress("op_host")
-        sources = [project / "op_host" / f"{spec.name}.cpp" for spec in specs]
-        return compile_shared(
-            sources, include_dirs=include_dirs, output_name="libop_host.so", portable=portable
-        )
+    progress("op_host")
+    host = _compile_host(specs, project, portable)
+    headers = _tiling_headers(specs, project)
 
     def kernel(spec: OpSpec, combo: int) -> tuple[str, str, Path]:
         key = dtype_key(spec, combo)
         progress(f"{spec.name} [{key}]")
+        header = headers.get(spec.op)
         path = compile_kernel(
             project / "op_kernel" / f"{spec.name}.cpp",
             defines=kernel_defines(spec, combo),
-            include_dirs=include_dirs,
+            include_dirs=_include_dirs(project),
             output_name=f"lib{spec.name}_{combo}.so",
             portable=portable,
+            arch=arch,
+            flags=["-include", str(header)] if header else [],
         )
         return spec.op, key, path
 
     kernels: dict[str, dict[str, Path]] = {}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        host_future = pool.submit(host)
         futures = [pool.submit(kernel, s, combo) for s in specs for combo in range(s.combos)]
         for future in futures:
             op, key, path = future.result()
             kernels.setdefault(op, {})[key] = path
-        return BuiltOperators(host_future.result(), kernels)
+    return BuiltOperators(host, kernels)
+
+
+def _include_dirs(project: Path) -> list[Path]:
+    return [project / "op_host", project / "op_kernel"]
+
+
+def _compile_host(specs: Sequence[OpSpec], project: Path, portable: bool) -> Path:
+    return compile_shared(
+        [project / "op_host" / f"{spec.name}.cpp" for spec in specs],
+        include_dirs=_include_dirs(project),
+        output_name="libop_host.so",
+        portable=portable,
+    )
+
+
+def _tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
+    """Headers with the 8.1-style tiling structs, read from the host library as CANN reads them.
+
+    A 9.x project has its structs in ``op_kernel`` and needs none.
+    """
+    from msopgen_wrap.run.op_runtime import OpRuntime
+
+    old_style = [s for s in specs if (project / "op_host" / f"{s.name}_tiling.h").is_file()]
+    if not old_style:
+        return {}
+    # Always this machine's own build: it is loaded into this process.
+    runtime = OpRuntime()
+    runtime.load_host(_compile_host(specs, project, portable=False))
+    defs = runtime.tiling_defs()
+    headers = {}
+    for spec in old_style:
+        kernel = project / "op_kernel" / f"{spec.name}.cpp"
+        header = kernel_tiling_header(spec.op, defs, kernel=kernel)
+        if header is not None:
+            headers[spec.op] = header
+    return headers
