@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msopgen_wrap.render.op_host import render_op_host
+from msopgen_wrap.render.op_host import TilingText, render_op_host
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.spec.model import (
@@ -27,6 +27,7 @@ from msopgen_wrap.spec.model import (
 )
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 
+NO_TILING = TilingText((), "", "", "")
 BOTH = ("float16", "float32")
 X = TensorParam("x", BOTH)
 Y = TensorParam("y", BOTH)
@@ -115,7 +116,7 @@ BY_NAME = {s.op: s for s in SPECS}
 def runtime(load_ops):
     files = {}
     for item in SPECS:
-        files.update({f.path: f.text for f in render_op_host(item, None, "8.1")})
+        files.update({f.path: f.text for f in render_op_host(item, NO_TILING, "8.1")})
     return load_ops(files)
 
 
@@ -232,7 +233,7 @@ def test_infer_data_type_follows_the_combination(load_ops):
         [TensorParam("x", ("float16", "float32", "int32")), TensorParam("y", ("int8",) * 3)],
         [TensorParam("z", ("float32", "float32", "float16"), shape=ShapeLike("x"))],
     )
-    files = {f.path: f.text for f in render_op_host(item, None, "9.x")}
+    files = {f.path: f.text for f in render_op_host(item, NO_TILING, "9.x")}
     runtime = load_ops(files)
     pairs = [("float16", "float32"), ("float32", "float32"), ("int32", "float16")]
     for given, expected in pairs:
