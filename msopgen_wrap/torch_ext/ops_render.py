@@ -82,6 +82,11 @@ def _params(spec: OpSpec) -> tuple[list[_Param], str]:
     return typed, ", ".join(plain)
 
 
+def plain_parameters(spec: OpSpec) -> str:
+    """Return the parameters of the op's Python functions, without types: ``x, eps=1e-05``."""
+    return _params(spec)[1]
+
+
 def _function_doc(spec: OpSpec) -> str:
     lines = ['"""' + _escape(" ".join(spec.doc.split()) or spec.op), "", "Args:"]
     for p in spec.inputs:

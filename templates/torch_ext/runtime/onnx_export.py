@@ -1,0 +1,459 @@
+"""ONNX export: nodes in the vendor's domain, with their decomposition as model-local functions.
+
+ATC reads the nodes through the package's parser plugin; any other runtime runs the functions.
+Needs the packages onnx and onnxscript (``pip install onnx onnxscript``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import onnx_function
+from .checks import as_dtype
+
+VERSION = 1  # of the vendor's domain, part of the parser plugin's keys
+VARIANT = "opgen_variant"  # attribute that marks a node until its function is attached
+DYNAMO_SINCE = 18  # torch's dynamo exporter writes no older opset by itself
+
+# TensorProto.DataType
+_ONNX_DTYPES = {
+    torch.float32: 1,
+    torch.uint8: 2,
+    torch.int8: 3,
+    torch.int16: 5,
+    torch.int32: 6,
+    torch.int64: 7,
+    torch.bool: 9,
+    torch.float16: 10,
+    torch.bfloat16: 16,
+}
+
+
+@dataclass(frozen=True)
+class OnnxOp:
+    """What the exporters need of one op.
+
+    Attributes:
+        name: torch name; op_type: ONNX and CANN name.
+        inputs, outputs: (name, kind) with kind ``required``, ``optional`` or ``dynamic``.
+        attrs: (name, type) in order.
+        reference: the op in PyTorch; None when it works in place.
+        fake: its fake kernel.
+    """
+
+    name: str
+    op_type: str
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str], ...]
+    attrs: tuple[tuple[str, str], ...]
+    reference: Callable[..., Any] | None
+    fake: Callable[..., Any]
+
+
+@dataclass
+class _Session:
+    """What one export has met.
+
+    Attributes:
+        calls: (op name, inputs) of the calls when the model is run on its example.
+        variants: the ways ops are called, by signature.
+    """
+
+    calls: list[tuple[str, tuple]] = field(default_factory=list)
+    variants: dict[tuple, onnx_function.Variant] = field(default_factory=dict)
+
+    def index(self, variant: onnx_function.Variant) -> int:
+        """Return the number of a variant among those of its op, adding it when it is new."""
+        known = self.variants.setdefault(variant.key, variant)
+        if known.index < 0:
+            known.index = sum(v.op.name == variant.op.name for v in self.variants.values()) - 1
+        return known.index
+
+
+class Exporter:
+    """The exporters of one package.
+
+    Args:
+        vendor: namespace of the ops and domain of the nodes.
+        ops: the package's ops.
+    """
+
+    def __init__(self, vendor: str, ops: Sequence[OnnxOp]) -> None:
+        self.vendor = vendor
+        self.ops = {op.name: op for op in ops}
+        self._session: _Session | None = None
+        self._registered = False
+
+    def node_key(self, op: str) -> str:
+        """Return ``domain::version::Type`` under which ATC looks for the op's parser."""
+        return f"{self.vendor}::{VERSION}::{self.ops[op].op_type}"
+
+    # ---- entry points ----
+
+    def export(
+        self,
+        model: torch.nn.Module,
+        args: tuple[Any, ...],
+        path: str | Path | None = None,
+        *,
+        opset: int = 18,
+        exporter: str | None = None,
+        dynamic_shapes: Any = None,
+        dynamic_axes: Any = None,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+    ) -> Any:
+        """Export ``model`` and return the ``onnx.ModelProto`` (written to ``path`` if given).
+
+        Args:
+            model: a module that calls ops of this package.
+            args: example inputs.
+            opset: ONNX opset, 13 or newer.
+            exporter: ``dynamo`` (torch.export) or ``torchscript``; default: dynamo from opset 18
+                on, torchscript below.
+            dynamic_shapes: for dynamo, as in ``torch.export.export``.
+            dynamic_axes: for torchscript, as in ``torch.onnx.export``.
+
+        Raises:
+            RuntimeError: the opset is not honoured, or an op has no decomposition there.
+        """
+        import onnx
+
+        exporter = exporter or ("dynamo" if opset >= DYNAMO_SINCE else "torchscript")
+        if exporter not in ("dynamo", "torchscript"):
+            raise ValueError(f"exporter={exporter!r}: expected 'dynamo' or 'torchscript'")
+        if opset < 13:
+            raise RuntimeError(f"opset {opset} is not supported: the functions need 13 or newer")
+        names = {"input_names": input_names, "output_names": output_names}
+        with self._collect() as session:
+            if exporter == "dynamo":
+                proto = self._dynamo(model, args, opset, dynamic_shapes, names)
+            else:
+                proto = self._torchscript(model, args, opset, dynamic_axes, names)
+        written = {o.domain: o.version for o in proto.opset_import}.get("", 0)
+        if written != opset:
+            raise RuntimeError(
+                f"the {exporter} exporter wrote opset {written} where {opset} was asked for; "
+                f"take that opset, or exporter='torchscript'"
+            )
+        self._attach(proto, session, exporter, opset)
+        onnx.checker.check_model(proto)
+        if path is not None:
+            onnx.save(proto, str(path))
+        return proto
+
+    def register(self) -> None:
+        """Teach ``torch.onnx.export(..., dynamo=False)`` the ops, as nodes of the vendor's domain.
+
+        Pass it ``custom_opsets={vendor: 1}``. Models exported that way hold no decomposition.
+        """
+        if self._registered:
+            return
+        for op in self.ops.values():
+            torch.onnx.register_custom_op_symbolic(
+                f"{self.vendor}::{op.name}", self._symbolic(op), 9
+            )
+        self._registered = True
+
+    # ---- dynamo ----
+
+    def _dynamo(
+        self, model: Any, args: tuple, opset: int, dynamic_shapes: Any, names: dict[str, Any]
+    ) -> Any:
+        program = torch.export.export(model, args, dynamic_shapes=dynamic_shapes, strict=False)
+        table = {}
+        for op in self.ops.values():
+            overload = getattr(getattr(torch.ops, self.vendor), op.name).default
+            used = any(n.target is overload for n in program.graph.nodes)
+            if used:
+                table[overload] = self._decomposition(op, overload)
+        program = program.run_decompositions(table)
+        exported = torch.onnx.export(
+            program, dynamo=True, opset_version=opset, verbose=False, **names
+        )
+        return exported.model_proto
+
+    def _decomposition(self, op: OnnxOp, overload: Any) -> Callable[..., Any]:
+        defaults = [a.default_value for a in overload._schema.arguments]
+
+        def replace(*args: Any, **kwargs: Any) -> Any:
+            self._require_reference(op)
+            values = [*args, *defaults[len(args) :]]
+            tensors, attrs = values[: len(op.inputs)], values[len(op.inputs) :]
+            results = op.fake(*values)  # for shapes and dtypes; unused nodes of it are dropped
+            flat = _flat([results])
+            variant = onnx_function.Variant(
+                op,
+                tuple(_describe(value) for value in tensors),
+                tuple(_plain(value) for value in attrs),
+            )
+            outputs = torch.onnx.ops.symbolic_multi_out(
+                f"{self.vendor}::{op.op_type}",
+                _trimmed(_flat(tensors)),
+                {**_onnx_attrs(op, attrs), VARIANT: self._index(variant)},
+                dtypes=[t.dtype for t in flat],
+                shapes=[t.shape for t in flat],
+                version=VERSION,
+            )
+            return _nested(outputs, results)
+
+        return replace
+
+    # ---- torchscript ----
+
+    def _torchscript(
+        self, model: Any, args: tuple, opset: int, dynamic_axes: Any, names: dict[str, Any]
+    ) -> Any:
+        import io
+
+        import onnx
+
+        self.register()
+        assert self._session is not None
+        with torch.no_grad(), _CallRecorder(self, self._session.calls):
+            model(*args)
+        buffer = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            torch.onnx.export(
+                model,
+                args,
+                buffer,
+                dynamo=False,
+                opset_version=opset,
+                custom_opsets={self.vendor: VERSION},
+                dynamic_axes=dynamic_axes,
+                **names,
+            )
+        return onnx.load_from_string(buffer.getvalue())
+
+    def _symbolic(self, op: OnnxOp) -> Callable[..., Any]:
+        from torch.onnx import symbolic_helper as helper
+
+        kinds = {"int": "i", "bool": "b", "float": "f", "str": "s", "dtype": "i"}
+        kinds.update({"list_int": "is", "list_float": "fs"})
+
+        def symbolic(g: Any, *values: Any) -> Any:
+            self._require_reference(op)
+            tensors: list[Any] = []
+            for (_, kind), value in zip(op.inputs, values, strict=False):
+                if kind == "dynamic":
+                    tensors.append(helper._unpack_list(value))
+                else:
+                    tensors.append(None if helper._is_none(value) else value)
+            attrs = [
+                helper._get_const(value, kinds[kind], name)
+                for (name, kind), value in zip(op.attrs, values[len(op.inputs) :], strict=True)
+            ]
+            metas: list[torch.Tensor] = []
+            kwargs = {
+                f"{name}_{_suffix(value)}": value for name, value in _onnx_attrs(op, attrs).items()
+            }
+            if self._session is not None:
+                variant = onnx_function.Variant(
+                    op,
+                    _matching_call(op, [_types(v) for v in tensors], self._session.calls),
+                    tuple(_plain(value) for value in attrs),
+                    all_dynamic=True,
+                )
+                kwargs[f"{VARIANT}_i"] = self._index(variant)
+                metas = _flat([op.fake(*map(_meta, variant.inputs), *attrs)])
+            count = sum(len(tensors[0]) if kind == "dynamic" else 1 for _, kind in op.outputs)
+            inputs = [g.op("prim::Constant") if t is None else t for t in _trimmed(_flat(tensors))]
+            results = g.op(f"{self.vendor}::{op.op_type}", *inputs, outputs=count, **kwargs)
+            for result, meta in zip([results] if count == 1 else results, metas, strict=False):
+                kind = torch._C.TensorType.get().with_dtype(meta.dtype)
+                result.setType(kind.with_sizes([None] * meta.dim()))
+            if any(kind == "dynamic" for _, kind in op.outputs):
+                return g.op("prim::ListConstruct", *([results] if count == 1 else results))
+            return results
+
+        return symbolic
+
+    # ---- functions ----
+
+    @contextlib.contextmanager
+    def _collect(self) -> Iterator[_Session]:
+        self._session = _Session()
+        try:
+            yield self._session
+        finally:
+            self._session = None
+
+    def _index(self, variant: onnx_function.Variant) -> int:
+        assert self._session is not None
+        return self._session.index(variant)
+
+    def _require_reference(self, op: OnnxOp) -> None:
+        if op.reference is None:
+            raise RuntimeError(f"{op.name} works in place, which an ONNX graph cannot express")
+
+    def _attach(self, proto: Any, session: _Session, exporter: str, opset: int) -> None:
+        """Give every node of the domain the function of its variant."""
+        for node in _nodes(proto):
+            if node.domain != self.vendor:
+                continue
+            for i, attribute in enumerate(node.attribute):
+                if attribute.name == VARIANT:
+                    if attribute.i:
+                        node.overload = str(attribute.i)
+                    del node.attribute[i]
+                    break
+        for variant in session.variants.values():
+            proto.functions.append(
+                onnx_function.build(variant, self.vendor, exporter=exporter, opset=opset)
+            )
+        if session.variants:
+            # 8: model-local functions, 10: overloads of one
+            overloaded = any(v.index for v in session.variants.values())
+            proto.ir_version = max(proto.ir_version, 10 if overloaded else 8)
+            if all(o.domain != self.vendor for o in proto.opset_import):
+                proto.opset_import.add(domain=self.vendor, version=VERSION)
+
+
+def _nodes(proto: Any) -> Iterator[Any]:
+    graphs = [proto.graph.node, *(f.node for f in proto.functions)]
+    while graphs:
+        for node in graphs.pop():
+            yield node
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    graphs.append(attribute.g.node)
+                graphs += [g.node for g in attribute.graphs]
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    result: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            result += _flat(value)
+        else:
+            result.append(value)
+    return result
+
+
+def _trimmed(values: list[Any]) -> list[Any]:
+    """Drop trailing absent inputs: ONNX leaves them out."""
+    while values and values[-1] is None:
+        values = values[:-1]
+    return values
+
+
+def _nested(flat: Sequence[Any], like: Any) -> Any:
+    items = iter(flat)
+
+    def take(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(take(item) for item in value)
+        return next(items)
+
+    return take(like)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, (list, tuple)) else value
+
+
+def _describe(value: Any) -> Any:
+    """Return a tensor's dtype and dims; a dynamic dim is (its expression, an example)."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return tuple(_describe(item) for item in value)
+    dims = tuple(
+        (str(dim), int(dim.node.hint)) if isinstance(dim, torch.SymInt) else int(dim)
+        for dim in value.shape
+    )
+    return onnx_function.Described(value.dtype, dims)
+
+
+class _CallRecorder(TorchDispatchMode):
+    """Note the shapes of every call of an op: a TorchScript graph knows only some of them."""
+
+    def __init__(self, exporter: Exporter, calls: list[tuple[str, tuple]]) -> None:
+        super().__init__()
+        self.exporter = exporter
+        self.calls = calls
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.namespace == self.exporter.vendor:
+            op = self.exporter.ops.get(func._schema.name.split("::")[1])
+            if op is not None:
+                values = [*args, *[None] * len(op.inputs)][: len(op.inputs)]
+                self.calls.append((op.name, tuple(_describe(v) for v in values)))
+        return func(*args, **(kwargs or {}))
+
+
+def _meta(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_meta(item) for item in value]
+    return None if value is None else value.example().to("meta")
+
+
+def _types(value: Any) -> Any:
+    """Return (dtype, sizes) of a TorchScript value, None where it is not known."""
+    if isinstance(value, list):
+        return tuple(_types(item) for item in value)
+    if value is None:
+        return None
+    kind = value.type()
+    sizes = kind.varyingSizes() if hasattr(kind, "varyingSizes") else None
+    return (kind.dtype() if hasattr(kind, "dtype") else None, sizes)
+
+
+def _fits(types: Any, described: Any) -> bool:
+    if isinstance(described, tuple):
+        return len(types) == len(described) and all(map(_fits, types, described))
+    if types is None or described is None:
+        return types is None and described is None
+    dtype, sizes = types
+    if dtype is not None and dtype != described.dtype:
+        return False
+    if sizes is None:
+        return True
+    dims = described.dims
+    return len(sizes) == len(dims) and all(
+        size is None or size == dim for size, dim in zip(sizes, dims, strict=True)
+    )
+
+
+def _matching_call(op: OnnxOp, types: list[Any], calls: list[tuple[str, tuple]]) -> tuple:
+    for name, inputs in calls:
+        if name == op.name and all(map(_fits, types, inputs)):
+            return inputs
+    raise RuntimeError(
+        f"{op.name}: the traced graph calls it with other shapes than the model run on its "
+        "example did; use exporter='dynamo'"
+    )
+
+
+def _onnx_attrs(op: OnnxOp, values: Sequence[Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for (name, kind), value in zip(op.attrs, values, strict=True):
+        if kind == "dtype":
+            value = _ONNX_DTYPES[as_dtype(value)]
+        elif kind == "bool":
+            value = int(value)
+        elif kind == "list_float":
+            value = [float(v) for v in value]
+        elif kind == "float":
+            value = float(value)
+        elif kind == "list_int":
+            value = list(value)
+        result[name] = value
+    return result
+
+
+def _suffix(value: Any) -> str:
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, str):
+        return "s"
+    return "f" if isinstance(first, float) else "i"
