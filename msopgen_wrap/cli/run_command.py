@@ -1,0 +1,243 @@
+"""``opgen run``: an AscendC program, or an op of a project in msopgen layout, on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+
+_SOURCES = (".asc", ".cpp", ".cc", ".cxx")
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--soc", default="ascend910b3", show_default=True, help="Exact or family name.")
+@click.option(
+    "--mode",
+    type=click.Choice(["check", "fast"]),
+    default="check",
+    show_default=True,
+    help="check: with the sanitizer; fast: without.",
+)
+@click.option("-I", "--include", "includes", multiple=True, type=click.Path(path_type=Path))
+@click.option("-D", "--define", "defines", multiple=True, help="Macro NAME or NAME=VALUE.")
+@click.option("--op", help="Project: op type, when it has several.")
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    multiple=True,
+    help="Project: NAME=file.npy | NAME=file.bin:float16[2,3] | NAME=float16[2,3] (random) | "
+    "NAME=zeros:float16[2,3]; a list: NAME=[a;b]; absent: NAME=none.",
+)
+@click.option("-o", "--output", "outputs", multiple=True, help="Project: NAME=float16[2,3].")
+@click.option("-a", "--attr", "attrs", multiple=True, help="Project: NAME=VALUE.")
+@click.option("--case", type=click.Path(path_type=Path), help="Project: YAML with the above.")
+@click.option("--save", type=click.Path(path_type=Path), help="Project: folder for the results.")
+@click.option("--block-dim", type=click.IntRange(min=1), help="Cores that tiling sees.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@click.option(
+    "--sarif",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the findings as SARIF.",
+)
+def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
+    """Run TARGET: a self-contained .asc/.cpp program, or a PROJECT folder (op_host + op_kernel).
+
+    A program gets ARGUMENTS. A project's op is compiled and called: InferShape, TilingFunc, kernel.
+    Exit code 0: it ran and nothing was found; 1: it failed or the sanitizer found something.
+    """
+    if target.is_dir():
+        if arguments:
+            raise click.UsageError(f"a project takes no argument {arguments[0]!r}")
+        return _run_project(target, **options)
+    if target.suffix in _SOURCES:
+        return _run_program(target, arguments, options)
+    raise OpgenError(
+        Diagnostic(
+            "OPG528",
+            f"cannot run {target}",
+            Location(str(target)),
+            why="it is neither a folder nor a .asc/.cpp program"
+            if target.exists()
+            else "it does not exist",
+            fix="name a .asc or .cpp file, or a folder with op_host/ and op_kernel/",
+        )
+    )
+
+
+# ---- programs ----------------------------------------------------------------------------------
+
+
+def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
+    from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+
+    result = run_program(
+        source,
+        arguments,
+        ProgramOptions(
+            soc=options["soc"],
+            mode=options["mode"],
+            defines=options["defines"],
+            include_dirs=options["includes"],
+        ),
+    )
+    _write_sarif(result.findings, options["sarif"])
+    failed = bool(result.exit_code or result.failures or not result.reported)
+    ok = not failed and not _has_errors(result.findings)
+    if options["as_json"]:
+        output.print_json(
+            {
+                "ok": ok,
+                "exit_code": result.exit_code,
+                "launches": result.launches,
+                "failures": result.failures,
+                "findings": result.findings,
+            }
+        )
+    else:
+        _print_findings(result.findings)
+        if failed:
+            output.echo(f"{source.name}: {_program_reason(result)}", err=True)
+    return output.OK if ok else output.FINDINGS
+
+
+def _program_reason(result: Any) -> str:
+    if result.exit_code < 0:
+        return f"died with signal {-result.exit_code}"
+    if result.exit_code:
+        return f"ended with exit code {result.exit_code}"
+    if not result.reported:
+        return "ended without a report of the emulation"
+    return f"{result.failures} of {result.launches} launches failed"
+
+
+# ---- projects ----------------------------------------------------------------------------------
+
+
+def _run_project(root: Path, **options: Any) -> int:
+    from msopgen_wrap.run.project_runner import ProjectRunner
+    from msopgen_wrap.run.run_inputs import read_run_inputs
+
+    given = read_run_inputs(
+        options["op"],
+        options["inputs"],
+        options["outputs"],
+        options["attrs"],
+        options["case"],
+        options["seed"],
+    )
+    quiet = options["as_json"]
+    runner = ProjectRunner(
+        root,
+        soc=options["soc"],
+        include_dirs=options["includes"],
+        defines=options["defines"],
+        progress=lambda text: None if quiet else output.echo(text, err=True),
+    )
+    done = runner.run(
+        given.op,
+        given.inputs,
+        given.attrs,
+        given.outputs,
+        mode=options["mode"],
+        block_dim=options["block_dim"],
+    )
+    saved = _save(done.outputs, options["save"]) if options["save"] else {}
+    findings = done.result.findings
+    _write_sarif(findings, options["sarif"])
+    if options["as_json"]:
+        output.print_json(_report(done, saved))
+    else:
+        _print(done, saved)
+        _print_findings(findings)
+    return output.FINDINGS if _has_errors(findings) else output.OK
+
+
+def _save(outputs: dict[str, Any], folder: Path) -> dict[str, list[str]]:
+    saved: dict[str, list[str]] = {}
+    for name, value in outputs.items():
+        items = value if isinstance(value, list) else [value]
+        for index, tensor in enumerate(items):
+            if tensor is None:
+                continue
+            stem = f"{name}_{index}" if isinstance(value, list) else name
+            path = folder / f"{stem}.npy"
+            tensor.save(path)
+            saved.setdefault(name, []).append(str(path))
+    return saved
+
+
+def _report(done: Any, saved: dict[str, list[str]]) -> dict[str, Any]:
+    return {
+        "ok": not _has_errors(done.result.findings),
+        "op": done.op,
+        "block_dim": done.result.block_dim,
+        "tiling_key": done.result.tiling_key,
+        "workspace_size": done.result.workspace_size,
+        "tiling_data": done.result.tiling_bytes.hex(),
+        "seconds": round(done.result.seconds, 6),
+        "outputs": {
+            name: [_tensor_report(t) for t in (value if isinstance(value, list) else [value])]
+            for name, value in done.outputs.items()
+        },
+        "saved": saved,
+        "findings": done.result.findings,
+        "warnings": [d.as_dict() for d in done.warnings],
+    }
+
+
+def _tensor_report(tensor: Any) -> dict[str, Any] | None:
+    if tensor is None:
+        return None
+    return {"dtype": tensor.dtype, "shape": list(tensor.shape)}
+
+
+def _print(done: Any, saved: dict[str, list[str]]) -> None:
+    output.print_diagnostics(done.warnings)
+    result = done.result
+    output.echo(
+        f"{done.op}: block dim {result.block_dim}, tiling key {result.tiling_key}, "
+        f"workspace {result.workspace_size} bytes, kernel {result.seconds * 1000:.2f} ms"
+    )
+    for name, value in done.outputs.items():
+        for tensor in value if isinstance(value, list) else [value]:
+            if tensor is not None:
+                output.echo(f"  {name}: {tensor.dtype}{list(tensor.shape)}  {_glance(tensor)}")
+        for path in saved.get(name, []):
+            output.echo(f"    saved {path}")
+
+
+def _glance(tensor: Any) -> str:
+    values = tensor.to_float().reshape(-1)
+    shown = " ".join(f"{v:.6g}" for v in values[:6])
+    return shown + (" ..." if values.size > 6 else "")
+
+
+# ---- findings ----------------------------------------------------------------------------------
+
+
+def _has_errors(findings: list[dict[str, Any]]) -> bool:
+    from msopgen_wrap.run.findings import errors, parse
+
+    return bool(errors(parse(findings)))
+
+
+def _print_findings(findings: list[dict[str, Any]]) -> None:
+    from msopgen_wrap.run.findings import parse, render
+
+    if findings:
+        output.echo(render(parse(findings), relative_to=Path.cwd()), err=True)
+
+
+def _write_sarif(findings: list[dict[str, Any]], path: Path | None) -> None:
+    from msopgen_wrap.run.findings import parse, to_sarif
+
+    if path is not None:
+        path.write_text(to_sarif(parse(findings), root=Path.cwd()), encoding="utf-8")
