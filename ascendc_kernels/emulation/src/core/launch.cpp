@@ -1,0 +1,222 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "ascendc_emu/launch.h"
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/pool.h"
+#include "core/scheduler.h"
+
+namespace ascendc_emu {
+namespace {
+
+std::mutex g_launch_mutex;
+thread_local std::string g_error;
+double g_seconds = 0;
+int g_kind = 0;
+SinkFactory g_factories[4] = {};
+
+struct Allocation {
+    uint64_t bytes;
+    std::string name;
+};
+std::mutex g_gm_mutex;
+std::map<void*, Allocation>& Allocations()
+{
+    static std::map<void*, Allocation> all;
+    return all;
+}
+
+// Kinds that KERNEL_TASK_TYPE declared, by entry and tiling key: later launches start right.
+std::map<std::pair<void*, uint64_t>, int>& DeclaredKinds()
+{
+    static std::map<std::pair<void*, uint64_t>, int> all;
+    return all;
+}
+
+std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
+{
+    std::vector<OpgenGmRange> ranges;
+    for (int i = 0; i < launch.num_ranges; ++i) {
+        if (launch.ranges[i].bytes > 0) ranges.push_back(launch.ranges[i]);
+    }
+    std::lock_guard<std::mutex> lock(g_gm_mutex);
+    for (const auto& [data, a] : Allocations()) {
+        ranges.push_back({data, a.bytes, a.name.c_str(), OPGEN_GM_OTHER});
+    }
+    return ranges;
+}
+
+int Refuse(const std::string& text)
+{
+    g_error = text;
+    return 1;
+}
+
+int Run(const OpgenLaunch& given)
+{
+    OpgenLaunch launch = given;
+    if (launch.entry == nullptr && launch.body == nullptr) return Refuse("no kernel to launch");
+    if (launch.num_args < 0 || launch.num_args > 64) {
+        return Refuse("a kernel takes at most 64 arguments, not " + std::to_string(launch.num_args));
+    }
+    const SocInfo* soc = FindSoc(launch.soc);
+    if (soc == nullptr) return Refuse(std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'");
+    if (soc->arch != 2201 && soc->arch != 2002) {
+        return Refuse(std::string(soc->name) + " (arch " + std::to_string(soc->arch) +
+                      ") is not emulated; the emulation knows 2201 and 2002");
+    }
+    if (launch.block_dim == 0 || launch.block_dim > 65535) {
+        return Refuse("block dim " + std::to_string(launch.block_dim) + " is not in 1..65535");
+    }
+    const int mode = launch.mode != OPGEN_MODE_DEFAULT ? launch.mode : opgen_default_mode();
+    if (mode < OPGEN_MODE_FAST || mode > OPGEN_MODE_PROFILE) return Refuse("unknown mode");
+    const SinkFactory factory = g_factories[mode];
+    if (mode == OPGEN_MODE_CHECK && factory == nullptr) {
+        return Refuse("check mode needs the sanitizer, which is not part of this library");
+    }
+    void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
+    int kind = launch.kind;
+    if (kind == OPGEN_KERNEL_AUTO) {
+        auto known = DeclaredKinds().find({identity, launch.tiling_key});
+        kind = known != DeclaredKinds().end() ? known->second : OPGEN_KERNEL_AIV_ONLY;
+    }
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        std::unique_ptr<Sink> sink(factory ? factory() : nullptr);
+        const auto start = std::chrono::steady_clock::now();
+        Scheduler scheduler(launch, kind, *soc, sink.get(), Ranges(launch));
+        const LaunchInfo info = scheduler.Info();
+        if (sink) sink->OnLaunch(info);
+        // A sink sees one event at a time, in an order that repeats from run to run.
+        const int threads = sink ? 1 : launch.threads > 0 ? launch.threads : DefaultThreads();
+        const bool good = scheduler.Run(threads);
+        g_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        g_kind = kind;
+        if (scheduler.wantedKind() != 0 && scheduler.wantedKind() != kind) {
+            kind = scheduler.wantedKind();
+            DeclaredKinds()[{identity, launch.tiling_key}] = kind;
+            continue;
+        }
+        if (sink) sink->OnLaunchEnd(info);
+        if (good) return 0;
+        return Refuse(std::string(info.name) + ": " + scheduler.error());
+    }
+    return Refuse("the kernel declares two different KERNEL_TASK_TYPEs for one tiling key");
+}
+
+}  // namespace
+
+void SetSinkFactory(int mode, SinkFactory factory)
+{
+    if (mode >= 0 && mode < 4) g_factories[mode] = factory;
+}
+
+// One mapping per core; every buffer is followed by pages that must not be touched.
+struct CoreMemory {
+    uint8_t* base = nullptr;
+    size_t bytes = 0;
+    std::vector<size_t> offsets;
+};
+
+namespace {
+constexpr size_t kGuard = 64 * 1024;
+// Room for the largest supported SoC per memory, in Mem order without GM.
+constexpr size_t kRoom[kMemCount] = {0,          256 * 1024, 1024 * 1024, 64 * 1024,
+                                     64 * 1024, 256 * 1024, 64 * 1024,   64 * 1024};
+std::mutex g_memory_mutex;
+std::vector<CoreMemory*>& FreeMemory()
+{
+    static std::vector<CoreMemory*> all;
+    return all;
+}
+}  // namespace
+
+CoreMemory* TakeCoreMemory()
+{
+    {
+        std::lock_guard<std::mutex> lock(g_memory_mutex);
+        if (!FreeMemory().empty()) {
+            CoreMemory* m = FreeMemory().back();
+            FreeMemory().pop_back();
+            return m;
+        }
+    }
+    auto* m = new CoreMemory;
+    size_t total = kGuard;
+    for (size_t room : kRoom) {
+        m->offsets.push_back(total);
+        if (room > 0) total += room + kGuard;
+    }
+    void* p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    m->base = static_cast<uint8_t*>(p);
+    m->bytes = total;
+    mprotect(m->base, kGuard, PROT_NONE);
+    for (int i = 1; i < kMemCount; ++i) {
+        mprotect(m->base + m->offsets[static_cast<size_t>(i)] + kRoom[i], kGuard, PROT_NONE);
+    }
+    return m;
+}
+
+void GiveCoreMemory(CoreMemory* memory)
+{
+    std::lock_guard<std::mutex> lock(g_memory_mutex);
+    FreeMemory().push_back(memory);
+}
+
+void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind kind)
+{
+    for (int i = 1; i < kMemCount; ++i) {
+        core.memory[i] = memory->base + memory->offsets[static_cast<size_t>(i)];
+    }
+    const uint32_t sizes[kMemCount] = {0,           soc.ubBytes,  soc.l1Bytes, soc.l0aBytes,
+                                       soc.l0bBytes, soc.l0cBytes, soc.btBytes, soc.fbBytes};
+    for (int i = 1; i < kMemCount; ++i) {
+        const bool vector = i == static_cast<int>(Mem::kUb);
+        const bool has = kind == CoreKind::kUnified || (kind == CoreKind::kAiv) == vector;
+        core.capacity[i] = has ? sizes[i] : 0;
+    }
+}
+
+}  // namespace ascendc_emu
+
+using namespace ascendc_emu;
+
+extern "C" {
+
+int opgen_run_kernel(const OpgenLaunch* launch)
+{
+    std::lock_guard<std::mutex> lock(g_launch_mutex);
+    g_error.clear();
+    try {
+        return Run(*launch);
+    } catch (const std::exception& e) {
+        return Refuse(std::string("launch failed: ") + e.what());
+    }
+}
+
+const char* opgen_launch_error(void) { return g_error.c_str(); }
+double opgen_launch_seconds(void) { return g_seconds; }
+int opgen_launch_kind(void) { return g_kind; }
+
+void opgen_register_gm(void* data, uint64_t bytes, const char* name)
+{
+    std::lock_guard<std::mutex> lock(g_gm_mutex);
+    Allocations()[data] = {bytes, name ? name : ""};
+}
+
+void opgen_unregister_gm(void* data)
+{
+    std::lock_guard<std::mutex> lock(g_gm_mutex);
+    Allocations().erase(data);
+}
+
+}  // extern "C"

@@ -1,0 +1,376 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "core/scheduler.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "core/pool.h"
+
+namespace ascendc_emu {
+
+thread_local Core* g_current __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// A block on its fiber.
+struct Running {
+    Fiber fiber;
+    Core core;
+    Scheduler* scheduler = nullptr;
+    CoreMemory* memory = nullptr;
+    bool (*ready)(void*) = nullptr;
+    void* context = nullptr;
+    const char* what = "";
+    Loc loc;
+    bool polling = false;  // gave way only; can go on at any time
+};
+
+namespace {
+
+// Calls the kernel with its arguments. Surplus arguments are harmless in the C calling conventions
+// of x86-64 and aarch64, so a few sizes are enough.
+template <size_t... I>
+void CallWith(void* entry, void* const* a, std::index_sequence<I...>)
+{
+    using Function = void (*)(decltype((void)I, static_cast<void*>(nullptr))...);
+    reinterpret_cast<Function>(entry)(a[I]...);
+}
+
+void CallEntry(void* entry, void* const* args, int n)
+{
+    void* a[64] = {};
+    for (int i = 0; i < n && i < 64; ++i) a[i] = args[i];
+    if (n <= 6) {
+        CallWith(entry, a, std::make_index_sequence<6>());
+    } else if (n <= 16) {
+        CallWith(entry, a, std::make_index_sequence<16>());
+    } else {
+        CallWith(entry, a, std::make_index_sequence<64>());
+    }
+}
+
+void RunBlock(void* p)
+{
+    Running& r = *static_cast<Running*>(p);
+    Core& core = r.core;
+    const OpgenLaunch& launch = r.scheduler->launch();
+    try {
+        if (core.sink) core.sink->OnCoreStart(core);
+        if (launch.entry != nullptr) {
+            void* entry = core.kind == CoreKind::kAic && launch.entry_aic ? launch.entry_aic : launch.entry;
+            CallEntry(entry, launch.args, launch.num_args);
+        } else {
+            launch.body(launch.context);
+        }
+        if (core.sink) core.sink->OnCoreEnd(core);
+    } catch (const BlockAbort&) {
+    } catch (const std::exception& e) {
+        r.scheduler->Fail(CoreName(core) + ": the kernel threw: " + e.what());
+    } catch (...) {
+        r.scheduler->Fail(CoreName(core) + ": the kernel threw an exception");
+    }
+}
+
+}  // namespace
+
+std::string AtLine(Loc loc)
+{
+    if (loc.file == nullptr) return "";
+    return std::string(loc.file) + ":" + std::to_string(loc.line) + ": ";
+}
+
+std::string CoreName(const Core& core)
+{
+    const char* kind = core.kind == CoreKind::kAic ? "AIC" : core.kind == CoreKind::kAiv ? "AIV" : "core";
+    return std::string(kind) + " " + std::to_string(core.blockIdx);
+}
+
+Scheduler::Scheduler(const OpgenLaunch& launch, int kind, const SocInfo& soc, Sink* sink,
+                     std::vector<OpgenGmRange> ranges)
+    : launch_(launch), kind_(kind), soc_(soc), sink_(sink), ranges_(std::move(ranges))
+{
+    const int n = static_cast<int>(launch.block_dim);
+    const bool split = soc.aivCores > 0;
+    for (int i = 0; i < n; ++i) {
+        if (!split) {
+            specs_.push_back({CoreKind::kUnified, i, i, 0});
+        } else if (kind == OPGEN_KERNEL_AIC_ONLY || kind == OPGEN_KERNEL_MIX_AIC_1_0) {
+            specs_.push_back({CoreKind::kAic, i, i, 0});
+        } else if (kind == OPGEN_KERNEL_MIX_AIC_1_1) {
+            specs_.push_back({CoreKind::kAic, i, i, 0});
+            specs_.push_back({CoreKind::kAiv, i, i, 0});
+        } else if (kind == OPGEN_KERNEL_MIX_AIC_1_2) {
+            specs_.push_back({CoreKind::kAic, i, i, 0});
+            specs_.push_back({CoreKind::kAiv, 2 * i, i, 0});
+            specs_.push_back({CoreKind::kAiv, 2 * i + 1, i, 1});
+        } else {
+            specs_.push_back({CoreKind::kAiv, i, i, 0});
+        }
+    }
+    cores.assign(specs_.size(), nullptr);
+    credits.assign(specs_.size(), std::vector<int>(kCrossFlags, 0));
+    shared.pending.assign(3 * kCrossFlags, std::vector<int>(specs_.size(), 0));
+}
+
+int Scheduler::CountOf(int scope) const
+{
+    int n = 0;
+    for (const CoreSpec& s : specs_) {
+        const bool aic = s.kind == CoreKind::kAic;
+        if (s.kind == CoreKind::kUnified || scope == 1 || (scope == 0 && !aic) || (scope == 2 && aic)) ++n;
+    }
+    return n;
+}
+
+LaunchInfo Scheduler::Info() const
+{
+    LaunchInfo info;
+    info.launch = &launch_;
+    info.kind = kind_;
+    info.cores = coreCount();
+    info.name = launch_.name ? launch_.name : "kernel";
+    info.soc = &soc_;
+    info.ranges = ranges_.data();
+    info.numRanges = static_cast<int32_t>(ranges_.size());
+    return info;
+}
+
+const OpgenGmRange* Scheduler::FindRange(const void* address) const
+{
+    const auto a = reinterpret_cast<uintptr_t>(address);
+    for (const OpgenGmRange& r : ranges_) {
+        const auto lo = reinterpret_cast<uintptr_t>(r.data);
+        if (a >= lo && a < lo + r.bytes) return &r;
+    }
+    return nullptr;
+}
+
+void Scheduler::StartOn(Running& slot, int id)
+{
+    const CoreSpec& s = specs_[static_cast<size_t>(id)];
+    slot.core = Core();
+    slot.ready = nullptr;
+    Core& c = slot.core;
+    AttachMemory(c, slot.memory, soc_, s.kind);
+    c.sink = sink_;
+    c.kind = s.kind;
+    c.id = id;
+    c.blockIdx = s.blockIdx;
+    c.blockNum = static_cast<int32_t>(launch_.block_dim);
+    c.group = s.group;
+    c.subBlockIdx = s.subBlockIdx;
+    c.subBlockNum = kind_ == OPGEN_KERNEL_MIX_AIC_1_2 ? 2 : 1;
+    c.mixed = kind_ == OPGEN_KERNEL_MIX_AIC_1_2 || kind_ == OPGEN_KERNEL_MIX_AIC_1_1;
+    c.tilingKey = launch_.tiling_key;
+    c.tilingData = launch_.tiling_data;
+    c.tilingSize = launch_.tiling_size;
+    c.workspace = static_cast<uint8_t*>(launch_.workspace);
+    c.systemWorkspace = soc_.arch == 2002 ? 2u << 20 : 16u << 20;
+    c.soc = &soc_;
+    c.scheduler = this;
+    c.fiber = &slot;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        cores[static_cast<size_t>(id)] = &c;
+        for (int f = 0; f < kCrossFlags; ++f) {
+            c.cross[f] = static_cast<int16_t>(credits[static_cast<size_t>(id)][static_cast<size_t>(f)]);
+        }
+    }
+    slot.fiber.Start(&RunBlock, &slot);
+}
+
+void Scheduler::Worker()
+{
+    std::vector<std::unique_ptr<Running>> parked;
+    std::vector<std::unique_ptr<Running>> free;
+    auto finish = [&](std::unique_ptr<Running> r) {
+        for (Extension& e : r->core.ext) {
+            if (e.data && e.destroy) {
+                g_current = &r->core;
+                e.destroy(e.data);
+                g_current = nullptr;
+            }
+            e = Extension();
+        }
+        std::lock_guard<std::mutex> lock(mutex_);
+        cores[static_cast<size_t>(r->core.id)] = nullptr;
+        free.push_back(std::move(r));
+    };
+    auto resume = [&](std::unique_ptr<Running> r) {
+        Core* const outer = g_current;
+        g_current = &r->core;
+        const bool done = r->fiber.Resume();
+        g_current = outer;
+        if (done) {
+            finish(std::move(r));
+        } else {
+            parked.push_back(std::move(r));
+        }
+    };
+    // Moves parked block i out; lock is held.
+    auto take = [&](size_t i) {
+        std::unique_ptr<Running> r = std::move(parked[i]);
+        parked.erase(parked.begin() + static_cast<std::ptrdiff_t>(i));
+        waiting_.erase(std::find(waiting_.begin(), waiting_.end(), r.get()));
+        return r;
+    };
+    uint64_t seen = ~0ull;
+    for (;;) {
+        // Blocks that can go on come first: they may free what others wait for.
+        std::unique_ptr<Running> go;
+        if (!parked.empty()) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            if (seen != epoch_ || failed()) {
+                for (size_t i = 0; i < parked.size() && !go; ++i) {
+                    Running& r = *parked[i];
+                    if (failed() || (!r.polling && r.ready(r.context))) go = take(i);
+                }
+                if (!go) seen = epoch_;
+            }
+        }
+        if (go) {
+            seen = ~0ull;
+            resume(std::move(go));
+            continue;
+        }
+        const int id = failed() ? coreCount() : next_.fetch_add(1);
+        if (id < coreCount()) {
+            if (free.empty()) {
+                free.push_back(std::make_unique<Running>());
+                free.back()->scheduler = this;
+                free.back()->memory = TakeCoreMemory();
+            }
+            std::unique_ptr<Running> r = std::move(free.back());
+            free.pop_back();
+            StartOn(*r, id);
+            resume(std::move(r));
+            continue;
+        }
+        if (parked.empty()) break;
+        std::unique_lock<std::mutex> lock(mutex_);
+        for (size_t i = 0; i < parked.size() && !go; ++i) {
+            if (parked[i]->polling) go = take(i);
+        }
+        if (go) {
+            lock.unlock();
+            seen = ~0ull;
+            std::this_thread::yield();
+            resume(std::move(go));
+            continue;
+        }
+        if (seen != epoch_ || failed()) continue;
+        ++idle_;
+        if (idle_ + left_ == workers_) {
+            ReportDeadlock();
+        } else {
+            changed_.wait(lock, [&] { return epoch_ != seen || failed(); });
+        }
+        --idle_;
+    }
+    for (auto& r : free) GiveCoreMemory(r->memory);
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++left_;
+    if (idle_ > 0 && idle_ + left_ == workers_) ReportDeadlock();
+}
+
+// All workers are out of work and blocks still wait: nothing can change any more. Lock is held.
+void Scheduler::ReportDeadlock()
+{
+    if (failed()) return;
+    std::string text = "deadlock: every remaining block waits";
+    int shown = 0;
+    for (const Running* r : waiting_) {
+        if (++shown > 8) {
+            text += "; and " + std::to_string(waiting_.size() - 8) + " more";
+            break;
+        }
+        text += (shown == 1 ? ": " : "; ") + CoreName(r->core) + " at " + AtLine(r->loc) + r->what;
+    }
+    error_ = text;
+    if (sink_ != nullptr && !waiting_.empty()) {
+        Problem p;
+        p.check = "Deadlock";
+        p.text = error_.c_str();
+        p.op = waiting_[0]->what;
+        p.fix = "pair every wait with a set that is executed before it on another core";
+        p.fatal = true;
+        p.loc = waiting_[0]->loc;
+        sink_->OnProblem(waiting_[0]->core, p);
+    }
+    failed_ = true;
+    changed_.notify_all();
+}
+
+bool Scheduler::Run(int threads)
+{
+    workers_ = std::max(1, std::min(threads, coreCount()));
+    RunOnPool(workers_, [](void* self) { static_cast<Scheduler*>(self)->Worker(); }, this);
+    return !failed();
+}
+
+void Scheduler::Wait(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (failed()) throw BlockAbort();
+        if (ready(context)) return;
+        Running* r = static_cast<Running*>(core.fiber);
+        r->ready = ready;
+        r->context = context;
+        r->what = what;
+        r->loc = loc;
+        r->polling = false;
+        waiting_.push_back(r);
+    }
+    static_cast<Running*>(core.fiber)->fiber.Yield();
+    if (failed()) throw BlockAbort();
+}
+
+void Scheduler::Update(void (*change)(void*), void* context)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    change(context);
+    ++epoch_;
+    changed_.notify_all();
+}
+
+void Scheduler::Fail(const std::string& text)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failed()) error_ = text;
+    failed_ = true;
+    ++epoch_;
+    changed_.notify_all();
+}
+
+void WaitUntil(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc)
+{
+    core.scheduler->Wait(core, ready, context, what, loc);
+}
+
+void UpdateShared(Core& core, void (*change)(void*), void* context)
+{
+    core.scheduler->Update(change, context);
+}
+
+void Scheduler::GiveWay(Core& core)
+{
+    Running* r = static_cast<Running*>(core.fiber);
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (failed()) throw BlockAbort();
+        r->polling = true;
+        r->what = "polling global memory";
+        waiting_.push_back(r);
+    }
+    r->fiber.Yield();
+    if (failed()) throw BlockAbort();
+}
+
+void Poll(Core& core) { core.scheduler->GiveWay(core); }
+
+}  // namespace ascendc_emu

@@ -1,0 +1,114 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// One launch: its cores, the worker threads that run them, what they share, and how it can fail.
+#ifndef OPGEN_CORE_SCHEDULER_H
+#define OPGEN_CORE_SCHEDULER_H
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ascendc_emu/core.h"
+#include "ascendc_emu/launch.h"
+#include "core/fiber.h"
+
+namespace ascendc_emu {
+
+// Thrown on a block's stack to end it; caught where the block was started.
+struct BlockAbort {};
+
+// A core of the launch before it has started.
+struct CoreSpec {
+    CoreKind kind;
+    int32_t blockIdx, group, subBlockIdx;
+};
+
+struct Running;
+
+class Scheduler {
+public:
+    Scheduler(const OpgenLaunch& launch, int kind, const SocInfo& soc, Sink* sink,
+              std::vector<OpgenGmRange> ranges);
+
+    // Runs every core; returns false when the launch failed.
+    bool Run(int threads);
+
+    // Called on a block's stack.
+    void Wait(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc);
+    void GiveWay(Core& core);
+    void Update(void (*change)(void*), void* context);
+    void Fail(const std::string& text);
+    void RequestKind(int kind) { wantedKind_ = kind; }
+
+    bool failed() const { return failed_.load(std::memory_order_relaxed); }
+    const std::string& error() const { return error_; }
+    int wantedKind() const { return wantedKind_; }
+    int kind() const { return kind_; }
+    const OpgenLaunch& launch() const { return launch_; }
+    const SocInfo& soc() const { return soc_; }
+    int coreCount() const { return static_cast<int>(specs_.size()); }
+    int CountOf(int scope) const;  // cores that take part in a SyncAll of this scope
+    LaunchInfo Info() const;
+    // The range that holds `address`, or null.
+    const OpgenGmRange* FindRange(const void* address) const;
+    bool bounded() const { return !ranges_.empty(); }
+
+    // State shared by the cores; only touched under the lock (in ready/change callbacks).
+    struct Barrier {
+        int arrived = 0;
+        uint64_t generation = 0;
+    };
+    struct Shared {
+        Barrier barriers[3];
+        // CrossCoreSetFlag: sets seen per core and flag that have not completed a group yet.
+        std::vector<std::vector<int>> pending;  // [mode * 16 + flag][core id]
+        std::map<std::tuple<const void*, int, int>, int> blockFlags;
+    } shared;
+    std::vector<Core*> cores;  // by id; null until started
+    // Credits given to cores that have not started yet: [core id][flag].
+    std::vector<std::vector<int>> credits;
+    const CoreSpec& spec(int id) const { return specs_[static_cast<size_t>(id)]; }
+
+private:
+    void Worker();
+    void StartOn(Running& slot, int id);
+    void ReportDeadlock();
+
+    const OpgenLaunch launch_;
+    const int kind_;
+    const SocInfo& soc_;
+    Sink* const sink_;
+    std::vector<OpgenGmRange> ranges_;
+    std::vector<CoreSpec> specs_;
+
+    std::atomic<int> next_{0};
+    std::atomic<bool> failed_{false};
+    std::string error_;
+    int wantedKind_ = 0;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    uint64_t epoch_ = 0;
+    int workers_ = 1;
+    int idle_ = 0;
+    int left_ = 0;  // workers that have nothing more to do
+    std::vector<Running*> waiting_;  // all parked blocks, for the deadlock report
+};
+
+// Memory of one core, kept between launches.
+struct CoreMemory;
+CoreMemory* TakeCoreMemory();
+void GiveCoreMemory(CoreMemory* memory);
+void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind kind);
+
+// Formats "kernel.cpp:12: " or "".
+std::string AtLine(Loc loc);
+std::string CoreName(const Core& core);
+
+}  // namespace ascendc_emu
+#endif  // OPGEN_CORE_SCHEDULER_H

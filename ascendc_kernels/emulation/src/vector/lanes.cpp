@@ -1,0 +1,287 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "vector/lanes.h"
+
+#include <algorithm>
+
+#include "core/scheduler.h"
+
+namespace ascendc_emu {
+
+Geometry Resolve(Core& core, const Form& f, uint32_t bits)
+{
+    Geometry g;
+    g.lanes = 256 * 8 / std::max<uint32_t>(bits, 8);
+    Registers& regs = core.regs;
+    if (f.kind == Form::kCount) {
+        g.total = f.mask[0];
+        g.full = true;
+        g.repeats = static_cast<uint32_t>((g.total + g.lanes - 1) / g.lanes);
+        g.tail = static_cast<uint32_t>(g.total % g.lanes);
+        regs.counter = false;
+        regs.mask[0] = regs.mask[1] = ~0ull;
+        return g;
+    }
+    if (regs.counter) {
+        // The mask is an element count whichever way it was given; repeatTime is ignored.
+        if (f.setMask) {
+            regs.mask[0] = f.mask[0];
+            regs.mask[1] = 0;
+        }
+        const uint32_t n = static_cast<uint32_t>(regs.mask[0]);
+        g.repeats = (n + g.lanes - 1) / g.lanes;
+        g.tail = n % g.lanes;
+        g.full = true;
+        return g;
+    }
+    if (f.setMask) {
+        if (f.kind == Form::kMask) {
+            const uint64_t n = std::min<uint64_t>(f.mask[0], g.lanes);
+            regs.mask[0] = n >= 64 ? ~0ull : (1ull << n) - 1;
+            regs.mask[1] = n >= 128 ? ~0ull : n > 64 ? (1ull << (n - 64)) - 1 : 0;
+        } else {
+            regs.mask[0] = f.mask[0];
+            regs.mask[1] = f.mask[1];
+        }
+    }
+    g.mask[0] = regs.mask[0];
+    g.mask[1] = regs.mask[1];
+    if (g.lanes <= 64) {
+        g.mask[1] = 0;
+        if (g.lanes < 64) g.mask[0] &= (1ull << g.lanes) - 1;
+    }
+    g.repeats = static_cast<uint32_t>(std::max(0, f.repeats));
+    const uint64_t lo = g.mask[0], hi = g.mask[1];
+    uint32_t n = 0;
+    if (lo == ~0ull) {
+        n = (hi & (hi + 1)) == 0 ? 64 + static_cast<uint32_t>(__builtin_popcountll(hi)) : 0;
+    } else if (hi == 0 && (lo & (lo + 1)) == 0) {
+        n = static_cast<uint32_t>(__builtin_popcountll(lo));
+    }
+    // 8-bit types have 256 lanes but 128 mask bits: a full register means all lanes.
+    if (g.lanes > 128 && n == 128) n = g.lanes;
+    g.full = n == g.lanes;
+    g.prefix = n;
+    if (lo == 0 && hi == 0) g.repeats = 0;
+    return g;
+}
+
+void DescribeMask(Record& r, const Geometry& g, const Form& form)
+{
+    r.repeat = form.kind == Form::kCount ? 0 : form.repeats;
+    r.countForm = form.kind == Form::kCount;
+    if (!g.full) {
+        r.mask[0] = g.mask[0];
+        r.mask[1] = g.mask[1];
+    }
+    if (g.tail != 0) r.elements = (g.repeats - 1) * g.lanes + g.tail;
+}
+
+void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, const Geometry& g,
+                   const Form& form, int32_t blk, int32_t rep)
+{
+    o.mem = t.mem;
+    o.dtype = type;
+    o.access = access;
+    o.position = t.pos;
+    o.addr = t.addr;
+    o.lo = t.lo;
+    o.hi = t.hi;
+    o.buffer = t.buffer;
+    if (form.kind == Form::kCount) {
+        o.blockBytes = static_cast<uint32_t>(Bytes(type, g.total));
+        return;
+    }
+    const uint64_t repeatBytes = Bytes(type, g.lanes);
+    o.masked = !g.full || g.tail != 0;
+    o.blockBytes = static_cast<uint32_t>(std::min<uint64_t>(32, repeatBytes));
+    o.blocks = static_cast<uint32_t>(repeatBytes / o.blockBytes);
+    o.blockStride = static_cast<int64_t>(blk) * 32;
+    o.repeats = g.repeats;
+    o.repeatStride = static_cast<int64_t>(rep) * 32;
+    if (!o.masked && blk == 1) {
+        // One run per repeat; per instruction when repeats follow each other.
+        o.blockBytes = static_cast<uint32_t>(repeatBytes);
+        o.blocks = 1;
+        if (o.repeatStride == static_cast<int64_t>(repeatBytes) || g.repeats == 1) {
+            o.blockBytes *= g.repeats;
+            o.repeats = 1;
+        }
+    }
+}
+
+uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk, int32_t rep)
+{
+    if (form.kind == Form::kCount) return t.addr + Bytes(type, g.total);
+    if (g.repeats == 0) return t.addr;
+    const uint64_t repeatBytes = Bytes(type, g.lanes);
+    uint64_t lanes = g.lanes;
+    if (g.prefix > 0) lanes = g.prefix;
+    if (!g.full && g.prefix == 0) {
+        lanes = g.mask[1] != 0 ? 128 - static_cast<uint32_t>(__builtin_clzll(g.mask[1]))
+                               : 64 - static_cast<uint32_t>(__builtin_clzll(g.mask[0]));
+    }
+    const uint64_t blocks = (Bytes(type, lanes) + 31) / 32;
+    const uint64_t last = blocks > 0 ? (blocks - 1) * static_cast<uint64_t>(blk) * 32 : 0;
+    const uint64_t rest = Bytes(type, lanes) - (blocks > 0 ? (blocks - 1) * 32 : 0);
+    (void)repeatBytes;
+    uint64_t end = static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(rep) * 32 + last + rest;
+    if (g.tail != 0) {
+        const uint64_t tailBlocks = (Bytes(type, g.tail) + 31) / 32;
+        end = static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(rep) * 32 +
+              (tailBlocks - 1) * static_cast<uint64_t>(blk) * 32 + Bytes(type, g.tail) - (tailBlocks - 1) * 32;
+        if (g.repeats > 1) {
+            end = std::max(end, static_cast<uint64_t>(g.repeats - 2) * static_cast<uint64_t>(rep) * 32 + last + rest);
+        }
+    }
+    return t.addr + end;
+}
+
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
+{
+    const uint32_t size = core.capacity[static_cast<int>(t.mem)];
+    if (__builtin_expect(end <= size, 1)) return;
+    TrapCheck(core, loc, "TensorOverflow", op, "reduce the count, mask, repeat or stride",
+              "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
+              Name(t.mem), size);
+}
+
+namespace {
+
+struct Walk {
+    uint8_t* ptr;
+    int64_t blk, rep;  // bytes
+    uint32_t bits;
+    // Address of lane `e` of repeat `r`, where e starts a block of this operand or shares one.
+    uint8_t* At(uint32_t r, uint32_t e) const
+    {
+        const uint32_t perBlock = 256 / bits;
+        return ptr + static_cast<int64_t>(r) * rep + static_cast<int64_t>(e / perBlock) * blk +
+               static_cast<uint64_t>(e % perBlock) * bits / 8;
+    }
+};
+
+bool Contiguous(const Walk& w, uint32_t lanes)
+{
+    return w.blk == 32 || static_cast<uint64_t>(lanes) * w.bits <= 256;
+}
+
+void Execute(const VecCall& c, RunFn fn, const Geometry& g)
+{
+    const uint8_t* const p0 = c.src0 ? c.src0->ptr : nullptr;
+    const uint8_t* const p1 = c.src1 ? c.src1->ptr : nullptr;
+    if (c.form.kind == Form::kCount) {
+        if (g.total > 0) fn(c.dst->ptr, p0, p1, g.total, c);
+        return;
+    }
+    if (g.repeats == 0) return;
+    const Walk d{c.dst->ptr, c.form.dstBlk * 32ll, c.form.dstRep * 32ll, DTypeBits(c.dt)};
+    const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll, DTypeBits(c.st)};
+    const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll, DTypeBits(c.st)};
+    auto source = [](const Walk& w, uint32_t r, uint32_t e) -> const void* {
+        return w.ptr ? w.At(r, e) : nullptr;
+    };
+    const uint32_t prefix = g.full ? g.lanes : g.prefix;
+    const bool rows = prefix > 0 && Contiguous(d, prefix) && (!p0 || Contiguous(s0, prefix)) &&
+                      (!p1 || Contiguous(s1, prefix));
+    if (rows) {
+        auto dense = [&](const Walk& w) {
+            return !w.ptr || w.rep == static_cast<int64_t>(Bytes(DType::kU8, static_cast<uint64_t>(g.lanes) * w.bits / 8));
+        };
+        if (g.full && dense(d) && dense(s0) && dense(s1)) {
+            const uint64_t n = g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
+                                      : static_cast<uint64_t>(g.repeats) * g.lanes;
+            fn(d.ptr, p0, p1, n, c);
+            return;
+        }
+        for (uint32_t r = 0; r < g.repeats; ++r) {
+            const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : prefix;
+            fn(d.At(r, 0), source(s0, r, 0), source(s1, r, 0), n, c);
+        }
+        return;
+    }
+    // Block by block: within a group of lanes that share a block in every operand.
+    uint32_t group = 256 / d.bits;
+    if (p0 || p1) group = std::min(group, 256 / s0.bits);
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        const uint32_t lanes = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+        for (uint32_t e = 0; e < lanes; e += group) {
+            const uint32_t n = std::min(group, lanes - e);
+            uint64_t bits = ~0ull;
+            if (!g.full && e < 128) bits = g.mask[e >> 6] >> (e & 63);
+            const uint64_t all = n >= 64 ? ~0ull : (1ull << n) - 1;
+            if ((bits & all) == all) {
+                fn(d.At(r, e), source(s0, r, e), source(s1, r, e), n, c);
+                continue;
+            }
+            for (uint32_t i = 0; i < n;) {
+                if (((bits >> i) & 1) == 0) {
+                    ++i;
+                    continue;
+                }
+                uint32_t k = i;
+                while (k < n && ((bits >> k) & 1)) ++k;
+                fn(d.At(r, e + i), source(s0, r, e + i), source(s1, r, e + i), k - i, c);
+                i = k;
+            }
+        }
+    }
+}
+
+// Instructions whose dst is also read.
+bool ReadsDst(VecOp op)
+{
+    return op == VecOp::kMulAddDst || op == VecOp::kFusedMulAdd || op == VecOp::kFusedMulAddRelu ||
+           op == VecOp::kAxpy;
+}
+
+RunFn Find(const VecCall& c)
+{
+    if (c.op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
+    RunFn fn = FloatRun(c.op, c.dt, c.st);
+    return fn ? fn : IntegerRun(c.op, c.dt, c.st);
+}
+
+}  // namespace
+
+void RunVector(const VecCall& c)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t bits = std::max(DTypeBits(c.dt), c.src0 ? DTypeBits(c.st) : 0u);
+    const Geometry g = Resolve(core, c.form, bits);
+    if (__builtin_expect(core.sink != nullptr, 0)) {
+        Record r;
+        r.op = c.name;
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, c.loc);
+        r.perLane = true;
+        DescribeMask(r, g, c.form);
+        DescribeLanes(r.Add("dst"), *c.dst, c.dt, ReadsDst(c.op) ? Access::kReadWrite : Access::kWrite, g,
+                      c.form, c.form.dstBlk, c.form.dstRep);
+        if (c.src0) {
+            DescribeLanes(r.Add(c.src1 ? "src0" : "src"), *c.src0, c.st, Access::kRead, g, c.form,
+                          c.form.src0Blk, c.form.src0Rep);
+        }
+        if (c.src1) {
+            DescribeLanes(r.Add("src1"), *c.src1, c.st, Access::kRead, g, c.form, c.form.src1Blk,
+                          c.form.src1Rep);
+        }
+        core.sink->OnInstruction(core, r);
+    }
+    const RunFn fn = Find(c);
+    if (fn == nullptr) {
+        Trap(core, c.loc, c.name, "not supported from %s to %s on arch 2201", Name(c.st), Name(c.dt));
+    }
+    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name, "dst", c.loc);
+    if (c.src0) {
+        CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+                 "src0", c.loc);
+    }
+    if (c.src1) {
+        CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep), c.name,
+                 "src1", c.loc);
+    }
+    Execute(c, fn, g);
+}
+
+}  // namespace ascendc_emu

@@ -1,0 +1,47 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// From an instruction's masks, strides and repeats to calls over contiguous runs of elements.
+#ifndef OPGEN_VECTOR_LANES_H
+#define OPGEN_VECTOR_LANES_H
+
+#include "ascendc_emu/vector.h"
+
+namespace ascendc_emu {
+
+// Works on n elements at d, s0, s1.
+using RunFn = void (*)(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c);
+
+// The function for an operation on element types, or null.
+RunFn FloatRun(VecOp op, DType dt, DType st);
+RunFn IntegerRun(VecOp op, DType dt, DType st);
+RunFn CastRun(DType dt, DType st, int mode);
+
+// A form with the mask and counter registers applied.
+struct Geometry {
+    uint64_t total = 0;     // elements in all, where `flat`; else 0
+    uint32_t lanes = 0;     // elements per repeat
+    uint32_t repeats = 0;
+    uint64_t mask[2] = {0, 0};
+    uint32_t tail = 0;      // counter mode: elements of the last repeat (0: full)
+    bool full = false;      // all lanes on
+    uint32_t prefix = 0;    // > 0: exactly the first `prefix` lanes are on
+};
+
+// Applies registers; count forms leave Normal mode and a full mask behind, as on the device.
+// `bits`: element size of the widest operand, which decides the lanes of a repeat.
+Geometry Resolve(Core& core, const Form& form, uint32_t bits);
+
+// Describes an operand of a lane-wise instruction.
+void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, const Geometry& g,
+                   const Form& form, int32_t blk, int32_t rep);
+// Fills mask and counts of a record.
+void DescribeMask(Record& r, const Geometry& g, const Form& form);
+// End of the bytes an operand touches, as an offset in its memory.
+uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk, int32_t rep);
+// Stops the launch if the operand leaves its memory.
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc);
+
+inline uint64_t Bytes(DType t, uint64_t n) { return n * DTypeBits(t) / 8; }
+
+}  // namespace ascendc_emu
+#endif  // OPGEN_VECTOR_LANES_H

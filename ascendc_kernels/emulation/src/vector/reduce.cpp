@@ -1,0 +1,330 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Reductions. A repeat is summed as a binary tree over neighbouring lanes, rounding to the element
+// type at every level; ReduceSum's count form then adds the repeats one after the other, its mask
+// form repeats the tree over them. Of equal maxima (minima) the first wins; masked-off lanes are 0
+// in sums and -inf / +inf in maxima / minima.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ascendc_emu/reduce_api.h"
+#include "core/scheduler.h"
+#include "vector/convert.h"
+#include "vector/lanes.h"
+#include "vector/math.h"
+
+namespace ascendc_emu {
+namespace {
+
+float RoundAs(DType t, float v) { return t == DType::kF16 ? HalfBitsToFloat(FloatToHalfBits(v)) : v; }
+
+// Sum of n (a power of two) values by neighbours.
+template <bool kHalf>
+float Tree(float* v, uint32_t n)
+{
+    while (n > 1) {
+        n /= 2;
+        for (uint32_t i = 0; i < n; ++i) v[i] = v[2 * i] + v[2 * i + 1];
+        if (kHalf) {
+            half h[128];
+            Store(h, v, n);
+            Load(v, h, n);
+        }
+    }
+    return v[0];
+}
+
+float TreeSum(DType t, float* v, uint32_t n)
+{
+    return t == DType::kF16 ? Tree<true>(v, n) : Tree<false>(v, n);
+}
+
+float Neutral(ReduceOp op)
+{
+    return op == ReduceOp::kSum ? 0.0f : op == ReduceOp::kMax ? -kInfinity : kInfinity;
+}
+
+// Lanes of repeat r as float, neutral where masked off.
+void Gather(const TensorRef& t, DType type, const Geometry& g, const Form& f, uint32_t r, ReduceOp op, float* v)
+{
+    const uint32_t es = DTypeBits(type) / 8;
+    const uint32_t perBlock = 32 / es;
+    const uint8_t* base = t.ptr + static_cast<int64_t>(r) * f.src0Rep * 32;
+    const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+    const uint32_t used = g.full ? n : g.prefix > 0 ? std::min(g.prefix, n) : n;
+    if (f.src0Blk == 1) {
+        if (es == 4) Load(v, reinterpret_cast<const float*>(base), used);
+        else Load(v, reinterpret_cast<const half*>(base), used);
+    } else {
+        for (uint32_t e = 0; e < used; e += perBlock) {
+            const uint8_t* p = base + static_cast<int64_t>(e / perBlock) * f.src0Blk * 32;
+            const uint32_t m = std::min(perBlock, used - e);
+            if (es == 4) Load(v + e, reinterpret_cast<const float*>(p), m);
+            else Load(v + e, reinterpret_cast<const half*>(p), m);
+        }
+    }
+    const float neutral = Neutral(op);
+    if (!g.full && g.prefix == 0) {
+        for (uint32_t e = 0; e < used; ++e) {
+            if (((g.mask[e >> 6] >> (e & 63)) & 1) == 0) v[e] = neutral;
+        }
+    }
+    for (uint32_t e = used; e < g.lanes; ++e) v[e] = neutral;
+}
+
+struct Extreme {
+    float value;
+    uint32_t index;
+};
+
+Extreme Find(const float* v, uint32_t n, ReduceOp op)
+{
+    Extreme best{v[0], 0};
+    if (op == ReduceOp::kMax) {
+        for (uint32_t i = 1; i < n; ++i) {
+            if (v[i] > best.value || (v[i] != v[i] && best.value == best.value)) best = {v[i], i};
+        }
+    } else {
+        for (uint32_t i = 1; i < n; ++i) {
+            if (v[i] < best.value || (v[i] != v[i] && best.value == best.value)) best = {v[i], i};
+        }
+    }
+    return best;
+}
+
+void PutValue(uint8_t* to, DType t, float v)
+{
+    if (t == DType::kF16) {
+        const uint16_t bits = FloatToHalfBits(v);
+        memcpy(to, &bits, 2);
+    } else {
+        memcpy(to, &v, 4);
+    }
+}
+
+// The index keeps its integer bits in the element's width.
+void PutIndex(uint8_t* to, uint32_t bytes, uint32_t index)
+{
+    if (bytes == 2) {
+        const uint16_t narrow = static_cast<uint16_t>(index);
+        memcpy(to, &narrow, 2);
+    } else {
+        memcpy(to, &index, 4);
+    }
+}
+
+void RememberExtreme(Core& core, DType t, const Extreme& e)
+{
+    core.regs.maxMinValue = 0;
+    PutValue(reinterpret_cast<uint8_t*>(&core.regs.maxMinValue), t, e.value);
+    core.regs.maxMinIndex = e.index;
+}
+
+Operand& Plain(Record& r, const char* role, const TensorRef& t, DType type, Access access, uint64_t bytes)
+{
+    Operand& o = r.Add(role);
+    o.mem = t.mem;
+    o.dtype = type;
+    o.access = access;
+    o.position = t.pos;
+    o.addr = t.addr;
+    o.lo = t.lo;
+    o.hi = t.hi;
+    o.buffer = t.buffer;
+    o.blockBytes = static_cast<uint32_t>(bytes);
+    return o;
+}
+
+Geometry ReduceGeometry(Core& core, const Form& f, DType t) { return Resolve(core, f, DTypeBits(t)); }
+
+}  // namespace
+
+void RunReduce(const ReduceCall& c)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    const Geometry g = ReduceGeometry(core, c.form, c.dt);
+    // Bytes one repeat produces, and the unit of dstRepStride.
+    uint32_t unit = es, produced = es, align = es;
+    if (c.span == ReduceSpan::kBlock) {
+        unit = produced = 8 * es;
+        align = es == 2 ? 16 : 32;
+    } else if (c.span == ReduceSpan::kPair) {
+        unit = 128;
+        produced = g.lanes / 2 * es;
+        align = 32;
+    } else if (c.op != ReduceOp::kSum) {
+        if (c.order <= 1) unit = produced = align = 2 * es;
+        if (c.order == 3) unit = produced = align = 4;
+    }
+    const int64_t dstStep = static_cast<int64_t>(c.form.dstRep) * unit;
+    if (core.sink) {
+        Record r;
+        r.op = c.name;
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, c.loc);
+        DescribeMask(r, g, c.form);
+        Operand& d = Plain(r, "dst", *c.dst, c.dt, Access::kWrite, produced);
+        d.align = static_cast<uint16_t>(align);
+        d.repeats = g.repeats;
+        d.repeatStride = dstStep;
+        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, c.form, c.form.src0Blk, c.form.src0Rep);
+        core.sink->OnInstruction(core, r);
+    }
+    if (g.repeats == 0) return;
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name, "src", c.loc);
+    CheckEnd(core, *c.dst, c.dst->addr + static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(dstStep) + produced,
+             c.name, "dst", c.loc);
+    float v[128];
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(*c.src, c.dt, g, c.form, r, c.op, v);
+        uint8_t* to = c.dst->ptr + static_cast<int64_t>(r) * dstStep;
+        if (c.span == ReduceSpan::kPair) {
+            for (uint32_t i = 0; i < g.lanes / 2; ++i) {
+                // Pairs without an active lane keep their old result.
+                PutValue(to + i * es, c.dt, v[2 * i] + v[2 * i + 1]);
+            }
+        } else if (c.span == ReduceSpan::kBlock) {
+            const uint32_t per = 32 / es;
+            for (uint32_t b = 0; b < 8; ++b) {
+                const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per) : Find(v + b * per, per, c.op).value;
+                PutValue(to + b * es, c.dt, x);
+            }
+        } else if (c.op == ReduceOp::kSum) {
+            const float x = TreeSum(c.dt, v, g.lanes);
+            PutValue(to, c.dt, x);
+            core.regs.accValue = RoundAs(c.dt, x);
+        } else {
+            const Extreme e = Find(v, g.lanes, c.op);
+            RememberExtreme(core, c.dt, e);
+            switch (c.order) {
+                case 0:
+                    PutValue(to, c.dt, e.value);
+                    PutIndex(to + es, es, e.index);
+                    break;
+                case 1:
+                    PutIndex(to, es, e.index);
+                    PutValue(to + es, c.dt, e.value);
+                    break;
+                case 2: PutValue(to, c.dt, e.value); break;
+                default: PutIndex(to, 4, e.index); break;
+            }
+        }
+    }
+}
+
+void RunFullReduce(const FullReduceCall& c)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    Form form = c.form;
+    const Geometry g = ReduceGeometry(core, form, c.dt);
+    const bool sum = c.op == ReduceOp::kSum;
+    // Elements of the work tensor the device needs: one result (or value and index) per repeat,
+    // rounded up to blocks. The count form of ReduceSum needs none on arch 2201.
+    uint64_t need = 0;
+    if (c.work && !(sum && c.level2)) {
+        const uint64_t per = 32 / es;
+        need = (g.repeats * (sum ? 1ull : 2ull) + per - 1) / per * per * es;
+    }
+    if (core.sink) {
+        Record r;
+        r.op = c.name;
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, c.loc);
+        DescribeMask(r, g, form);
+        Operand& d = Plain(r, "dst", *c.dst, c.dt, Access::kWrite, es * (c.index ? 2 : 1));
+        d.align = static_cast<uint16_t>(es * (c.index ? 2 : 1));
+        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk, form.src0Rep);
+        if (need > 0) Plain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
+        core.sink->OnInstruction(core, r);
+    }
+    if (g.repeats == 0) return;
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src", c.loc);
+    CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.name, "dst", c.loc);
+    float v[128];
+    if (sum) {
+        if (c.level2) {
+            float total = 0;
+            for (uint32_t r = 0; r < g.repeats; ++r) {
+                Gather(*c.src, c.dt, g, form, r, c.op, v);
+                const float x = TreeSum(c.dt, v, g.lanes);
+                total = r == 0 ? x : RoundAs(c.dt, total + x);
+            }
+            PutValue(c.dst->ptr, c.dt, total);
+            core.regs.accValue = RoundAs(c.dt, total);
+            return;
+        }
+        std::vector<float> level;
+        for (uint32_t r = 0; r < g.repeats; ++r) {
+            Gather(*c.src, c.dt, g, form, r, c.op, v);
+            level.push_back(TreeSum(c.dt, v, g.lanes));
+        }
+        while (level.size() > 1) {
+            std::vector<float> next;
+            for (size_t at = 0; at < level.size(); at += g.lanes) {
+                for (uint32_t e = 0; e < g.lanes; ++e) v[e] = at + e < level.size() ? level[at + e] : 0.0f;
+                next.push_back(TreeSum(c.dt, v, g.lanes));
+            }
+            level.swap(next);
+        }
+        PutValue(c.dst->ptr, c.dt, level[0]);
+        core.regs.accValue = RoundAs(c.dt, level[0]);
+        return;
+    }
+    Extreme best{Neutral(c.op), 0};
+    const int64_t lanesPerRepeat = static_cast<int64_t>(form.src0Rep) * 32 / es;
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(*c.src, c.dt, g, form, r, c.op, v);
+        const Extreme e = Find(v, g.lanes, c.op);
+        const bool nan = e.value != e.value && best.value == best.value;
+        const bool better = c.op == ReduceOp::kMax ? e.value > best.value : e.value < best.value;
+        if (r == 0 || better || nan) {
+            best.value = e.value;
+            best.index = static_cast<uint32_t>(r * lanesPerRepeat) + e.index;
+        }
+    }
+    PutValue(c.dst->ptr, c.dt, best.value);
+    if (c.index) PutIndex(c.dst->ptr + es, es, best.index);
+    RememberExtreme(core, c.dt, best);
+}
+
+void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep,
+             Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(type) / 8;
+    const uint64_t srcBytes = static_cast<uint64_t>(std::max(0, repeats)) * 8 * es;
+    if (core.sink) {
+        Record r;
+        r.op = "Brcb";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        Operand& d = Plain(r, "dst", dst, type, Access::kWrite, 32);
+        d.blocks = 8;
+        d.blockStride = dstBlk * 32ll;
+        d.repeats = static_cast<uint32_t>(std::max(0, repeats));
+        d.repeatStride = dstRep * 32ll;
+        Plain(r, "src0", src, type, Access::kRead, srcBytes);
+        core.sink->OnInstruction(core, r);
+    }
+    if (repeats <= 0) return;
+    CheckEnd(core, src, src.addr + srcBytes, "Brcb", "src0", loc);
+    CheckEnd(core, dst,
+             dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 + 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
+             "Brcb", "dst", loc);
+    for (int32_t r = 0; r < repeats; ++r) {
+        uint8_t row[32];
+        memcpy(row, src.ptr + static_cast<uint64_t>(r) * 8 * es, 8 * es);
+        for (uint32_t b = 0; b < 8; ++b) {
+            uint8_t* to = dst.ptr + (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32;
+            for (uint32_t i = 0; i < 32; i += es) memcpy(to + i, row + b * es, es);
+        }
+    }
+}
+
+}  // namespace ascendc_emu

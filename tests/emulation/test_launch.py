@@ -1,0 +1,68 @@
+"""Kernels compile, run on many blocks, and fail with words."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from .launcher import LaunchError, build
+
+
+@pytest.fixture(scope="module")
+def add():
+    return build("add_tail")
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("dtype, key", [(np.float32, 1), (np.float16, 2)])
+@pytest.mark.parametrize("length, blocks", [(0, 1), (1, 1), (1000, 1), (4099, 3), (70001, 40)])
+def test_add(add, mode, dtype, key, length, blocks):
+    rng = np.random.default_rng(length)
+    x, y = (rng.standard_normal(length).astype(dtype) for _ in range(2))
+    z = np.full(length, 77, dtype)
+    found = add.launch(
+        "add_tail",
+        [x, y, z],
+        tiling=struct.pack("II", length, 2048),
+        key=key,
+        blocks=blocks,
+        mode=mode,
+    )
+    np.testing.assert_array_equal(z, x + y)
+    assert found == []
+
+
+def test_no_kernel_branch_writes_nothing(add):
+    x = np.ones(64, np.float32)
+    z = np.full(64, 77, np.float32)
+    add.launch("add_tail", [x, x, z], tiling=struct.pack("II", 64, 64), key=9)
+    assert (z == 77).all()
+
+
+def test_overflowing_buffer_is_refused(add):
+    x = np.ones(64, np.float32)
+    with pytest.raises(LaunchError, match=r"add_tail.cpp:\d+: InitBuffer: UB overflow"):
+        add.launch("add_tail", [x, x, x.copy()], tiling=struct.pack("II", 64, 1 << 20), key=1)
+
+
+def test_short_tiling_is_refused(add):
+    x = np.ones(64, np.float32)
+    with pytest.raises(LaunchError, match="AddTiling has 8 bytes, the host wrote 0"):
+        add.launch("add_tail", [x, x, x.copy()], tiling=b"", key=1)
+
+
+@pytest.mark.parametrize(
+    "blocks, soc, text",
+    [(0, "", "block dim 0"), (1, "ascend999", "unknown SoC"), (1, "ascend310b1", "not emulated")],
+)
+def test_bad_launch(add, blocks, soc, text):
+    x = np.ones(64, np.float32)
+    with pytest.raises(LaunchError, match=text):
+        add.launch(
+            "add_tail",
+            [x, x, x.copy()],
+            tiling=struct.pack("II", 64, 64),
+            key=1,
+            blocks=blocks,
+            soc=soc,
+        )
