@@ -378,7 +378,9 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     Findings::Instance().Add(f);
 }
 
-bool Checker::WritesSameValues(Step& step, const Operand& dst) const {
+// Whether a copy to global memory leaves the bytes [begin, end) as they are.
+bool Checker::WritesSameValues(Step& step, const Operand& dst, uint64_t begin,
+                               uint64_t end) const {
     const Record& r = step.record;
     if (dst.atomic) return false;
     const Operand* src = nullptr;
@@ -397,9 +399,12 @@ bool Checker::WritesSameValues(Step& step, const Operand& dst) const {
                static_cast<int64_t>(i % o.blocks) * o.blockStride;
     };
     for (uint32_t i = 0; i < dst.repeats * dst.blocks; ++i) {
-        if (std::memcmp(reinterpret_cast<const void*>(at(dst, i)), base + at(*src, i), bytes) != 0) {
-            return false;
-        }
+        uint64_t to = at(dst, i);
+        uint64_t lo = std::max(begin, to);
+        uint64_t hi = std::min(end, to + bytes);
+        if (lo >= hi) continue;
+        const uint8_t* from = base + at(*src, i) + (lo - to);
+        if (std::memcmp(reinterpret_cast<const void*>(lo), from, hi - lo) != 0) return false;
     }
     return true;
 }

@@ -126,6 +126,16 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
     const Record& r = step.record;
     uint32_t core = static_cast<uint32_t>(step.state.core->id);
     for (const Conflict& c : conflicts.Items()) {
+        // Overwriting data somebody still reads: that the write before the read is not known to be
+        // complete either is the same missing wait.
+        bool told = c.hazard == Hazard::kWaw &&
+                    std::any_of(conflicts.Items().begin(), conflicts.Items().end(),
+                                [&](const Conflict& d) {
+                                    return d.hazard == Hazard::kWar && d.other.Seq() > c.other.Seq() &&
+                                           d.other.Core() == c.other.Core() && d.begin < c.end &&
+                                           c.begin < d.end;
+                                });
+        if (told) continue;
         bool cross = c.other.Core() != core;
         bool overlap = cross && c.hazard == Hazard::kWaw;
         const char* check = c.hazard == Hazard::kRaw ? "ErrorSync2"
@@ -153,7 +163,7 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
                         : "the two pipes run in parallel and nothing makes the later one wait";
             f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
         }
-        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && WritesSameValues(step, o)) {
+        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && WritesSameValues(step, o, c.begin, c.end)) {
             // The usual way to handle an unaligned tail: the last tile starts earlier and repeats a
             // few elements. The order does not matter then.
             f.warning = true;
@@ -174,9 +184,7 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
             if (r.scalarAccess && c.hazard == Hazard::kRaw && c.other.Pipe() == kPS) {
                 auto released = scalarReleases_.find(c.begin / kCacheLine);
                 if (released != scalarReleases_.end()) {
-                    PipeClock from;
-                    from.cross = released->second;
-                    state.Acquire(kPS, from);
+                    state.AcquireFrom(kPS, released->second);
                     continue;
                 }
             }

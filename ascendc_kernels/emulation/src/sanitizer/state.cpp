@@ -67,6 +67,17 @@ void CoreState::Acquire(int pipe, const PipeClock& from) {
     if (pipe == kPS) ++scalarVersion;
 }
 
+// What another core passes on may include what this core had told it before.
+void CoreState::AcquireFrom(int pipe, const CrossClock& from) {
+    PipeClock told;
+    told.cross = from;
+    size_t mine = static_cast<size_t>(core->id) * kPipes;
+    if (from && mine + kPipes <= from->size()) {
+        for (int p = 0; p < kPipes; ++p) told.local.at[p] = (*from)[mine + p];
+    }
+    Acquire(pipe, told);
+}
+
 void CoreState::BarrierAll() {
     PipeClock all;
     for (int p = 0; p < kPipes; ++p) all.Join(Release(p));

@@ -137,6 +137,7 @@ struct CoreState {
     uint64_t Issue(int pipe);
     PipeClock Release(int pipe) const;  // `pipe` and all it knows, everything issued on it done
     void Acquire(int pipe, const PipeClock& clock);
+    void AcquireFrom(int pipe, const CrossClock& clock);
     void BarrierAll();
     Limits LimitsFor(int pipe) const;
 };

@@ -88,9 +88,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             return;
         }
         case SyncKind::kBlockWait: {
-            PipeClock from;
-            from.cross = blockFlags_[e.id];
-            state.Acquire(kPS, from);
+            state.AcquireFrom(kPS, blockFlags_[e.id]);
             state.BarrierAll();
             return;
         }
@@ -114,10 +112,8 @@ void Checker::OnCross(CoreState& state, const SyncEvent& e) {
         size_t& next = cursors_[me.id][e.id];
         while (next < rounds.size() && !rounds[next].Reaches(me)) ++next;
         if (next == rounds.size()) return;  // the core reports the deadlock
-        PipeClock from;
-        from.cross = rounds[next].clock;
+        state.AcquireFrom(kPS, rounds[next].clock);
         ++next;
-        state.Acquire(kPS, from);
         return;
     }
     uint64_t number = state.crossSets[{e.mode, e.id}]++;
@@ -191,9 +187,7 @@ void Checker::OnMeeting(CoreState& state, const SyncEvent& e) {
     if (state.meeting[scope] >= rounds.size()) return;
     Meeting& round = rounds[state.meeting[scope]];
     round.over = true;
-    PipeClock from;
-    from.cross = round.clock;
-    for (int p = 0; p < kPipes; ++p) state.Acquire(p, from);
+    for (int p = 0; p < kPipes; ++p) state.AcquireFrom(p, round.clock);
 }
 
 }  // namespace sanitizer
