@@ -179,6 +179,7 @@ _TRUE_ERRORS = (
     "CMake Error",
     "Permission denied",
     "not found",
+    "cannot find",
     "error:",
     "ERROR",
 )

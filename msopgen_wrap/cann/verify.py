@@ -179,9 +179,10 @@ def _run(tool: str, item: _Compile) -> Check:
     )
 
 
-def _host_flags(tree: CannTree) -> list[str]:
-    # What CANN's own projects compile op_host with.
-    standard = "-std=c++17" if tree.style == "9.x" else "-std=c++11"
+def _host_flags(tree: CannTree, library: str = "") -> list[str]:
+    # What CANN's own projects compile op_host with: C++11 for opbuild (no library macro) in every
+    # version, and for the libraries up to 8.x; 9.x leaves them to the compiler's default.
+    standard = "-std=c++17" if tree.style == "9.x" and library else "-std=c++11"
     flags = [standard, "-fPIC", "-D_GLIBCXX_USE_CXX11_ABI=0", "-w"]
     # -isystem: warnings and macros of CANN's headers are not ours to judge.
     for folder in tree.host_includes:
@@ -198,14 +199,14 @@ def _host_compiles(project: Path, tree: CannTree, report: VerifyReport) -> list[
         ]
         return []
     folders = [project / "op_host", project / "op_kernel"]
-    flags = [*_host_flags(tree), *(f"-I{f}" for f in folders)]
+    includes = [f"-I{f}" for f in folders]
     return [
         _Compile(
             "op_host",
             path,
             path.relative_to(project / "op_host").as_posix(),
             library or "no library macro",
-            (*flags, *([f"-D{library}"] if library else [])),
+            (*_host_flags(tree, library), *includes, *([f"-D{library}"] if library else [])),
         )
         for path in sources
         for library in HOST_LIBRARIES

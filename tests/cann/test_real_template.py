@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,64 @@ def toolkit(tmp_path):
     op_build.write_text(OP_BUILD)
     op_build.chmod(0o755)
     return tree, root
+
+
+@pytest.fixture
+def toolkit_9(toolkit, tmp_path):
+    """The same with the CMake functions of CANN 9 (an install or an asc-devkit checkout)."""
+    if not os.environ.get("OPGEN_CANN9_DIR"):
+        pytest.skip("OPGEN_CANN9_DIR names no CANN 9 install or asc-devkit tree")
+    base = Path(os.environ["OPGEN_CANN9_DIR"])
+    found = [base / "cmake/asc", base / "compiler/tikcpp/ascendc_kernel_cmake"]
+    functions = next(f for f in found if (f / "asc-config.cmake").is_file())
+    _, root = toolkit
+    target = root / "compiler/tikcpp/ascendc_kernel_cmake"
+    shutil.copytree(functions, target)
+    makeself = target / "fwk_modules/util/makeself"
+    if not makeself.is_dir():  # a third-party part that the checkout downloads
+        template = root / "tools/op_project_templates/ascendc/customize"
+        shutil.copytree(template / "cmake/util/makeself", makeself)
+    (root / "tools/opbuild").mkdir()
+    shutil.copy2(root / "toolkit/tools/opbuild/op_build", root / "tools/opbuild/op_build")
+    for lib in ("mmpa", "c_sec", "unified_dlog", "error_manager", "metadef", "platform"):
+        shutil.copyfile(root / "lib64/libgraph.so", root / "lib64" / f"lib{lib}.so")
+    return root
+
+
+def test_9_x_project_builds_packs_and_installs(toolkit_9, tmp_path):
+    project = tmp_path / "project"
+    for file in [
+        *render_cann_project([make_spec()], CannOptions("acme", "9.x")),
+        GeneratedFile("op_host/sample_add.cpp", '#include "sample_add_tiling.h"\n' + HOST),
+        GeneratedFile("op_kernel/sample_add_tiling.h", "#pragma once\n"),
+        GeneratedFile("op_kernel/sample_add.cpp", "// kernel\n"),
+        GeneratedFile("op_kernel/opgen/blocks.h", "// blocks\n"),
+    ]:
+        path = project / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = file.text.replace("ENABLE_BINARY_PACKAGE True", "ENABLE_BINARY_PACKAGE False")
+        path.write_text(text)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ASCEND_HOME_PATH": str(toolkit_9)}
+    done = subprocess.run(
+        ["bash", str(project / "build.sh")], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = (project / "build_out").glob("custom_opp_*.run")
+    opp = tmp_path / "opp"
+    # --force: CANN 9's installer loads the libraries, which the stand-ins do not survive
+    command = ["bash", str(run), "--quiet", "--force", f"--install-path={opp}"]
+    subprocess.run(command, env=env, check=True)
+    vendor = opp / "vendors/acme"
+    for name in (
+        "op_api/lib/libcust_opapi.so",
+        "framework/onnx/libcust_onnx_parsers.so",
+        # the building blocks and the shared tiling struct must travel with the kernel
+        "op_impl/ai_core/tbe/acme_impl/dynamic/sample_add.cpp",
+        "op_impl/ai_core/tbe/acme_impl/dynamic/sample_add_tiling.h",
+        "op_impl/ai_core/tbe/acme_impl/dynamic/opgen/blocks.h",
+        "op_impl/ai_core/tbe/config/ascend910_93/aic-ascend910_93-ops-info.json",
+    ):
+        assert (vendor / name).exists(), name
 
 
 @pytest.mark.parametrize("through_msopgen", [False, True], ids=["our tree", "msopgen's tree"])
