@@ -41,8 +41,10 @@ CHECKS: dict[str, str] = {
     "ErrorParam": "parameter outside the documented range",
     "TensorScope": "operand in a buffer the API does not support",
     "GmOverlap": "two cores write the same global memory",
+    "CrossCore": "core synchronisation that the hardware does not have",
     "DataCache": "global memory and a scalar data cache disagree",
     "Deadlock": "a wait that can never end",
+    "Trap": "the kernel stopped: an assertion, or an instruction the device does not have",
 }
 
 

@@ -218,8 +218,15 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
 
 void Checker::OnProblem(Core& core, const Problem& p) {
     CoreState& state = State(core);
-    std::string check = p.check;
-    if (check == "InitBufPool" || check == "LocalTensor") check = "InitBuffer";
+    // The core names some checks by the call; reports keep to one name per rule.
+    static const std::map<std::string, std::string> kNames = {
+        {"InitBufPool", "InitBuffer"},    {"LocalTensor", "InitBuffer"},
+        {"DataCopy", "ErrorParam"},       {"DataCopyPad", "ErrorParam"},
+        {"TilingData", "ErrorParam"},     {"TensorOverflow", "ErrorBuffer3"},
+        {"CrossCoreFlag", "CrossCore"},   {"SyncAll", "CrossCore"},
+    };
+    auto renamed = kNames.find(p.check);
+    std::string check = renamed == kNames.end() ? p.check : renamed->second;
     if (p.fatal && Findings::Instance().Has(check, p.op, p.loc)) return;  // told in more detail
     Finding f = Start(state, check.c_str(), p.op, p.loc);
     f.warning = p.warning;

@@ -271,6 +271,10 @@ void Checker::CheckScope(Step& step) {
                                  : "Mmad reads L0A, L0B and the bias table and writes L0C";
         f.fix = "copy the data to the right buffer first";
         Findings::Instance().Add(f);
+        Core& core = *step.state.core;
+        if (o.mem == Mem::kGm || core.capacity[static_cast<int>(o.mem)] == 0) {
+            TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+        }
     }
 }
 

@@ -1,0 +1,141 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Operands in the wrong buffer, parameters out of range, kernels that stop themselves.
+#include "skeleton.h"
+
+// case add_from_l1: TensorScope found
+KERNEL(add_from_l1) {
+    TENSORS;
+    Buffers b;
+    TBuf<TPosition::A1> l1;
+    b.pipe.InitBuffer(l1, kTileBytes);
+    auto a = l1.Get<float>();
+    Adds(b.b, a, 1.0f, kTile);  // <- TensorScope
+}
+
+// case fill_l0c: TensorScope found
+KERNEL(fill_l0c) {
+    TENSORS;
+    Buffers b;
+    TBuf<TPosition::CO1> l0c;
+    b.pipe.InitBuffer(l0c, kTileBytes);
+    auto a = l0c.Get<float>();
+    Duplicate(a, 1.0f, kTile);  // <- TensorScope
+}
+
+// case add_between_positions: TensorScope silent
+KERNEL(add_between_positions) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto t = q.tmp.Get<float>();
+    Adds(t, a, 1.0f, kTile);
+    auto o = q.out.AllocTensor<float>();
+    Add(o, t, a, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case l1_only_declared: TensorScope silent
+KERNEL(l1_only_declared) {
+    TENSORS;
+    Buffers b;
+    TBuf<TPosition::A1> l1;
+    b.pipe.InitBuffer(l1, kTileBytes);
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case length_not_in_blocks: ErrorParam found
+KERNEL(length_not_in_blocks) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, 13);  // <- ErrorParam
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z, b.a, {1, 8 * sizeof(float), 0, 0});
+}
+
+// case padding_too_wide: ErrorParam found
+KERNEL(padding_too_wide) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {1, 8 * sizeof(float), 0, 0}, {true, 0, 16, 0});  // <- ErrorParam
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z, b.a, {1, 8 * sizeof(float), 0, 0});
+}
+
+// case length_in_bytes: ErrorParam silent
+KERNEL(length_in_bytes) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {1, 13 * sizeof(float), 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z, b.a, {1, 13 * sizeof(float), 0, 0});
+}
+
+// case padding_in_one_block: ErrorParam silent
+KERNEL(padding_in_one_block) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {4, 13 * sizeof(float), 0, 0}, {true, 0, 3, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 64);
+}
+
+// case sync_of_too_many_blocks: CrossCore found blocks=64
+KERNEL(sync_of_too_many_blocks) {
+    SyncAll();  // <- CrossCore
+}
+
+// case flag_raised_too_often: CrossCore found blocks=2 kind=aiv_mix
+KERNEL(flag_raised_too_often) {
+    for (int i = 0; i < 20; ++i) {
+        CrossCoreSetFlag<0, PIPE_MTE3>(3);  // <- CrossCore
+    }
+}
+
+// case sync_of_all_cores: CrossCore silent blocks=40
+KERNEL(sync_of_all_cores) {
+    SyncAll();
+}
+
+// case flag_taken_in_turn: CrossCore silent blocks=2 kind=aiv_mix
+KERNEL(flag_taken_in_turn) {
+    for (int i = 0; i < 20; ++i) {
+        CrossCoreSetFlag<0, PIPE_MTE3>(3);
+        CrossCoreWaitFlag(3);
+    }
+}
+
+// case assertion_fails: Trap found blocks=2
+KERNEL(assertion_fails) {
+    ASSERT(GetBlockNum() == 1);  // <- Trap
+}
+
+// case assertion_with_text_fails: Trap found
+KERNEL(assertion_with_text_fails) {
+    int tiles = static_cast<int>(GetBlockNum()) + 2;
+    ASSERT(tiles == 2 && "one tile per block");  // <- Trap
+}
+
+// case assertion_holds: Trap silent blocks=2
+KERNEL(assertion_holds) {
+    ASSERT(GetBlockNum() == 2);
+}
+
+// case early_return: Trap silent blocks=4
+KERNEL(early_return) {
+    if (GetBlockIdx() > 0) return;
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
