@@ -208,6 +208,7 @@ struct bfloat16_t {
 };
 
 using float16_t = half;
+using float32_t = float;
 
 // 8-bit floats exist as names only: arch 2201 has no instruction for them.
 struct fp8_e4m3fn_t { uint8_t bits; };

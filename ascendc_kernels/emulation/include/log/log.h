@@ -8,11 +8,8 @@
 #include <string>
 
 #include "ascendc_emu/host_log.h"
+#include "common/util/error_manager/error_manager.h"
 #include "toolchain/slog.h"
-
-#ifndef OP
-#define OP 63
-#endif
 
 #define OPGEN_OP_LOG(level, op, format, ...)                                      \
     OPGEN_HOST_LOG_AT(level, "OpName:[%s] " format, ::ascendc_emu::LogName(op), ##__VA_ARGS__)
@@ -35,10 +32,6 @@
 #define OP_LOGI_FULL(op, ...) OP_LOGI(op, __VA_ARGS__)
 #define OP_LOGW_FULL(op, ...) OP_LOGW(op, __VA_ARGS__)
 #define OP_LOGE_FULL(op, ...) OP_LOGE(op, __VA_ARGS__)
-
-#define REPORT_INNER_ERR_MSG(code, ...) OPGEN_HOST_LOG_AT(kError, code " " __VA_ARGS__)
-#define REPORT_INNER_ERROR(code, ...) OPGEN_HOST_LOG_AT(kError, code " " __VA_ARGS__)
-#define REPORT_CALL_ERROR(code, ...) OPGEN_HOST_LOG_AT(kError, code " " __VA_ARGS__)
 
 #define OP_CHECK_IF(condition, log, action) \
     do {                                    \

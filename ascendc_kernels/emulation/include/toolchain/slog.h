@@ -11,6 +11,11 @@
 #define DLOG_ERROR 3
 #define DLOG_EVENT 4
 #define DLOG_NULL 5
+#define DLOG_TYPE_DEBUG 0
+#define DLOG_TYPE_RUN 1
+#ifndef OP
+#define OP 63  // module number of operators
+#endif
 
 #define dlog_debug(module, ...) OPGEN_HOST_LOG_AT(kDebug, __VA_ARGS__)
 #define dlog_info(module, ...) OPGEN_HOST_LOG_AT(kInfo, __VA_ARGS__)
@@ -27,6 +32,14 @@
 #define DlogWarnInner(module, ...) OPGEN_HOST_LOG_AT(kWarning, __VA_ARGS__)
 #define DlogInfoInner(module, ...) OPGEN_HOST_LOG_AT(kInfo, __VA_ARGS__)
 #define DlogDebugInner(module, ...) OPGEN_HOST_LOG_AT(kDebug, __VA_ARGS__)
+
+// Repositories compile these in through their build files.
+#ifndef OPS_UTILS_LOG_SUB_MOD_NAME
+#define OPS_UTILS_LOG_SUB_MOD_NAME "OP"
+#endif
+#ifndef OPS_UTILS_LOG_PACKAGE_TYPE
+#define OPS_UTILS_LOG_PACKAGE_TYPE ""
+#endif
 
 static inline int CheckLogLevel(int, int level) {
     return ::ascendc_emu::HostLogEnabled(static_cast<::ascendc_emu::LogLevel>(level)) ? 1 : 0;
