@@ -8,9 +8,10 @@ writes one JSON line per operator.
     python scripts/opinfo_sweep.py --report sweep.jsonl            # all, in worker processes
     python scripts/opinfo_sweep.py --only 'nn.functional.*' -n 3
 
-Outcomes: ok; random (only shape, dtype and device compared: the CPU itself is not repeatable);
-no_samples (the database has none for the CPU); failed (an exception); wrong (other numbers);
-crash (the worker process died); timeout. Exit code 1 when there is any wrong, crash or timeout.
+Outcomes: ok; random (only shape, dtype and device compared: random or uninitialised values);
+refused (torch_npu's own check turned a sample down, the others were equal); no_samples (the
+database has none for the CPU); failed (an exception); wrong (other numbers); crash (the worker
+process died); timeout. Exit code 1 when there is any wrong, crash or timeout.
 """
 
 from __future__ import annotations
@@ -55,24 +56,55 @@ def flatten(value) -> list:
     return [x for x in leaves if isinstance(x, (torch.Tensor, bool, int, float, complex))]
 
 
-def to_npu(sample, grad_of: list):
-    """Copy a sample to the device; collects the copies that require grad."""
+def copy_tensor(x, device: str):
+    """Copy to a device; a strided view keeps the whole storage under it."""
+    import torch
+
+    if x.layout != torch.strided or x.untyped_storage().nbytes() == x.nbytes:
+        return x.clone() if device == "cpu" else x.to(device)
+    count = x.untyped_storage().nbytes() // x.element_size()
+    whole = x.as_strided((count,), (1,), 0)
+    whole = whole.clone() if device == "cpu" else whole.to(device)
+    return whole.as_strided(x.size(), x.stride(), x.storage_offset())
+
+
+def random_watch():
+    """A dispatch mode that notes whether an operator draws random numbers."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class RandomWatch(TorchDispatchMode):
+        seen = False
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if torch.Tag.nondeterministic_seeded in func.tags:
+                self.seen = True
+            return func(*args, **(kwargs or {}))
+
+    return RandomWatch()
+
+
+def copy_sample(sample, device: str, grad_of: list):
+    """Copy a sample to "cpu" or "npu"; collects the copies that require grad.
+
+    Every run gets fresh copies: some entries of the database work in place.
+    """
     import torch
 
     def move(x):
         if isinstance(x, torch.Tensor):
-            y = x.detach().to("npu")
+            y = copy_tensor(x.detach(), device)
             if x.requires_grad:
                 y.requires_grad_()
                 grad_of.append(y)
             return y
         if isinstance(x, torch.device):
-            return torch.device("npu", 0)
+            return torch.device(device)
         return x
 
     moved = sample.transform(move)
-    if "device" in moved.kwargs and moved.kwargs["device"] is not None:
-        moved.kwargs["device"] = "npu:0"
+    if moved.kwargs.get("device") is not None:
+        moved.kwargs["device"] = device
     return moved
 
 
@@ -96,6 +128,12 @@ def run_one(op, sample, tensors: list) -> tuple[list, list]:
     return results, grads
 
 
+def run_on_cpu(op, sample) -> tuple[list, list]:
+    """:func:`run_one` on a fresh CPU copy."""
+    tensors: list = []
+    return run_one(op, copy_sample(sample, "cpu", tensors), tensors)
+
+
 def compare(ours: list, theirs: list, what: str, values: bool, device: bool) -> None:
     """Raise AssertionError on the first difference."""
     import torch
@@ -114,6 +152,8 @@ def compare(ours: list, theirs: list, what: str, values: bool, device: bool) -> 
         if device:
             assert a.device.type == "npu", f"{what} {index}: result is on {a.device}"
         if values:
+            if a.element_size() == 1 and a.is_floating_point():  # fp8 compares bit by bit only
+                a, b = a.float(), b.float()
             torch.testing.assert_close(
                 a.detach().cpu(),
                 b.detach(),
@@ -141,28 +181,20 @@ def test_op(op, limit: int) -> dict:
     except Exception as error:
         return {"op": label, "outcome": "no_samples", "detail": f"{type(error).__name__}: {error}"}
     tested = random = 0
+    refused = ""
     for sample in samples:
-        tensors = [
-            t
-            for t in flatten((sample.input, sample.args, sample.kwargs))
-            if isinstance(t, torch.Tensor) and t.requires_grad
-        ]
         moved_grads: list = []
-        moved = to_npu(sample, moved_grads)
+        moved = copy_sample(sample, "npu", moved_grads)
+        if label == "tensor_split":  # its indices are a CPU tensor on every device
+            moved.args = sample.args
+        watch = random_watch()
         try:
-            torch.manual_seed(1)
-            expected, expected_grads = run_one(op, sample, tensors)
+            with watch:
+                expected, expected_grads = run_on_cpu(op, sample)
         except Exception:
             continue  # the CPU itself refuses this sample (needs another device, MAGMA, ...)
-        values = True
-        try:
-            for seed in (2, 3, 4):  # a mask over few channels repeats by chance
-                torch.manual_seed(seed)
-                again, _ = run_one(op, sample, tensors)
-                compare(again, expected, "repeat", True, False)
-        except Exception:
-            values = False
-            random += 1
+        values = not watch.seen and label not in UNINITIALISED
+        random += not values
         try:
             torch.manual_seed(1)
             got, got_grads = run_one(op, moved, moved_grads)
@@ -183,6 +215,9 @@ def test_op(op, limit: int) -> dict:
                 "sample": str(sample)[:300],
             }
         except Exception as error:
+            if TORCH_NPU_REFUSAL in str(error):
+                refused = str(error)[:300]
+                continue
             return {
                 "op": label,
                 "outcome": "failed",
@@ -191,6 +226,8 @@ def test_op(op, limit: int) -> dict:
                 "sample": str(sample)[:300],
             }
         tested += 1
+    if refused:
+        return {"op": label, "outcome": "refused", "samples": tested, "detail": refused}
     if tested == 0:
         return {"op": label, "outcome": "no_samples", "detail": "none that runs on the CPU"}
     outcome = "random" if random == tested else "ok"
@@ -198,7 +235,20 @@ def test_op(op, limit: int) -> dict:
 
 
 #: Results that are CPU tensors on every device, by torch's own definition.
-CPU_RESULTS = {"item", "equal", "allclose"}
+CPU_RESULTS = {"item", "equal", "allclose", "to"}
+
+#: Results without defined values.
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+}
+
+#: Text of torch_npu's own check of what hardware supports, in front of any kernel.
+TORCH_NPU_REFUSAL = "OPS feature not supported"
 
 
 def worker(labels: list[str], report: Path, limit: int) -> None:
@@ -211,6 +261,10 @@ def worker(labels: list[str], report: Path, limit: int) -> None:
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    # torch_npu registers a CPU kernel for true_divide, which costs CPU tensors its gradient. The
+    # CPU is the yardstick here, so it gets torch's own back.
+    stock = torch.library.Library("aten", "IMPL")
+    stock.impl("true_divide.Tensor", lambda a, b: torch.div(a, b), "AutogradCPU")
     wanted = set(labels)
     with report.open("a", encoding="utf-8") as file:
         for op in op_db:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
-from ..npu.launcher import child_environment, run
+from msopgen_wrap.cli import output
 
 
 @click.command(
@@ -26,24 +25,26 @@ from ..npu.launcher import child_environment, run
 @click.option("--memory", help="Memory per emulated device, e.g. 8G.")
 @click.option("--check", is_flag=True, help="Run custom-op kernels under the sanitizer.")
 @click.option("-v", "--verbose", is_flag=True, help="Say which runtime is used and why.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def exec_command(
+@click.argument("argv", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
     wish: str | None,
     soc: str | None,
     devices: int | None,
     memory: str | None,
     check: bool,
     verbose: bool,
-    command: tuple[str, ...],
-) -> None:
+    argv: tuple[str, ...],
+) -> int:
     """Run COMMAND (usually ``python train.py``) with torch_npu on the emulation.
 
     The child and its own children are covered. On a machine with CANN the real runtime is used
     unless ``--npu emulation`` asks otherwise. Write options of COMMAND after ``--``.
     """
+    from msopgen_wrap.npu.launcher import child_environment, run
+
     environment, choice = child_environment(
         dict(os.environ), wish=wish, soc=soc, devices=devices, memory=memory, check=check
     )
     if verbose:
-        click.echo(f"opgen exec: {choice.kind} ({choice.reason})", err=True)
-    sys.exit(run(list(command), environment))
+        output.echo(f"opgen exec: {choice.kind} ({choice.reason})", err=True)
+    return run(list(argv), environment)

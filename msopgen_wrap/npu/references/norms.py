@@ -111,7 +111,7 @@ def npu_group_norm_silu(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, group: int, eps: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return silu(group_norm(input)), mean and rstd of shape (N, group)."""
-    n, c = input.shape[:2]
+    n = input.shape[0]
     wide = input.float().reshape(n, group, -1)
     mean = wide.mean(-1)
     rstd = torch.rsqrt(wide.var(-1, unbiased=False) + eps)

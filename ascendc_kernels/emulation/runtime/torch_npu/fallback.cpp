@@ -3,6 +3,7 @@
 // Built-in ATen operators on the emulated NPU. torch_npu registers its own kernels for its
 // dispatch key, which call operators that only exist on hardware; here each is overridden by one
 // boxed kernel that runs PyTorch's CPU (or composite) implementation on the shared memory.
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -218,6 +219,34 @@ void CopyFromKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack)
     stack->emplace_back(target);
 }
 
+// Allocates nothing: a tensor of symbolic zeros has a device and no memory.
+struct NothingAllocator final : c10::Allocator {
+    explicit NothingAllocator(c10::Device device) : device_(device) {}
+    c10::DataPtr allocate(size_t) override { return {nullptr, nullptr, &DeleteNothing, device_}; }
+    static void DeleteNothing(void*) {}
+    c10::DeleterFnPtr raw_deleter() const override { return &DeleteNothing; }
+    void copy_data(void*, const void*, size_t) const override {}
+    c10::Device device_;
+};
+
+// _efficientzerotensor(size, dtype, layout, device, pin_memory): the gradient formulas return it.
+void ZeroTensorKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    const size_t begin = stack->size() - op.schema().arguments().size();
+    const Stack arguments(stack->begin() + begin, stack->end());
+    torch::jit::drop(*stack, op.schema().arguments().size());
+    c10::Device device(c10::DeviceType::PrivateUse1);
+    if (arguments[3].isDevice()) device = arguments[3].toDevice();
+    device = WithIndex(device);
+    NothingAllocator allocator(device);
+    at::ScalarType dtype = arguments[1].isNone() ? c10::get_default_dtype_as_scalartype()
+                                                 : arguments[1].toScalarType();
+    c10::DispatchKeySet keys(DispatchKey::PrivateUse1);
+    at::Tensor zero = at::detail::empty_generic(arguments[0].toIntVector(), &allocator,
+                                                keys.add(DispatchKey::ZeroTensor), dtype,
+                                                c10::MemoryFormat::Contiguous);
+    stack->emplace_back(zero);
+}
+
 // Fused attention kernels exist per device; the mathematical form works everywhere.
 void MathAttentionKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     torch::jit::drop(*stack, op.schema().arguments().size());
@@ -306,11 +335,15 @@ public:
         }
         if (name == "aten::_copy_from" || name == "aten::_copy_from_and_resize") {
             Implement<&CopyFromKernel>(aten_, name, summary.cpu);
+        } else if (name == "aten::_efficientzerotensor") {
+            Implement<&ZeroTensorKernel>(aten_, name, summary.cpu);
         } else if (name == "aten::_fused_sdp_choice") {
             Implement<&MathAttentionKernel>(aten_, name, summary.composite);
-        } else if (implicit && !cpu) {
+        } else if (implicit && (!cpu || !op.hasKernelForDispatchKey(DispatchKey::Autograd))) {
+            // A kernel at the backend's own key takes the derivative of the composite one away, so
+            // the composite kernel goes in at both keys, and nowhere when torch_npu has none.
             if (owned) Implement<&CompositeImplicitKernel>(aten_, name, summary.composite);
-            if (owned_autograd) {
+            if (owned || owned_autograd) {
                 Implement<&CompositeImplicitKernel>(autograd_, name, summary.autograd);
             }
             return;
