@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Rows
 from typing import Any
 
+from msopgen_wrap.spec.attrs import attr_problem, attr_value
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import (
     DTYPES,
@@ -14,7 +15,6 @@ from msopgen_wrap.spec.model import (
     TensorParam,
     Tolerance,
 )
-from msopgen_wrap.spec.params import attr_problem, attr_value
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.shapes import MAX_RANK, ShapeError, evaluate, rule_attrs
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence

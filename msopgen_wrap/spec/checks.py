@@ -11,7 +11,7 @@ from msopgen_wrap.platforms import find_platform, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, ShapeLike, TensorParam
+from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeLike, TensorParam
 from msopgen_wrap.spec.names import snake_case
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
 
@@ -113,7 +113,8 @@ def check_names(spec: OpSpec, findings: Findings) -> None:
             )
     # C++ names are compared without case too: file systems and CANN's parsers fold it.
     seen: dict[str, str] = {}
-    for item in (*spec.inputs, *spec.outputs, *spec.attrs):
+    named: list[TensorParam | Attr] = [*spec.inputs, *spec.outputs, *spec.attrs]
+    for item in named:
         other = seen.setdefault(item.name.lower(), item.name)
         if other != item.name:
             findings.error(
@@ -265,7 +266,8 @@ def check_codes(spec: OpSpec, findings: Findings) -> None:
     if spec.compute is not None:
         checked = check_code(spec.compute, compute_scope(spec), findings)
     if checked is not None:
-        for item in (*spec.inputs, *spec.attrs):
+        declared: list[TensorParam | Attr] = [*spec.inputs, *spec.attrs]
+        for item in declared:
             used = item.name in checked.used
             if not used and not _in_rules(item.name, spec):
                 noun = "attr" if item in spec.attrs else "input"

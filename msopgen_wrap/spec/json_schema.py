@@ -10,10 +10,11 @@ import json
 from typing import Any
 
 from msopgen_wrap.spec import checks
+from msopgen_wrap.spec.attrs import ATTR_KEYS
 from msopgen_wrap.spec.loader import KEYS
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
-from msopgen_wrap.spec.params import ATTR_KEYS, INPUT_KEYS, OUTPUT_KEYS
+from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
 from msopgen_wrap.spec.shapes import MAX_RANK
 
 NAME = "op_spec.schema.json"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import checks
+from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import (
     RawParam,
-    read_attrs,
     read_inputs,
     read_outputs,
     resolve_dtypes,

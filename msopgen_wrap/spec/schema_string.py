@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 
 from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.attrs import attr_value
 from msopgen_wrap.spec.model import REQUIRED, Attr, ParamKind, TensorParam
 from msopgen_wrap.spec.names import check_param_name
-from msopgen_wrap.spec.params import RawParam, attr_value
+from msopgen_wrap.spec.params import RawParam
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.yaml_nodes import Node, Scalar, Sequence, resolve
 

@@ -23,13 +23,12 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     ShapeReduce,
 )
+from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
 from msopgen_wrap.spec.shapes import (
     ShapeError,
-    ShapeNames,
     broadcast_shapes,
     evaluate,
     format_shape,
-    parse_shape,
     rule_attrs,
     rule_tensors,
 )

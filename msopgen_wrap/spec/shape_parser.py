@@ -1,0 +1,334 @@
+"""Parse the text form of shape rules to the nodes of ``model.py``.
+
+Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
+``reduce(x, dim, keepdim)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.model import (
+    DimAttr,
+    DimBinary,
+    DimConst,
+    DimExpr,
+    DimNumel,
+    DimOf,
+    DimRank,
+    DimSlice,
+    ShapeBroadcast,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+    ShapeRule,
+)
+from msopgen_wrap.spec.shapes import MAX_RANK
+
+MAX_TEXT = 400
+MAX_DIM = 2**31 - 1
+
+FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim)"
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+_LIKE = re.compile(r"like\s+(?=\S)")
+
+
+@dataclass(frozen=True)
+class ShapeNames:
+    """What a rule may refer to: input names, and attr name -> attr type."""
+
+    tensors: tuple[str, ...]
+    attrs: Mapping[str, str]
+    lists: frozenset[str] = frozenset()
+
+
+class _Refused(Exception):
+    """Internal: a node of the rule was reported and has no value."""
+
+
+def parse_shape(
+    text: str, names: ShapeNames, location: Location, findings: Findings
+) -> ShapeRule | None:
+    """Parse one rule; problems go to ``findings`` with columns inside ``location``.
+
+    Args:
+        text: the rule, one line.
+        names: the inputs and attrs that it may use.
+        location: place of the rule's first character.
+        findings: receives OPG030 (syntax), OPG031 (unknown name), OPG033 (misuse).
+    """
+    return _Parser(text, names, location, findings).rule()
+
+
+class _Parser:
+    def __init__(
+        self, text: str, names: ShapeNames, location: Location, findings: Findings
+    ) -> None:
+        self.text = text
+        self.names = names
+        self.location = location
+        self.findings = findings
+        self.shift = 0
+
+    # ---- entry ----
+
+    def rule(self) -> ShapeRule | None:
+        text = self.text
+        if len(text) > MAX_TEXT or "\n" in text.strip() or text.count("[") > 40:
+            self.findings.error("OPG030", "the shape rule is too long", self.location)
+            return None
+        if text.count("(") > 40 or re.search(r"[-+~]\s*([-+~]\s*){20}", text):
+            self.findings.error("OPG030", "the shape rule is nested too deeply", self.location)
+            return None
+        body = text.lstrip()
+        self.shift = len(text) - len(body)
+        match = _LIKE.match(body)
+        if match:
+            self.shift += match.end()
+            body = body[match.end() :]
+        try:
+            tree = ast.parse(body.rstrip(), mode="eval").body
+        except SyntaxError as error:
+            column = self.location.column + self.shift + max(0, (error.offset or 1) - 1)
+            place = Location(self.location.file, self.location.line, column)
+            self.findings.error(
+                "OPG030", f"cannot read the shape rule '{text}'", place, fix=f"forms: {FORMS}"
+            )
+            return None
+        except (ValueError, MemoryError, RecursionError):
+            self.findings.error("OPG030", "cannot read the shape rule", self.location)
+            return None
+        try:
+            if match:
+                return ShapeLike(self.tensor(tree))
+            return self.top(tree)
+        except _Refused:
+            return None
+
+    def place(self, node: ast.AST) -> Location:
+        start = getattr(node, "col_offset", 0)
+        end = getattr(node, "end_col_offset", start + 1)
+        line = self.location.line
+        if getattr(node, "lineno", 1) > 1:
+            return self.location
+        column = self.location.column + self.shift + start
+        return Location(self.location.file, line, column, max(1, end - start))
+
+    def refuse(self, code: str, what: str, node: ast.AST, why: str = "", fix: str = "") -> _Refused:
+        self.findings.error(code, what, self.place(node), why, fix)
+        return _Refused()
+
+    # ---- rules ----
+
+    def top(self, node: ast.expr) -> ShapeRule:
+        if isinstance(node, ast.Name):
+            return ShapeLike(self.tensor(node))
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return self.dims_list(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+            if name == "broadcast":
+                self.no_keywords(node)
+                if not node.args:
+                    raise self.refuse("OPG030", "broadcast() needs at least one input", node)
+                return ShapeBroadcast(tuple(self.tensor(a) for a in node.args))
+            if name == "reduce":
+                return self.reduce(node)
+            hint = suggestion(name, ["broadcast", "reduce"])
+            raise self.refuse(
+                "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
+            )
+        raise self.refuse("OPG030", "this is not a shape rule", node, fix=f"forms: {FORMS}")
+
+    def no_keywords(self, node: ast.Call) -> None:
+        for keyword in node.keywords:
+            raise self.refuse("OPG030", f"unexpected argument '{keyword.arg}='", keyword.value)
+
+    def dims_list(self, node: ast.List | ast.Tuple) -> ShapeList:
+        items: list[DimExpr | DimSlice] = []
+        failed = False
+        for element in node.elts:
+            try:
+                if isinstance(element, ast.Starred):
+                    items.append(self.dim_slice(element.value))
+                else:
+                    items.append(self.dim(element))
+            except _Refused:
+                failed = True
+        if failed:
+            raise _Refused
+        fixed = sum(1 for i in items if not isinstance(i, DimSlice))
+        if fixed > MAX_RANK:
+            raise self.refuse(
+                "OPG033", f"{fixed} dimensions", node, why=f"a tensor has at most {MAX_RANK}"
+            )
+        return ShapeList(tuple(items))
+
+    def reduce(self, node: ast.Call) -> ShapeReduce:
+        given: dict[str, ast.expr] = {}
+        order = ("x", "dim", "keepdim")
+        if len(node.args) > 3:
+            raise self.refuse("OPG030", "reduce() takes (x, dim, keepdim)", node)
+        given.update(zip(order, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg not in ("dim", "keepdim") or keyword.arg in given:
+                raise self.refuse("OPG030", f"unexpected argument '{keyword.arg}='", keyword.value)
+            given[keyword.arg] = keyword.value
+        if "x" not in given or "dim" not in given:
+            raise self.refuse("OPG030", "reduce() needs an input and dims: reduce(x, dim)", node)
+        tensor = self.tensor(given["x"])
+        return ShapeReduce(tensor, self.reduce_dims(given["dim"]), self.flag(given.get("keepdim")))
+
+    def reduce_dims(self, node: ast.expr) -> tuple[int, ...] | str:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self.integer(e) for e in node.elts)
+        if isinstance(node, ast.Name):
+            return self.attr(node, ("int", "list_int"))
+        return (self.integer(node),)
+
+    def flag(self, node: ast.expr | None) -> bool | str:
+        if node is None:
+            return False
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id in ("true", "false"):
+                return node.id == "true"
+            return self.attr(node, ("bool",))
+        raise self.refuse("OPG033", "keepdim must be true, false or a bool attr", node)
+
+    # ---- names ----
+
+    def tensor(self, node: ast.expr) -> str:
+        if not isinstance(node, ast.Name):
+            raise self.refuse("OPG033", "an input name is expected here", node)
+        if node.id in self.names.tensors:
+            return node.id
+        if node.id in self.names.attrs:
+            raise self.refuse("OPG033", f"'{node.id}' is an attr, not an input", node)
+        hint = suggestion(node.id, self.names.tensors)
+        raise self.refuse(
+            "OPG031",
+            f"unknown input '{node.id}' in the shape rule",
+            node,
+            why=f"inputs: {listed(self.names.tensors) or 'none'}",
+            fix=hint,
+        )
+
+    def attr(self, node: ast.Name, types: tuple[str, ...]) -> str:
+        kind = self.names.attrs.get(node.id)
+        if kind is None:
+            hint = suggestion(node.id, [*self.names.attrs, *self.names.tensors])
+            raise self.refuse(
+                "OPG031",
+                f"unknown name '{node.id}' in the shape rule",
+                node,
+                why=f"attrs: {listed(self.names.attrs) or 'none'}",
+                fix=hint,
+            )
+        if kind not in types:
+            raise self.refuse(
+                "OPG033",
+                f"attr '{node.id}' has type {kind}",
+                node,
+                why=f"this place takes {' or '.join(types)}",
+            )
+        return node.id
+
+    def integer(self, node: ast.expr) -> int:
+        sign = 1
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            sign, node = -1, node.operand
+        if not isinstance(node, ast.Constant) or type(node.value) is not int:
+            raise self.refuse("OPG033", "an integer literal is expected here", node)
+        if node.value > MAX_DIM:
+            raise self.refuse("OPG033", f"{node.value} is too large", node)
+        return sign * node.value
+
+    # ---- dimensions ----
+
+    def axis(self, node: ast.expr) -> int:
+        value = self.integer(node)
+        if not -MAX_RANK <= value < MAX_RANK:
+            raise self.refuse("OPG033", f"axis {value} is out of range", node)
+        return value
+
+    def dim_slice(self, node: ast.expr) -> DimSlice:
+        if isinstance(node, ast.Name):
+            return DimSlice(self.tensor(node), None, None)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            tensor = self.tensor(node.value)
+            if node.slice.step is not None:
+                raise self.refuse("OPG033", "a slice of dimensions has no step", node)
+            start = self.axis(node.slice.lower) if node.slice.lower else None
+            stop = self.axis(node.slice.upper) if node.slice.upper else None
+            return DimSlice(tensor, start, stop)
+        raise self.refuse("OPG030", "write '*x[:-1]' or '*x'", node)
+
+    def dim(self, node: ast.expr) -> DimExpr:
+        if isinstance(node, (ast.Constant, ast.UnaryOp)):
+            return self.literal(node)
+        if isinstance(node, ast.Name):
+            if node.id in self.names.tensors:
+                raise self.refuse(
+                    "OPG033",
+                    f"'{node.id}' is a tensor, not a dimension",
+                    node,
+                    fix=f"'*{node.id}' for all its dimensions, '{node.id}[0]' for one",
+                )
+            return DimAttr(self.attr(node, ("int",)))
+        if isinstance(node, ast.Subscript):
+            return self.subscript(node)
+        if isinstance(node, ast.BinOp):
+            op = _BINARY.get(type(node.op))
+            if op is None:
+                fix = "use '//'" if isinstance(node.op, ast.Div) else "known: + - * // % min max"
+                raise self.refuse("OPG030", "unknown operator in a dimension", node, fix=fix)
+            return DimBinary(op, self.dim(node.left), self.dim(node.right))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.call(node, node.func.id)
+        raise self.refuse("OPG030", "this is not a dimension", node)
+
+    def literal(self, node: ast.expr) -> DimExpr:
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+            if isinstance(node.op, ast.USub):
+                return DimBinary("-", DimConst(0), self.dim(node.operand))
+            raise self.refuse("OPG030", "unknown operator in a dimension", node)
+        return DimConst(self.integer(node))
+
+    def subscript(self, node: ast.Subscript) -> DimExpr:
+        if isinstance(node.slice, ast.Slice):
+            raise self.refuse("OPG030", "a slice needs a star", node, fix="write '*x[:-1]'")
+        if isinstance(node.value, ast.Name) and node.value.id in self.names.attrs:
+            name = self.attr(node.value, ("list_int",))
+            return DimAttr(name, self.axis(node.slice))
+        return DimOf(self.tensor(node.value), self.axis(node.slice))
+
+    def call(self, node: ast.Call, name: str) -> DimExpr:
+        self.no_keywords(node)
+        if name in ("rank", "numel"):
+            if len(node.args) != 1:
+                raise self.refuse("OPG030", f"{name}() takes one input", node)
+            tensor = self.tensor(node.args[0])
+            return DimRank(tensor) if name == "rank" else DimNumel(tensor)
+        if name in ("min", "max"):
+            if len(node.args) < 2:
+                raise self.refuse("OPG030", f"{name}() takes two or more dimensions", node)
+            dims = [self.dim(a) for a in node.args]
+            result = dims[0]
+            for other in dims[1:]:
+                result = DimBinary(name, result, other)
+            return result
+        hint = suggestion(name, ["rank", "numel", "min", "max"])
+        raise self.refuse("OPG031", f"unknown function '{name}' in a dimension", node, fix=hint)
