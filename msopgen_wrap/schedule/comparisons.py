@@ -146,7 +146,7 @@ def _shift(low: Lowerer, node: Node) -> Any:
     if not isinstance(amount, Scalar):
         raise OpgenError(
             Diagnostic(
-                "OPG301",
+                "OPG331",
                 f"{node.target} by a tensor has no vector lowering",
                 low.location("<<" if "left" in str(node.target) else ">>"),
                 "arch 2201 shifts a whole tensor by one number",

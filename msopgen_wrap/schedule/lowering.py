@@ -143,7 +143,7 @@ class Lowerer:
             return DimRef(view.tensor, axis, view.rank)
         raise OpgenError(
             Diagnostic(
-                "OPG304",
+                "OPG334",
                 "compute uses the size of an intermediate tensor",
                 self.location("shape"),
                 "only sizes of inputs are known to the tiling function",
@@ -224,7 +224,7 @@ class Lowerer:
         if isinstance(operand, Scalar):
             return operand.expr
         raise OpgenError(
-            Diagnostic("OPG303", "a tensor is used where a number is needed", self.location(""))
+            Diagnostic("OPG333", "a tensor is used where a number is needed", self.location(""))
         )
 
     def _load(self, view: View) -> Val:
@@ -345,7 +345,7 @@ class Lowerer:
         target = target_name(node)
         base = target.split(".")[1] if target.startswith("aten.") else target
         return Diagnostic(
-            "OPG301",
+            "OPG331",
             f"{target} {'on ' + what + ' ' if what else ''}has no vector lowering",
             self.location(base.strip("_")),
             "compute is turned into AscendC vector instructions for arch 2201; this operation is "
@@ -360,7 +360,7 @@ class Lowerer:
         what = f"{name} is {dtype}" if name else f"{target_name(node)} gives {dtype}"
         return OpgenError(
             Diagnostic(
-                "OPG302",
+                "OPG332",
                 f"{what}, which has no vector arithmetic in generated kernels",
                 where,
                 "arch 2201 computes in float16, float32, int16 and int32; other dtypes are "

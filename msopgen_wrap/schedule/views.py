@@ -72,7 +72,7 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
     if target in ("aten.split.Tensor", "aten.split_with_sizes.default"):
         return _split(view, target, args, node)
     raise OpgenError(
-        Diagnostic("OPG301", f"{target} has no lowering as a view of input {view.tensor!r}")
+        Diagnostic("OPG331", f"{target} has no lowering as a view of input {view.tensor!r}")
     )
 
 
@@ -101,7 +101,7 @@ def _dim(view: View, axis: int) -> ScalarExpr:
             size = step.length
             break
         if step.op in ("unsqueeze", "squeeze", "permute", "select"):
-            raise OpgenError(Diagnostic("OPG304", "a slice of a reshaped input has no known size"))
+            raise OpgenError(Diagnostic("OPG334", "a slice of a reshaped input has no known size"))
     return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank)
 
 
@@ -112,7 +112,7 @@ def _slice(view: View, args: list[Any], node: Node) -> View:
     step = args[3] if len(args) > 3 else 1
     if step != 1:
         raise OpgenError(
-            Diagnostic("OPG301", "a slice with a step has no vector lowering", fix="use `kernel:`")
+            Diagnostic("OPG331", "a slice with a step has no vector lowering", fix="use `kernel:`")
         )
     size = _dim(view, axis)
     begin = _clip(_expr(start), size)
