@@ -145,6 +145,13 @@ def _platform_table(root: Path) -> Path:
     return folder
 
 
+def _relative_names(sources: Sequence[Path]) -> list[str]:
+    """Keep this machine's folders out of what is shipped: __FILE__ becomes ``op_host/x.cpp``."""
+    folders = {Path(s).absolute().parent.parent for s in sources}
+    flags = [f"-ffile-prefix-map={folder}/=" for folder in sorted(folders)]
+    return [*flags, f"-ffile-prefix-map={data_dir('ascendc_kernels')}=ascendc_kernels"]
+
+
 def emulation_library(
     *, portable: bool = False, progress: Progress | None = None
 ) -> EmulationLibrary:
@@ -162,6 +169,8 @@ def emulation_library(
     sources = sorted((root / "src").glob("**/*.cpp"))
     table = _platform_table(root)
     flags = _optimisation(portable, tool)
+    if portable:
+        flags += _relative_names([])
     flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}"]
     done = 0
 
@@ -275,8 +284,7 @@ def compile_shared(
     tool = find_toolchain()
     library = emulation_library(portable=portable)
     arguments = [opt, "-fvisibility-inlines-hidden", "-w"]
-    if not portable:
-        arguments += native_flags(tool)
+    arguments += _relative_names(sources) if portable else native_flags(tool)
     arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
     arguments += [f"-I{d}" for d in library.include_dirs]
     arguments += [

@@ -97,25 +97,13 @@ def _kernels_for(
     arch: int, project: ProjectTree, units: Sequence[str], progress: Progress
 ) -> dict[str, dict[str, Path]]:
     """Compile the kernels of the ops that name a SoC of another architecture."""
-    from msopgen_wrap.build.emulation import compile_kernel
-    from msopgen_wrap.build.operators import dtype_key, kernel_defines
+    from msopgen_wrap.build.operators import build_operators
 
-    kernels: dict[str, dict[str, Path]] = {}
-    for spec in project.specs:
-        if not _units_of(spec, [u for u in units if soc_target(u).npu_arch == arch]):
-            continue
-        for combo in range(spec.combos):
-            key = dtype_key(spec, combo)
-            progress(f"{spec.name} [{key}] arch {arch}")
-            kernels.setdefault(spec.op, {})[key] = compile_kernel(
-                project.root / "op_kernel" / f"{spec.name}.cpp",
-                defines=kernel_defines(spec, combo),
-                include_dirs=[project.root / "op_host", project.root / "op_kernel"],
-                output_name=f"lib{spec.name}_{combo}.so",
-                arch=arch,
-                portable=True,
-            )
-    return kernels
+    own = [u for u in units if soc_target(u).npu_arch == arch]
+    specs = [s for s in project.specs if _units_of(s, own)]
+    progress(f"kernels for {', '.join(own)}")
+    built = build_operators(specs, project.root, progress=progress, portable=True, arch=arch)
+    return built.kernels
 
 
 def _units_of(spec: OpSpec, units: Sequence[str]) -> list[str]:
