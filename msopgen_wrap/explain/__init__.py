@@ -1,8 +1,9 @@
 """The long texts behind diagnostic codes, one Markdown file per area.
 
 A file is a list of entries ``## CODE[, CODE...]: title`` with a body of short paragraphs (What,
-Why, Fix, Example). Ranges: 001-089 spec, 090-099 command line and project, 2xx graph, 3xx build
-and kernel lowering, 6xx CANN and packages, 7xx torch_npu, 9xx test runs; CANN's own codes are in
+Why, Fix, Example). Ranges: 001-089 spec, 090-099 command line and project, 2xx graph, 300-309
+compiler and cache, 310-319 memory plan, 320-329 torch package, 330-339 lowering, 5xx running op
+projects, 6xx CANN and packages, 7xx torch_npu, 9xx test runs; CANN's own codes are in
 ``cann_errors.md``.
 """
 

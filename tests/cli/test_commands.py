@@ -206,14 +206,6 @@ def test_explain(code: str, capfd: Any) -> None:
     assert "What:" in capfd.readouterr().out
 
 
-def test_codes_are_explained_once() -> None:
-    from msopgen_wrap.explain import all_explanations
-
-    codes = [c for e in all_explanations() for c in e.codes]
-    assert len(codes) == len(set(codes))
-    assert all(e.body for e in all_explanations())
-
-
 def test_cache_commands(tmp_path: Path) -> None:
     env = {"OPGEN_CACHE_DIR": str(tmp_path / "cache")}
     assert opgen("cache", "path", **env).stdout.strip() == str(tmp_path / "cache")
