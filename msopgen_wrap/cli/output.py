@@ -25,7 +25,6 @@ lacks something (compiler, torch, CANN), `opgen doctor` tells what; 70 internal 
 # Codes that say something about the machine rather than about the user's spec or sources.
 ENVIRONMENT_CODES = frozenset(
     {
-        "OPG095",
         "OPG301",
         "OPG302",
         "OPG305",
