@@ -120,6 +120,8 @@ __aicore__ inline void WaitPreBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32
 {
     (void)ub;
     const int32_t block = static_cast<int32_t>(GetBlockIdx());
+    // Like CANN's, it waits for all pipes first, also on the block that has no predecessor.
+    ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
     if (block > 0) ascendc_emu::BlockWait(gm, block - 1, 1000, loc);
 }
 __aicore__ inline void NotifyNextBlock(GlobalTensor<int32_t>& gm, LocalTensor<int32_t>& ub,
