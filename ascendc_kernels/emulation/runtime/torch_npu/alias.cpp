@@ -1,6 +1,9 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 #include "alias.h"
 
+#include <ATen/SparseCsrTensorUtils.h>
+#include <ATen/ops/_sparse_compressed_tensor_unsafe.h>
+#include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
@@ -46,9 +49,30 @@ bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
            a.storage_offset() == b.storage_offset();
 }
 
+// Some kernels compute what only a backward pass needs when an input requires grad; autograd itself
+// is switched off around the call.
+at::Tensor LikeGrad(at::Tensor cpu, const at::Tensor& npu) {
+    if (npu.requires_grad()) cpu.set_requires_grad(true);
+    return cpu;
+}
+
 }  // namespace
 
-at::Tensor AliasMap::ToCpu(const at::Tensor& npu) {
+at::Tensor AliasMap::ToCpu(const at::Tensor& npu) { return LikeGrad(Alias(npu), npu); }
+
+at::Tensor AliasMap::Alias(const at::Tensor& npu) {
+    if (npu.layout() == at::kSparse) {
+        return at::_sparse_coo_tensor_unsafe(
+            ToCpu(npu._indices()), ToCpu(npu._values()), npu.sizes(),
+            npu.options().device(c10::DeviceType::CPU), npu.is_coalesced());
+    }
+    if (at::sparse_csr::is_sparse_compressed(npu)) {
+        bool rows = npu.layout() == at::kSparseCsr || npu.layout() == at::kSparseBsr;
+        return at::_sparse_compressed_tensor_unsafe(
+            ToCpu(rows ? npu.crow_indices() : npu.ccol_indices()),
+            ToCpu(rows ? npu.col_indices() : npu.row_indices()), ToCpu(npu.values()), npu.sizes(),
+            npu.options().device(c10::DeviceType::CPU));
+    }
     if (npu._is_zerotensor() || !npu.has_storage()) {
         // A tensor of symbolic zeros has no memory to share.
         return at::zeros(npu.sizes(), npu.options().device(c10::DeviceType::CPU));
@@ -79,13 +103,10 @@ void AliasMap::CommitChanges() {
         c10::TensorImpl* impl = entry.npu.unsafeGetTensorImpl();
         if (moved) {
             // torch_npu's resize_ grows the storage and keeps its own description of it in step.
-            entry.npu.resize_(entry.cpu.sizes());
+            // The kernel may have chosen strides with gaps, so the extent counts, not the size.
+            auto extent = static_cast<int64_t>(ExtentBytes(entry.cpu) / entry.cpu.element_size());
+            entry.npu.resize_({extent});
             impl->set_sizes_and_strides(entry.cpu.sizes(), entry.cpu.strides());
-            size_t room = entry.npu.storage().nbytes() -
-                          static_cast<size_t>(entry.npu.storage_offset()) * entry.npu.element_size();
-            TORCH_CHECK(ExtentBytes(entry.cpu) <= room,
-                        "the emulated NPU cannot resize this output in place: the kernel chose a "
-                        "layout with gaps");
             CopyBytes(entry.npu, entry.cpu);
         } else {
             impl->set_sizes_and_strides(entry.cpu.sizes(), entry.cpu.strides(),
@@ -96,7 +117,20 @@ void AliasMap::CommitChanges() {
 
 at::Tensor AliasMap::ToNpu(const at::Tensor& cpu, c10::Device device) {
     if (!cpu.defined()) return cpu;
-    if (cpu.device().type() != c10::DeviceType::CPU || cpu.layout() != at::kStrided) return cpu;
+    if (cpu.device().type() != c10::DeviceType::CPU) return cpu;
+    if (cpu.layout() == at::kSparse) {
+        return at::_sparse_coo_tensor_unsafe(
+            ToNpu(cpu._indices(), device), ToNpu(cpu._values(), device), cpu.sizes(),
+            cpu.options().device(device), cpu.is_coalesced());
+    }
+    if (at::sparse_csr::is_sparse_compressed(cpu)) {
+        bool rows = cpu.layout() == at::kSparseCsr || cpu.layout() == at::kSparseBsr;
+        return at::_sparse_compressed_tensor_unsafe(
+            ToNpu(rows ? cpu.crow_indices() : cpu.ccol_indices(), device),
+            ToNpu(rows ? cpu.col_indices() : cpu.row_indices(), device),
+            ToNpu(cpu.values(), device), cpu.sizes(), cpu.options().device(device));
+    }
+    if (cpu.layout() != at::kStrided) return cpu;
     for (const Entry& entry : entries_) {
         if (entry.cpu.unsafeGetTensorImpl() == cpu.unsafeGetTensorImpl()) return entry.npu;
     }

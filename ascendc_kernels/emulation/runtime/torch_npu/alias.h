@@ -39,6 +39,8 @@ private:
         at::Tensor cpu;
         void* data = nullptr;  // of the CPU storage when the alias was made
     };
+    at::Tensor Alias(const at::Tensor& npu);
+
     std::vector<Entry> entries_;
 };
 

@@ -122,8 +122,8 @@ c10::Device WithIndex(c10::Device device) {
 
 bool IsRandom(const OperatorHandle& op) { return op.hasTag(at::Tag::nondeterministic_seeded); }
 
-// Runs the CPU implementation on aliases of the arguments.
-void RunOnCpu(const OperatorHandle& op, Stack* stack) {
+// Runs the implementation at `key` (CPU, SparseCPU, ...) on aliases of the arguments.
+void RunOnCpu(const OperatorHandle& op, Stack* stack, DispatchKey key) {
     const c10::FunctionSchema& schema = op.schema();
     const std::string name = c10::toString(schema.operator_name());
     const size_t count = schema.arguments().size();
@@ -161,7 +161,7 @@ void RunOnCpu(const OperatorHandle& op, Stack* stack) {
         at::AutoDispatchBelowADInplaceOrView below;
         std::unique_ptr<DefaultGeneratorScope> random;
         if (IsRandom(op) && !has_generator) random = std::make_unique<DefaultGeneratorScope>(device);
-        op.redispatchBoxed(c10::DispatchKeySet(DispatchKey::CPU), stack);
+        op.redispatchBoxed(c10::DispatchKeySet(key), stack);
     }
     map.CommitChanges();
 
@@ -184,7 +184,27 @@ void RunOnCpu(const OperatorHandle& op, Stack* stack) {
     }
 }
 
-void CpuKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) { RunOnCpu(op, stack); }
+template <DispatchKey key>
+void CpuKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    RunOnCpu(op, stack, key);
+}
+
+// Sparse tensors are rebuilt around shared memory for each call, so a kernel that would change one
+// in place would change the copy.
+template <DispatchKey key>
+void SparseKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    const auto& arguments = op.schema().arguments();
+    const size_t begin = stack->size() - arguments.size();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const c10::AliasInfo* info = arguments[i].alias_info();
+        const c10::IValue& value = (*stack)[begin + i];
+        bool written = info != nullptr && info->isWrite() && value.isTensor();
+        TORCH_CHECK_NOT_IMPLEMENTED(
+            !written || value.toTensor().layout() == at::kStrided, "operator ",
+            op.schema().operator_name(), " is not emulated: it writes a sparse npu tensor");
+    }
+    RunOnCpu(op, stack, key);
+}
 
 // torch's own composite kernels, run on the NPU tensors: what they call comes back here.
 void CompositeExplicitKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
@@ -304,7 +324,22 @@ public:
     Registrar()
         : aten_("aten", DispatchKey::PrivateUse1),
           autograd_("aten", DispatchKey::AutogradPrivateUse1),
-          npu_("npu", DispatchKey::PrivateUse1) {}
+          npu_("npu", DispatchKey::PrivateUse1),
+          sparse_("aten", DispatchKey::SparsePrivateUse1),
+          compressed_("aten", DispatchKey::SparseCsrPrivateUse1) {}
+
+    // Sparse operators: torch_npu has none of its own, torch registers some for any backend.
+    void AddSparse(const OperatorHandle& op) {
+        const std::string name = c10::toString(op.schema().operator_name());
+        if (op.hasKernelForDispatchKey(DispatchKey::SparseCPU) &&
+            !op.hasKernelForDispatchKey(DispatchKey::SparsePrivateUse1)) {
+            Implement<&SparseKernel<DispatchKey::SparseCPU>>(sparse_, name, summary.cpu);
+        }
+        if (op.hasKernelForDispatchKey(DispatchKey::SparseCsrCPU) &&
+            !op.hasKernelForDispatchKey(DispatchKey::SparseCsrPrivateUse1)) {
+            Implement<&SparseKernel<DispatchKey::SparseCsrCPU>>(compressed_, name, summary.cpu);
+        }
+    }
 
     // torch_npu's own operators: those with a CPU kernel or that only look at memory stay, the
     // rest fails by name until Python registers a reference implementation over it.
@@ -348,14 +383,14 @@ public:
             }
             return;
         } else if (cpu) {
-            Implement<&CpuKernel>(aten_, name, summary.cpu);
+            Implement<&CpuKernel<DispatchKey::CPU>>(aten_, name, summary.cpu);
         } else if (explicit_kernel) {
             if (!owned) return;  // the dispatcher already chose the composite kernel
             if (RunsComposite(op) &&
                 op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd)) {
                 Implement<&CompositeExplicitKernel>(aten_, name, summary.composite);
             } else {
-                Implement<&CpuKernel>(aten_, name, summary.cpu);
+                Implement<&CpuKernel<DispatchKey::CPU>>(aten_, name, summary.cpu);
             }
         } else if (owned) {
             Implement<&NotEmulatedKernel>(aten_, name, summary.refused);
@@ -384,6 +419,8 @@ private:
     Target aten_;
     Target autograd_;
     Target npu_;
+    Target sparse_;
+    Target compressed_;
 };
 
 // Replacing a kernel is what this file is for; torch would warn about each first one.
@@ -407,7 +444,10 @@ extern "C" __attribute__((visibility("default"))) const char* opgen_npu_register
         for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
             auto op = c10::Dispatcher::singleton().findSchema(name);
             if (!op.has_value()) continue;
-            if (name.name.rfind("aten::", 0) == 0) registrar->Add(*op);
+            if (name.name.rfind("aten::", 0) == 0) {
+                registrar->Add(*op);
+                registrar->AddSparse(*op);
+            }
             if (name.name.rfind("npu::", 0) == 0) registrar->AddNpu(*op);
         }
         const Summary& s = registrar->summary;
