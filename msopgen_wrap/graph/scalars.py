@@ -259,7 +259,7 @@ def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
 def to_cpp(expr: ScalarExpr) -> str:
     """Format for the host: a double (or int64) expression over ``<attr>`` variables.
 
-    An attr ``alpha`` is spelled ``alpha``; dimension ``axis`` of ``x`` is ``Dim(xShape, axis)``
+    An attr ``alpha`` is spelled ``alpha``; dimension ``axis`` of ``x`` is ``opgen::DimAt(xShape, axis)``
     (negative axes count from the end), both provided by the tiling template.
     """
     if isinstance(expr, Const):
@@ -269,7 +269,7 @@ def to_cpp(expr: ScalarExpr) -> str:
         return name if expr.integer else f"static_cast<double>({name})"
     if isinstance(expr, DimRef):
         axis = expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis
-        return f"Dim({expr.tensor}Shape, {axis})"
+        return f"opgen::DimAt({expr.tensor}Shape, {axis})"
     if isinstance(expr, Unary):
         inner = to_cpp(expr.arg)
         if expr.op == "neg":
@@ -287,9 +287,9 @@ def to_cpp(expr: ScalarExpr) -> str:
     if expr.op == "/":
         return f"(static_cast<double>({a}) / static_cast<double>({b}))"
     if expr.op == "//":
-        return f"FloorDiv({a}, {b})"
+        return f"opgen::FloorDiv({a}, {b})"
     if expr.op == "%":
-        return f"FloorMod({a}, {b})"
+        return f"opgen::FloorMod({a}, {b})"
     return f"({a} {expr.op} {b})"
 
 

@@ -18,6 +18,10 @@ from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, MASK, Scalar
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
 
+# Tensors per list of a foreach op: their lengths travel as tiling data.
+MAX_TENSORS = 256
+
+
 @dataclass(frozen=True)
 class KernelSources:
     """What the kernel renderers return.
@@ -47,7 +51,7 @@ def render_kernel(spec: OpSpec, plan: OpPlan, style: str = "8.1") -> KernelSourc
 
     text = (
         _environment()
-        .get_template("foreach.cpp.jinja" if plan.family == "foreach" else "elementwise.cpp.jinja")
+        .get_template("elementwise.cpp.jinja")
         .render(kernel_values(spec, plan, style))
     )
     files = [GeneratedFile(f"op_kernel/{spec.name}.cpp", tidy(text)), *host_headers()]
@@ -184,6 +188,8 @@ def kernel_values(spec: OpSpec, plan: OpPlan, style: str) -> dict[str, Any]:
         "doc": doc_lines(spec),
         "kernels": kernels,
         "broadcast": broadcast,
+        "foreach": plan.family == "foreach",
+        "max_tensors": MAX_TENSORS,
         "entry": kernel_args(spec),
         "dispatch": dispatch(spec, plan, broadcast),
     }
@@ -392,7 +398,7 @@ def dispatch(spec: OpSpec, plan: OpPlan, broadcast: bool) -> list[dict[str, Any]
                 args = [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in params]
                 args += [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in spec.outputs]
                 flag = "true" if mode == "broadcast" else "false"
-                types.append(f"{spec.name}::{body.class_name}<{', '.join([*args, flag])}>")
+                types.append(f"{spec.name}_kernel::{body.class_name}<{', '.join([*args, flag])}>")
             used = {v.tensor for v in bodies[0].operands.values()}
             actual = [p.name for p in spec.inputs if p.name in used]
             actual += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]

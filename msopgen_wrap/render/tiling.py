@@ -9,7 +9,7 @@ import jinja2
 
 from msopgen_wrap.graph.scalars import ScalarExpr, to_cpp
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.render.kernel import doc_lines, has_broadcast, member_name, tidy
+from msopgen_wrap.render.kernel import MAX_TENSORS, has_broadcast, member_name, tidy
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule.plan import OpPlan
@@ -334,7 +334,8 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     )
     if plan.family == "foreach":
         fields = [
-            _field("uint64_t", "lengths", 256, "elements of each tensor of the lists"),
+            _field("uint64_t", "lengths", MAX_TENSORS, "elements of each tensor of the lists"),
+            _field("uint64_t", "units", 0, "256-element units of all tensors"),
             _field("uint32_t", "tensors", 0, "tensors per list"),
             *fields[-1 - len(scalar_fields(names, used)) :],
         ]
@@ -408,7 +409,6 @@ def _elementwise_values(
         "attrs": attr_loads(spec, wanted),
         "variant_lines": variant_lines(spec, plan),
         "shapes": shapes,
-        "uses_dims": any(dims_of(e) for e in expressions),
         "operands": [
             {
                 "name": name,
@@ -423,6 +423,7 @@ def _elementwise_values(
             for i, p in enumerate(spec.outputs)
         ],
         "sizes": sizes,
+        "max_tensors": MAX_TENSORS,
         "inputs": [
             {"name": p.name, "index": i, "list": p.kind is ParamKind.DYNAMIC}
             for i, p in enumerate(spec.inputs)

@@ -37,6 +37,8 @@ def plan_elementwise(
         first: graphs already traced for combination 0, by variant index.
     """
     family = "foreach" if any(p.kind is ParamKind.DYNAMIC for p in spec.inputs) else "elementwise"
+    if family == "foreach":
+        _check_lists(spec)
     plan = OpPlan(spec, family, variants, [], dict(MODES))
     operand_names: dict[View, str] = {}
     scalar_names: dict[Scalar, str] = {}
@@ -69,6 +71,20 @@ def plan_elementwise(
             plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
     plan.details["scalar_names"] = scalar_names
     return plan
+
+
+def _check_lists(spec: OpSpec) -> None:
+    for param in (*spec.inputs, *spec.outputs):
+        if param.kind is not ParamKind.DYNAMIC:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG313",
+                    f"{param.name!r} is a single tensor beside tensor lists",
+                    param.location,
+                    "a foreach kernel walks all lists together, element by element",
+                    "make it a list too, pass a number as an attr, or use `kernel:`",
+                )
+            )
 
 
 def _traced(
@@ -141,6 +157,7 @@ def _body(
         program,
         placement,
         operands,
+        len(spec.outputs),
     )
     for combo in combos:
         for mode in MODES:

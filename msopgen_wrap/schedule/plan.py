@@ -82,7 +82,8 @@ class Body:
         class_name: C++ class template.
         variant: index of the variant.
         combos: dtype combinations it serves.
-        operands: loaded operands in load order.
+        operands: loaded operands, in the order of the inputs.
+        outputs: how many output queues it has.
         budgets: (combo, mode) -> UB budget.
         details: family-specific data (see the family's module).
     """
@@ -93,12 +94,13 @@ class Body:
     program: Program
     placement: Placement
     operands: dict[str, View]
+    outputs: int = 1
     budgets: dict[tuple[int, str], Budget] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out."""
-        return 2 if len(self.operands) <= 4 else 1
+        return 2 if max(len(self.operands), self.outputs) <= 4 else 1
 
 
 @dataclass

@@ -310,6 +310,13 @@ public:
         last_ = share.last * kUnit < total ? share.last * kUnit : total;
         step_ = tileLength;
     }
+    // Units [firstUnit, lastUnit) of a tensor of `total` elements, as far as it has them.
+    __aicore__ inline void InitRange(uint64_t total, uint64_t firstUnit, uint64_t lastUnit,
+                                     uint32_t tileLength) {
+        next_ = firstUnit * kUnit;
+        last_ = lastUnit * kUnit < total ? lastUnit * kUnit : total;
+        step_ = tileLength;
+    }
     // outerDims: sizes before the row dimension; boxRows x boxCols: the largest box.
     template <typename Array>
     __aicore__ inline void InitBoxes(const Array& outerDims, uint64_t rows, uint64_t cols,

@@ -121,6 +121,12 @@ struct View {
     }
 };
 
+// Size of an axis; negative axes count from the end; 0 when there is no such axis.
+inline int64_t DimAt(const View& view, int64_t axis) {
+    size_t index = 0;
+    return view.Axis(axis, index) ? view.dim[index] : 0;
+}
+
 inline std::string ShapeText(const std::vector<int64_t>& dims) {
     std::string text = "[";
     for (size_t i = 0; i < dims.size(); ++i) {
