@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msopgen_wrap.cann.project import compute_units, render_install_scripts
 from msopgen_wrap.cann.soc_targets import soc_target
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.package import elf, ops_info
 from msopgen_wrap.package.archive import machine
 from msopgen_wrap.package.project_tree import ProjectTree
@@ -23,6 +24,7 @@ from msopgen_wrap.spec.model import OpSpec
 
 RUNTIME_FOLDER = "opgen_runtime"
 KERNEL_LIST = "opgen_kernels.txt"
+_EMULATION = "libascendc_emulation"
 _TBE = Path("op_impl/ai_core/tbe")
 # build_operators compiles for this architecture; kernels of others are compiled here.
 _DEFAULT_ARCH = 2201
@@ -72,6 +74,10 @@ def fill_vendor_tree(
     opapi = _build_opapi(project)
 
     tree = VendorTree(out, units)
+    every_kernel = [
+        p for by_op in kernels.values() for by_key in by_op.values() for p in by_key.values()
+    ]
+    _check_one_runtime([built.host, opapi, *every_kernel])
     _runtime(tree, [built.host, opapi])
     _op_host(tree, built.host)
     _op_api(tree, project, opapi)
@@ -169,11 +175,35 @@ def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
         folders.append(library.parent)
         for name in elf.needed(library):
             source = next((f / name for f in folders if (f / name).is_file()), None)
+            if source is None and name.startswith(_EMULATION):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG653",
+                        f"{name} is not in the build cache any more",
+                        Location(str(library)),
+                        "the kit's own sources or the cache changed while it was compiling",
+                        "run the command again",
+                    )
+                )
             if name in done or source is None or str(source).startswith(("/usr/", "/lib")):
                 continue
             done.add(name)
             _place(tree, source, f"{RUNTIME_FOLDER}/{name}")
             queue.append(source)
+
+
+def _check_one_runtime(libraries: Sequence[Path]) -> None:
+    """Refuse to pack libraries that were linked with different builds of the emulation."""
+    versions = {n for lib in libraries for n in elf.needed(lib) if n.startswith(_EMULATION)}
+    if len(versions) > 1:
+        raise OpgenError(
+            Diagnostic(
+                "OPG653",
+                f"the package would mix {len(versions)} builds of the emulation library",
+                why="the kit's own sources changed while it was compiling: " + ", ".join(versions),
+                fix="run the command again",
+            )
+        )
 
 
 def _op_host(tree: VendorTree, host: Path) -> None:

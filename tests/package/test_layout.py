@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.toolchain import find_toolchain
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.package import elf, layout
 from msopgen_wrap.package.archive import machine, run_name
 from msopgen_wrap.package.builder import build_cpu_package
@@ -57,7 +58,11 @@ def libraries(tmp_path_factory):
         )
         return out
 
-    runtime = link("libemu-1234.so", "int emu(void) { return 7; }", "-Wl,-soname,libemu-1234.so")
+    runtime = link(
+        "libascendc_emulation-1234.so",
+        "int emu(void) { return 7; }",
+        "-Wl,-soname,libascendc_emulation-1234.so",
+    )
     use = [str(runtime), f"-Wl,-rpath,{cache}"]
     text = "int emu(void); int call(void) { return emu(); }"
     return {name: link(f"{name}.so", text, *use) for name in ("host", "opapi", "kernel")}
@@ -132,7 +137,7 @@ def test_files(vendor):
         f"{TBE}/op_tiling/liboptiling.so",
         "op_proto/inc/op_proto.h",
         f"op_proto/lib/linux/{ARCH}/libcust_opsproto_rt2.0.so",
-        "opgen_runtime/libemu-1234.so",
+        "opgen_runtime/libascendc_emulation-1234.so",
         "version.info",
     ]
     assert sorted(filled.files) == sorted(expected)
@@ -152,7 +157,7 @@ def test_libraries_find_the_runtime_relative_to_themselves(vendor, libraries, tm
         assert cache not in path.read_bytes(), f"{name} names the build machine's cache"
         if path.suffix == ".so" and "opgen_runtime" not in name:
             folders = elf.runpath(path).replace("$ORIGIN", str(path.parent.absolute())).split(":")
-            assert any((Path(f) / "libemu-1234.so").is_file() for f in folders), name
+            assert any((Path(f) / "libascendc_emulation-1234.so").is_file() for f in folders), name
     moved = tmp_path / "elsewhere"
     filled.path.rename(moved)
     code = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).call())"
@@ -316,4 +321,17 @@ def test_elf_refuses_a_path_that_does_not_fit(libraries, tmp_path):
     path.write_bytes(libraries["host"].read_bytes())
     with pytest.raises(elf.ElfError, match="does not fit"):
         elf.set_runpath(path, "x" * 5000)
-    assert elf.needed(path)[0] == "libemu-1234.so"
+    assert elf.needed(path)[0] == "libascendc_emulation-1234.so"
+
+
+def test_libraries_of_two_emulation_builds_are_refused(libraries, tmp_path):
+    other = tmp_path / "other.so"
+    data = libraries["host"].read_bytes()
+    other.write_bytes(data.replace(b"libascendc_emulation-1234", b"libascendc_emulation-9876"))
+    layout._check_one_runtime([libraries["host"], libraries["opapi"]])
+    with pytest.raises(OpgenError) as caught:
+        layout._check_one_runtime([libraries["host"], other])
+    assert caught.value.diagnostics[0].code == "OPG653"
+    with pytest.raises(OpgenError) as caught:
+        layout._runtime(layout.VendorTree(tmp_path / "v", []), [other])
+    assert "not in the build cache" in caught.value.diagnostics[0].what
