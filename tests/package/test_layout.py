@@ -177,7 +177,7 @@ def test_kernel_list(vendor):
     folder = filled.path / TBE / "kernel"
     lines = (folder / "opgen_kernels.txt").read_text().splitlines()
     rows = [line.split() for line in lines if not line.startswith("#")]
-    assert rows[0] == ["host", "../op_tiling/liboptiling.so"]
+    assert rows[0] == ["host", f"../op_tiling/lib/linux/{ARCH}/libcust_opmaster_rt2.0.so"]
     assert (folder / rows[0][1]).exists()
     assert {(r[0], r[1], r[2], r[4]) for r in rows[1:]} == {
         (o, u, f"{d},{d}", e)
