@@ -17,7 +17,7 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 
 MAX_VARIANTS = 16
-MAX_SHAPES = 12
+MAX_SHAPES = 24
 
 
 def deep_findings(spec: OpSpec) -> list[Diagnostic]:
@@ -70,15 +70,26 @@ def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
     """Yield input shapes: those of the cases, then one set per rank that satisfies the rules."""
     for case in spec.cases:
         yield case.shapes
-    for rank in (2, 3, 1, 4, 0):
-        dims = (6, 4, 5, 7)[4 - rank :] if rank else ()
-        shapes: dict[str, Any] = {}
-        try:
-            for param in spec.inputs:
-                shapes[param.name] = _shape_of(param, dims, shapes, spec)
-        except ShapeError:
-            continue
-        yield shapes
+    for stretched in (False, True):
+        for rank in (2, 3, 1, 4, 0):
+            dims = (6, 4, 5, 7)[4 - rank :] if rank else ()
+            shapes: dict[str, Any] = {}
+            try:
+                for i, param in enumerate(spec.inputs):
+                    shape = _stretched(dims, i) if stretched else dims
+                    shapes[param.name] = _shape_of(param, shape, shapes, spec)
+            except ShapeError:
+                continue
+            yield shapes
+
+
+def _stretched(dims: tuple[int, ...], index: int) -> tuple[int, ...]:
+    """Return ``dims`` with ones at every other axis: neighbours then stretch each other.
+
+    Inputs without a shape rule may have any shape that compute accepts, so what broadcasts must
+    agree with the rules as well.
+    """
+    return tuple(1 if (axis + index) % 2 else dim for axis, dim in enumerate(dims))
 
 
 def _shape_of(
@@ -172,7 +183,8 @@ def _compare(
                 f"{_text(expected)} by its rule",
                 _place(spec, output),
                 f"rule: {output.shape_text}; inputs: {given}",
-                "correct the rule or compute: the output's memory is allocated by the rule",
+                "correct the rule or compute (the output's memory is allocated by the rule), or "
+                "limit the inputs with 'shape:' or 'rank:'",
             )
         dtypes = {str(v.dtype).removeprefix("torch.") for v in (value if is_list else [value])}
         if dtypes - {output.dtypes[combo]}:

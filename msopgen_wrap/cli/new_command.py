@@ -62,9 +62,14 @@ def command(
         style=_style(style, old),
         soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
+    from msopgen_wrap.cli.deep_check import contradictions
     from msopgen_wrap.render.project import render_project
     from msopgen_wrap.render.project_writer import diff_project, write_project
 
+    # A wrong shape rule would become a wrong InferShape: better no project than that one.
+    wrong = [d for spec in loaded if spec.compute is not None for d in contradictions(spec)]
+    if wrong:
+        raise OpgenError(wrong)
     files = render_project(loaded, options)
     if show_diff:
         text = diff_project(files, root)
