@@ -38,13 +38,15 @@ std::string OwnFolder() {
 // Lines of opgen_kernels.txt, fields separated by blanks, '#' starts a comment line:
 //   host <path>                            op_host library
 //   <op> <soc> <key> <path> <entry>        kernel; soc '*' means any
-// Paths are relative to the manifest's folder.
+// Paths are relative to the manifest's folder, or absolute.
 std::string ReadManifest(const std::string& manifest, std::vector<std::string>* hosts) {
     std::ifstream file(manifest);
     if (!file) {
         return "cannot read " + manifest;
     }
-    const std::string folder = Parent(manifest) + "/";
+    const auto locate = [&manifest](const std::string& path) {
+        return path[0] == '/' ? path : Parent(manifest) + "/" + path;
+    };
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
         std::istringstream stream(line);
@@ -56,10 +58,10 @@ std::string ReadManifest(const std::string& manifest, std::vector<std::string>* 
             continue;
         }
         if (fields.size() == 2 && fields[0] == "host") {
-            hosts->push_back(folder + fields[1]);
+            hosts->push_back(locate(fields[1]));
         } else if (fields.size() == 5) {
             const std::string soc = fields[1] == "*" || fields[1] == "-" ? "" : fields[1];
-            const std::string path = folder + fields[3];
+            const std::string path = locate(fields[3]);
             if (!Exists(path)) {
                 return manifest + ":" + std::to_string(number) + ": no file " + path;
             }
