@@ -174,6 +174,7 @@ class Exporter:
             overload = getattr(getattr(torch.ops, self.vendor), op.name).default
             used = any(n.target is overload for n in program.graph.nodes)
             if used:
+                self._require_reference(op)
                 table[overload] = self._decomposition(op, overload)
         program = program.run_decompositions(table)
         exported = torch.onnx.export(
@@ -184,8 +185,7 @@ class Exporter:
     def _decomposition(self, op: OnnxOp, overload: Any) -> Callable[..., Any]:
         defaults = [a.default_value for a in overload._schema.arguments]
 
-        def replace(*args: Any, **kwargs: Any) -> Any:
-            self._require_reference(op)
+        def replace(*args: Any) -> Any:
             values = [*args, *defaults[len(args) :]]
             tensors, attrs = values[: len(op.inputs)], values[len(op.inputs) :]
             results = op.fake(*values)  # for shapes and dtypes; unused nodes of it are dropped
@@ -387,6 +387,8 @@ class _CallRecorder(TorchDispatchMode):
         if func.namespace == self.exporter.vendor:
             op = self.exporter.ops.get(func._schema.name.split("::")[1])
             if op is not None:
+                # Checked here: the exporter drops a call whose results nobody uses.
+                self.exporter._require_reference(op)
                 values = [*args, *[None] * len(op.inputs)][: len(op.inputs)]
                 self.calls.append((op.name, tuple(_describe(v) for v in values)))
         return func(*args, **(kwargs or {}))

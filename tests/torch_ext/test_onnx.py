@@ -1,0 +1,195 @@
+"""ONNX export: vendor nodes, decompositions that ONNX Runtime runs, keys of the parser plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.cann.onnx_plugin import onnx_keys
+
+from .fakes import spec
+from .packages import run_python, write_package
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+VENDOR = "onnxvendor"
+TEXTS = [
+    """
+op: FusedAddRelu
+inputs: {x: [float32, float16], y: {dtype: x}}
+outputs: {z: {dtype: x, shape: "broadcast(x, y)"}}
+compute: torch.relu(x + y)
+""",
+    """
+op: ScaleNorm
+inputs: {x: {dtype: float32, rank: [1, 8]}, gain: {dtype: float32, optional: true}}
+outputs: {y: like x, m: {dtype: float32, shape: "reduce(x, -1)"}}
+attrs: {eps: 1e-3}
+compute: |
+  m = x.mean(-1)
+  y = x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
+  if gain is not None:
+      y = y * gain
+""",
+    """
+op: EachAdd
+inputs: {a: {dtype: float32, list: true}, b: {dtype: float32, list: true}}
+outputs: {c: {shape: like a, list: true}}
+attrs: {scale: 2.0}
+compute: "[p + scale * q for p, q in zip(a, b)]"
+""",
+    """
+op: HalfPool
+inputs: {x: {dtype: float32, rank: [1, 8]}}
+outputs: {y: {dtype: float32, shape: "[*x[:-1], x[-1] // 2]"}}
+attrs: {mode: {type: str, default: max, allowed: [max, min]}}
+compute: |
+  pairs = x[..., : x.shape[-1] // 2 * 2].reshape([*x.shape[:-1], x.shape[-1] // 2, 2])
+  y = pairs.amax(-1) if mode == "max" else pairs.amin(-1)
+""",
+    """
+op: Step
+inputs: {var: float32, grad: float32}
+outputs: {var: {inplace: var}}
+compute: var = var - grad
+backward: none
+""",
+]
+
+PRELUDE = f"""
+import logging, warnings
+logging.disable(logging.WARNING)
+warnings.simplefilter("ignore")
+import numpy as np, onnx, onnxruntime, torch
+import {VENDOR} as package
+ops = torch.ops.{VENDOR}
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        a = ops.fused_add_relu(x * 2, y)
+        b = ops.fused_add_relu(a, x)
+        n, _ = ops.scale_norm(b)
+        n2, m = ops.scale_norm(n, y, 1e-2)
+        c = ops.each_add([n2, a], [b, n], 0.5)
+        return c[0] + c[1], m, ops.half_pool(a), ops.half_pool(a, "min")
+
+model = Model()
+x, y = torch.randn(3, 5), torch.randn(5)
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    specs = [spec(text) for text in TEXTS]
+    return write_package(tmp_path_factory.mktemp("onnx"), specs, VENDOR)
+
+
+def run(package: Path, code: str) -> str:
+    return run_python(package, PRELUDE + code, OPGEN_CPU_KERNEL="reference")
+
+
+@pytest.mark.parametrize(
+    ("exporter", "opsets"),
+    [
+        ("dynamo", (18,)),
+        ("torchscript", (13, 17)),
+        pytest.param("dynamo", (20, 21, 23), marks=pytest.mark.slow),
+        pytest.param("torchscript", (15, 18, 20), marks=pytest.mark.slow),
+    ],
+)
+def test_exported_model_runs_in_onnx_runtime(
+    package: Path, exporter: str, opsets: tuple[int, ...]
+) -> None:
+    out = run(
+        package,
+        f"""
+for opset in {opsets}:
+    if {exporter!r} == "dynamo":
+        dynamic = dict(dynamic_shapes=({{0: torch.export.Dim.DYNAMIC}}, None))
+    else:
+        dynamic = dict(dynamic_axes={{"x": {{0: "batch"}}}}, input_names=["x", "y"])
+    proto = package.onnx.export(
+        model, (x, y), opset=opset, exporter={exporter!r}, **dynamic
+    )
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [i.name for i in session.get_inputs()]
+    for batch in (3, 7):
+        value = torch.randn(batch, 5)
+        got = session.run(None, dict(zip(names, (value.numpy(), y.numpy()))))
+        for g, w in zip(got, model(value, y), strict=True):
+            np.testing.assert_allclose(g, w.numpy(), rtol=1e-5, atol=1e-6)
+    print([(o.domain, o.version) for o in proto.opset_import])
+    print(sorted(
+        f"{{n.domain}}::1::{{n.op_type}}" for n in proto.graph.node if n.domain == "{VENDOR}"
+    ))
+    attributes = {{a.name for n in proto.graph.node for a in n.attribute if n.domain}}
+    assert attributes == {{"eps", "scale", "mode"}}, attributes
+""",
+    )
+    keys = {
+        k
+        for op in ("FusedAddRelu", "ScaleNorm", "EachAdd", "HalfPool")
+        for k in onnx_keys(op, VENDOR)
+    }
+    for opset, (imports, nodes) in zip(
+        opsets, zip(*[iter(out.splitlines())] * 2, strict=True), strict=True
+    ):
+        assert ("", opset) in eval(imports) and (VENDOR, 1) in eval(imports)
+        assert len(eval(nodes)) == 7 and set(eval(nodes)) <= keys
+
+
+def test_file_node_key_and_registration(package: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    run(
+        package,
+        f"""
+package.onnx.export(model, (x, y), {str(path)!r}, opset=18)
+onnx.checker.check_model({str(path)!r})
+assert package.onnx.node_key("fused_add_relu") == "{VENDOR}::1::FusedAddRelu"
+package.onnx.register()
+import io
+buffer = io.BytesIO()
+torch.onnx.export(
+    model, (x, y), buffer, dynamo=False, opset_version=17, custom_opsets={{"{VENDOR}": 1}}
+)
+proto = onnx.load_from_string(buffer.getvalue())
+assert not proto.functions
+assert sum(n.domain == "{VENDOR}" for n in proto.graph.node) == 7
+assert all(a.name != "opgen_variant" for n in proto.graph.node for a in n.attribute)
+""",
+    )
+
+
+def test_refusals(package: Path) -> None:
+    out = run(
+        package,
+        """
+def error(f):
+    try:
+        f()
+    except (RuntimeError, ValueError) as e:
+        print(str(e).splitlines()[0])
+    else:
+        raise SystemExit("no error")
+
+class InPlace(torch.nn.Module):
+    def forward(self, x, y):
+        v = x + 0
+        ops.step(v, y)
+        return v
+
+error(lambda: package.onnx.export(model, (x, y), opset=11))
+error(lambda: package.onnx.export(model, (x, y), opset=18, exporter="old"))
+error(lambda: package.onnx.export(InPlace(), (x, x), opset=17))
+error(lambda: package.onnx.export(InPlace(), (x, x), opset=18))
+""",
+    ).splitlines()
+    assert out[0].startswith("opset 11 is not supported")
+    assert out[1] == "exporter='old': expected 'dynamo' or 'torchscript'"
+    assert all(
+        "step works in place, which an ONNX graph cannot express" in line for line in out[2:]
+    )
