@@ -81,10 +81,11 @@ enum OpgenLogLevel { KERNEL_DEBUG = 0, KERNEL_INFO, KERNEL_WARN, KERNEL_ERROR };
     } while (0)
 
 // ASSERT(condition) and ASSERT(condition, format, args...): a false condition stops the launch.
-#define OPGEN_ASSERT_TEXT(condition, ...)                                                       \
-    do {                                                                                        \
+// A plain block: public kernels also write ASSERT(x) without a semicolon.
+#define OPGEN_ASSERT_TEXT(condition, ...)                                                           \
+    {                                                                                               \
         if (!(condition)) ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, __VA_ARGS__); \
-    } while (0)
+    }
 #define OPGEN_ASSERT_1(condition) OPGEN_ASSERT_TEXT(condition, "%s", "")
 #define OPGEN_ASSERT_N(condition, ...) OPGEN_ASSERT_TEXT(condition, __VA_ARGS__)
 #define OPGEN_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, NAME, ...) NAME
@@ -101,12 +102,12 @@ enum OpgenLogLevel { KERNEL_DEBUG = 0, KERNEL_INFO, KERNEL_WARN, KERNEL_ERROR };
 #define ascendc_assert(...) OPGEN_ASSERT(__VA_ARGS__)
 // Second argument: a block run when the condition fails, normally a KERNEL_LOG.
 #define ASCENDC_ASSERT(condition, ...)                                               \
-    do {                                                                             \
+    {                                                                                \
         if (!(condition)) {                                                          \
             __VA_ARGS__;                                                             \
             ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, "%s", "");   \
         }                                                                            \
-    } while (0)
+    }
 #define TRACE_START(id)
 #define TRACE_STOP(id)
 

@@ -5,23 +5,39 @@
 #define OPGEN_EMULATION_GRAPH_OPERATOR_REG_H
 
 #include "graph/operator.h"
+#include "graph/tensor.h"
 #include "graph/types.h"
 
-#define REG_OP(x)                                  \
-    namespace ge {                                 \
-    namespace op {                                 \
-    class x : public Operator {                    \
-    public:                                        \
-        explicit x(const char *name) : Operator(name, #x) {}
-#define INPUT(x, t)
-#define OPTIONAL_INPUT(x, t)
-#define DYNAMIC_INPUT(x, t)
-#define OUTPUT(x, t)
-#define DYNAMIC_OUTPUT(x, t)
-#define ATTR(x, Type, ...)
-#define REQUIRED_ATTR(x, Type)
-#define DATATYPE(x, t)
+namespace ge {
+// What the lines of a prototype are chained on.
+struct OpReg {
+    OpReg &Line() {
+        return *this;
+    }
+};
+}  // namespace ge
+
+#define REG_OP(x)                                                \
+    namespace ge {                                               \
+    namespace op {                                               \
+    class x : public Operator {                                  \
+    public:                                                      \
+        explicit x(const char *name) : Operator(name, #x) {}     \
+                                                                 \
+    private:                                                     \
+        void Declare() {                                         \
+            OpReg()
+#define INPUT(x, t) Line()
+#define OPTIONAL_INPUT(x, t) Line()
+#define DYNAMIC_INPUT(x, t) Line()
+#define OUTPUT(x, t) Line()
+#define DYNAMIC_OUTPUT(x, t) Line()
+#define ATTR(x, Type, ...) Line()
+#define REQUIRED_ATTR(x, Type) Line()
+#define DATATYPE(x, t) Line()
 #define OP_END_FACTORY_REG(x) \
+    Line();                   \
+    }                         \
     }                         \
     ;                         \
     }                         \

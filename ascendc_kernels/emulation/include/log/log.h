@@ -84,5 +84,11 @@
     OPGEN_OP_LOG_INVALID(op, "size", name, value, expected)
 #define OP_LOGE_FOR_INVALID_SHAPESIZES_WITH_REASON(op, name, value, expected) \
     OPGEN_OP_LOG_INVALID(op, "sizes", name, value, expected)
+#define OP_LOGE_FOR_INVALID_VALUES_WITH_REASON(op, name, value, expected) \
+    OPGEN_OP_LOG_INVALID(op, "values", name, value, expected)
+#define OP_LOGE_FOR_INVALID_FORMATS_WITH_REASON(op, name, value, expected) \
+    OPGEN_OP_LOG_INVALID(op, "formats", name, value, expected)
+#define OP_LOGE_FOR_INVALID_SHAPEDIMS_WITH_REASON(op, name, value, expected) \
+    OPGEN_OP_LOG_INVALID(op, "ranks", name, value, expected)
 
 #endif  // OPGEN_EMULATION_LOG_LOG_H

@@ -3,6 +3,7 @@
 #ifndef OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
 #define OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "exe_graph/runtime/storage_shape.h"
 #include "exe_graph/runtime/tensor.h"
 #include "exe_graph/runtime/tiling_data.h"
+#include "securec.h"
 
 namespace fe {
 class PlatFormInfos;
