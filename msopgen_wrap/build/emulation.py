@@ -114,8 +114,7 @@ def _link(
 
     def build(folder: Path) -> list[Path]:
         run_compiler(
-            [tool.cxx, "-shared", "-pthread", "-Wl,-Bsymbolic", "-o", str(folder / output)]
-            + inputs,
+            [tool.cxx, "-shared", "-pthread", "-Wl,-Bsymbolic", f"-o{folder / output}", *inputs],
             None,
             code=code,
             what=f"linking {label} failed",
@@ -220,6 +219,38 @@ def kernel_defines(arch: int = 2201) -> list[str]:
     return [f"-D__CCE_AICORE__={number}", f"-D__NPU_ARCH__={arch}", f"-D{dav}"]
 
 
+# ASSERT is empty in the device compiler's release builds, so a missing semicolon before it passes
+# there: "x = y\\n ASSERT(...);". A comment line before it is harmless.
+_OPEN_STATEMENT = re.compile(r"(?<!\belse)(?<!\bdo)(?<=[\w\]])([ \t]*\n\s*)(?=ASSERT\()")
+
+
+def _host_source(source: Path) -> Path:
+    """Return the source, or a cached copy with what only the device compiler takes removed.
+
+    Op kernels often carry ``void add_do(...) { add<<<dim, l2ctrl, stream>>>(...); }`` for the
+    device compiler. A kernel library never calls it; without the brackets it is an ordinary call.
+    """
+    try:
+        text = source.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return source  # the compiler step reports it
+    clean = text
+    if "<<<" in text:
+        clean = re.sub(r"<<<.*?>>>", lambda m: re.sub(r"[^\n]", " ", m[0]), clean, flags=re.DOTALL)
+    clean = _OPEN_STATEMENT.sub(r";\1", clean)
+    if clean == text:
+        return source
+    clean = f'#line 1 "{source.absolute()}"\n{clean}'
+    data = clean.encode("utf-8", errors="surrogateescape")
+
+    def build(folder: Path) -> list[Path]:
+        (folder / source.name).write_bytes(data)
+        return []
+
+    folder, _ = cache.cached("source", cache.text_hash(data.hex()), source.name, build)
+    return folder / source.name
+
+
 def compile_kernel(
     source: Path,
     *,
@@ -246,14 +277,16 @@ def compile_kernel(
     Raises:
         OpgenError: OPG303 with the first true error at the kernel's line.
     """
+    text = _host_source(source)
+    include = ["-iquote", str(source.absolute().parent)]
     return compile_shared(
-        [source],
+        [text],
         defines=[*kernel_defines(arch), *_define_flags(defines)],
         include_dirs=include_dirs,
         output_name=output_name or f"lib{source.stem}.so",
         opt=opt,
         portable=portable,
-        flags=["-fvisibility=hidden", *flags],
+        flags=["-fvisibility=hidden", *(include if text != source else []), *flags],
     )
 
 

@@ -158,6 +158,7 @@ enum class BlockMode : uint8_t {
 };
 enum class DeqScale : uint8_t { DEQ_NONE = 0, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
 enum class ReduceMode : uint8_t { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_SUM };
+enum class ReduceType { NONE = -1, SUM = 0, MAX, MIN };
 enum class ReduceOrder : uint8_t {
     ORDER_VALUE_INDEX = 0,
     ORDER_INDEX_VALUE,

@@ -4,6 +4,8 @@
 #ifndef ASCENDC_EMU_MACROS_H
 #define ASCENDC_EMU_MACROS_H
 
+#include <type_traits>
+
 #include "ascendc_emu/core.h"
 
 // Kernels are compiled with hidden visibility; entries must be found by dlsym.
@@ -42,6 +44,11 @@
 #define __BLOCK_LOCAL__ static thread_local
 #ifndef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
+#endif
+
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 #endif
 
 using GM_ADDR = uint8_t*;
@@ -84,5 +91,30 @@ inline bool OnAic() { return g_current->kind != CoreKind::kAiv; }
 #define ASCEND_IS_NOT_AIV (!::ascendc_emu::OnAiv())
 #define ASCEND_IS_NOT_AIC (!::ascendc_emu::OnAic())
 #endif
+
+// Scalar mathematics. Not <math.h>: ops are called sqrt, exp, cos, and their extern "C" entries must
+// not meet C functions of that name. Templates give way to <cmath>'s functions where it is included.
+#define OPGEN_SCALAR_MATH(NAME)                                                            \
+    template <typename T, std::enable_if_t<std::is_floating_point<T>::value, bool> = true> \
+    inline T NAME(T x)                                                                     \
+    {                                                                                      \
+        return static_cast<T>(__builtin_##NAME(x));                                        \
+    }
+OPGEN_SCALAR_MATH(sqrt)
+OPGEN_SCALAR_MATH(exp)
+OPGEN_SCALAR_MATH(log)
+OPGEN_SCALAR_MATH(sin)
+OPGEN_SCALAR_MATH(cos)
+OPGEN_SCALAR_MATH(tanh)
+OPGEN_SCALAR_MATH(fabs)
+OPGEN_SCALAR_MATH(ceil)
+OPGEN_SCALAR_MATH(floor)
+OPGEN_SCALAR_MATH(round)
+#undef OPGEN_SCALAR_MATH
+template <typename T, std::enable_if_t<std::is_arithmetic<T>::value, bool> = true>
+inline T abs(T x)
+{
+    return x < T(0) ? static_cast<T>(-x) : x;
+}
 
 #endif  // ASCENDC_EMU_MACROS_H

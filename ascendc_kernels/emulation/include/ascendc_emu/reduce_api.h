@@ -154,12 +154,53 @@ OPGEN_SPAN_REDUCE(BlockReduceMin, kMin, kBlock)
 OPGEN_SPAN_REDUCE(PairReduceSum, kSum, kPair)
 #undef OPGEN_SPAN_REDUCE
 
-// 9.x names.
-template <ReduceMode mode>
-constexpr ascendc_emu::ReduceOp kReduceOpOf = mode == ReduceMode::REDUCE_MAX ? ascendc_emu::ReduceOp::kMax
-                                              : mode == ReduceMode::REDUCE_MIN
-                                                  ? ascendc_emu::ReduceOp::kMin
-                                                  : ascendc_emu::ReduceOp::kSum;
+}  // namespace AscendC
+namespace ascendc_emu {
+constexpr ReduceOp OpOf(AscendC::ReduceType t)
+{
+    return t == AscendC::ReduceType::MAX ? ReduceOp::kMax
+           : t == AscendC::ReduceType::MIN ? ReduceOp::kMin
+                                           : ReduceOp::kSum;
+}
+}  // namespace ascendc_emu
+namespace AscendC {
+
+// 9.x names of the reductions inside a repeat.
+#define OPGEN_NEW_REDUCE(NAME, SPAN, EXTRA, ORDER)                                                   \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                        \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                \
+                                const int32_t mask, const int32_t repeat, const int32_t dstRepStride, \
+                                const int32_t srcBlkStride, const int32_t srcRepStride EXTRA,        \
+                                Loc loc = Loc::Here())                                               \
+    {                                                                                                \
+        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                        \
+        using namespace ascendc_emu;                                                                 \
+        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                          \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                          \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,       \
+                              srcRepStride, isSetMask),                                              \
+                   loc});                                                                            \
+    }                                                                                                \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                        \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                \
+                                const uint64_t mask[], const int32_t repeat,                         \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,              \
+                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here())             \
+    {                                                                                                \
+        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                        \
+        using namespace ascendc_emu;                                                                 \
+        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                          \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                          \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,     \
+                              sizeof(PrimT<U>)),                                                     \
+                   loc});                                                                            \
+    }
+#define OPGEN_ORDER_PARAMETER , ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX
+OPGEN_NEW_REDUCE(ReduceRepeat, kWhole, OPGEN_ORDER_PARAMETER, order)
+OPGEN_NEW_REDUCE(ReduceDataBlock, kBlock, , ReduceOrder::ORDER_ONLY_VALUE)
+OPGEN_NEW_REDUCE(ReducePairElem, kPair, , ReduceOrder::ORDER_ONLY_VALUE)
+#undef OPGEN_ORDER_PARAMETER
+#undef OPGEN_NEW_REDUCE
 
 // Sum of the whole tensor in the documented order: tree inside a repeat, then one repeat after the
 // other (count form) or a tree again (mask form).

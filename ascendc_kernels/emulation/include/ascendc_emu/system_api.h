@@ -375,10 +375,13 @@ __aicore__ inline void printf(const char* format, const Args&... args)
 __aicore__ inline void PrintTimeStamp(uint32_t) {}
 
 // Workspace.
-template <typename T = uint8_t>
-__aicore__ inline uint8_t* GetUserWorkspace(T* workspace)
+// The kernel's part of the workspace: behind the area of the device libraries. As on the device the
+// launch's (or SetSysWorkspace's) base counts, not the argument, unless there is none.
+__aicore__ inline uint8_t* GetUserWorkspace(uint8_t* workspace)
 {
-    return reinterpret_cast<uint8_t*>(workspace) + ascendc_emu::Current().systemWorkspace;
+    const ascendc_emu::Core& c = ascendc_emu::Current();
+    uint8_t* const base = c.workspace != nullptr ? c.workspace : workspace;
+    return base == nullptr ? nullptr : base + c.systemWorkspace;
 }
 __aicore__ inline uint8_t* GetSysWorkSpacePtr() { return ascendc_emu::Current().workspace; }
 __aicore__ inline void SetSysWorkSpacePtr(uint8_t* workspace)
@@ -406,6 +409,19 @@ __aicore__ inline void SetHcclContext(uint8_t* context)
 
 }  // namespace AscendC
 
+// Names the device compiler knows without the namespace.
+using AscendC::GetBlockIdx;
+using AscendC::GetBlockNum;
+using AscendC::GetSubBlockIdx;
+using AscendC::GetSubBlockNum;
+using AscendC::GetTaskRation;
+using AscendC::ToBfloat16;
+using AscendC::ToFloat;
+inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
+inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
+inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
+inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
+inline int64_t get_sys_cnt() { return AscendC::GetSystemCycle(); }
 using AscendC::GetSysWorkSpacePtr;
 using AscendC::GetUserWorkspace;
 using AscendC::SetSysWorkSpacePtr;

@@ -50,6 +50,11 @@ enum class VecOp : uint8_t {
     kNeg,
     kSubsReverse,
     kDivsReverse,
+    kMulAddRelu,
+    kAddReluCast,
+    kSubReluCast,
+    kMulCast,
+    kCastDeq,
     kCount
 };
 
@@ -81,6 +86,8 @@ struct VecCall {
 
 // Executes a lane-wise instruction on the V pipe of the running core. No effect on an AIC.
 void RunVector(const VecCall& call);
+// Lane i of the instruction gets first + i.
+void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc);
 
 template <typename T>
 inline uint64_t RawBits(const T& value)

@@ -67,6 +67,7 @@ OPGEN_BINARY(Or, kBits16)
 OPGEN_BINARY(AddRelu, kAddReluTypes)
 OPGEN_BINARY(SubRelu, kAddReluTypes)
 OPGEN_BINARY(FusedMulAdd, kFloats)
+OPGEN_BINARY(MulAddRelu, kFloats)
 OPGEN_BINARY(FusedMulAddRelu, kFloats)
 #undef OPGEN_BINARY
 
@@ -215,16 +216,28 @@ OPGEN_UNARY(Not, kBits16)
     }
 
 OPGEN_SCALAR(Adds, kArith)
-OPGEN_SCALAR(Subs, kArith)
 OPGEN_SCALAR(Muls, kArith)
-OPGEN_SCALAR(Divs, kFloats)
 OPGEN_SCALAR(Maxs, kArith)
 OPGEN_SCALAR(Mins, kArith)
-OPGEN_SCALAR(Ands, kBits16)
-OPGEN_SCALAR(Ors, kBits16)
 OPGEN_SCALAR(ShiftLeft, kShiftable)
 OPGEN_SCALAR(LeakyRelu, kFloats)
 #undef OPGEN_SCALAR
+
+// Instructions of later architectures: refused with a reason instead of "not declared".
+#define OPGEN_NOT_ON_2201(NAME)                                                                    \
+    template <typename... Args>                                                                    \
+    __aicore__ inline void NAME(const Args&...)                                                    \
+    {                                                                                              \
+        static_assert(sizeof...(Args) == 0, #NAME " does not exist on arch 2201 (Ascend910B/_93)"); \
+    }
+OPGEN_NOT_ON_2201(Subs)
+OPGEN_NOT_ON_2201(Divs)
+OPGEN_NOT_ON_2201(Ands)
+OPGEN_NOT_ON_2201(Ors)
+OPGEN_NOT_ON_2201(Neg)
+OPGEN_NOT_ON_2201(Truncate)
+OPGEN_NOT_ON_2201(Interleave)
+OPGEN_NOT_ON_2201(DeInterleave)
 
 // dst[i] = src[i] >> scalar; roundEn adds the last bit shifted out (signed types).
 template <typename T, bool isSetMask = true>
@@ -422,6 +435,127 @@ __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src
     using namespace ascendc_emu;
     RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
                &dst, &src, nullptr, 0, CountForm(count), loc});
+}
+
+
+// dst[i] = narrowing conversion of an arithmetic result (dst type differs from the sources').
+#define OPGEN_BINARY_CAST(NAME, OK, TEXT)                                                           \
+    template <typename D, typename S, bool isSetMask = true>                                        \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
+                                const LocalTensor<S>& src1, uint64_t mask, const uint8_t repeat,    \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here())            \
+    {                                                                                               \
+        using namespace ascendc_emu;                                                                \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
+                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                      \
+    }                                                                                               \
+    template <typename D, typename S, bool isSetMask = true>                                        \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
+                                const LocalTensor<S>& src1, const uint64_t mask[],                  \
+                                const uint8_t repeat, const BinaryRepeatParams& params,             \
+                                Loc loc = Loc::Here())                                              \
+    {                                                                                               \
+        using namespace ascendc_emu;                                                                \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
+                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});    \
+    }                                                                                               \
+    template <typename D, typename S>                                                               \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
+                                const LocalTensor<S>& src1, const uint32_t count,                   \
+                                Loc loc = Loc::Here())                                              \
+    {                                                                                               \
+        using namespace ascendc_emu;                                                                \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
+                   &src1, 0, CountForm(count), loc});                                               \
+    }
+
+}  // namespace AscendC
+
+namespace ascendc_emu {
+constexpr bool ReluCastSupported(DType from, DType to)
+{
+    return (from == DType::kF16 && to == DType::kI8) || (from == DType::kF32 && to == DType::kF16) ||
+           (from == DType::kI16 && to == DType::kI8);
+}
+constexpr bool MulCastSupported(DType from, DType to)
+{
+    return from == DType::kF16 && (to == DType::kI8 || to == DType::kU8);
+}
+}  // namespace ascendc_emu
+
+namespace AscendC {
+
+OPGEN_BINARY_CAST(AddReluCast, ReluCastSupported, "half -> int8_t, float -> half, int16_t -> int8_t")
+OPGEN_BINARY_CAST(SubReluCast, ReluCastSupported, "half -> int8_t, float -> half, int16_t -> int8_t")
+OPGEN_BINARY_CAST(MulCast, MulCastSupported, "half -> int8_t, uint8_t")
+#undef OPGEN_BINARY_CAST
+
+// int16 -> int8/uint8 with the scale, offset and sign of SetDeqScale.
+template <typename D, typename S, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
+__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src, const int32_t mask,
+                               uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
+               MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc});
+}
+template <typename D, typename S, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
+__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                               const uint64_t mask[], uint8_t repeat, const UnaryRepeatParams& params,
+                               Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
+               BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});
+}
+template <typename D, typename S, bool isVecDeq = true, bool halfBlock = true>
+__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                               const uint32_t count, Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
+               CountForm(count), loc});
+}
+template <typename D, typename S, bool isVecDeq = true, bool halfBlock = true>
+__aicore__ inline void CastDequant(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                                   const uint32_t count, Loc loc = Loc::Here())
+{
+    CastDeq<D, S, isVecDeq, halfBlock>(dst, src, count, loc);
+}
+
+// dst = first, first + 1, ... over the lanes.
+template <typename T>
+__aicore__ inline void CreateVecIndex(LocalTensor<T> dst, const T& first, uint32_t count,
+                                      Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first), CountForm(count), loc);
+}
+template <typename T>
+__aicore__ inline void CreateVecIndex(LocalTensor<T>& dst, const T& first, uint64_t mask,
+                                      uint8_t repeat, uint16_t dstBlkStride, uint8_t dstRepStride,
+                                      Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first),
+                   MaskForm(mask, repeat, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8), true), loc);
+}
+template <typename T>
+__aicore__ inline void CreateVecIndex(LocalTensor<T>& dst, const T& first, uint64_t mask[],
+                                      uint8_t repeat, uint16_t dstBlkStride, uint8_t dstRepStride,
+                                      Loc loc = Loc::Here())
+{
+    using namespace ascendc_emu;
+    RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first),
+                   BitsForm(mask, repeat, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8), true,
+                            sizeof(PrimT<T>)),
+                   loc);
 }
 
 }  // namespace AscendC

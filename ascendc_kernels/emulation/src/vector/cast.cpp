@@ -212,6 +212,32 @@ void Int32ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCa
     for (uint64_t i = 0; i < n; ++i) dst[i] = half(static_cast<float>(src[i] * scale));
 }
 
+// An operation on two sources whose result is narrowed to the nearest value and saturated.
+template <typename D, typename S, typename Op>
+void BinaryCastRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
+{
+    D* dst = static_cast<D*>(d);
+    const S* a = static_cast<const S*>(s0);
+    const S* b = static_cast<const S*>(s1);
+    for (uint64_t i = 0; i < n; ++i) {
+        const float r = Op::Apply(static_cast<float>(a[i]), static_cast<float>(b[i]));
+        if constexpr (std::is_integral<D>::value) {
+            dst[i] = Saturate<D>(std::nearbyint(r));
+        } else {
+            dst[i] = D(r);
+        }
+    }
+}
+struct AddReluOp {
+    static float Apply(float x, float y) { return MaxF(x + y, 0.0f); }
+};
+struct SubReluOp {
+    static float Apply(float x, float y) { return MaxF(x - y, 0.0f); }
+};
+struct MulOp {
+    static float Apply(float x, float y) { return x * y; }
+};
+
 #define OPGEN_MODES(MAKE)                                       \
     switch (static_cast<RoundMode>(mode)) {                     \
         case RoundMode::CAST_FLOOR: return MAKE(CAST_FLOOR);    \
@@ -279,6 +305,26 @@ RunFn Int16ToHalf(int mode)
 }
 
 }  // namespace
+
+RunFn BinaryCast(VecOp op, DType dt, DType st)
+{
+    if (op == VecOp::kMulCast) {
+        if (st != DType::kF16) return nullptr;
+        if (dt == DType::kI8) return &BinaryCastRun<int8_t, half, MulOp>;
+        return dt == DType::kU8 ? &BinaryCastRun<uint8_t, half, MulOp> : nullptr;
+    }
+    const bool add = op == VecOp::kAddReluCast;
+    if (st == DType::kF16 && dt == DType::kI8) {
+        return add ? &BinaryCastRun<int8_t, half, AddReluOp> : &BinaryCastRun<int8_t, half, SubReluOp>;
+    }
+    if (st == DType::kF32 && dt == DType::kF16) {
+        return add ? &BinaryCastRun<half, float, AddReluOp> : &BinaryCastRun<half, float, SubReluOp>;
+    }
+    if (st == DType::kI16 && dt == DType::kI8) {
+        return add ? &BinaryCastRun<int8_t, int16_t, AddReluOp> : &BinaryCastRun<int8_t, int16_t, SubReluOp>;
+    }
+    return nullptr;
+}
 
 RunFn CastRun(DType dt, DType st, int mode)
 {

@@ -118,6 +118,7 @@ RunFn FloatRun(VecOp op, DType dt, DType st)
         case VecOp::kMulAddDst: return Pick<2, true, MulAddDstOp>(dt, st);
         case VecOp::kFusedMulAdd: return Pick<2, true, FusedMulAddOp>(dt, st);
         case VecOp::kFusedMulAddRelu: return Pick<2, true, FusedMulAddReluOp>(dt, st);
+        case VecOp::kMulAddRelu: return Pick<2, true, FusedMulAddReluOp>(dt, st);
         case VecOp::kRelu: return Pick<1, false, ReluOp>(dt, st);
         case VecOp::kExp: return Pick<1, false, ExpOp>(dt, st);
         case VecOp::kLn: return Pick<1, false, LnOp>(dt, st);

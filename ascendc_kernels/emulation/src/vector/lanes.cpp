@@ -136,6 +136,22 @@ uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& fo
     return t.addr + end;
 }
 
+Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+                       uint64_t bytes)
+{
+    Operand& o = r.Add(role);
+    o.mem = t.mem;
+    o.dtype = type;
+    o.access = access;
+    o.position = t.pos;
+    o.addr = t.addr;
+    o.lo = t.lo;
+    o.hi = t.hi;
+    o.buffer = t.buffer;
+    o.blockBytes = static_cast<uint32_t>(bytes);
+    return o;
+}
+
 void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
@@ -231,12 +247,15 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
 bool ReadsDst(VecOp op)
 {
     return op == VecOp::kMulAddDst || op == VecOp::kFusedMulAdd || op == VecOp::kFusedMulAddRelu ||
-           op == VecOp::kAxpy;
+           op == VecOp::kAxpy || op == VecOp::kMulAddRelu;
 }
 
 RunFn Find(const VecCall& c)
 {
     if (c.op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
+    if (c.op == VecOp::kAddReluCast || c.op == VecOp::kSubReluCast || c.op == VecOp::kMulCast) {
+        return BinaryCast(c.op, c.dt, c.st);
+    }
     RunFn fn = FloatRun(c.op, c.dt, c.st);
     return fn ? fn : IntegerRun(c.op, c.dt, c.st);
 }

@@ -15,6 +15,7 @@ using RunFn = void (*)(void* d, const void* s0, const void* s1, uint64_t n, cons
 RunFn FloatRun(VecOp op, DType dt, DType st);
 RunFn IntegerRun(VecOp op, DType dt, DType st);
 RunFn CastRun(DType dt, DType st, int mode);
+RunFn BinaryCast(VecOp op, DType dt, DType st);
 
 // A form with the mask and counter registers applied.
 struct Geometry {
@@ -36,6 +37,9 @@ void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, co
                    const Form& form, int32_t blk, int32_t rep);
 // Fills mask and counts of a record.
 void DescribeMask(Record& r, const Geometry& g, const Form& form);
+// A contiguous operand of a record.
+Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+                       uint64_t bytes);
 // End of the bytes an operand touches, as an offset in its memory.
 uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk, int32_t rep);
 // Stops the launch if the operand leaves its memory.

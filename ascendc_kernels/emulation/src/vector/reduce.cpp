@@ -121,21 +121,6 @@ void RememberExtreme(Core& core, DType t, const Extreme& e)
     core.regs.maxMinIndex = e.index;
 }
 
-Operand& Plain(Record& r, const char* role, const TensorRef& t, DType type, Access access, uint64_t bytes)
-{
-    Operand& o = r.Add(role);
-    o.mem = t.mem;
-    o.dtype = type;
-    o.access = access;
-    o.position = t.pos;
-    o.addr = t.addr;
-    o.lo = t.lo;
-    o.hi = t.hi;
-    o.buffer = t.buffer;
-    o.blockBytes = static_cast<uint32_t>(bytes);
-    return o;
-}
-
 Geometry ReduceGeometry(Core& core, const Form& f, DType t) { return Resolve(core, f, DTypeBits(t)); }
 
 }  // namespace
@@ -166,7 +151,7 @@ void RunReduce(const ReduceCall& c)
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
-        Operand& d = Plain(r, "dst", *c.dst, c.dt, Access::kWrite, produced);
+        Operand& d = DescribePlain(r, "dst", *c.dst, c.dt, Access::kWrite, produced);
         d.align = static_cast<uint16_t>(align);
         d.repeats = g.repeats;
         d.repeatStride = dstStep;
@@ -236,10 +221,10 @@ void RunFullReduce(const FullReduceCall& c)
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, form);
-        Operand& d = Plain(r, "dst", *c.dst, c.dt, Access::kWrite, es * (c.index ? 2 : 1));
+        Operand& d = DescribePlain(r, "dst", *c.dst, c.dt, Access::kWrite, es * (c.index ? 2 : 1));
         d.align = static_cast<uint16_t>(es * (c.index ? 2 : 1));
         DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk, form.src0Rep);
-        if (need > 0) Plain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
+        if (need > 0) DescribePlain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
         core.sink->OnInstruction(core, r);
     }
     if (g.repeats == 0) return;
@@ -304,12 +289,12 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
         r.op = "Brcb";
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
-        Operand& d = Plain(r, "dst", dst, type, Access::kWrite, 32);
+        Operand& d = DescribePlain(r, "dst", dst, type, Access::kWrite, 32);
         d.blocks = 8;
         d.blockStride = dstBlk * 32ll;
         d.repeats = static_cast<uint32_t>(std::max(0, repeats));
         d.repeatStride = dstRep * 32ll;
-        Plain(r, "src0", src, type, Access::kRead, srcBytes);
+        DescribePlain(r, "src0", src, type, Access::kRead, srcBytes);
         core.sink->OnInstruction(core, r);
     }
     if (repeats <= 0) return;

@@ -1,0 +1,264 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Gather, Gatherb, GatherMask, CreateVecIndex.
+#include <algorithm>
+#include <cstring>
+
+#include "ascendc_emu/gather_api.h"
+#include "core/scheduler.h"
+#include "vector/lanes.h"
+
+namespace ascendc_emu {
+namespace {
+
+template <typename T>
+void GatherLoop(T* dst, const uint8_t* base, const uint32_t* offset, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; ++i) memcpy(dst + i, base + offset[i], sizeof(T));
+}
+
+void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_t n, uint32_t es)
+{
+    const auto* o = reinterpret_cast<const uint32_t*>(offset);
+    if (es == 4) GatherLoop(reinterpret_cast<uint32_t*>(dst), base, o, n);
+    else GatherLoop(reinterpret_cast<uint16_t*>(dst), base, o, n);
+}
+
+}  // namespace
+
+void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
+               uint32_t base, const Form& form, Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(type) / 8;
+    const Geometry g = Resolve(core, form, es * 8);
+    const uint64_t lanes = form.kind == Form::kCount ? g.total
+                           : g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
+                                    : static_cast<uint64_t>(g.repeats) * g.lanes;
+    if (lanes == 0) return;
+    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), name, "dst", loc);
+    CheckEnd(core, offset, offset.addr + lanes * 4, name, "srcOffset", loc);
+    // Every address must be checked before it is used; the range also bounds the record.
+    const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
+    uint32_t low = ~0u, high = 0;
+    for (uint64_t i = 0; i < lanes; ++i) {
+        if (!g.full && i % g.lanes < 128 && ((g.mask[i % g.lanes >> 6] >> (i & 63)) & 1) == 0) continue;
+        low = std::min(low, o[i]);
+        high = std::max(high, o[i]);
+    }
+    if (low > high) return;
+    if (core.sink) {
+        Record r;
+        r.op = name;
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        DescribeMask(r, g, form);
+        DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
+        DescribePlain(r, "srcOffset", offset, DType::kU32, Access::kRead, lanes * 4);
+        Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + es);
+        s.addr += static_cast<uint64_t>(base) + low;
+        s.align = static_cast<uint16_t>(es);
+        core.sink->OnInstruction(core, r);
+    }
+    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + base + high + es, name, "src", loc);
+    const uint8_t* from = src.ptr + base;
+    if (form.kind == Form::kCount) {
+        GatherRun(dst.ptr, from, offset.ptr, lanes, es);
+        return;
+    }
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+        for (uint32_t e = 0; e < n; ++e) {
+            if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
+            const uint32_t perBlock = 32 / es;
+            uint8_t* to = dst.ptr + static_cast<int64_t>(r) * form.dstRep * 32 +
+                          static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 + (e % perBlock) * es;
+            memcpy(to, from + o[static_cast<uint64_t>(r) * g.lanes + e], es);
+        }
+    }
+}
+
+void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset, const Form& form,
+                Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic || form.repeats <= 0) return;
+    const uint64_t blocks = static_cast<uint64_t>(form.repeats) * 8;
+    CheckEnd(core, offset, offset.addr + blocks * 4, "Gatherb", "offset", loc);
+    CheckEnd(core, dst,
+             dst.addr + static_cast<uint64_t>(form.repeats - 1) * static_cast<uint64_t>(form.dstRep) * 32 +
+                 7ull * static_cast<uint64_t>(form.dstBlk) * 32 + 32,
+             "Gatherb", "dst", loc);
+    const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
+    uint32_t low = ~0u, high = 0;
+    for (uint64_t i = 0; i < blocks; ++i) {
+        low = std::min(low, o[i]);
+        high = std::max(high, o[i]);
+    }
+    if (core.sink) {
+        Record r;
+        r.op = "Gatherb";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        r.repeat = form.repeats;
+        Operand& d = DescribePlain(r, "dst", dst, type, Access::kWrite, 32);
+        d.blocks = 8;
+        d.blockStride = form.dstBlk * 32ll;
+        d.repeats = static_cast<uint32_t>(form.repeats);
+        d.repeatStride = form.dstRep * 32ll;
+        DescribePlain(r, "offset", offset, DType::kU32, Access::kRead, blocks * 4);
+        Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + 32);
+        s.addr += low;
+        core.sink->OnInstruction(core, r);
+    }
+    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + high + 32, "Gatherb", "src", loc);
+    for (int32_t r = 0; r < form.repeats; ++r) {
+        for (int32_t b = 0; b < 8; ++b) {
+            memcpy(dst.ptr + (static_cast<int64_t>(r) * form.dstRep + static_cast<int64_t>(b) * form.dstBlk) * 32,
+                   src.ptr + o[r * 8 + b], 32);
+        }
+    }
+}
+
+void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef* pattern,
+                   uint8_t builtin, bool counter, uint32_t mask, const AscendC::GatherMaskParams& p,
+                   uint64_t& kept, Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(type) / 8;
+    const uint32_t lanes = 256 / es;
+    const uint32_t perBlock = 32 / es;
+    // Normal mode: whole repeats; counter mode: `mask` elements per repeat.
+    const uint64_t each = counter ? mask : lanes;
+    const uint64_t repeatBytes = (each + 7) / 8;
+    if (!pattern && (builtin < 1 || builtin > 7)) {
+        TrapCheck(core, loc, "GatherMask", "GatherMask", "use a pattern number 1..7 or a pattern tensor",
+                  "built-in pattern %u does not exist", builtin);
+    }
+    auto bit = [&](uint32_t r, uint64_t e) -> bool {
+        switch (pattern ? 0 : builtin) {
+            case 0: {
+                const uint8_t* bits = pattern->ptr + static_cast<uint64_t>(r) * p.src1RepeatStride * 32;
+                return (bits[e / 8] >> (e % 8)) & 1;
+            }
+            case 1: return e % 2 == 0;
+            case 2: return e % 2 == 1;
+            case 3: return e % 4 == 0;
+            case 4: return e % 4 == 1;
+            case 5: return e % 4 == 2;
+            case 6: return e % 4 == 3;
+            default: return true;
+        }
+    };
+    auto source = [&](uint32_t r, uint64_t e) {
+        return static_cast<uint64_t>(r) * p.src0RepeatStride * 32 + e / perBlock * p.src0BlockStride * 32 +
+               (e % perBlock) * es;
+    };
+    uint64_t count = 0;
+    if (p.repeatTimes > 0 && each > 0) {
+        CheckEnd(core, src, src.addr + source(p.repeatTimes - 1, each - 1) + es, "GatherMask", "src0", loc);
+        if (pattern) {
+            CheckEnd(core, *pattern,
+                     pattern->addr + static_cast<uint64_t>(p.repeatTimes - 1) * p.src1RepeatStride * 32 + repeatBytes,
+                     "GatherMask", "src1Pattern", loc);
+        }
+        for (uint32_t r = 0; r < p.repeatTimes; ++r) {
+            for (uint64_t e = 0; e < each; ++e) count += bit(r, e) ? 1 : 0;
+        }
+    }
+    if (core.sink) {
+        Record r;
+        r.op = "GatherMask";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        r.repeat = p.repeatTimes;
+        DescribePlain(r, "dst", dst, type, Access::kWrite, count * es);
+        Operand& s = DescribePlain(r, "src0", src, type, Access::kRead, 0);
+        s.repeats = p.repeatTimes;
+        s.repeatStride = p.src0RepeatStride * 32ll;
+        if (p.src0BlockStride == 1) {
+            s.blockBytes = static_cast<uint32_t>(each * es);
+        } else {
+            s.blockBytes = 32;
+            s.blocks = static_cast<uint32_t>((each * es + 31) / 32);
+            s.blockStride = p.src0BlockStride * 32ll;
+        }
+        if (pattern) {
+            Operand& m = DescribePlain(r, "src1Pattern", *pattern, DType::kU8, Access::kRead, repeatBytes);
+            m.repeats = p.repeatTimes;
+            m.repeatStride = p.src1RepeatStride * 32ll;
+        }
+        core.sink->OnInstruction(core, r);
+    }
+    CheckEnd(core, dst, dst.addr + count * es, "GatherMask", "dst", loc);
+    uint8_t* to = dst.ptr;
+    for (uint32_t r = 0; r < p.repeatTimes; ++r) {
+        for (uint64_t e = 0; e < each; ++e) {
+            if (!bit(r, e)) continue;
+            // In place is allowed: the write never overtakes the read.
+            memmove(to, src.ptr + source(r, e), es);
+            to += es;
+        }
+    }
+    kept = count;
+    core.regs.rsvdCount = static_cast<int64_t>(count);
+    core.regs.counter = false;
+    core.regs.mask[0] = core.regs.mask[1] = ~0ull;
+}
+
+namespace {
+template <typename T>
+void IndexLanes(const TensorRef& dst, const Geometry& g, const Form& form, uint64_t raw)
+{
+    T first;
+    memcpy(&first, &raw, sizeof(T));
+    auto value = [&](uint64_t i) {
+        if constexpr (std::is_same<T, half>::value) return half(static_cast<float>(first) + static_cast<float>(i));
+        else return static_cast<T>(first + static_cast<T>(i));
+    };
+    if (form.kind == Form::kCount) {
+        T* d = reinterpret_cast<T*>(dst.ptr);
+        for (uint64_t i = 0; i < g.total; ++i) d[i] = value(i);
+        return;
+    }
+    const uint32_t perBlock = 32 / sizeof(T);
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+        for (uint32_t e = 0; e < n; ++e) {
+            if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
+            const T v = value(static_cast<uint64_t>(r) * g.lanes + e);
+            memcpy(dst.ptr + static_cast<int64_t>(r) * form.dstRep * 32 +
+                       static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 + (e % perBlock) * sizeof(T),
+                   &v, sizeof(T));
+        }
+    }
+}
+}  // namespace
+
+void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const Geometry g = Resolve(core, form, DTypeBits(type));
+    if (core.sink) {
+        Record r;
+        r.op = "CreateVecIndex";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        DescribeMask(r, g, form);
+        DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
+        core.sink->OnInstruction(core, r);
+    }
+    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), "CreateVecIndex", "dst", loc);
+    switch (type) {
+        case DType::kF16: return IndexLanes<half>(dst, g, form, first);
+        case DType::kF32: return IndexLanes<float>(dst, g, form, first);
+        case DType::kI16: return IndexLanes<int16_t>(dst, g, form, first);
+        case DType::kI32: return IndexLanes<int32_t>(dst, g, form, first);
+        default: Trap(core, loc, "CreateVecIndex", "%s is not supported on arch 2201", Name(type));
+    }
+}
+
+}  // namespace ascendc_emu

@@ -1,0 +1,55 @@
+"""What the device compiler accepts and g++ does not is taken care of before compiling."""
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.build.emulation import compile_kernel
+from msopgen_wrap.diagnostics import OpgenError
+
+HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
+ENTRY = 'extern "C" __global__ __aicore__ void {name}(GM_ADDR x, GM_ADDR y)\n{{\n{body}\n}}\n'
+
+
+def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
+    path = folder / f"{name}.cpp"
+    path.write_text(HEAD + ENTRY.format(name=name, body=body) + extra)
+    return path
+
+
+@pytest.mark.parametrize(
+    "body, name, extra",
+    [
+        ("", "k", "void k_do(void* s, uint8_t* x) { k<<<8, nullptr, s>>>(x, x); }\n"),
+        ("int a = 1\n    ASSERT(a > 0);", "k", ""),
+        ("int a = 1; // text\n    ASSERT(a > 0 && \"why\")\n    if (a) ASSERT(a);", "k", ""),
+        ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
+        ("ASSERT(GetBlockNum() > 0); uint64_t i = get_block_idx(); (void)i;", "cos", ""),
+        ("pipe_barrier(PIPE_ALL); set_flag(PIPE_V, PIPE_S, EVENT_ID0);", "k", ""),
+        ("constexpr half one = 1.0; half t = one + half(2); y[0] = (uint8_t)t;", "k", ""),
+        ("if ASCEND_IS_AIV { y[0] = 1; } if ASCEND_IS_AIC { y[0] = 2; }", "k", ""),
+    ],
+)
+def test_accepted(tmp_path, body, name, extra):
+    assert compile_kernel(_write(tmp_path, body, name, extra), opt="-O0").exists()
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        ("LocalTensor<uint8_t> a; Add(a, a, a, 32);", "Add does not support this element type"),
+        ("LocalTensor<bfloat16_t> a; Exp(a, a, 32);", "supported: half, float"),
+        ("LocalTensor<half> a; LocalTensor<int64_t> b; Cast(b, a, RoundMode::CAST_NONE, 8);", "Cast"),
+        ("LocalTensor<float> a; Subs(a, a, 1.0f, 8);", "does not exist on arch 2201"),
+        ("Nonsense(x);", "Nonsense"),
+    ],
+)
+def test_refused_at_the_kernel_line(tmp_path, body, text):
+    source = _write(tmp_path, body)
+    with pytest.raises(OpgenError) as error:
+        compile_kernel(source, opt="-O0")
+    found = error.value.diagnostics[0]
+    assert found.code == "OPG303"
+    assert text in found.what
+    assert Path(found.location.file).name == "k.cpp"
+    assert found.location.line == 5
