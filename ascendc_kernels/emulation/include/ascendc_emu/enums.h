@@ -553,6 +553,14 @@ struct MrgSort4Info {
     uint8_t repeatTimes = 1;
 };
 
+template <bool condition, typename A, typename B>
+struct Conditional {
+    using type = A;
+};
+template <typename A, typename B>
+struct Conditional<false, A, B> {
+    using type = B;
+};
 template <typename T, typename U>
 struct IsSameType {
     static constexpr bool value = std::is_same<T, U>::value;
