@@ -21,7 +21,7 @@ from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run
 _ASSIGNMENT = re.compile(r"^\s*([A-Z][A-Z0-9_]*)=([\w.]+)\s*$", re.MULTILINE)
 _OPTION = re.compile(r"-D([A-Z][A-Z0-9_]*)=(\S+?)(?=[;\s])")
 _CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\s+"([^"]*)"')
-_PASSED = re.compile(r"\b([A-Z][A-Z0-9_]*)=\$\{\1\}")
+_PASSED = re.compile(r"(?:-D|(?<![\w-]))([A-Z][A-Z0-9_]*)=\$\{\1\}")
 _RANGE = re.compile(r"(\d+)\s*[-~]\s*(\d+)")
 _PYTHON = re.compile(r"^\s*python3?\s+(\S*scripts/(\w+)\.py)([^#\n]*)", re.MULTILINE)
 _FAILURE_WORDS = re.compile(r"\b(fail(ed|ure)?|mismatch)\b", re.IGNORECASE)
@@ -84,8 +84,9 @@ def read_example(folder: Path) -> Example | None:
     defaults = {name: value for name, value, _ in _CACHE.findall(cmake)}
     labels = {name: label for name, _, label in _CACHE.findall(cmake)}
     shown = dict(_ASSIGNMENT.findall(example.readme))
-    for name in sorted(set(_PASSED.findall(cmake)) | set(defaults)):
-        if name.startswith("CMAKE_") or not re.search(rf"\b{name}=\$\{{{name}\}}", cmake):
+    passed = set(_PASSED.findall(cmake))
+    for name in sorted(passed):
+        if name.startswith("CMAKE_") or name not in passed:
             continue
         values = _allowed_values(name, cmake, labels.get(name, ""))
         example.defines[name] = defaults.get(name) or shown.get(name) or (values or ("1",))[0]
@@ -98,9 +99,9 @@ def _allowed_values(name: str, cmake: str, label: str) -> tuple[str, ...]:
     """Values of a cache variable, from its description, a list of valid ones or a pattern."""
     if bounds := _RANGE.search(label):
         return tuple(str(i) for i in range(int(bounds[1]), int(bounds[2]) + 1))
-    if listed := re.search(rf"{name}\s+IN_LIST\s+(\w+)", cmake):
-        if values := re.search(rf"set\(\s*{listed[1]}\s+([^)]*)\)", cmake):
-            return tuple(values[1].replace('"', "").replace(";", " ").split())
+    listed = re.search(rf"{name}\s+IN_LIST\s+(\w+)", cmake)
+    if listed and (values := re.search(rf"set\(\s*{listed[1]}\s+([^)]*)\)", cmake)):
+        return tuple(values[1].replace('"', "").replace(";", " ").split())
     if pattern := re.search(rf'{name}\s+MATCHES\s+"\^\[(\d)-(\d)\]\$"', cmake):
         return tuple(str(i) for i in range(int(pattern[1]), int(pattern[2]) + 1))
     return ()
