@@ -197,6 +197,10 @@ public:
     // Arguments in the order of aclnn<Op>GetWorkspaceSize.
     template <typename... Args>
     void Run(const Args&... args) const {
+        std::optional<NpuGuard> guard;
+        if (!OnCpu(Any())) {
+            guard.emplace(DeviceIndex(Any()));
+        }
         const OpFunctions functions = FindOp(info_.op, info_.aclnn, OnCpu(Any()));
         auto arguments = std::make_shared<Arguments>(functions.api);
         const auto converted = std::make_tuple(arguments->Convert(args)...);

@@ -26,11 +26,13 @@
 #ifdef OPGEN_TORCH_CLASSIC
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 #else
 #ifndef TORCH_TARGET_VERSION
 #define TORCH_TARGET_VERSION ((2ULL << 56) | (10ULL << 48))
 #endif
+#include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
@@ -55,6 +57,12 @@ inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
 inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
     return at::empty(sizes, at::TensorOptions().dtype(dtype).device(like.device()));
 }
+// Makes the tensors' NPU the current device, which the dispatcher does not do for custom ops.
+struct NpuGuard {
+    explicit NpuGuard(int index)
+        : guard(c10::Device(c10::DeviceType::PrivateUse1, static_cast<int8_t>(index))) {}
+    c10::DeviceGuard guard;
+};
 
 #define OPGEN_LIBRARY(ns, m) TORCH_LIBRARY(ns, m)
 #define OPGEN_LIBRARY_IMPL(ns, key, m) TORCH_LIBRARY_IMPL(ns, key, m)
@@ -81,6 +89,7 @@ inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
 inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
     return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
 }
+using NpuGuard = torch::stable::accelerator::DeviceGuard;
 
 #define OPGEN_LIBRARY(ns, m) STABLE_TORCH_LIBRARY(ns, m)
 #define OPGEN_LIBRARY_IMPL(ns, key, m) STABLE_TORCH_LIBRARY_IMPL(ns, key, m)
