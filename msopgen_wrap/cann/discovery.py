@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.resources import data_dir
 
 # Folders below which no header or tool of interest lives; skipping them keeps the search short.
 _PRUNE = {".git", "built-in", "lib64", "simulator", "conf", "data", "docs", "tests", "test-ops"}
@@ -38,6 +39,7 @@ class CannTree:
         op_build: the opbuild binary.
         project_template: ``op_project_templates/ascendc/customize``.
         bisheng: the device compiler.
+        forced_include: header to put before a kernel, when parts of two versions are combined.
     """
 
     root: Path
@@ -50,6 +52,7 @@ class CannTree:
     op_build: Path | None
     project_template: Path | None
     bisheng: Path | None
+    forced_include: Path | None = None
 
     @property
     def style(self) -> str:
@@ -129,6 +132,38 @@ def require_cann(directory: Path | str) -> CannTree:
             )
         )
     return tree
+
+
+def combine(trees: Sequence[CannTree]) -> CannTree:
+    """Return one tree whose parts come from the first of ``trees`` that has them.
+
+    For an asc-devkit checkout (kernel headers of 9.x only) with an older toolkit behind it that
+    brings op-host headers, CPU-debug headers and msopgen. Version and style are the first's.
+    """
+    first, *rest = trees
+    for other in rest:
+        kernel, forced = first.kernel_includes, first.forced_include
+        mixed = bool(kernel) and not first.debug_includes and bool(other.debug_includes)
+        if mixed and first.style == "9.x" and other.style != "9.x":
+            shim = data_dir("templates") / "cann" / "debug_shim_9"
+            forced = shim / "opgen_debug_shim.h"
+            # Library tiling structs are generated in a 9.x build; a checkout has none.
+            tilings = [p for p in other.host_includes if (p / "kernel_tiling").is_dir()]
+            kernel = (shim, *kernel, *tilings)
+        has_host = first.host_includes and (first.host_includes[0] / _HOST_MARK).is_file()
+        first = replace(
+            first,
+            host_includes=first.host_includes if has_host else other.host_includes,
+            kernel_includes=kernel or other.kernel_includes,
+            debug_includes=first.debug_includes or other.debug_includes,
+            msopgen=first.msopgen or other.msopgen,
+            site_packages=first.site_packages or other.site_packages,
+            op_build=first.op_build or other.op_build,
+            project_template=first.project_template or other.project_template,
+            bisheng=first.bisheng or other.bisheng,
+            forced_include=forced,
+        )
+    return first
 
 
 def _tree_under(folder: Path) -> CannTree | None:

@@ -209,10 +209,16 @@ def run_msopgen(
         )
     units = ",".join(t.msopgen for t in soc_targets([s for spec in specs for s in spec.soc]))
     env = dict(os.environ)
+    # msopgen looks for its templates below the install it belongs to, which in a combined tree is
+    # not the root.
+    home = next(
+        (p for p in tree.site_packages.parents if (p / "tools/op_project_templates").is_dir()),
+        tree.root,
+    )
     env.update(
-        ASCEND_HOME_PATH=str(tree.root),
-        ASCEND_TOOLKIT_HOME=str(tree.root),
-        ASCEND_OPP_PATH=str(tree.root / "opp"),
+        ASCEND_HOME_PATH=str(home),
+        ASCEND_TOOLKIT_HOME=str(home),
+        ASCEND_OPP_PATH=str(home / "opp"),
         PYTHONPATH=str(tree.site_packages),
         # The tree may be read-only or shared; leave no bytecode in it.
         PYTHONDONTWRITEBYTECODE="1",

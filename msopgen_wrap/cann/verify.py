@@ -313,6 +313,8 @@ def _kernel_flags(tree: CannTree, target: SocTarget, project: Path) -> list[str]
         flags.append(f"-I{folder}")
     for folder in (*tree.debug_includes, *tree.kernel_includes, *tree.host_includes[:1]):
         flags += ["-isystem", str(folder)]
+    if tree.forced_include is not None:
+        flags += ["-include", str(tree.forced_include)]
     return flags
 
 

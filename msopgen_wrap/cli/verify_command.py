@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--cann",
+    multiple=True,
     type=click.Path(path_type=Path),
-    help="CANN install or file tree; default: ASCEND_HOME_PATH.",
+    help="CANN install or file tree; default: ASCEND_HOME_PATH. Given again: a tree that fills in "
+    "what the first lacks (an asc-devkit checkout has no op-host and CPU-debug headers).",
 )
 @click.option("--soc", default="", help="Check kernels for these SoCs only, by comma.")
 @click.option("--vendor", default="opgen", show_default=True, help="Vendor of rendered specs.")
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the full report as JSON.")
 def command(
     targets: tuple[Path, ...],
-    cann: Path | None,
+    cann: tuple[Path, ...],
     soc: str,
     vendor: str,
     keep: Path | None,
@@ -126,10 +128,10 @@ class _Rendering:
         return loaded, folder
 
 
-def _find_tree(cann: Path | None) -> CannTree:
-    from msopgen_wrap.cann.discovery import find_cann, require_cann
+def _find_tree(cann: tuple[Path, ...]) -> CannTree:
+    from msopgen_wrap.cann.discovery import combine, find_cann, require_cann
 
-    tree = require_cann(cann) if cann else find_cann()
+    tree = combine([require_cann(folder) for folder in cann]) if cann else find_cann()
     if tree is None:
         raise OpgenError(
             Diagnostic(

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.discovery import find_cann
+from msopgen_wrap.cann.discovery import combine, find_cann
 from msopgen_wrap.cann.op_sources import read_op_sources
 from msopgen_wrap.cann.tiling_prelude import tiling_structs
 from msopgen_wrap.cann.verify import verify_project
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
 
-from .conftest import ATTRS, KERNEL, TILING, make_spec
+from .conftest import ATTRS, KERNEL, TILING, make_spec, write_tree
 
 
 def by_kind(report):
@@ -102,6 +102,34 @@ def test_specs_add_msopgen_and_proto_checks(cann, sample):
     (check,) = [c for c in rejected.checks if c.kind == "msopgen"]
     assert check.status == "failed"
     assert "The reject attr is wrong" in check.error.what
+
+
+def test_a_second_tree_fills_in_what_the_first_lacks(cann, sample, tmp_path):
+    """A 9.x source checkout has kernel headers only; the rest comes from an older toolkit."""
+    basic = cann.root / "aarch64-linux/ascendc/include/basic_api/kernel_operator.h"
+    tiling = cann.root / "aarch64-linux/ascendc/include/highlevel_api/kernel_tiling"
+    write_tree(
+        tmp_path / "devkit",
+        {
+            "version.cmake": 'set_package(x VERSION "9.1.0")\n',
+            "impl/x.h": "",
+            # names that only the shim and only 9.x sources have
+            "include/kernel_operator.h": "#pragma once\n"
+            "#include <simt_stub.h>\n#include <kernel_tiling/kernel_tiling.h>\n"
+            "__simd_callee__ inline int f(fp8_e5m2_t, AscendC::tiling::LogSoftMaxTiling)"
+            " { return __NPU_ARCH__; }\n" + basic.read_text(),
+        },
+    )
+    write_tree(tiling, {"kernel_tiling.h": "#pragma once\nstruct LogSoftMaxTiling {};\n"})
+    devkit = find_cann(tmp_path / "devkit")
+    assert (devkit.style, devkit.version) == ("9.x", "9.1.0")
+    alone = verify_project(sample(), devkit)
+    assert {c.status for c in alone.checks} == {"skipped"}
+    both = combine([devkit, find_cann(cann.root)])
+    report = verify_project(sample(), both, specs=[make_spec(attrs=ATTRS)])
+    assert (report.count("failed"), both.style) == (0, "9.x"), [c.as_dict() for c in report.checks]
+    kinds = {c.kind for c in report.checks if c.status == "passed"}
+    assert kinds == {"op_host", "kernel", "msopgen"}
 
 
 def test_no_op_and_no_tree(cann, tmp_path):
