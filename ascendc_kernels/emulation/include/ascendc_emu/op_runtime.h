@@ -80,6 +80,10 @@ int opgen_load_host(const char* path);
 int opgen_register_kernel(const char* op_type, const char* soc, const char* key, const char* path,
                           const char* entry);
 
+/* Keep this thread's next registrations, and look up its next calls, under a name of their own:
+ * two vendors may have an op of one type. NULL or "" is the common scope, which all others see. */
+void opgen_set_scope(const char* scope);
+
 /* Run InferShape and InferDataType. shapes: room for num_outputs * 8 dims; ranks, dtypes:
  * num_outputs. Only the inputs and attrs of `call` are read, and how many tensors its outputs stand
  * for: a dynamic list of n outputs counts n here (call->outputs may be NULL when there is none).
@@ -119,6 +123,12 @@ const char* opgen_op_defs_json(void);
  *   fields [{type, name, offset, count (0: scalar), struct, size}]
  * Valid until the next call on this thread. */
 const char* opgen_tiling_defs_json(void);
+
+/* What a tiling key of an op with template parameters (ASCENDC_TPL_*) stands for, a JSON object:
+ *   args [{name, kind (dtype, datatype, format, uint, bool, kernel_type), value}] in the order of
+ *   the kernel's template parameters; kernel_type: number of ASCENDC_TPL_* or null.
+ * "" for an op without. Valid until the next call on this thread. */
+const char* opgen_template_json(const char* op_type, uint64_t key);
 
 const char* opgen_last_error(void);
 

@@ -118,6 +118,7 @@ public:
     }
 
     aclnnStatus Run(void* workspace) override {
+        const PackageScope scope;
         if (stale_) {
             const aclnnStatus status = PrepareCall();
             if (status != ACLNN_SUCCESS) {
@@ -499,6 +500,7 @@ aclnnStatus Call::Prepare(uint64_t* workspace_size, aclOpExecutor** executor) {
             return status;
         }
     }
+    const PackageScope scope;
     const std::string& missing = LoadPackage();
     if (!missing.empty()) {
         return Fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: %s", api, missing.c_str());

@@ -112,6 +112,13 @@ std::string Load() {
 
 }  // namespace
 
+PackageScope::PackageScope() {
+    static const std::string* const name = new std::string(OwnFolder());
+    opgen_set_scope(name->c_str());
+}
+
+PackageScope::~PackageScope() { opgen_set_scope(""); }
+
 const std::string& LoadPackage() {
     static std::string* problem = nullptr;
     static std::once_flag once;

@@ -6,9 +6,12 @@
 #include <mutex>
 #include <vector>
 
+#include "host/op_scope.h"
+
 namespace ascendc_emu {
 namespace {
 struct Kernel {
+    std::string scope;
     std::string op_type;
     std::string soc;  // exact or family name in lower case, or empty: any
     std::string key;
@@ -82,7 +85,7 @@ void Load(Kernel &kernel) {
 void RegisterKernel(const std::string &op_type, const std::string &soc, const std::string &key,
                     const std::string &path, const std::string &entry) {
     const std::lock_guard<std::mutex> lock(Mutex());
-    Kernels().push_back({op_type, Lower(soc), key, path, entry, nullptr});
+    Kernels().push_back({CurrentScope(), op_type, Lower(soc), key, path, entry, nullptr});
 }
 
 void *KernelEntry(const OpCall &call, std::string *name) {
@@ -90,7 +93,7 @@ void *KernelEntry(const OpCall &call, std::string *name) {
     const std::lock_guard<std::mutex> lock(Mutex());
     std::string known;
     for (auto kernel = Kernels().rbegin(); kernel != Kernels().rend(); ++kernel) {
-        if (kernel->op_type != call.op_type()) {
+        if (kernel->op_type != call.op_type() || kernel->scope != CurrentScope()) {
             continue;
         }
         const bool soc = kernel->soc.empty() || kernel->soc == Lower(call.soc().name) ||

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "host/op_scope.h"
 #include "register/op_def_factory.h"
 
 namespace ascendc_emu {
@@ -23,7 +24,7 @@ std::map<std::string, std::shared_ptr<OpEntry>> &Entries() {
 template <typename Change>
 void Update(const ge::AscendString &op_type, Change change) {
     const std::lock_guard<std::recursive_mutex> lock(Mutex());
-    std::shared_ptr<OpEntry> &entry = Entries()[op_type.GetString()];
+    std::shared_ptr<OpEntry> &entry = Entries()[ScopedName(op_type.GetString())];
     entry = entry == nullptr ? std::make_shared<OpEntry>() : std::make_shared<OpEntry>(*entry);
     change(*entry);
 }
@@ -50,15 +51,25 @@ void DropForeign(Function &function, const void *library) {
 
 std::shared_ptr<const OpEntry> FindOp(const std::string &op_type) {
     const std::lock_guard<std::recursive_mutex> lock(Mutex());
-    const auto it = Entries().find(op_type);
+    auto it = Entries().find(ScopedName(op_type));
+    if (it == Entries().end()) {
+        it = Entries().find(op_type);
+    }
     return it == Entries().end() ? nullptr : it->second;
 }
 
 std::vector<std::string> OpTypes() {
     const std::lock_guard<std::recursive_mutex> lock(Mutex());
     std::vector<std::string> names;
+    const std::string prefix = ScopedName("");
     for (const auto &entry : Entries()) {
-        names.push_back(entry.first);
+        const std::string &name = entry.first;
+        if (name.compare(0, prefix.size(), prefix) == 0) {
+            const std::string op_type = name.substr(prefix.size());
+            if (op_type.find("::") == std::string::npos) {
+                names.push_back(op_type);
+            }
+        }
     }
     return names;
 }
