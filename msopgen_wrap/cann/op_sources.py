@@ -1,12 +1,14 @@
 """What a project in msopgen layout holds: its ops, read from op_host text, and their kernels.
 
-Nothing is compiled: the ``OpDef`` of an op is regular enough to be read as text. An op whose lists
-are built by macros or variables has no dtype combinations here, and the caller says so.
+Nothing is compiled: the ``OpDef`` of an op is regular enough to be read as text, lists held by
+variables included. Text whose OpDefs are made by macros can be preprocessed by the caller first. An
+op whose lists cannot be read has no dtype combinations here, and the caller says so.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,8 @@ from msopgen_wrap.spec.names import snake_case
 
 _CLASS = re.compile(r"class\s+(\w+)\s*(?:final\s*)?:\s*public\s+(?:ops::)?OpDef\b")
 _PARAM = re.compile(r"\b(?:this->)?(Input|Output)\s*\(\s*\"(\w+)\"\s*\)([^;]*);", re.DOTALL)
-_DTYPES = re.compile(r"\.\s*DataType(?:List)?\s*\(\s*\{([^}]*)\}")
+_DTYPES = re.compile(r"\.\s*DataType(?:List)?\s*\(\s*(?:\{([^}]*)\}|(\w+))\s*\)")
+_LIST_VARIABLE = re.compile(r"vector\s*<\s*(?:ge::)?DataType\s*>\s*(\w+)\s*=?\s*\{([^}]*)\}")
 _CONFIG = re.compile(r"AddConfig\s*\(\s*\"(\w+)\"")
 _OP_FILE = re.compile(r"opFile\.value\"\s*,\s*\"(\w+)\"")
 _GE_TO_TORCH = {ge: torch for torch, ge in DTYPE_TO_GE.items()}
@@ -84,12 +87,22 @@ class OpSource:
         return names[0] if len(set(names)) == 1 else ",".join(names)
 
     def kernel_defines(self, combo: int) -> list[str]:
-        """Return the macros CANN puts on the kernel's compile line for a combination."""
+        """Return the macros CANN puts on the kernel's compile line for a combination.
+
+        A dtype without a C++ type for kernels (complex64) has no ``DTYPE_X``.
+        """
         defines = []
         for name, dtype in dict(zip(self.params, self.combos[combo], strict=True)).items():
             upper = name.upper()
-            defines += [f"DTYPE_{upper}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{upper}={dtype}"]
+            defines.append(f"ORIG_DTYPE_{upper}={dtype}")
+            if dtype in KERNEL_TYPES:
+                defines.append(f"DTYPE_{upper}={KERNEL_TYPES[dtype]}")
         return defines
+
+    def untyped(self, combo: int) -> list[str]:
+        """Return the parameters of a combination that have no ``DTYPE_X``."""
+        pairs = zip(self.params, self.combos[combo], strict=True)
+        return [name for name, dtype in pairs if dtype not in KERNEL_TYPES]
 
 
 def host_files(project: Path) -> list[Path]:
@@ -98,21 +111,45 @@ def host_files(project: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.suffix in (".cpp", ".cc", ".h", ".hpp"))
 
 
-def read_op_sources(project: Path) -> list[OpSource]:
-    """Return the ops defined in ``project/op_host``, in file order."""
-    ops = []
+def read_op_sources(
+    project: Path, preprocess: Callable[[Path], str] | None = None
+) -> list[OpSource]:
+    """Return the ops defined in ``project/op_host``, in file order.
+
+    Args:
+        project: folder with ``op_host/`` and ``op_kernel/``.
+        preprocess: returns a source with its macros expanded ("" when it cannot); asked for files
+            that register an op whose definition cannot be read from the text.
+    """
+    ops: list[OpSource] = []
     for path in host_files(project):
         if path.suffix not in (".cpp", ".cc"):
             continue
         text = strip_comments(path.read_text(encoding="utf-8", errors="replace"))
-        starts = [(m.start(), m[1]) for m in _CLASS.finditer(text)]
-        for index, (start, op) in enumerate(starts):
-            end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
-            ops.append(_read_op(project, path, op, text[start:end]))
+        found = _ops_in(project, path, text)
+        registers = bool(found) or bool(_MACRO_OP.search(text))
+        if preprocess and registers and not (found and all(o.combos for o in found)):
+            expanded = _ops_in(project, path, preprocess(path))
+            found = expanded if any(o.combos for o in expanded) else found
+        ops += found
     return ops
 
 
-def _read_op(project: Path, host: Path, op: str, body: str) -> OpSource:
+# An op made by a macro of the project: OP_ADD(X) or SOMETHING_OPDEF(X) at the start of a line.
+_MACRO_OP = re.compile(r"^\s*(?:OP_ADD|\w*(?:OPDEF|OP_DEF|OPP_DEF)\w*)\s*\(", re.MULTILINE)
+
+
+def _ops_in(project: Path, path: Path, text: str) -> list[OpSource]:
+    variables = {name: items for name, items in _LIST_VARIABLE.findall(text)}
+    starts = [(m.start(), m[1]) for m in _CLASS.finditer(text)]
+    ends = [*(start for start, _ in starts[1:]), len(text)][: len(starts)]
+    return [
+        _read_op(project, path, op, text[start:end], variables)
+        for (start, op), end in zip(starts, ends, strict=True)
+    ]
+
+
+def _read_op(project: Path, host: Path, op: str, body: str, variables: dict[str, str]) -> OpSource:
     names: list[str] = []
     columns: list[list[str]] = []
     for _kind, name, chain in _PARAM.findall(body):
@@ -120,14 +157,15 @@ def _read_op(project: Path, host: Path, op: str, body: str) -> OpSource:
             continue
         match = _DTYPES.search(chain)
         names.append(name)
-        columns.append(re.findall(r"\bDT_\w+", match[1]) if match else [])
+        items = (match[1] if match[1] is not None else variables.get(match[2], "")) if match else ""
+        columns.append(re.findall(r"\bDT_\w+", items))
     count = max((len(c) for c in columns), default=0)
     readable = bool(columns) and all(len(c) in (1, count) and c for c in columns)
     combos: list[tuple[str, ...]] = []
     if readable:
         for i in range(count):
             combo = tuple(c[i] if len(c) == count else c[0] for c in columns)
-            if combo not in combos and all(d in KERNEL_TYPES for d in combo):
+            if combo not in combos:
                 combos.append(combo)
     match = _OP_FILE.search(body)
     stem = match[1] if match else snake_case(op)

@@ -127,7 +127,7 @@ def verify_project(
     Raises:
         OpgenError: OPG610, nothing to check in ``project``; OPG301, no compiler.
     """
-    ops = read_op_sources(project)
+    ops = read_op_sources(project, lambda path: _preprocess(path, project, tree))
     if not ops:
         raise OpgenError(
             Diagnostic(
@@ -177,6 +177,21 @@ def _run(tool: str, item: _Compile) -> Check:
         time.perf_counter() - started,
         error,
     )
+
+
+def _preprocess(path: Path, project: Path, tree: CannTree) -> str:
+    """Return an op_host source with its macros expanded, or "" when it cannot be."""
+    if not tree.host_includes:
+        return ""
+    flags = [*_host_flags(tree), f"-I{project / 'op_host'}", f"-I{project / 'op_kernel'}"]
+    with tempfile.TemporaryDirectory(prefix="opgen_verify_") as tmp:
+        out = Path(tmp) / "expanded.cpp"
+        command = [find_toolchain().cxx, *flags, "-E", "-P", str(path), "-o", str(out)]
+        try:
+            run_compiler(command, path, code="OPG611")
+        except OpgenError:
+            return ""  # the compile check of the same file reports why
+        return out.read_text(encoding="utf-8", errors="replace")
 
 
 def _host_flags(tree: CannTree, library: str = "") -> list[str]:
@@ -253,6 +268,7 @@ def _kernel_compiles(
             continue
         prelude = work / f"{op.op}_prelude.h"
         prelude.write_text(kernel_prelude(op.op, host_files(project), op.kernel), encoding="utf-8")
+        kernel_text = op.kernel.read_text(encoding="utf-8", errors="replace")
         seen: set[tuple[str, ...]] = set()
         for target in _targets(op, soc, report):
             for combo in range(len(op.combos)):
@@ -266,6 +282,12 @@ def _kernel_compiles(
                 if flags in seen:
                     continue
                 seen.add(flags)
+                untyped = [n for n in op.untyped(combo) if f"DTYPE_{n.upper()}" in kernel_text]
+                if untyped:
+                    note = f"no C++ type for DTYPE_{untyped[0].upper()} is known"
+                    label = f"{target.unit} {op.label(combo)}"
+                    report.checks.append(Check("kernel", op.kernel.name, label, SKIPPED, note=note))
+                    continue
                 units = [t.unit for t in _targets(op, soc) if t.dav == target.dav]
                 compiles.append(
                     _Compile(
