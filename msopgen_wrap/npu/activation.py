@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from ..diagnostics import Diagnostic, OpgenError, render
+from .check_mode import report_at_exit
 from .selection import WISH, RuntimeChoice, choose
 
 _state: dict[str, object] = {}
@@ -52,6 +53,7 @@ class _Loader(importlib.abc.Loader):
             text = "\n".join(render(d) for d in error.diagnostics)
             raise ImportError(f"the emulated NPU has no operators:\n{text}") from error
         _state["active"] = True
+        report_at_exit()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
