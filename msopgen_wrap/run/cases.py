@@ -39,6 +39,7 @@ BASE_SHAPES: tuple[Shape, ...] = (
 MANY_CORES: Shape = (512, 1031)
 LARGE: Shape = (2**24 + 3,)
 SPECIAL_SHAPE: Shape = (7, 77)
+MAX_OUTPUT = 2**23  # elements of an output that is larger than every input
 
 
 @dataclass(frozen=True)
@@ -199,9 +200,16 @@ def _outputs_fit(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) ->
                 dims = evaluate(output.shape, _plain(shapes), attrs)
                 if any(d < 0 for d in dims) or len(dims) > 8:
                     return False
+                # A gather multiplies its inputs: one base shape for both would ask for gigabytes.
+                if math.prod(dims) > MAX_OUTPUT > max(map(_size, _plain(shapes).values())):
+                    return False
     except ShapeError:
         return False
     return True
+
+
+def _size(shape: Any) -> int:
+    return -1 if shape is None else math.prod(shape)
 
 
 def _broadcast_groups(spec: OpSpec) -> tuple[str, ...]:
