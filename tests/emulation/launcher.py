@@ -76,8 +76,12 @@ class Kernel:
         soc: str = "",
         threads: int = 0,
         outputs: int = 1,
+        inout: int = 0,
     ) -> list[dict]:
-        """Run ``entry(arrays..., workspace, tiling)``; return the sanitizer's findings (check)."""
+        """Run ``entry(arrays..., workspace, tiling)``; return the sanitizer's findings (check).
+
+        The last ``outputs`` arrays are outputs; the last ``inout`` ones hold data before.
+        """
         lib = self.emulation
         lib.opgen_launch_error.restype = ctypes.c_char_p
         lib.opgen_findings_json.restype = ctypes.c_char_p
@@ -89,6 +93,7 @@ class Kernel:
         ranges = []
         for i, a in enumerate(arrays):
             kind_ = 1 if i >= len(arrays) - outputs else 0
+            kind_ = 2 if i >= len(arrays) - inout else kind_
             ranges.append(_Range(a.ctypes.data, a.nbytes, f"arg{i}".encode(), kind_))
         if workspace:
             ranges.append(_Range(space.ctypes.data, space.nbytes, b"workspace", 3))

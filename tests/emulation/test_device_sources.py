@@ -22,7 +22,7 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
     [
         ("", "k", "void k_do(void* s, uint8_t* x) { k<<<8, nullptr, s>>>(x, x); }\n"),
         ("int a = 1\n    ASSERT(a > 0);", "k", ""),
-        ("int a = 1; // text\n    ASSERT(a > 0 && \"why\")\n    if (a) ASSERT(a);", "k", ""),
+        ('int a = 1; // text\n    ASSERT(a > 0 && "why")\n    if (a) ASSERT(a);', "k", ""),
         ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
         ("ASSERT(GetBlockNum() > 0); uint64_t i = get_block_idx(); (void)i;", "cos", ""),
         ("pipe_barrier(PIPE_ALL); set_flag(PIPE_V, PIPE_S, EVENT_ID0);", "k", ""),
@@ -39,7 +39,10 @@ def test_accepted(tmp_path, body, name, extra):
     [
         ("LocalTensor<uint8_t> a; Add(a, a, a, 32);", "Add does not support this element type"),
         ("LocalTensor<bfloat16_t> a; Exp(a, a, 32);", "supported: half, float"),
-        ("LocalTensor<half> a; LocalTensor<int64_t> b; Cast(b, a, RoundMode::CAST_NONE, 8);", "Cast"),
+        (
+            "LocalTensor<half> a; LocalTensor<int64_t> b; Cast(b, a, RoundMode::CAST_NONE, 8);",
+            "Cast",
+        ),
         ("LocalTensor<float> a; Subs(a, a, 1.0f, 8);", "does not exist on arch 2201"),
         ("Nonsense(x);", "Nonsense"),
     ],
