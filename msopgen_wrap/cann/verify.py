@@ -34,7 +34,8 @@ class Check:
     """One compile or msopgen run.
 
     Attributes:
-        kind: ``op_host``, ``kernel``, ``onnx_plugin``, ``op_proto`` or ``msopgen``.
+        kind: ``op_host``, ``kernel``, ``onnx_plugin``, ``op_proto``, ``msopgen``, or ``render`` for
+            a spec that gave no sources.
         subject: file or op.
         variant: library macro, or SoC and dtypes.
         status: ``passed``, ``failed`` or ``skipped``.

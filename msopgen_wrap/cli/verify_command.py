@@ -109,23 +109,39 @@ class _Rendering:
     keep: Path | None
     stack: ExitStack
 
-    def render(self, paths: list[Path], tree: CannTree) -> tuple[list[OpSpec], Path]:
-        """Render the specs at ``paths`` in the style of ``tree``."""
+    def render(
+        self, paths: list[Path], tree: CannTree
+    ) -> tuple[list[OpSpec], Path, list[tuple[OpSpec, Diagnostic]]]:
+        """Render the specs at ``paths`` in the style of ``tree``.
+
+        Returns the rendered specs, their folder, and the specs that cannot be planned with why.
+        """
+        from msopgen_wrap.cann.project import CannOptions, render_cann_project
         from msopgen_wrap.render.project import ProjectOptions, render_project
         from msopgen_wrap.spec.loader import load_specs
 
-        loaded = load_specs(paths)
         options = ProjectOptions(
-            vendor=self.vendor, style=tree.style, parts=("op_host", "op_kernel", "cann")
+            vendor=self.vendor, style=tree.style, parts=("op_host", "op_kernel")
         )
+        good: list[OpSpec] = []
+        failed: list[tuple[OpSpec, Diagnostic]] = []
+        files = []
+        for spec in load_specs(paths):
+            try:
+                files += render_project([spec], options)
+                good.append(spec)
+            except OpgenError as error:
+                failed += [(spec, diagnostic) for diagnostic in error.diagnostics]
         folder = self.keep or Path(
             self.stack.enter_context(tempfile.TemporaryDirectory(prefix="opgen_verify_src_"))
         )
-        for file in render_project(loaded, options):
+        if good:
+            files += render_cann_project(good, CannOptions(self.vendor, tree.style))
+        for file in files:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.text, encoding="utf-8")
-        return loaded, folder
+        return good, folder, failed
 
 
 def _find_tree(cann: tuple[Path, ...]) -> CannTree:
@@ -152,7 +168,7 @@ def _reports(
     jobs: int,
     quiet: bool,
 ) -> Iterator[tuple[str, VerifyReport]]:
-    from msopgen_wrap.cann.verify import verify_project
+    from msopgen_wrap.cann.verify import FAILED, Check, verify_project
     from msopgen_wrap.package.project_tree import MANIFEST, read_project
 
     def progress(text: str) -> None:
@@ -181,11 +197,14 @@ def _reports(
         else:
             raise OpgenError(_bad_target(target))
     if specs:
-        loaded, folder = rendering.render(specs, tree)
-        yield (
-            f"{len(loaded)} rendered spec{'s' if len(loaded) > 1 else ''}",
-            verify_project(folder, tree, specs=loaded, soc=socs, jobs=jobs, progress=progress),
-        )
+        loaded, folder, failed = rendering.render(specs, tree)
+        if not loaded:
+            raise OpgenError([diagnostic for _, diagnostic in failed])
+        report = verify_project(folder, tree, specs=loaded, soc=socs, jobs=jobs, progress=progress)
+        report.checks[:0] = [
+            Check("render", spec.op, status=FAILED, error=diagnostic) for spec, diagnostic in failed
+        ]
+        yield f"{len(loaded)} rendered spec{'s' if len(loaded) > 1 else ''}", report
     progress("")
 
 
