@@ -117,6 +117,7 @@ def declare(lib: Any) -> Any:
         "opgen_launch_count": (u64, []),
         "opgen_op_defs_json": (text, []),
         "opgen_tiling_defs_json": (text, []),
+        "opgen_template_json": (text, [text, u64]),
         "opgen_last_error": (text, []),
     }
     for name, (result, arguments) in signatures.items():

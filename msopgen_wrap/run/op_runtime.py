@@ -109,6 +109,15 @@ class OpRuntime:
         rows: list[dict[str, Any]] = json.loads(self._lib.opgen_tiling_defs_json().decode())
         return rows
 
+    def template(self, op_type: str, key: int) -> dict[str, Any] | None:
+        """Return what a tiling key of a template kernel stands for, None for other ops.
+
+        ``args`` are ``{name, kind, value}`` in the order of the kernel's template parameters;
+        ``kernel_type`` is a number of ``ASCENDC_TPL_*`` or None.
+        """
+        text = self._lib.opgen_template_json(op_type.encode(), key).decode()
+        return json.loads(text) if text else None
+
     # ---- calls -------------------------------------------------------------------------------
 
     def infer(

@@ -20,6 +20,7 @@ from msopgen_wrap.run.op_project import (
     open_project,
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
+from msopgen_wrap.run.template_kernel import template_instance
 from msopgen_wrap.run.tensors import Tensor, TensorSpec
 
 # Without this, static objects of inline functions (registries in foreign headers) would be shared
@@ -257,29 +258,35 @@ class ProjectRunner:
         chosen = [c for c in combos(declared, self.platform.name) if _fits(c, [*inputs, *outputs])]
         if not chosen:
             return  # the runtime's own message lists what is supported
+        template = self.runtime.template(op, key)
         defs = self.runtime.tiling_defs()
-        by_key = key if key in registered_keys(op, defs) else None
+        by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
         if (op, combo.key, by_key) in self._registered:
             return
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         self.progress(f"compiling {source.path.name} [{combo.key}]")
-        path = self._compile(source, combo, op, by_key)
-        self.runtime.register_kernel(op, "", combo.key, path, source.entry)
-        # One struct per tiling key means one kernel per tiling key: the last one registered wins,
-        # so others of this combination have to be registered again when they are needed.
+        entry = source.entry
+        kernel = source.path
+        if template:
+            count = len(declared["inputs"]) + len(declared["outputs"]) + 2
+            entry = f"opgen_{source.entry}"
+            kernel = template_instance(source, entry, template, count)
+        path = self._compile(source, kernel, combo, op, by_key)
+        self.runtime.register_kernel(op, "", combo.key, path, entry)
+        # One kernel per tiling key: the last one registered wins, so others of this combination
+        # have to be registered again when they are needed.
         self._registered = {r for r in self._registered if r[:2] != (op, combo.key)}
         self._registered.add((op, combo.key, by_key))
 
-    def _compile(self, source: KernelSource, combo: Combo, op: str, key: int | None) -> Path:
+    def _compile(
+        self, source: KernelSource, kernel: Path, combo: Combo, op: str, key: int | None
+    ) -> Path:
         header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
         flags = ["-include", str(header)] if header is not None else []
-        defines = [*combo.defines, *self.defines]
-        if key is not None:
-            defines.append(f"OPGEN_TILING_KEY={key}")
         return compile_kernel(
-            source.path,
-            defines=defines,
+            kernel,
+            defines=[*combo.defines, *self.defines],
             include_dirs=[source.path.parent, *self.project.include_dirs],
             output_name=f"lib{source.entry}.so",
             opt="-O1",

@@ -114,6 +114,11 @@ void OpCall::StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def) {
     if (kind == Kind::kInt && is_number) {
         bytes = Bytes(attr.i);
         text = std::to_string(attr.i);
+    } else if (kind == Kind::kInt && attr.kind == OPGEN_ATTR_STR && attr.s != nullptr &&
+               FromTorchName(attr.s) != ge::DT_UNDEFINED) {
+        // A dtype attribute: the OpDef holds its number.
+        bytes = Bytes(static_cast<int64_t>(FromTorchName(attr.s)));
+        text = attr.s;
     } else if (kind == Kind::kBool && is_number) {
         bytes = Bytes(attr.i != 0);
         text = attr.i != 0 ? "true" : "false";

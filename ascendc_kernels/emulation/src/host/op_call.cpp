@@ -85,6 +85,15 @@ std::string TorchName(ge::DataType type) {
     }
 }
 
+ge::DataType FromTorchName(const std::string &name) {
+    for (int type = 0; type < ge::DT_MAX; ++type) {
+        if (name != "undefined" && TorchName(static_cast<ge::DataType>(type)) == name) {
+            return static_cast<ge::DataType>(type);
+        }
+    }
+    return ge::DT_UNDEFINED;
+}
+
 std::string ShapeText(const gert::Shape &shape) {
     std::vector<std::string> dims;
     for (size_t i = 0; i < shape.GetDimNum(); ++i) {

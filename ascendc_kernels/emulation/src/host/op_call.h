@@ -130,6 +130,8 @@ private:
 
 // torch name of a ge::DataType ("float16"); "undefined" for one torch does not have.
 std::string TorchName(ge::DataType type);
+// The reverse; DT_UNDEFINED for other texts.
+ge::DataType FromTorchName(const std::string &name);
 std::string ShapeText(const gert::Shape &shape);
 }  // namespace ascendc_emu
 

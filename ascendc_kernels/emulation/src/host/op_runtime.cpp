@@ -15,6 +15,8 @@
 #include "host/op_call.h"
 #include "host/op_json.h"
 #include "host/op_kernels.h"
+#include "host/output_fill.h"
+#include "host/template_keys.h"
 
 using ascendc_emu::OpCall;
 using ascendc_emu::OpError;
@@ -185,6 +187,17 @@ void Launch(OpgenExec &exec, void *workspace) {
             }
         }
     }
+    if (exec.op.entry().def != nullptr) {
+        const auto &defs = exec.op.entry().def->outputs;
+        for (size_t i = 0; i < outputs.size() && i < defs.size(); ++i) {
+            if (!defs[i].init_values.empty()) {
+                const int combo = exec.op.MatchingCombo(nullptr);
+                const size_t place = static_cast<size_t>(combo < 0 ? 0 : combo);
+                const auto &values = defs[i].init_values;
+                ascendc_emu::FillOutput(outputs[i], values[place < values.size() ? place : 0].value);
+            }
+        }
+    }
     args.values.push_back(space.user);
     args.values.push_back(tiling_copy.data());
     args.AddRange(space.user, space.user_bytes, "workspace", OPGEN_GM_WORKSPACE);
@@ -334,6 +347,12 @@ const char *opgen_op_defs_json(void) {
 const char *opgen_tiling_defs_json(void) {
     thread_local std::string text;
     text = ascendc_emu::TilingDefsJson();
+    return text.c_str();
+}
+
+const char *opgen_template_json(const char *op_type, uint64_t key) {
+    thread_local std::string text;
+    text = ascendc_emu::TemplateJson(op_type, key);
     return text.c_str();
 }
 

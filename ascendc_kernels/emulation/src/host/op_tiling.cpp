@@ -7,6 +7,7 @@
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
 #include "host/op_call.h"
+#include "host/stdout_capture.h"
 #include "host/tiling_classes.h"
 
 namespace ascendc_emu {
@@ -119,8 +120,12 @@ TilingResult OpCall::Tile() {
     gert::TilingContext context(Context(in, out));
     (void)TakeHostLog();
     const uint32_t status = entry_->tiling(&context);
-    const std::string log = TakeHostLog();
+    std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
+        if (log.empty()) {
+            // Many public ops print instead of logging; ask again and listen.
+            log = CaptureStdout([&] { (void)entry_->tiling(&context); });
+        }
         Fail("TilingFunc", status, log);
     }
     const gert::TilingData &data = result.tiling_data();

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ascendc/host_api/tiling/template_argument.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "ascendc_emu/host_log.h"
+#include "host/json_text.h"
+#include "host/template_keys.h"
+
+namespace ascendc_emu {
+namespace {
+struct Declared {
+    TemplateParams params;
+    std::vector<TemplateParams> selected;
+};
+
+std::mutex &Mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+std::map<std::string, Declared> &Templates() {
+    static std::map<std::string, Declared> templates;
+    return templates;
+}
+
+bool IsParameter(TemplateKind kind) {
+    return kind != TemplateKind::kKernelType && kind != TemplateKind::kDeterministic &&
+           kind != TemplateKind::kStruct;
+}
+
+// The legal values of a UINT parameter: ranges and single values written out, in order.
+std::vector<uint64_t> UintValues(const std::vector<uint64_t> &written) {
+    std::vector<uint64_t> values;
+    if (written.empty()) {
+        return values;
+    }
+    size_t next = 1;
+    if (written[0] != ASCENDC_TPL_UI_LIST && written.size() > 1) {
+        const uint64_t ranges = written[1];
+        next = 2;
+        for (uint64_t i = 0; i < ranges && next + 1 < written.size(); ++i, next += 2) {
+            for (uint64_t v = written[next]; v <= written[next + 1]; ++v) {
+                values.push_back(v);
+            }
+        }
+    }
+    values.insert(values.end(), written.begin() + static_cast<std::ptrdiff_t>(next), written.end());
+    return values;
+}
+
+std::vector<uint64_t> Values(const TemplateParam &param) {
+    return param.kind == TemplateKind::kUint ? UintValues(param.values) : param.values;
+}
+
+bool Follows(const std::vector<uint64_t> &values) {
+    return !values.empty() && values[0] >= ASCENDC_TPL_INPUT_BIAS;
+}
+
+bool Allows(const TemplateParam &param, uint64_t value) {
+    const std::vector<uint64_t> values = Values(param);
+    return Follows(values) || std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Whether a selected combination contains these values; parameters it does not name are free.
+bool Selects(const TemplateParams &row, const TemplateParams &declared,
+             const std::vector<uint64_t> &values) {
+    for (size_t i = 0; i < declared.size(); ++i) {
+        for (const TemplateParam &param : row) {
+            if (param.name == declared[i].name && IsParameter(param.kind) &&
+                !Allows(param, values[i])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+const char *KindName(TemplateKind kind) {
+    switch (kind) {
+        case TemplateKind::kDataType:
+            return "datatype";
+        case TemplateKind::kFormat:
+            return "format";
+        case TemplateKind::kUint:
+            return "uint";
+        case TemplateKind::kBool:
+            return "bool";
+        case TemplateKind::kSharedKernelType:
+            return "kernel_type";
+        default:
+            return "dtype";
+    }
+}
+}  // namespace
+
+TemplateParams DeclareTemplate(const char *op_type, const TemplateParams &params) {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    Templates()[op_type].params = params;
+    return params;
+}
+
+std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
+                                            const std::vector<TemplateParams> &selected) {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    for (auto &item : Templates()) {
+        const TemplateParams &params = item.second.params;
+        bool same = params.size() == declared.size();
+        for (size_t i = 0; same && i < params.size(); ++i) {
+            same = params[i].name == declared[i].name && params[i].values == declared[i].values;
+        }
+        if (same) {
+            item.second.selected = selected;
+        }
+    }
+    return selected;
+}
+
+uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<TemplateParams> &selected,
+                         const std::vector<uint64_t> &values) {
+    constexpr uint64_t kInvalid = ~uint64_t{0};
+    if (values.size() != declared.size()) {
+        OPGEN_HOST_LOG_AT(kError, "the tiling key takes %zu template parameters, %zu were given",
+                          declared.size(), values.size());
+        return kInvalid;
+    }
+    uint64_t key = 0;
+    uint32_t shift = 0;
+    for (size_t i = 0; i < declared.size(); ++i) {
+        const TemplateParam &param = declared[i];
+        const std::vector<uint64_t> legal = Values(param);
+        uint64_t code = values[i];
+        if (!Follows(legal)) {
+            const auto place = std::find(legal.begin(), legal.end(), values[i]);
+            if (place == legal.end()) {
+                OPGEN_HOST_LOG_AT(kError, "template parameter %s: %llu is not among the %zu declared "
+                                  "values", param.name.c_str(),
+                                  static_cast<unsigned long long>(values[i]), legal.size());
+                return kInvalid;
+            }
+            // UINT parameters are encoded by position, so that large values need few bits.
+            if (param.kind == TemplateKind::kUint) {
+                code = static_cast<uint64_t>(place - legal.begin());
+            }
+        }
+        if (param.bits < 64 && code >> param.bits != 0) {
+            OPGEN_HOST_LOG_AT(kError, "template parameter %s: code %llu does not fit %u bits",
+                              param.name.c_str(), static_cast<unsigned long long>(code), param.bits);
+            return kInvalid;
+        }
+        key |= shift < 64 ? code << shift : 0;
+        shift += param.bits;
+    }
+    const bool chosen = selected.empty() ||
+                        std::any_of(selected.begin(), selected.end(), [&](const TemplateParams &row) {
+                            return Selects(row, declared, values);
+                        });
+    if (!chosen) {
+        OPGEN_HOST_LOG_AT(kError, "no ASCENDC_TPL_ARGS_SEL contains these template parameters");
+        return kInvalid;
+    }
+    return key;
+}
+
+std::string TemplateJson(const std::string &op_type, uint64_t key) {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    const auto it = Templates().find(op_type);
+    if (it == Templates().end()) {
+        return "";
+    }
+    const TemplateParams &declared = it->second.params;
+    std::vector<std::string> parts;
+    std::vector<uint64_t> values;
+    for (const TemplateParam &param : declared) {
+        const uint64_t mask = param.bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << param.bits) - 1;
+        uint64_t value = key & mask;
+        key = param.bits >= 64 ? 0 : key >> param.bits;
+        const std::vector<uint64_t> legal = Values(param);
+        if (param.kind == TemplateKind::kUint) {
+            value = value < legal.size() ? legal[value] : ~uint64_t{0};
+        }
+        values.push_back(value);
+        parts.push_back("{\"name\":" + JsonString(param.name) +
+                        ",\"kind\":" + JsonString(KindName(param.kind)) +
+                        ",\"value\":" + std::to_string(value) + "}");
+    }
+    std::string kernel_type = "null";
+    for (const TemplateParams &row : it->second.selected) {
+        if (!Selects(row, declared, values)) {
+            continue;
+        }
+        for (const TemplateParam &param : row) {
+            if (param.kind == TemplateKind::kKernelType && !param.values.empty()) {
+                kernel_type = std::to_string(param.values[0]);
+            }
+        }
+        break;
+    }
+    return "{\"args\":" + JsonArray(parts) + ",\"kernel_type\":" + kernel_type + "}";
+}
+}  // namespace ascendc_emu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Template parameters of kernels by op type.
+#ifndef OPGEN_HOST_TEMPLATE_KEYS_H
+#define OPGEN_HOST_TEMPLATE_KEYS_H
+
+#include <string>
+
+namespace ascendc_emu {
+// JSON object of what a key stands for; see opgen_template_json() in op_runtime.h. "" when the op
+// declares no template.
+std::string TemplateJson(const std::string &op_type, uint64_t key);
+}  // namespace ascendc_emu
+
+#endif  // OPGEN_HOST_TEMPLATE_KEYS_H

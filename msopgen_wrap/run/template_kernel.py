@@ -1,0 +1,75 @@
+"""Instantiate a template kernel (ASCENDC_TPL_*) for one tiling key, as CANN's compiler does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.build import cache
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.dtypes import BY_GE
+from msopgen_wrap.run.op_project import KernelSource
+
+# ASCENDC_TPL_* kernel types of a combination and the macro that declares them in a kernel.
+_KERNEL_TYPES = {
+    0: "KERNEL_TYPE_AIV_ONLY",
+    1: "KERNEL_TYPE_AIC_ONLY",
+    4: "KERNEL_TYPE_MIX_AIV_1_0",
+    5: "KERNEL_TYPE_MIX_AIC_1_0",
+    6: "KERNEL_TYPE_MIX_AIC_1_1",
+    7: "KERNEL_TYPE_MIX_AIC_1_2",
+}
+
+
+def template_instance(
+    source: KernelSource, entry: str, template: Mapping[str, Any], num_args: int
+) -> Path:
+    """Write a source whose plain entry calls the kernel with the template arguments of a key.
+
+    Args:
+        source: the kernel.
+        entry: symbol of the new entry.
+        template: ``OpRuntime.template()``.
+        num_args: kernel parameters, workspace and tiling included.
+
+    Raises:
+        OpgenError: OPG519, an argument is a dtype kernels have no type for.
+    """
+    arguments = ", ".join(_argument(source, arg) for arg in template["args"])
+    names = [f"arg{i}" for i in range(num_args)]
+    kind = _KERNEL_TYPES.get(template["kernel_type"])
+    lines = [
+        f'#include "{source.path.absolute()}"',
+        f'extern "C" __global__ __aicore__ void {entry}('
+        + ", ".join(f"GM_ADDR {name}" for name in names)
+        + ")",
+        "{",
+        *([f"    KERNEL_TASK_TYPE_DEFAULT({kind});"] if kind else []),
+        f"    {source.entry}<{arguments}>({', '.join(names)});",
+        "}",
+    ]
+    text = "\n".join(lines) + "\n"
+
+    def build(folder: Path) -> list[Path]:
+        (folder / f"{entry}.cpp").write_text(text, encoding="utf-8")
+        return []
+
+    folder, _ = cache.cached("template", cache.text_hash(text), source.path.name, build)
+    return folder / f"{entry}.cpp"
+
+
+def _argument(source: KernelSource, argument: Mapping[str, Any]) -> str:
+    value = int(argument["value"])
+    if argument["kind"] != "datatype":
+        return str(value)
+    if value not in BY_GE:
+        raise OpgenError(
+            Diagnostic(
+                "OPG519",
+                f"template parameter {argument['name']} is ge::DataType {value}, which kernels of "
+                "this emulation have no type for",
+                Location(str(source.path)),
+            )
+        )
+    return BY_GE[value].kernel

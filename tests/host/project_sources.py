@@ -1,0 +1,173 @@
+"""A small msopgen-layout project: two ops, 8.x tiling struct and template kernel."""
+
+SCALE_TILING_H = """
+#include "register/tilingdata_base.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(ScaleRowsTilingData)
+TILING_DATA_FIELD_DEF(uint32_t, length);
+TILING_DATA_FIELD_DEF(float, factor);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(ScaleRows, ScaleRowsTilingData)
+}
+"""
+
+SCALE_HOST = """
+#include <cstdio>
+#include "scale_rows_tiling.h"
+#include "register/op_def_registry.h"
+#include "tiling/platform/platform_ascendc.h"
+
+namespace optiling {
+static ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    const uint32_t length = context->GetInputShape(0)->GetStorageShape().GetShapeSize();
+    if (length % 16 != 0) {
+        std::printf("length %u is not a multiple of 16\\n", length);
+        return ge::GRAPH_FAILED;
+    }
+    ScaleRowsTilingData tiling;
+    tiling.set_length(length);
+    tiling.set_factor(*context->GetAttrs()->GetFloat(0));
+    tiling.SaveToBuffer(context->GetRawTilingData()->GetData(),
+                        context->GetRawTilingData()->GetCapacity());
+    context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
+    context->SetBlockDim(1);
+    context->GetWorkspaceSizes(1)[0] = 0;
+    return ge::GRAPH_SUCCESS;
+}
+}
+namespace ge {
+static graphStatus InferShape(gert::InferShapeContext* context) {
+    *context->GetOutputShape(0) = *context->GetInputShape(0);
+    return GRAPH_SUCCESS;
+}
+}
+namespace ops {
+class ScaleRows : public OpDef {
+public:
+    explicit ScaleRows(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Attr("factor").AttrType(OPTIONAL).Float(2.0);
+        this->SetInferShape(ge::InferShape);
+        this->AICore().SetTiling(optiling::TilingFunc).AddConfig("ascend910b");
+    }
+};
+OP_ADD(ScaleRows);
+}
+"""
+
+SCALE_KERNEL = """
+#include "kernel_operator.h"
+using namespace AscendC;
+
+extern "C" __global__ __aicore__ void scale_rows(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                                 GM_ADDR tiling) {
+    GET_TILING_DATA(data, tiling);
+    GlobalTensor<DTYPE_X> in, out;
+    in.SetGlobalBuffer((__gm__ DTYPE_X*)x, data.length);
+    out.SetGlobalBuffer((__gm__ DTYPE_Y*)y, data.length);
+    TPipe pipe;
+    TQue<QuePosition::VECIN, 1> inQueue;
+    TQue<QuePosition::VECOUT, 1> outQueue;
+    pipe.InitBuffer(inQueue, 1, data.length * sizeof(DTYPE_X));
+    pipe.InitBuffer(outQueue, 1, data.length * sizeof(DTYPE_Y));
+    LocalTensor<DTYPE_X> a = inQueue.AllocTensor<DTYPE_X>();
+    DataCopy(a, in, data.length);
+    inQueue.EnQue(a);
+    a = inQueue.DeQue<DTYPE_X>();
+    LocalTensor<DTYPE_Y> b = outQueue.AllocTensor<DTYPE_Y>();
+#if ORIG_DTYPE_X == DT_FLOAT16
+    Muls(b, a, (half)data.factor, data.length);
+#else
+    Muls(b, a, data.factor, data.length);
+#endif
+    outQueue.EnQue(b);
+    inQueue.FreeTensor(a);
+    b = outQueue.DeQue<DTYPE_Y>();
+    DataCopy(out, b, data.length);
+    outQueue.FreeTensor(b);
+}
+"""
+
+TEMPLATE_KEY_H = """
+#ifndef PICK_TEMPLATE_KEY_H
+#define PICK_TEMPLATE_KEY_H
+#include "ascendc/host_api/tiling/template_argument.h"
+ASCENDC_TPL_ARGS_DECL(PickTemplate,
+    ASCENDC_TPL_DATATYPE_DECL(D_T, C_DT_FLOAT16, C_DT_FLOAT),
+    ASCENDC_TPL_UINT_DECL(STEP, ASCENDC_TPL_8_BW, ASCENDC_TPL_UI_MIX, 1, 3, 5, 100, 70),
+    ASCENDC_TPL_BOOL_DECL(NEGATE, 0, 1), );
+ASCENDC_TPL_SEL(
+    ASCENDC_TPL_ARGS_SEL(
+        ASCENDC_TPL_DATATYPE_SEL(D_T, C_DT_FLOAT),
+        ASCENDC_TPL_UINT_SEL(STEP, ASCENDC_TPL_UI_LIST, 5, 100),
+        ASCENDC_TPL_BOOL_SEL(NEGATE, 0, 1), ), );
+struct PickTilingData { uint32_t length; };
+#endif
+"""
+
+TEMPLATE_HOST = """
+#include "../op_kernel/pick_template_key.h"
+#include "register/op_def_registry.h"
+
+static ge::graphStatus PickTiling(gert::TilingContext* context) {
+    auto* tiling = context->GetTilingData<PickTilingData>();
+    tiling->length = context->GetInputShape(0)->GetStorageShape().GetShapeSize();
+    const uint32_t type = context->GetInputDesc(0)->GetDataType();
+    const uint32_t step = *context->GetAttrs()->GetInt(0);
+    const uint32_t negate = *context->GetAttrs()->GetBool(1);
+    const uint64_t key = GET_TPL_TILING_KEY(type, step, negate);
+    if (key == ~uint64_t{0}) {
+        return ge::GRAPH_FAILED;
+    }
+    context->SetTilingKey(key);
+    context->SetBlockDim(1);
+    context->GetWorkspaceSizes(1)[0] = 0;
+    return ge::GRAPH_SUCCESS;
+}
+namespace ops {
+class PickTemplate : public OpDef {
+public:
+    explicit PickTemplate(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataTypeList({ge::DT_FLOAT16, ge::DT_FLOAT});
+        this->Output("y").ParamType(REQUIRED).Follow("x");
+        this->Attr("step").AttrType(REQUIRED).Int();
+        this->Attr("negate").AttrType(OPTIONAL).Bool(false);
+        this->AICore().SetTiling(PickTiling).AddConfig("ascend910b");
+    }
+};
+OP_ADD(PickTemplate);
+}
+"""
+
+TEMPLATE_KERNEL = """
+#include "kernel_operator.h"
+#include "pick_template_key.h"
+
+template <typename D_T, int STEP, int NEGATE>
+__global__ __aicore__ void pick_template(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(PickTilingData);
+    GET_TILING_DATA(data, tiling);
+    AscendC::GlobalTensor<D_T> in, out;
+    in.SetGlobalBuffer((__gm__ D_T*)x, data.length);
+    out.SetGlobalBuffer((__gm__ D_T*)y, data.length);
+    for (uint32_t i = 0; i < data.length; ++i) {
+        const D_T value = in.GetValue(i);
+        out.SetValue(i, NEGATE ? -(value + STEP) : value + STEP);
+    }
+    AscendC::DataCacheCleanAndInvalid<D_T, AscendC::CacheLine::ENTIRE_DATA_CACHE,
+                                      AscendC::DcciDst::CACHELINE_OUT>(out);
+}
+"""
+
+FILES = {
+    "op_host/scale_rows_tiling.h": SCALE_TILING_H,
+    "op_host/scale_rows.cpp": SCALE_HOST,
+    "op_host/pick_template.cpp": TEMPLATE_HOST,
+    "op_host/aclnn_scale_rows.cpp": '#include "opdev/op_executor.h"\n',
+    "op_kernel/scale_rows.cpp": SCALE_KERNEL,
+    "op_kernel/pick_template.cpp": TEMPLATE_KERNEL,
+    "op_kernel/pick_template_key.h": TEMPLATE_KEY_H,
+}

@@ -1,0 +1,171 @@
+"""``opgen run PROJECT_DIR``: foreign projects compiled and run, and what is said about bad ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from project_sources import FILES
+
+from msopgen_wrap.cli.app import run as opgen
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.project_runner import ProjectRunner
+from msopgen_wrap.run.run_inputs import read_run_inputs
+from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_tensor, parse_spec
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    root = tmp_path_factory.mktemp("project")
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def runner(project):
+    return ProjectRunner(project)
+
+
+def tensor(values, dtype="float32"):
+    return Tensor.from_float(np.asarray(values, np.float64), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_an_op_with_a_macro_tiling_struct_runs(runner, dtype):
+    x = tensor(np.arange(48).reshape(3, 16) / 4, dtype)
+    done = runner.run("ScaleRows", {"x": x}, {"factor": -1.5})
+    y = done.outputs["y"]
+    assert (y.dtype, y.shape) == (dtype, (3, 16))
+    np.testing.assert_array_equal(y.to_float(), x.to_float() * -1.5)
+    assert done.result.findings == [] and done.result.block_dim == 1
+
+
+def test_a_missing_attribute_takes_its_default(runner):
+    done = runner.run("ScaleRows", {"x": tensor(np.ones(16))})
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), np.full(16, 2.0))
+
+
+@pytest.mark.parametrize(("step", "negate"), [(5, False), (100, True), (100, False)])
+def test_a_template_kernel_is_instantiated_per_tiling_key(runner, step, negate):
+    x = tensor([1, 2, 3])
+    done = runner.run(
+        "PickTemplate",
+        {"x": x},
+        {"step": step, "negate": negate},
+        {"y": TensorSpec("float32", (3,))},
+    )
+    want = x.to_float() + step
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), -want if negate else want)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "outputs", "words"),
+    [
+        (
+            "ScaleRows",
+            {"x": TensorSpec("float32", (7,))},
+            {},
+            {},
+            "length 7 is not a multiple of 16",
+        ),
+        (
+            "ScaleRows",
+            {"x": TensorSpec("int32", (16,))},
+            {},
+            {},
+            "does not list these input dtypes",
+        ),
+        ("ScaleRows", {}, {}, {}, "input x of op ScaleRows is missing"),
+        ("ScaleRows", {"z": None}, {}, {}, "has no input z"),
+        ("ScaleRow", {}, {}, {}, "has no op ScaleRow"),
+        ("PickTemplate", {"x": TensorSpec("float32", (3,))}, {"step": 5}, {}, "no InferShape"),
+        ("PickTemplate", {"x": TensorSpec("float32", (3,))}, {"step": 70}, 3, "ARGS_SEL"),
+        ("PickTemplate", {"x": TensorSpec("float32", (3,))}, {"step": 6}, 3, "STEP: 6"),
+    ],
+)
+def test_errors_name_the_cause(runner, op, inputs, attrs, outputs, words):
+    given = {n: Tensor.empty(s) if s is not None else None for n, s in inputs.items()}
+    if isinstance(outputs, int):
+        outputs = {"y": TensorSpec("float32", (outputs,))}
+    with pytest.raises(OpgenError) as caught:
+        runner.run(op, given, attrs, outputs)
+    assert words in str(caught.value)
+
+
+def test_the_aclnn_layer_of_a_project_is_left_out(runner):
+    assert [p.name for p in runner.project.skipped] == ["aclnn_scale_rows.cpp"]
+
+
+def test_the_command_line(project, tmp_path, capfd):
+    np.save(tmp_path / "x.npy", np.arange(16, dtype=np.float32))
+    arguments = ["run", str(project), "--op", "ScaleRows", "-i", f"x={tmp_path}/x.npy"]
+    code = opgen([*arguments, "-a", "factor=3", "--save", str(tmp_path / "out"), "--json"])
+    report = json.loads(capfd.readouterr().out)
+    assert code == 0 and report["ok"] and report["outputs"]["y"][0]["shape"] == [16]
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.arange(16) * 3)
+
+
+def test_a_case_file_says_the_same(project, tmp_path, capfd):
+    case = tmp_path / "case.yaml"
+    case.write_text(
+        "op: ScaleRows\ninputs:\n  x: {shape: [2, 8], dtype: float16, range: [1, 1]}\n"
+        "attrs: {factor: 4.0}\n"
+    )
+    assert opgen(["run", str(project), "--case", str(case)]) == 0
+    assert "y: float16[2, 8]  4 4 4 4 4 4 ..." in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("inputs: [", "OPG527"), ("- 1", "OPG527"), ("input: {}", "OPG527"), ("inputs: 3", "OPG527")],
+)
+def test_a_bad_case_file_is_refused(tmp_path, text, code):
+    path = tmp_path / "case.yaml"
+    path.write_text(text)
+    with pytest.raises(OpgenError) as caught:
+        read_run_inputs(None, (), (), (), path, 0)
+    assert caught.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize("text", ["float17[2]", "float16", "float16[2,x]", "float16[2](1)"])
+def test_a_bad_tensor_text_is_refused(text):
+    with pytest.raises(OpgenError, match="OPG524"):
+        parse_spec(text)
+
+
+def test_tensor_texts():
+    rng = np.random.default_rng(0)
+    assert parse_spec("float16[2, 3](-4,4)") == TensorSpec("float16", (2, 3), -4.0, 4.0)
+    assert parse_spec("int32[]") == TensorSpec("int32", ())
+    assert load_tensor("arange:bfloat16[3]", rng).to_float().tolist() == [0, 1, 2]
+    given = read_run_inputs(None, ["x=[float16[2];float16[0]]", "y=none"], (), ["a=[1,2]"], None, 0)
+    assert [t.shape for t in given.inputs["x"]] == [(2,), (0,)]
+    assert given.inputs["y"] is None and given.attrs == {"a": [1, 2]}
+    with pytest.raises(OpgenError, match="OPG525"):
+        load_tensor("/no/such/file.npy", rng)
+
+
+def test_bfloat16_rounds_to_nearest_even():
+    values = np.array([1.00390625, 1.01171875, -3.0e38, np.inf, np.nan])
+    got = Tensor.from_float(values, "bfloat16").to_float()
+    assert got[0] == 1.0 and got[1] == 1.015625 and got[3] == np.inf and np.isnan(got[4])
+
+
+@pytest.mark.parametrize(
+    ("missing", "code"), [("op_host", "OPG510"), ("op_kernel", "OPG510"), (None, "OPG511")]
+)
+def test_what_is_no_project_is_refused(tmp_path, missing, code):
+    for name in ("op_host", "op_kernel"):
+        if name != missing:
+            (tmp_path / name).mkdir()
+    with pytest.raises(OpgenError) as caught:
+        ProjectRunner(tmp_path)
+    assert caught.value.diagnostics[0].code == code
