@@ -57,6 +57,15 @@ inline CopyCall Blocks(const char* name, const AscendC::DataCopyParams& p, Loc l
                     p.dstStride * 32ll, loc};
 }
 
+// Into the bias table lengths and destination gaps count 64 bytes, into the fixpipe buffer 128.
+inline CopyCall LocalBlocks(CopyCall c, const TensorRef& dst)
+{
+    const int64_t unit = dst.mem == Mem::kBt ? 2 : dst.mem == Mem::kFb ? 4 : 1;
+    c.blockBytes *= unit;
+    c.dstGap *= unit;
+    return c;
+}
+
 }  // namespace ascendc_emu
 
 namespace AscendC {
@@ -95,14 +104,16 @@ template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here())
 {
-    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyLocal(
+        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst), dst, src);
 }
 // Different element types: bytes are moved as they are (L1 -> BT, L1 -> FB).
 template <typename D, typename S>
 __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here())
 {
-    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyLocal(
+        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst), dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
@@ -123,7 +134,8 @@ __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>&
                                 const DataCopyParams& params, const DataCopyEnhancedParams&,
                                 Loc loc = Loc::Here())
 {
-    ascendc_emu::RunCopyLocal(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyLocal(
+        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst), dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
