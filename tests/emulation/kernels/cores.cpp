@@ -1,0 +1,91 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+// Synchronisation between cores, one scenario per tiling key. Every core writes what it saw.
+#include "kernel_operator.h"
+
+using namespace AscendC;
+
+__aicore__ inline void Write(GM_ADDR y, int64_t at, int32_t value)
+{
+    GlobalTensor<int32_t> g;
+    g.SetGlobalBuffer((__gm__ int32_t*)y);
+    g.SetValue(at, value);
+}
+__aicore__ inline int32_t Read(GM_ADDR y, int64_t at)
+{
+    GlobalTensor<int32_t> g;
+    g.SetGlobalBuffer((__gm__ int32_t*)y);
+    return g.GetValue(at);
+}
+
+extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
+{
+    const int32_t i = GetBlockIdx(), n = GetBlockNum();
+    if (TILING_KEY_IS(1)) {  // each block reads its neighbour's value after the barrier
+        for (int round = 0; round < 3; ++round) {
+            Write(x, i, i * 10 + round);
+            SyncAll();
+            const int32_t seen = Read(x, (i + 1) % n);
+            SyncAll();
+            Write(y, i * 3 + round, seen);
+        }
+    } else if (TILING_KEY_IS(2)) {  // block i waits for block i - 1
+        GlobalTensor<int32_t> flags;
+        flags.SetGlobalBuffer((__gm__ int32_t*)workspace);
+        LocalTensor<int32_t> ub(TPosition::VECIN, 0, 64);
+        if (i > 0) IBWait(flags, ub, i - 1, 0);
+        Write(y, i, i == 0 ? 1 : Read(y, i - 1) * 2);
+        IBSet(flags, ub, i, 0);
+    } else if (TILING_KEY_IS(3)) {  // AIC produces, both AIVs consume, AIC sees both done
+        KERNEL_TASK_TYPE(3, KERNEL_TYPE_MIX_AIC_1_2);
+        if ASCEND_IS_AIC {
+            Write(x, i, 100 + i);
+            CrossCoreSetFlag<2, PIPE_MTE3>(3);
+            CrossCoreWaitFlag(4);
+            Write(y, i, Read(x, 100 + 2 * i) + Read(x, 101 + 2 * i));
+        } else {
+            CrossCoreWaitFlag(3);
+            const int64_t group = i / GetTaskRation();
+            Write(x, 100 + i, Read(x, group) + GetSubBlockIdx());
+            CrossCoreSetFlag<2, PIPE_MTE3>(4);
+        }
+    } else if (TILING_KEY_IS(4)) {  // all AIVs, then all AICs, by mode 0
+        KERNEL_TASK_TYPE(4, KERNEL_TYPE_MIX_AIC_1_1);
+        Write(x, i + (g_coreType == AIC ? 0 : 50), i);
+        CrossCoreSetFlag<0, PIPE_MTE3>(1);
+        CrossCoreWaitFlag(1);
+        int32_t sum = 0;
+        for (int k = 0; k < n; ++k) sum += Read(x, k + (g_coreType == AIC ? 0 : 50));
+        Write(y, i + (g_coreType == AIC ? 0 : 50), sum);
+    } else if (TILING_KEY_IS(5)) {  // nobody sets the flag
+        KERNEL_TASK_TYPE(5, KERNEL_TYPE_MIX_AIC_1_2);
+        if ASCEND_IS_AIV { CrossCoreWaitFlag(6); }
+    } else if (TILING_KEY_IS(6)) {  // one block leaves before the barrier
+        if (i != 1) SyncAll();
+    } else if (TILING_KEY_IS(7)) {  // polls memory another block writes later
+        if (i == 0) {
+            while (Read(y, 1) == 0) {
+            }
+            Write(y, 0, 5);
+        } else if (i == n - 1) {
+            Write(y, 1, 7);
+        }
+    } else if (TILING_KEY_IS(8)) {  // a barrier over cube and vector cores
+        KERNEL_TASK_TYPE(8, KERNEL_TYPE_MIX_AIC_1_2);
+        if ASCEND_IS_AIC { Write(x, i, i + 1); }
+        SyncAll<false>();
+        if ASCEND_IS_AIV { Write(y, i, Read(x, i / 2)); }
+    } else if (TILING_KEY_IS(9)) {
+        ASSERT(i < 2 && "too many blocks");
+    } else if (TILING_KEY_IS(10)) {
+        WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
+    } else if (TILING_KEY_IS(11)) {  // atomic adds from every block
+        LocalTensor<float> ub(TPosition::VECCALC, 0, 64);
+        GlobalTensor<float> out;
+        out.SetGlobalBuffer((__gm__ float*)y, 64);
+        Duplicate(ub, 1.0f, 64);
+        PipeBarrier<PIPE_ALL>();
+        SetAtomicAdd<float>();
+        DataCopy(out, ub, 64);
+        SetAtomicNone();
+    }
+}

@@ -1,0 +1,82 @@
+"""Blocks are real concurrent contexts: barriers, flags, mixed kernels, deadlocks."""
+
+import numpy as np
+import pytest
+
+from .launcher import LaunchError, build
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return build("cores")
+
+
+def _run(kernel, key, blocks, threads, **options):
+    x, y = np.zeros(256, np.int32), np.zeros(256, np.int32)
+    kernel.launch(
+        "cores", [x, y], key=key, blocks=blocks, threads=threads, workspace=4096, **options
+    )
+    return y
+
+
+THREADS = pytest.mark.parametrize("threads", [1, 2])
+
+
+@THREADS
+def test_barrier(kernel, threads):
+    y = _run(kernel, 1, 7, threads)
+    want = [[(i + 1) % 7 * 10 + r for r in range(3)] for i in range(7)]
+    assert y[:21].reshape(7, 3).tolist() == want
+
+
+@THREADS
+def test_chain_of_blocks(kernel, threads):
+    assert _run(kernel, 2, 12, threads)[:12].tolist() == [2**i for i in range(12)]
+
+
+@THREADS
+def test_cube_and_two_vector_cores(kernel, threads):
+    assert _run(kernel, 3, 5, threads)[:5].tolist() == [2 * (100 + i) + 1 for i in range(5)]
+
+
+@THREADS
+def test_flags_of_all_cores_of_a_kind(kernel, threads):
+    y = _run(kernel, 4, 4, threads)
+    assert y[:4].tolist() == [6] * 4
+    assert y[50:54].tolist() == [6] * 4
+
+
+@THREADS
+def test_barrier_over_both_kinds(kernel, threads):
+    assert _run(kernel, 8, 3, threads)[:6].tolist() == [1, 1, 2, 2, 3, 3]
+
+
+@THREADS
+@pytest.mark.parametrize(
+    "key, text",
+    [
+        (5, r"deadlock.*AIV 0 at .*cores.cpp:\d+: CrossCoreWaitFlag 6"),
+        (6, r"deadlock.*AIV 0 at .*cores.cpp:\d+: SyncAll: not all cores arrive"),
+        (9, r"cores.cpp:\d+: ASSERT: i < 2 && \"too many blocks\""),
+        (10, r"cores.cpp:\d+: WaitFlag: waits for event MTE2_V id 3 that nothing has set"),
+    ],
+)
+def test_stops_with_a_reason(kernel, key, text, threads):
+    with pytest.raises(LaunchError, match=text):
+        _run(kernel, key, 3, threads)
+
+
+@THREADS
+def test_polling_lets_others_run(kernel, threads):
+    assert _run(kernel, 7, 6, threads)[:2].tolist() == [5, 7]
+
+
+@THREADS
+def test_atomic_add(kernel, threads):
+    y = _run(kernel, 11, 40, threads)
+    assert y[:64].view(np.float32).tolist() == [40.0] * 64
+
+
+def test_barrier_needs_a_core_per_block(kernel):
+    with pytest.raises(LaunchError, match="block dim 41 exceeds the 40 cores"):
+        _run(kernel, 1, 41, 1)
