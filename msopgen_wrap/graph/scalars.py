@@ -40,6 +40,11 @@ class DimRef:
 
 
 @dataclass(frozen=True)
+class ReducedCount:
+    """How many elements one reduction of a row kernel covers; known to its tiling function."""
+
+
+@dataclass(frozen=True)
 class Unary:
     """``op`` one of ``neg abs sqrt exp log float int floor ceil``."""
 
@@ -56,7 +61,7 @@ class Binary:
     right: ScalarExpr
 
 
-ScalarExpr = Union[Const, AttrRef, DimRef, Unary, Binary]
+ScalarExpr = Union[Const, AttrRef, DimRef, ReducedCount, Unary, Binary]
 
 
 class StructureError(Exception):
@@ -199,6 +204,8 @@ def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[in
     if isinstance(expr, DimRef):
         shape = shapes[expr.tensor]
         return shape[expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis]
+    if isinstance(expr, ReducedCount):
+        return attrs["reducedCount"]
     if isinstance(expr, Unary):
         return _UNARY_EVAL[expr.op](evaluate(expr.arg, attrs, shapes))
     a, b = evaluate(expr.left, attrs, shapes), evaluate(expr.right, attrs, shapes)
@@ -270,6 +277,8 @@ def to_cpp(expr: ScalarExpr) -> str:
     if isinstance(expr, DimRef):
         axis = expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis
         return f"opgen::DimAt({expr.tensor}Shape, {axis})"
+    if isinstance(expr, ReducedCount):
+        return "reducedCount"
     if isinstance(expr, Unary):
         inner = to_cpp(expr.arg)
         if expr.op == "neg":
@@ -314,6 +323,8 @@ def describe(expr: ScalarExpr) -> str:
         return expr.name if expr.index is None else f"{expr.name}[{expr.index}]"
     if isinstance(expr, DimRef):
         return f"{expr.tensor}.shape[{expr.axis}]"
+    if isinstance(expr, ReducedCount):
+        return "n"
     if isinstance(expr, Unary):
         return f"{expr.op}({describe(expr.arg)})"
     return f"({describe(expr.left)} {expr.op} {describe(expr.right)})"

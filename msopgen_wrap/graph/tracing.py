@@ -105,8 +105,13 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return table
 
 
-def trace(spec: OpSpec, variant: Variant, combo: int = 0) -> TracedGraph:
+def trace(
+    spec: OpSpec, variant: Variant, combo: int = 0, samples: dict[str, Any] | None = None
+) -> TracedGraph:
     """Trace one variant of ``compute`` for dtype combination ``combo``.
+
+    Args:
+        samples: values to take for structural attrs instead of their defaults.
 
     Raises:
         OpgenError: OPG201 when ``compute`` fails on every sample shape, OPG202 when an attr
@@ -115,7 +120,7 @@ def trace(spec: OpSpec, variant: Variant, combo: int = 0) -> TracedGraph:
     failure: Exception | None = None
     for shapes in candidate_shapes(spec):
         try:
-            return _trace_at(spec, variant, combo, shapes)
+            return _trace_at(spec, variant, combo, shapes, samples or {})
         except OpgenError:
             raise
         except Exception as error:
@@ -135,11 +140,17 @@ def _trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
     )
 
 
-def _trace_at(spec: OpSpec, variant: Variant, combo: int, shapes: dict[str, Any]) -> TracedGraph:
+def _trace_at(
+    spec: OpSpec,
+    variant: Variant,
+    combo: int,
+    shapes: dict[str, Any],
+    chosen: dict[str, Any],
+) -> TracedGraph:
     structural: dict[str, Any] = {}
     closed = {name for name, _ in variant.attrs}
     open_attrs = [a for a in spec.attrs if a.name not in closed]
-    samples = sample_attrs(spec)
+    samples = {**sample_attrs(spec), **chosen}
     # lists are structural (their length is), so are strings without a closed set
     for attr in open_attrs:
         if attr.type in ("str", "list_int"):

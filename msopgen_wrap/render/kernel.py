@@ -50,16 +50,15 @@ def render_kernel(spec: OpSpec, plan: OpPlan, style: str = "8.1") -> KernelSourc
     from msopgen_wrap.render.tiling import host_headers, render_elementwise_tiling
 
     text = (
-        _environment()
-        .get_template("elementwise.cpp.jinja")
-        .render(kernel_values(spec, plan, style))
+        environment().get_template("elementwise.cpp.jinja").render(kernel_values(spec, plan, style))
     )
     files = [GeneratedFile(f"op_kernel/{spec.name}.cpp", tidy(text)), *host_headers()]
     return KernelSources(files, render_elementwise_tiling(spec, plan, style))
 
 
 @lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Return the environment of ``templates/op_kernel``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(data_dir("templates") / "op_kernel"),
         undefined=jinja2.StrictUndefined,
@@ -324,7 +323,7 @@ def _kinds(spec: OpSpec, body: Body) -> dict[tuple[str, str], str]:
         if kind != MASK:
             kinds["input", name] = kind
     for param in spec.outputs:
-        kind = COMPUTE_KIND[param.dtypes[combo]]
+        kind = {**COMPUTE_KIND, "int64": I32}[param.dtypes[combo]]
         if kind != MASK:
             kinds["output", param.name] = kind
     return kinds
@@ -357,19 +356,7 @@ def declarations(
                 f".template ReinterpretCast<{c}>();"
             )
         lines.append("}")
-    for role, name in slot_order(spec, body):
-        cpp = kinds[role, name]
-        if role == "input":
-            lines.append(
-                f"LocalTensor<{cpp}> {local_name(name)} = opgen::Working<kBroadcast, {cpp}>("
-                f"{name}Local, scratch, {_constant(name)}Slot, tileLength, {name}Walk);"
-            )
-        else:
-            member = member_name(_output(spec, name), True, spec)
-            lines.append(
-                f"LocalTensor<{cpp}> {local_name(member)} = opgen::Working<false, {cpp}>("
-                f"{member}Local, scratch, {_constant(member)}Slot, tileLength, {member}Walk);"
-            )
+    lines += [line for _, line in working_tiles(spec, body)]
     for slot in range(body.placement.words):
         lines.append(
             f"LocalTensor<float> tmp{slot} = opgen::Slot<float>(scratch, {slot}, tileLength);"
@@ -381,6 +368,27 @@ def declarations(
         )
     lines += [text.aliases[a] for a in sorted(text.aliases)]
     return lines
+
+
+def working_tiles(spec: OpSpec, body: Body) -> list[tuple[str, str]]:
+    """Return variable and declaration of the working tile of every operand and output."""
+    kinds = _kinds(spec, body)
+    tiles = []
+    for role, name in slot_order(spec, body):
+        if role == "input":
+            member, flag = name, "kBroadcast"
+        else:
+            member, flag = member_name(_output(spec, name), True, spec), "false"
+        variable = local_name(member)
+        cpp = kinds[role, name]
+        tiles.append(
+            (
+                variable,
+                f"LocalTensor<{cpp}> {variable} = opgen::Working<{flag}, {cpp}>({member}Local, "
+                f"scratch, {_constant(member)}Slot, tileLength, {member}Walk);",
+            )
+        )
+    return tiles
 
 
 def dispatch(spec: OpSpec, plan: OpPlan, broadcast: bool) -> list[dict[str, Any]]:

@@ -70,6 +70,7 @@ class ProgramText:
     Attributes:
         body: the kernel class.
         scalar_names: tiling field per scalar operand.
+        streamed: reductions add to an accumulator (row family).
         output_names: member name of each output (an in-place one is not called like its input).
         lines: statements produced so far.
         aliases: reinterpreted views of working tiles that the statements use, name -> declaration.
@@ -78,6 +79,7 @@ class ProgramText:
     body: Body
     scalar_names: dict[Scalar, str]
     output_names: dict[str, str] = field(default_factory=dict)
+    streamed: bool = False
     base_kinds: dict[Place, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -115,7 +117,9 @@ class ProgramText:
             self._written.clear()
 
     def _track(self, inst: Inst) -> None:
-        if inst.op == "Load" or (inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"):
+        if inst.op in ("Load", "Reduce", "Expand", "Position") or (
+            inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
+        ):
             # building blocks wait for themselves, and with that for everything before them
             self._read.clear()
             self._written.clear()
@@ -131,7 +135,8 @@ class ProgramText:
         """Return the variable for a value, read as ``kind`` (default: its own)."""
         place = self.body.placement.place(value)
         wanted = kind or value.kind
-        base = self.base_kinds.setdefault(place, value.kind if place.role != "word" else F32)
+        scratch = place.role in ("word", "row")
+        base = self.base_kinds.setdefault(place, F32 if scratch else value.kind)
         variable = place.name
         if place.role == "output":
             variable = self.output_names.get(variable, variable)
@@ -163,42 +168,45 @@ class ProgramText:
         if op == "Store":
             return [self._store(inst)]
         assert inst.dst is not None
+        count = "rowCount" if inst.dst.extent == "row" else "count"
+        if op in ("Reduce", "Expand", "Position"):
+            return [self._row_statement(inst)]
         if op.startswith("opgen::"):
             call = f"{op}<{inst.mode}>" if inst.mode else op
             parts = [self.name(inst.dst), *map(self.operand, inst.args)]
             parts += [self.name(t) for t in inst.temps]
-            return [f"{call}({', '.join(parts)}, count);"]
+            return [f"{call}({', '.join(parts)}, {count});"]
         if op in _BIT_OPS:
             parts = [self.name(inst.dst, "int16_t")]
             parts += [self.name(a, "int16_t") for a in inst.args if isinstance(a, Val)]
-            return [f"{OPS[op].call}({', '.join(parts)}, count * 2);"]
+            return [f"{OPS[op].call}({', '.join(parts)}, {count} * 2);"]
         if op in _MASK_OPS:
             parts = [self.name(inst.dst, "uint16_t")]
             parts += [self.name(a, "uint16_t") for a in inst.args if isinstance(a, Val)]
-            return [f"{OPS[op].call}({', '.join(parts)}, count / 16);"]
+            return [f"{OPS[op].call}({', '.join(parts)}, {count} / 16);"]
         if op == "Select":
             mask, first, second = inst.args
             assert isinstance(first, Val) and isinstance(second, Val)
             names = [self.name(v, F32) for v in (inst.dst, first, second)]
             return [
                 f"Select({names[0]}, {self.operand(mask)}, {names[1]}, {names[2]}, "
-                f"{_FLOAT_SELECT}, count);"
+                f"{_FLOAT_SELECT}, {count});"
             ]
         if op == "Selects":
             mask, first, second = map(self.operand, inst.args)
             return [
                 f"Select({self.name(inst.dst)}, {mask}, {first}, {second}, "
-                f"{_SCALAR_SELECT}, count);"
+                f"{_SCALAR_SELECT}, {count});"
             ]
         if op in ("Compare", "Compares"):
             first, second = map(self.operand, inst.args)
             return [
                 f"{OPS[op].call}({self.name(inst.dst)}, {first}, {second}, "
-                f"CMPMODE::{inst.mode}, count);"
+                f"CMPMODE::{inst.mode}, {count});"
             ]
         if op == "Cast":
             source = self.operand(inst.args[0])
-            return [f"Cast({self.name(inst.dst)}, {source}, RoundMode::{inst.mode}, count);"]
+            return [f"Cast({self.name(inst.dst)}, {source}, RoundMode::{inst.mode}, {count});"]
         if op == "Bits":
             source = inst.args[0]
             assert isinstance(source, Val)
@@ -206,19 +214,37 @@ class ProgramText:
                 return []
             return [
                 f"Muls({self.name(inst.dst)}, {self.name(source, I32)}, "
-                "static_cast<int32_t>(1), count);"
+                "static_cast<int32_t>(1), {count});"
             ]
         if op == "ShiftRightLogical":
             return [
                 f"opgen::ShiftRightLogical({self.name(inst.dst)}, {self.operand(inst.args[0])}, "
-                f"{self.operand(inst.args[1])}, count);"
+                f"{self.operand(inst.args[1])}, {count});"
             ]
-        parts = [self.name(inst.dst), *map(self.operand, inst.args), "count"]
+        parts = [self.name(inst.dst), *map(self.operand, inst.args), count]
         return [f"{OPS[op].call}({', '.join(parts)});"]
+
+    def _row_statement(self, inst: Inst) -> str:
+        assert inst.dst is not None
+        dst = self.name(inst.dst)
+        if inst.op == "Position":
+            return f"opgen::Position({dst}, part);"
+        if inst.op == "Expand":
+            return f"opgen::Spread({dst}, {self.operand(inst.args[0])}, stage, part);"
+        source, scratch = self.operand(inst.args[0]), self.name(inst.temps[0])
+        kind = f"opgen::k{inst.mode.capitalize()}"
+        if self.streamed:
+            return f"opgen::Accumulate<{kind}>({dst}, partial, {source}, {scratch}, part);"
+        return f"opgen::Reduce<{kind}>({dst}, {source}, {scratch}, part);"
 
     def _load(self, inst: Inst) -> str:
         assert inst.dst is not None
         name = inst.mode
+        if inst.dst.extent == "row":
+            variable = self.name(inst.dst)
+            if inst.dst.kind == MASK:
+                return f"opgen::WidenMask({variable}, {name}Local, bytes, rowElements);"
+            return f"opgen::BringRow({variable}, {name}Local, bytes, rowElements);"
         if inst.dst.kind == MASK:
             mask = self.name(inst.dst)
             return (
@@ -240,6 +266,9 @@ class ProgramText:
         assert isinstance(value, Val)
         name = inst.mode
         member = self.output_names.get(name, name)
+        if value.extent == "row":
+            call = "NarrowMask" if value.kind == MASK else "NarrowCopy"
+            return f"opgen::{call}({member}Local, {self.name(value)}, bytes, rowElements);"
         if value.kind == MASK:
             return f"opgen::NarrowMask({member}Local, {self.name(value)}, bytes, part.count);"
         lives_there = self.body.placement.place(value) == Place("output", name)

@@ -267,6 +267,8 @@ def _step_call(step: Step) -> str:
         return f"Slice({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
     if step.op == "select":
         return f"Select({step.axis}, {to_cpp(step.start)})"
+    if step.op == "reshape":
+        return f"Reshape({{{', '.join(to_cpp(size) for size in step.shape)}}})"
     if step.op == "permute":
         return f"Permute({{{', '.join(map(str, step.axes))}}})"
     return f"{step.op.capitalize()}({step.axis})"
@@ -311,19 +313,22 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     ]
     if broadcast:
         fields += [
-            _field("int64_t", "outerDims", 6, "sizes before the last two of the collapsed space"),
-            _field("uint64_t", "rowCount", 0, "last size but one"),
-            _field("uint64_t", "colCount", 0, "last size"),
+            field_row(
+                "int64_t", "outerDims", 6, "sizes before the last two of the collapsed space"
+            ),
+            field_row("uint64_t", "rowCount", 0, "last size but one"),
+            field_row("uint64_t", "colCount", 0, "last size"),
         ]
         fields += [
-            _field("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements") for w in walks
+            field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements")
+            for w in walks
         ]
         fields += [
-            _field("uint32_t", "boxRows", 0, "rows per tile"),
-            _field("uint32_t", "boxCols", 0, "columns per tile"),
-            _field("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
+            field_row("uint32_t", "boxRows", 0, "rows per tile"),
+            field_row("uint32_t", "boxCols", 0, "columns per tile"),
+            field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
         ]
-    fields.append(_field("uint32_t", "tileLength", 0, "elements a tile holds"))
+    fields.append(field_row("uint32_t", "tileLength", 0, "elements a tile holds"))
     fields += scalar_fields(names, used)
     template = "foreach.cpp.jinja" if plan.family == "foreach" else "elementwise.cpp.jinja"
     text = (
@@ -338,9 +343,9 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     )
     if plan.family == "foreach":
         fields = [
-            _field("uint64_t", "lengths", MAX_TENSORS, "elements of each tensor of the lists"),
-            _field("uint64_t", "units", 0, "256-element units of all tensors"),
-            _field("uint32_t", "tensors", 0, "tensors per list"),
+            field_row("uint64_t", "lengths", MAX_TENSORS, "elements of each tensor of the lists"),
+            field_row("uint64_t", "units", 0, "256-element units of all tensors"),
+            field_row("uint32_t", "tensors", 0, "tensors per list"),
             *fields[-1 - len(scalar_fields(names, used)) :],
         ]
     return TilingText(
@@ -358,29 +363,14 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     )
 
 
-def _field(cpp: str, name: str, count: int, doc: str) -> dict[str, Any]:
+def field_row(cpp: str, name: str, count: int, doc: str) -> dict[str, Any]:
+    """Return one field of a tiling struct; ``count`` 0 for a single number."""
     return {"type": cpp, "name": name, "count": count, "doc": doc}
 
 
 def _elementwise_values(
     spec: OpSpec, plan: OpPlan, style: str, broadcast: bool, used: dict[str, Scalar]
 ) -> dict[str, Any]:
-    operands = plan.operands()
-    expressions = [s.expr for s in used.values()]
-    for view in operands.values():
-        for step in view.steps:
-            expressions += [step.start, step.length]
-    wanted = {a for e in expressions for a in attrs_of(e)}
-    wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.variants) > 1}
-    tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
-    for expr in expressions:
-        tensors += [t for t in sorted(dims_of(expr)) if t not in tensors]
-    shapes = [{"lines": input_shape_lines(spec, t)} for t in tensors]
-    shapes += [
-        {"lines": _guarded(spec, view.tensor, view_lines(name, view))}
-        for name, view in operands.items()
-    ]
-    param_names, getters = dtype_getters(spec, plan)
     budgets = []
     for body in plan.bodies:
         for combo in body.combos:
@@ -396,6 +386,31 @@ def _elementwise_values(
                     "pitch": 32 // min(sizes),
                 }
             )
+    values = shared_values(spec, plan, style, used)
+    return {**values, "broadcast": broadcast, "budgets": budgets}
+
+
+def shared_values(
+    spec: OpSpec, plan: OpPlan, style: str, used: dict[str, Scalar]
+) -> dict[str, Any]:
+    """Return the template values that the tilings of all families need."""
+    operands = plan.operands()
+    expressions = [s.expr for s in used.values()]
+    for view in operands.values():
+        for step in view.steps:
+            expressions += [step.start, step.length, *step.shape]
+    wanted = {a for e in expressions for a in attrs_of(e)}
+    wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.variants) > 1}
+    wanted |= {plan.details["axes"]["attr"]} if "attr" in plan.details.get("axes", {}) else set()
+    tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
+    for expr in expressions:
+        tensors += [t for t in sorted(dims_of(expr)) if t not in tensors]
+    shapes = [{"lines": input_shape_lines(spec, t)} for t in tensors]
+    shapes += [
+        {"lines": _guarded(spec, view.tensor, view_lines(name, view))}
+        for name, view in operands.items()
+    ]
+    param_names, getters = dtype_getters(spec, plan)
     sizes = [f"ge::GetSizeByDataType({_dtype_expr(spec, v.tensor)})" for v in operands.values()]
     sizes += [
         f"ge::GetSizeByDataType(context->GetOutputDesc({i})->GetDataType())"
@@ -405,11 +420,9 @@ def _elementwise_values(
         "spec": spec,
         "style": style,
         "struct": f"{spec.op}TilingData",
-        "broadcast": broadcast,
         "dtype_params": param_names,
         "dtype_getters": getters,
         "dtype_casts": [f"static_cast<int>(dtypes[{i}])" for i in range(len(getters))],
-        "budgets": budgets,
         "attrs": attr_loads(spec, wanted),
         "variant_lines": variant_lines(spec, plan),
         "shapes": shapes,

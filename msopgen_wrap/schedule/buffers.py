@@ -47,15 +47,22 @@ def _values(inst: Inst) -> list[Val]:
     return [a for a in inst.args if isinstance(a, Val)]
 
 
-def allocate(program: Program, mergeable: dict[str, list[str]] | None = None) -> Placement:
+def allocate(
+    program: Program,
+    mergeable: dict[str, list[str]] | None = None,
+    fixed: dict[int, Place] | None = None,
+) -> Placement:
     """Colour a program.
 
     Args:
         program: the program, stores last.
         mergeable: output name -> operand names with the same storage dtypes, whose scratch slot
             the output may share.
+        fixed: values whose place is given (row values of the row family).
     """
     result = Placement()
+    given = fixed or {}
+    result.of.update(given)
     last: dict[int, int] = {}
     defined: dict[int, int] = {}
     for index, inst in enumerate(program.insts):
@@ -71,7 +78,12 @@ def allocate(program: Program, mergeable: dict[str, list[str]] | None = None) ->
     loads = {i.dst.id for i in program.loads if i.dst}
     for store in program.stores:
         value = _values(store)[0]
-        if value.kind != MASK and value.id not in loads and value.id not in target:
+        if (
+            value.kind != MASK
+            and value.id not in loads
+            and value.id not in target
+            and value.id not in given
+        ):
             place = Place("output", store.mode)
             target[value.id] = place
             owner[store.mode] = value.id
@@ -90,6 +102,8 @@ def allocate(program: Program, mergeable: dict[str, list[str]] | None = None) ->
         return last[value.id] < start or (last[value.id] == start and in_place)
 
     def take(value: Val, index: int) -> None:
+        if value.id in given:
+            return
         pool = free_masks if value.kind == MASK else free_words
         wanted = target.get(value.id)
         if wanted is not None and wanted in pool:
@@ -112,12 +126,16 @@ def allocate(program: Program, mergeable: dict[str, list[str]] | None = None) ->
         busy.setdefault(place, []).append((index, last[value.id]))
 
     def release(value: Val) -> None:
+        if value.id in given:
+            return
         place = result.of[value.id]
         (free_masks if place.role == "mask" else free_words).append(place)
 
     for index, inst in enumerate(program.insts):
         dying = [v for v in dict.fromkeys(_values(inst)) if last[v.id] == index]
         if inst.op == "Load" and inst.dst is not None:
+            if inst.dst.id in given:
+                continue
             if inst.dst.kind == MASK:
                 take(inst.dst, index)
             else:

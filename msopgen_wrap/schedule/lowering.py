@@ -16,6 +16,7 @@ from msopgen_wrap.graph.scalars import (
     Binary,
     Const,
     DimRef,
+    ReducedCount,
     ScalarExpr,
     Unary,
     fold,
@@ -113,7 +114,8 @@ class Lowerer:
         for param in self.spec.outputs:
             result = self.traced.outputs[param.name]
             self._note = f"store {param.name}"
-            kind = COMPUTE_KIND.get(param.dtypes[self.combo])
+            # an int64 output is written from int32 values (indices)
+            kind = {**COMPUTE_KIND, "int64": I32}.get(param.dtypes[self.combo])
             if kind is None:
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
             value = self.as_kind(self.operand(result), kind)
@@ -210,7 +212,7 @@ class Lowerer:
         if isinstance(value, (int, float)):
             expr = constant_expr(self.traced, value) or Const(value)
             return Scalar(expr, F32 if isinstance(value, float) else I32)
-        if isinstance(value, (AttrRef, Binary, Const, DimRef, Unary)):
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, ReducedCount, Unary)):
             return Scalar(value, I32 if _is_integer(value) else F32)
         raise TypeError(f"no operand for {type(value).__name__}")
 
@@ -218,7 +220,7 @@ class Lowerer:
         """Return the scalar expression of an argument that must be a scalar."""
         if isinstance(value, Node) and not isinstance(self.values[value], (View, Val)):
             value = self.values[value]
-        if isinstance(value, (AttrRef, Binary, Const, DimRef, Unary)):
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, ReducedCount, Unary)):
             return value
         operand = self.operand(value)
         if isinstance(operand, Scalar):
@@ -379,7 +381,7 @@ def _is_integer(expr: ScalarExpr) -> bool:
         return isinstance(expr.value, int)
     if isinstance(expr, AttrRef):
         return expr.integer
-    if isinstance(expr, DimRef):
+    if isinstance(expr, (DimRef, ReducedCount)):
         return True
     if isinstance(expr, Unary):
         return expr.op in ("int", "floor", "ceil") or (

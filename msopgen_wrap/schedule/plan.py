@@ -14,6 +14,9 @@ from msopgen_wrap.spec.model import OpSpec
 # Elements every tile length and core boundary is a multiple of: 256 elements of the smallest
 # type (1 byte) are 256 bytes, and a mask of 256 elements is one 32-byte block.
 UNIT = 256
+# Tiles of the row family are multiples of this: a row tile has an eighth of the elements, and a mask
+# of that many is one 32-byte block.
+ROW_UNIT = 2048
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192
 
@@ -62,12 +65,12 @@ class Budget:
         """Bytes that do not depend on the tile length, the reserve included."""
         return self.reserved + sum(b.fixed * b.copies for b in self.buffers)
 
-    def tile_length(self, ub_bytes: int) -> int:
-        """Return the longest tile (a multiple of ``UNIT``) that fits, 0 when none does."""
+    def tile_length(self, ub_bytes: int, unit: int = UNIT) -> int:
+        """Return the longest tile (a multiple of ``unit``) that fits, 0 when none does."""
         room = ub_bytes - self.fixed
         if room <= 0 or self.bytes_per_element <= 0:
             return 0
-        return int(room / self.bytes_per_element) // UNIT * UNIT
+        return int(room / self.bytes_per_element) // unit * unit
 
     def used(self, tile: int) -> int:
         """Return the bytes used with a tile of ``tile`` elements."""

@@ -8,7 +8,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.schedule.lowering import target_name
-from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
+from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
 
@@ -67,13 +67,14 @@ def is_row(traced: TracedGraph) -> bool:
 def prove(plan: OpPlan) -> None:
     """Record the SoC limits and check that every budget fits on every SoC of the spec."""
     problems: list[Diagnostic] = []
+    unit = ROW_UNIT if plan.family == "row" else UNIT
     for soc in plan.spec.soc:
         limits = soc_limits(soc)
         plan.socs[soc] = limits.ub
         plan.cores[soc] = limits.cores
         for body in plan.bodies:
             for (combo, mode), budget in body.budgets.items():
-                if budget.tile_length(limits.ub) < UNIT:
+                if budget.tile_length(limits.ub, unit) < unit:
                     problems.append(_too_big(plan, body, combo, mode, budget, limits))
                     break
     if problems:
@@ -87,7 +88,7 @@ def _too_big(
     names = ", ".join(
         f"{b.name} {b.total:g} B" for b in sorted(budget.buffers, key=lambda b: -b.total)
     )
-    need = budget.used(UNIT)
+    need = budget.used(ROW_UNIT if plan.family == "row" else UNIT)
     dtypes = ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
     return Diagnostic(
         "OPG310",

@@ -154,6 +154,7 @@ OPS.update(
         "MaskNot": OpInfo("Not"),
         "Reduce": OpInfo("", in_place=False),
         "Expand": OpInfo("", in_place=False),
+        "Position": OpInfo("", in_place=False),
     }
 )
 

@@ -16,7 +16,8 @@ class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
     ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (axes), ``select`` (axis, index).
+    ``squeeze`` (axis), ``permute`` (axes), ``select`` (axis, index), ``reshape`` (shape, whose
+    last size is -1: what is left).
     """
 
     op: str
@@ -24,6 +25,7 @@ class Step:
     start: ScalarExpr = Const(0)
     length: ScalarExpr = Const(0)
     axes: tuple[int, ...] = ()
+    shape: tuple[ScalarExpr, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ __aicore__ inline void Narrow(const LocalTensor<T>& dst, const LocalTensor<C>& s
         AscendC::Cast(bytes, words, RoundMode::CAST_NONE, count);
         VectorBarrier();
         AscendC::Cast(dst, bytes, RoundMode::CAST_RINT, count);
-    } else if constexpr (Same<T, int16_t>::value) {
+    } else if constexpr (Same<T, int16_t>::value || Same<T, int64_t>::value) {
         AscendC::Cast(dst, src, RoundMode::CAST_NONE, count);
     } else {
         AscendC::Cast(dst, src, RoundMode::CAST_RINT, count);

@@ -474,7 +474,7 @@ __aicore__ inline void Asinh(const Tile32& dst, const Tile32& x, const Tile32& t
     ApplySign(dst, x, t0, mask, count);
 }
 
-// log1p(t + sqrt(t (t + 2))) with t = x - 1; NaN below 1.
+// log1p(t + sqrt(t) sqrt(t + 2)) with t = x - 1; NaN below 1.
 __aicore__ inline void Acosh(const Tile32& dst, const Tile32& x, const Tile32& t0, const Tile32& t1,
                              const Tile32& t2, const Tile32& t3, const MaskTile& mask,
                              uint32_t count) {
@@ -483,10 +483,11 @@ __aicore__ inline void Acosh(const Tile32& dst, const Tile32& x, const Tile32& t
     AscendC::Mins(t0, t0, 1.0e15f, count);
     VectorBarrier();
     AscendC::Adds(t1, t0, 2.0f, count);
-    VectorBarrier();
-    AscendC::Mul(t1, t1, t0, count);
+    AscendC::Sqrt(t2, t0, count);
     VectorBarrier();
     AscendC::Sqrt(t1, t1, count);
+    VectorBarrier();
+    AscendC::Mul(t1, t1, t2, count);
     VectorBarrier();
     AscendC::Add(t0, t0, t1, count);
     VectorBarrier();

@@ -29,6 +29,7 @@ struct Tile {
     uint64_t row = 0;
     uint64_t col = 0;
     uint64_t outer[kOuterDims] = {};
+    bool lanes = true;  // row kernels: reduced along the columns
 };
 
 // Where an operand's element of an iteration point lies: strides per dimension (0: broadcast) and

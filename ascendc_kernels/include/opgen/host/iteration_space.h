@@ -101,6 +101,38 @@ struct View {
         }
         return true;
     }
+    // A dense view only; one size of -1 takes what is left.
+    bool Reshape(const std::vector<int64_t>& sizes) {
+        int64_t total = 1;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            total *= dim[i];
+        }
+        int64_t known = 1;
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            known *= sizes[i] < 0 ? 1 : sizes[i];
+        }
+        std::vector<int64_t> expected(dim.size(), 1);
+        for (size_t i = dim.size(); i > 1; --i) {
+            expected[i - 2] = expected[i - 1] * dim[i - 1];
+        }
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (dim[i] > 1 && stride[i] != expected[i]) {
+                return false;
+            }
+        }
+        dim = sizes;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (dim[i] < 0) {
+                dim[i] = known == 0 ? 0 : total / known;
+                known *= dim[i];
+            }
+        }
+        stride.assign(dim.size(), 1);
+        for (size_t i = dim.size(); i > 1; --i) {
+            stride[i - 2] = stride[i - 1] * dim[i - 1];
+        }
+        return known == total;
+    }
     bool Permute(const std::vector<int64_t>& axes) {
         if (axes.size() != dim.size()) {
             return false;

@@ -1,0 +1,353 @@
+"""Lower graphs with reductions: which axes each value spans, and the reductions themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.fx import Node
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import (
+    Binary,
+    Const,
+    DimRef,
+    ReducedCount,
+    ScalarExpr,
+    Unary,
+)
+from msopgen_wrap.schedule import comparisons
+from msopgen_wrap.schedule.lowering import VIEW_OPS, Lowerer, lowers, target_name
+from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
+from msopgen_wrap.schedule.views import Step, View, apply_view
+
+Axes = tuple["int | None", ...]
+
+# Reductions over `dim` lists; the value says which combination of elements it is.
+_REDUCTIONS = {
+    "sum.dim_IntList": "sum",
+    "sum.default": "sum",
+    "mean.dim": "mean",
+    "mean.default": "mean",
+    "amax.default": "max",
+    "amin.default": "min",
+    "max.default": "max",
+    "min.default": "min",
+    "max.dim": "max_dim",
+    "min.dim": "min_dim",
+    "any.dim": "any",
+    "any.dims": "any",
+    "any.default": "any",
+    "all.dim": "all",
+    "all.dims": "all",
+    "all.default": "all",
+    "argmax.default": "argmax",
+    "argmin.default": "argmin",
+}
+
+
+def reduction_kind(node: Node) -> str | None:
+    """Return which reduction a call is, None for any other node."""
+    if node.op != "call_function":
+        return None
+    target = target_name(node)
+    return _REDUCTIONS.get(target.removeprefix("aten.")) if target.startswith("aten.") else None
+
+
+def reduced_dims(node: Node, rank: int) -> tuple[int, ...]:
+    """Return the reduced dims of a reduction of an operand of ``rank``, non-negative, sorted."""
+    dims = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return tuple(range(rank))
+    if isinstance(dims, int):
+        dims = [dims]
+    return tuple(sorted(int(d) % rank if rank else 0 for d in dims))  # type: ignore[union-attr]
+
+
+def _keepdim(node: Node) -> bool:
+    position = 2
+    if len(node.args) > position:
+        return bool(node.args[position])
+    return bool(node.kwargs.get("keepdim", False))
+
+
+def _shape(node: Node) -> tuple[Any, ...]:
+    value = node.meta.get("val")
+    value = value[0] if isinstance(value, (list, tuple)) else value
+    return tuple(value.shape) if hasattr(value, "shape") else ()
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+@dataclass
+class RowLowerer(Lowerer):
+    """Lowers a graph whose reductions all run over the same axes of one iteration space.
+
+    Attributes:
+        rank: rank of the iteration space in the sample.
+        reduced: its reduced axes (sample numbering).
+        axes: node -> space axis behind each of its dims (None: size 1).
+        row_loads: ids of loaded values that do not span a reduced axis.
+        output_axes: output name -> its axes.
+    """
+
+    rank: int = 0
+    reduced: frozenset[int] = frozenset()
+    axes: dict[Node, Axes] = field(default_factory=dict)
+    row_loads: set[int] = field(default_factory=set)
+    _current: Node | None = None
+
+    # ---- axes ----------------------------------------------------------------------------------
+
+    def find_axes(self) -> None:
+        """Find the iteration space, the reduced axes, and the axes of every node."""
+        first = next(n for n in self.traced.graph.nodes if reduction_kind(n))
+        operand = first.args[0]
+        self.rank = len(_shape(operand))
+        for node in self.traced.graph.nodes:
+            if node.op == "placeholder":
+                self.axes[node] = self._aligned(_shape(node))
+            elif node.op == "call_function":
+                self.axes[node] = self._node_axes(node)
+
+    def _aligned(self, shape: tuple[Any, ...]) -> Axes:
+        start = self.rank - len(shape)
+        return tuple(
+            None if _is_one(s) or start + i < 0 else start + i for i, s in enumerate(shape)
+        )
+
+    def _is_view(self, node: Any) -> bool:
+        """Whether a node is an input or a chain of views of one."""
+        if not isinstance(node, Node):
+            return False
+        if node.op == "placeholder":
+            return True
+        target = target_name(node)
+        if target in VIEW_OPS or target in _RESHAPES or target == "operator.getitem":
+            return self._is_view(node.args[0])
+        return target in ("aten.alias.default", "aten.clone.default", "aten.detach.default") and (
+            self._is_view(node.args[0])
+        )
+
+    def _node_axes(self, node: Node) -> Axes:
+        if self._is_view(node):
+            return self._aligned(_shape(node))
+        target = target_name(node)
+        source = node.args[0] if node.args else None
+        known = self.axes.get(source, ()) if isinstance(source, Node) else ()
+        if reduction_kind(node):
+            dims = reduced_dims(node, len(known))
+            self._note_reduction(node, known, dims)
+            if _keepdim(node):
+                return tuple(None if i in dims else a for i, a in enumerate(known))
+            return tuple(a for i, a in enumerate(known) if i not in dims)
+        if target == "aten.unsqueeze.default":
+            axis = int(node.args[1]) % (len(known) + 1)  # type: ignore[call-overload]
+            return (*known[:axis], None, *known[axis:])
+        if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
+            dims = node.args[1] if isinstance(node.args[1], (list, tuple)) else [node.args[1]]
+            gone = {int(d) % len(known) for d in dims}  # type: ignore[call-overload]
+            return tuple(a for i, a in enumerate(known) if i not in gone)
+        if target == "aten.expand.default":
+            extra = len(_shape(node)) - len(known)
+            return (*([None] * extra), *known)
+        if target in _RESHAPES:
+            return tuple(range(len(_shape(node))))
+        if target == "operator.getitem":
+            return known
+        return self._broadcast_axes(node)
+
+    def _note_reduction(self, node: Node, known: Axes, dims: tuple[int, ...]) -> None:
+        axes = frozenset(a for i, a in enumerate(known) if i in dims and a is not None)
+        if not self.reduced:
+            self.reduced = axes
+        elif axes != self.reduced:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG320",
+                    f"{target_name(node)} reduces other axes than the reductions before it",
+                    self.location(target_name(node).split(".")[1].lstrip("_")),
+                    "a row kernel works through one iteration space and reduces the same axes of "
+                    "it throughout",
+                    "split the op, or write the kernel with `kernel:`",
+                )
+            )
+
+    def _broadcast_axes(self, node: Node) -> Axes:
+        rank = len(_shape(node))
+        merged: list[int | None] = [None] * rank
+        arguments = [a for a in node.all_input_nodes if a in self.axes]
+        computed = [a for a in arguments if not self._is_view(a)] or arguments
+        for argument in computed:
+            axes = self.axes[argument]
+            for i, axis in enumerate(axes):
+                at = rank - len(axes) + i
+                if axis is None or at < 0:
+                    continue
+                if merged[at] not in (None, axis):
+                    raise OpgenError(
+                        Diagnostic(
+                            "OPG321",
+                            f"{target_name(node)} lines up different axes",
+                            self.location(target_name(node).split(".")[1]),
+                            "a reduced result is broadcast against another axis than it came from",
+                            "use keepdim=True",
+                        )
+                    )
+                merged[at] = axis
+        for argument in arguments:
+            for i, size in enumerate(_shape(argument)):
+                at = rank - len(_shape(argument)) + i
+                if at >= 0 and merged[at] is None and not _is_one(size):
+                    merged[at] = self.rank - rank + at if self.rank >= rank else None
+        return tuple(merged)
+
+    # ---- lowering ------------------------------------------------------------------------------
+
+    def _call(self, node: Node) -> Any:
+        self._current = node
+        target = target_name(node)
+        if target in _RESHAPES:
+            self._note = target
+            return self._reshape(node)
+        if target in VIEW_OPS and not isinstance(self.values.get(node.args[0]), View):  # type: ignore[arg-type]
+            return self.values[node.args[0]]  # type: ignore[index]
+        return super()._call(node)
+
+    def _reshape(self, node: Node) -> Any:
+        value = self.values[node.args[0]]  # type: ignore[index]
+        if not isinstance(value, View):
+            return value
+        sizes = [self._reshape_size(s) for s in node.args[1]]  # type: ignore[union-attr]
+        # The last size follows from the others, whatever rank the input has.
+        step = Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
+        return View(value.tensor, len(sizes), (*value.steps, step))
+
+    def _reshape_size(self, size: Any) -> ScalarExpr:
+        return self.scalar_expr(size)
+
+    def _load(self, view: View) -> Val:
+        axes = self._load_axes(view)
+        spans = any(a in self.reduced for a in axes if a is not None)
+        key = (view, spans)
+        if key in self._row_loaded:
+            return self._row_loaded[key]
+        value = super()._load(view)
+        self._loaded.pop(view, None)
+        self._row_loaded[key] = value
+        if not spans:
+            self.row_loads.add(value.id)
+        return value
+
+    _row_loaded: dict[Any, Val] = field(default_factory=dict)
+
+    def _load_axes(self, view: View) -> Axes:
+        assert self._current is not None
+        for argument in self._current.all_input_nodes:
+            if self.values.get(argument) == view:
+                own = self.axes[argument]
+                result = self.axes[self._current]
+                if reduction_kind(self._current):
+                    return own
+                return tuple(
+                    None if o is None else result[len(result) - len(own) + i]
+                    for i, o in enumerate(own)
+                    if len(result) - len(own) + i >= 0
+                )
+        return tuple(range(self.rank))
+
+    def scalar_expr(self, value: Any) -> ScalarExpr:
+        """Return a scalar expression with sizes of reduced axes named as the reduced count."""
+        return self._counted(super().scalar_expr(value))
+
+    def operand(self, value: Any) -> Any:
+        """As in Lowerer; sizes of reduced axes become the reduced count."""
+        operand = super().operand(value)
+        if isinstance(operand, Scalar):
+            return Scalar(self._counted(operand.expr), operand.kind)
+        return operand
+
+    def _axis(self, expr: DimRef) -> int | None:
+        axis = self.rank - expr.rank + expr.axis
+        return axis if axis in self.reduced else None
+
+    def _counted(self, expr: ScalarExpr) -> ScalarExpr:
+        if isinstance(expr, Binary) and expr.op == "*":
+            factors = _factors(expr)
+            sizes = [f for f in factors if isinstance(f, DimRef) and self._axis(f) is not None]
+            axes = {self._axis(f) for f in sizes}
+            if axes == set(self.reduced) and len(sizes) == len(axes):
+                rest = [f for f in factors if f not in sizes]
+                result: ScalarExpr = ReducedCount()
+                for factor in rest:
+                    result = Binary("*", result, self._counted(factor))
+                return result
+        if isinstance(expr, DimRef) and self._axis(expr) is not None and len(self.reduced) == 1:
+            return ReducedCount()
+        if isinstance(expr, Unary):
+            return Unary(expr.op, self._counted(expr.arg))
+        if isinstance(expr, Binary):
+            return Binary(expr.op, self._counted(expr.left), self._counted(expr.right))
+        return expr
+
+    def reduce(self, kind: str, value: Val) -> Val:
+        """Append a reduction over the reduced axes."""
+        dst = self.program.value(F32, "row")
+        scratch = self.program.value(F32)
+        self.program.insts.append(Inst("Reduce", dst, (value,), kind, (scratch,), self._note))
+        return dst
+
+
+_RESHAPES = {"aten.view.default", "aten.reshape.default", "aten._unsafe_view.default"}
+
+
+def _factors(expr: ScalarExpr) -> list[ScalarExpr]:
+    if isinstance(expr, Binary) and expr.op == "*":
+        return [*_factors(expr.left), *_factors(expr.right)]
+    return [expr]
+
+
+@lowers(*(f"aten.{name}" for name in _REDUCTIONS))
+def _reduction(low: Lowerer, node: Node) -> Any:
+    assert isinstance(low, RowLowerer)
+    kind = reduction_kind(node)
+    operand = low.operand(node.args[0])
+    if kind in ("any", "all"):
+        number = low.tile(low.as_kind(low.as_kind(operand, MASK), F32))
+        reduced = low.reduce("max" if kind == "any" else "min", number)
+        return low.as_kind(reduced, MASK)
+    if operand.kind == I32:
+        raise OpgenError(low.unsupported(node, "integers"))
+    value = low.tile(low.as_kind(operand, F32))
+    if kind == "mean":
+        total = low.reduce("sum", value)
+        share = Scalar(Binary("/", Const(1.0), ReducedCount()), F32)
+        return low.emit("Muls", F32, total, low.scalar(share, F32))
+    if kind in ("argmax", "argmin"):
+        return _arg_extremum(low, value, "max" if kind == "argmax" else "min")
+    if kind in ("max_dim", "min_dim"):
+        which = str(kind)[:3]
+        return low.reduce(which, value), _arg_extremum(low, value, which)
+    assert kind is not None
+    return low.reduce(kind, value)
+
+
+def _arg_extremum(low: RowLowerer, value: Val, which: str) -> Val:
+    """Index of the first extreme element: the smallest position among those equal to it."""
+    best = low.reduce(which, value)
+    position = low.emit("Position", F32)
+    hit = low.emit("Compare", MASK, value, best, mode="EQ")
+    number = low.emit("Compare", MASK, value, value, mode="EQ")
+    nan = low.emit("MaskNot", MASK, number)
+    either = comparisons.logical_masks(low, "or", hit, nan)
+    # 2^24 bounds positions that float holds exactly; the tiling function checks it.
+    candidate = low.emit("Selects", F32, either, position, Scalar(Const(16777216.0)))
+    first = low.reduce("min", candidate)
+    return low.emit("Cast", I32, first, mode="CAST_RINT")
+
+
+def view_of(view: View, target: str, args: list[Any], node: Node) -> Any:
+    """Apply a view op (kept here for tests)."""
+    return apply_view(view, target, args, node)
