@@ -45,6 +45,12 @@ static ge::graphStatus Tiling(gert::TilingContext* context) {
         OP_LOGE(context, "x must have rank 2, it has %zu", x.GetDimNum());
         return ge::GRAPH_FAILED;
     }
+    // Public tiling functions ask the manager, too: it must be the SoC of the call.
+    auto* manager = platform_ascendc::PlatformAscendCManager::GetInstance();
+    if (manager->GetCoreNumAiv() != info->cores) {
+        OP_LOGE(context, "the manager has %u cores", manager->GetCoreNumAiv());
+        return ge::GRAPH_FAILED;
+    }
     const auto* attrs = context->GetAttrs();
     HostOpTilingData tiling;
     tiling.set_flag(context->GetOptionalInputShape(1) != nullptr);

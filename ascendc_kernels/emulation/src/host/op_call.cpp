@@ -285,6 +285,7 @@ std::vector<gert::Shape> OpCall::InferShape() {
         out.push_back(&shape);
     }
     gert::InferShapeContext context(Context(in, out));
+    const PlatformScope scope(platform_);
     (void)TakeHostLog();
     const uint32_t status = entry_->infer_shape(&context);
     const std::string log = TakeHostLog();

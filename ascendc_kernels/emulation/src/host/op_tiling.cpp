@@ -7,6 +7,7 @@
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
 #include "host/op_call.h"
+#include "host/platform_instance.h"
 #include "host/stdout_capture.h"
 #include "host/tiling_classes.h"
 
@@ -77,6 +78,7 @@ TilingResult OpCall::Tile() {
         throw OpError("op " + op_type_ + " has no tiling function (AICore().SetTiling)");
     }
     fe::PlatFormInfos *platform = platform_;
+    const PlatformScope scope(platform);
     CompileInfo compile_info;
     if (entry_->tiling_parse != nullptr) {
         compile_info.destroy = entry_->delete_compile_info;

@@ -170,9 +170,21 @@ fe::PlatFormInfos *PlatformOf(const SocFacts *facts, uint32_t cores) {
                 .first->second;
 }
 
-fe::PlatFormInfos *ProcessPlatform() {
-    static fe::PlatFormInfos *const instance = PlatformOf(FindSocFacts(nullptr), 0);
-    return instance;
+namespace {
+thread_local fe::PlatFormInfos *t_platform = nullptr;
+}  // namespace
+
+fe::PlatFormInfos *CurrentPlatform() {
+    static fe::PlatFormInfos *const process = PlatformOf(FindSocFacts(nullptr), 0);
+    return t_platform != nullptr ? t_platform : process;
+}
+
+PlatformScope::PlatformScope(fe::PlatFormInfos *platform) : saved_(t_platform) {
+    t_platform = platform;
+}
+
+PlatformScope::~PlatformScope() {
+    t_platform = saved_;
 }
 }  // namespace ascendc_emu
 
@@ -185,7 +197,7 @@ fe::LocalMemType ToLocal(CoreMemType type) {
 }  // namespace
 
 fe::PlatFormInfos *PlatformAscendC::Info() const {
-    return info_ != nullptr ? info_ : ascendc_emu::ProcessPlatform();
+    return info_ != nullptr ? info_ : ascendc_emu::CurrentPlatform();
 }
 
 uint32_t PlatformAscendC::GetCoreNum(void) const {
@@ -280,13 +292,27 @@ PlatformAscendC *PlatformAscendCManager::GetInstance() {
 
 PlatformAscendC *PlatformAscendCManager::GetInstance(const char *custom_soc_version) {
     static std::mutex mutex;
-    static PlatformAscendC *instance = nullptr;
+    static std::map<fe::PlatFormInfos *, PlatformAscendC *> instances;
+    static fe::PlatFormInfos *chosen = nullptr;
     const std::lock_guard<std::mutex> lock(mutex);
+    fe::PlatFormInfos *const current = ascendc_emu::CurrentPlatform();
+    const ascendc_emu::SocFacts *const facts =
+        ascendc_emu::FindSocFacts(custom_soc_version);
+    if (custom_soc_version != nullptr && facts == nullptr) {
+        return nullptr;
+    }
+    if (chosen == nullptr && custom_soc_version != nullptr) {
+        chosen = ascendc_emu::PlatformOf(facts, 0);
+    }
+    // Inside a call the call's SoC wins; a program's own choice holds for the rest.
+    const bool in_call = current != ascendc_emu::PlatformOf(ascendc_emu::FindSocFacts(nullptr), 0);
+    fe::PlatFormInfos *const infos = in_call || chosen == nullptr ? current : chosen;
+    if (infos->facts() == nullptr) {
+        return nullptr;
+    }
+    PlatformAscendC *&instance = instances[infos];
     if (instance == nullptr) {
-        const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(custom_soc_version);
-        if (facts != nullptr) {
-            instance = new PlatformAscendC(ascendc_emu::PlatformOf(facts, 0));
-        }
+        instance = new PlatformAscendC(infos);
     }
     return instance;
 }

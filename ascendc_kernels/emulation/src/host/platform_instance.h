@@ -10,8 +10,21 @@
 namespace ascendc_emu {
 // The platform of a SoC with `cores` vector cores (0: all).
 fe::PlatFormInfos *PlatformOf(const SocFacts *facts, uint32_t cores);
-// The SoC of OPGEN_SOC, or the default one.
-fe::PlatFormInfos *ProcessPlatform();
+// The platform of the op call this thread is in, else the SoC of OPGEN_SOC, else the default one.
+fe::PlatFormInfos *CurrentPlatform();
+
+// Makes a platform the current one while op-host functions of a call run: public tiling functions
+// ask PlatformAscendCManager as well as their context.
+class PlatformScope {
+public:
+    explicit PlatformScope(fe::PlatFormInfos *platform);
+    ~PlatformScope();
+    PlatformScope(const PlatformScope &) = delete;
+    PlatformScope &operator=(const PlatformScope &) = delete;
+
+private:
+    fe::PlatFormInfos *saved_;
+};
 }  // namespace ascendc_emu
 
 #endif  // OPGEN_HOST_PLATFORM_INSTANCE_H
