@@ -2,39 +2,15 @@
 #include "local_shadow.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ascendc_emu {
 namespace sanitizer {
 
 namespace {
 
-// Calls f(granule, mask) for the granules of [begin, end).
-template <typename F>
-void ForGranules(uint64_t begin, uint64_t end, F f) {
-    if (begin >= end) return;
-    uint64_t first = begin / kGranule;
-    uint64_t last = (end - 1) / kGranule;
-    if (first == last) {
-        f(first, ByteMask(begin % kGranule, end - first * kGranule));
-        return;
-    }
-    f(first, ByteMask(begin % kGranule, kGranule));
-    for (uint64_t g = first + 1; g < last; ++g) f(g, kAllBytes);
-    f(last, ByteMask(0, end - last * kGranule));
-}
-
-// Calls f(granule, mask) for the first and the last granule of [begin, end).
-template <typename F>
-void FirstAndLast(uint64_t begin, uint64_t end, F f) {
-    uint64_t first = begin / kGranule;
-    uint64_t last = (end - 1) / kGranule;
-    if (first == last) {
-        f(first, ByteMask(begin % kGranule, end - first * kGranule));
-        return;
-    }
-    f(first, ByteMask(begin % kGranule, kGranule));
-    f(last, ByteMask(0, end - last * kGranule));
-}
+constexpr uint64_t kLocalPage = 1024;
+constexpr uint64_t kPageCells = kLocalPage / kGranule;
 
 }  // namespace
 
@@ -52,154 +28,169 @@ void Conflicts::Add(Hazard hazard, Epoch other, uint64_t begin, uint64_t end) {
 }
 
 LocalShadow::LocalShadow(uint64_t bytes)
-    : granules_((bytes + kGranule - 1) / kGranule),
-      writer_(granules_),
-      writerMask_(granules_),
-      init_(granules_) {}
+    : bytes_((bytes + kGranule - 1) / kGranule * kGranule),
+      pages_((bytes + kLocalPage - 1) / kLocalPage) {}
 
 bool LocalShadow::Clip(uint64_t begin, uint64_t* end) const {
-    *end = std::min(*end, Bytes());
+    *end = std::min(*end, bytes_);
     return begin < *end;
 }
 
-LocalShadow::Readers& LocalShadow::ReadersOf(int pipe) {
-    auto& slot = readers_[pipe];
-    if (!slot) {
-        slot = std::make_unique<Readers>();
-        slot->epoch.resize(granules_);
-        slot->mask.resize(granules_);
-    }
-    return *slot;
+void LocalShadow::Split(Page* page) {
+    page->cells.reset(new Cell[kPageCells]);
+    std::fill(page->cells.get(), page->cells.get() + kPageCells, page->uniform);
 }
 
-inline void LocalShadow::CheckRead(uint64_t g, uint32_t mask, const Limits& limits,
-                                   Conflicts* out) const {
-    Epoch w = writer_[g];
-    if (w && w.Seq() > limits.raw[w.Pipe()] && (writerMask_[g] & mask)) {
-        out->Add(Hazard::kRaw, w, g * kGranule, (g + 1) * kGranule);
+// Back to one cell if all are the same and whole.
+void LocalShadow::Merge(Page* page) {
+    const Cell& first = page->cells[0];
+    auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
+    if (!plain(first.writerMask) || !plain(first.init)) return;
+    for (uint32_t mask : first.readerMask) {
+        if (!plain(mask)) return;
     }
-}
-
-inline void LocalShadow::CheckWrite(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
-                                    Conflicts* out) const {
-    Epoch w = writer_[g];
-    if (w && w != me && w.Seq() > limits.waw[w.Pipe()] && (writerMask_[g] & mask)) {
-        out->Add(Hazard::kWaw, w, g * kGranule, (g + 1) * kGranule);
-    }
-    for (int p = 0; p < kPipes; ++p) {
-        if (!readers_[p]) continue;
-        Epoch r = readers_[p]->epoch[g];
-        if (r && r.Seq() != me.Seq() && r.Seq() > limits.war[p] && (readers_[p]->mask[g] & mask)) {
-            out->Add(Hazard::kWar, r, g * kGranule, (g + 1) * kGranule);
+    for (uint64_t i = 1; i < kPageCells; ++i) {
+        const Cell& c = page->cells[i];
+        if (c.writer != first.writer || c.writerMask != first.writerMask || c.init != first.init) {
+            return;
+        }
+        for (int p = 0; p < kPipes; ++p) {
+            if (c.reader[p] != first.reader[p] || c.readerMask[p] != first.readerMask[p]) return;
         }
     }
+    page->uniform = first;
+    page->cells.reset();
 }
 
-// Whether all writers of whole granules [first, last) are within the limits: long runs have the same
-// one, so most steps are one comparison.
-bool LocalShadow::WritersDone(uint64_t first, uint64_t last,
-                              const std::array<uint64_t, kPipes>& limit) const {
-    Epoch good;
-    for (uint64_t g = first; g < last; ++g) {
-        Epoch w = writer_[g];
-        if (w == good) continue;
-        if (w && w.Seq() > limit[w.Pipe()]) return false;
-        good = w;
+// Calls f(cell, first byte, mask, bytes, whole) and splits or merges pages as needed.
+template <typename F>
+void LocalShadow::ForCells(uint64_t begin, uint64_t end, F f) {
+    while (begin < end) {
+        uint64_t number = begin / kLocalPage;
+        uint64_t pageBegin = number * kLocalPage;
+        uint64_t stop = std::min(end, pageBegin + kLocalPage);
+        Page& page = pages_[number];
+        bool whole = begin == pageBegin && stop == pageBegin + kLocalPage;
+        if (whole && page.cells) Merge(&page);
+        if (whole && !page.cells) {
+            f(page.uniform, begin, kAllBytes, kLocalPage);
+            begin = stop;
+            continue;
+        }
+        if (!page.cells) Split(&page);
+        for (uint64_t at = begin / kGranule * kGranule; at < stop; at += kGranule) {
+            uint64_t lo = std::max(begin, at) - at;
+            uint64_t hi = std::min(stop, at + kGranule) - at;
+            f(page.cells[(at - pageBegin) / kGranule], at, ByteMask(lo, hi), kGranule);
+        }
+        begin = stop;
     }
-    return true;
 }
 
-bool LocalShadow::ReadersDone(uint64_t first, uint64_t last,
-                              const std::array<uint64_t, kPipes>& limit) const {
-    for (int p = 0; p < kPipes; ++p) {
-        if (!readers_[p] || limit[p] == kForever) continue;
-        const Epoch* epoch = readers_[p]->epoch.data();
-        uint64_t bound = limit[p];
-        bool late = false;
-        for (uint64_t g = first; g < last; ++g) late |= epoch[g].Seq() > bound;
-        if (late) return false;
+// The same without changing anything; a uniform page is shown once per touched part.
+template <typename F>
+void LocalShadow::LookAtCells(uint64_t begin, uint64_t end, F f) const {
+    while (begin < end) {
+        uint64_t number = begin / kLocalPage;
+        uint64_t pageBegin = number * kLocalPage;
+        uint64_t stop = std::min(end, pageBegin + kLocalPage);
+        const Page& page = pages_[number];
+        if (!page.cells) {
+            f(page.uniform, begin, kAllBytes, stop - begin);
+            begin = stop;
+            continue;
+        }
+        for (uint64_t at = begin / kGranule * kGranule; at < stop; at += kGranule) {
+            uint64_t lo = std::max(begin, at) - at;
+            uint64_t hi = std::min(stop, at + kGranule) - at;
+            f(page.cells[(at - pageBegin) / kGranule], at, ByteMask(lo, hi), kGranule);
+        }
+        begin = stop;
     }
-    return true;
 }
 
 void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
                        Conflicts* out) {
     if (!Clip(begin, &end)) return;
-    Readers& mine = ReadersOf(me.Pipe());
-    uint64_t first = begin / kGranule;
-    uint64_t last = (end - 1) / kGranule + 1;
-    if (!WritersDone(first, last, limits.raw)) {
-        ForGranules(begin, end,
-                    [&](uint64_t g, uint32_t mask) { CheckRead(g, mask, limits, out); });
-    }
-    std::fill(mine.epoch.begin() + first, mine.epoch.begin() + last, me);
-    std::fill(mine.mask.begin() + first, mine.mask.begin() + last, kAllBytes);
-    FirstAndLast(begin, end, [&](uint64_t g, uint32_t mask) { mine.mask[g] = mask; });
+    const int pipe = me.Pipe();
+    ForCells(begin, end, [&](Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        Epoch w = cell.writer;
+        if (w.Seq() > limits.raw[w.Pipe()] && (cell.writerMask & mask)) {
+            out->Add(Hazard::kRaw, w, at, at + bytes);
+        }
+        // Pieces of one instruction, and of a run of instructions of one pipe, add up.
+        cell.readerMask[pipe] = cell.reader[pipe] == me ? cell.readerMask[pipe] | mask : mask;
+        cell.reader[pipe] = me;
+    });
 }
 
 void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
                         Conflicts* out) {
     if (!Clip(begin, &end)) return;
-    uint64_t first = begin / kGranule;
-    uint64_t last = (end - 1) / kGranule + 1;
-    if (!WritersDone(first, last, limits.waw) || !ReadersDone(first, last, limits.war)) {
-        ForGranules(begin, end,
-                    [&](uint64_t g, uint32_t mask) { CheckWrite(g, mask, me, limits, out); });
-    }
-    // Several strided pieces of one instruction may share a granule.
-    uint32_t firstMask = writer_[first] == me ? writerMask_[first] : 0;
-    uint32_t lastMask = writer_[last - 1] == me ? writerMask_[last - 1] : 0;
-    std::fill(writer_.begin() + first, writer_.begin() + last, me);
-    std::fill(writerMask_.begin() + first, writerMask_.begin() + last, kAllBytes);
-    FirstAndLast(begin, end, [&](uint64_t g, uint32_t mask) {
-        writerMask_[g] = mask | (g == first ? firstMask : lastMask);
+    ForCells(begin, end, [&](Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        Epoch w = cell.writer;
+        if (w != me && w.Seq() > limits.waw[w.Pipe()] && (cell.writerMask & mask)) {
+            out->Add(Hazard::kWaw, w, at, at + bytes);
+        }
+        for (int p = 0; p < kPipes; ++p) {
+            Epoch r = cell.reader[p];
+            if (r.Seq() > limits.war[p] && r.Seq() != me.Seq() && (cell.readerMask[p] & mask)) {
+                out->Add(Hazard::kWar, r, at, at + bytes);
+            }
+        }
+        if (mask == kAllBytes) {
+            // Whoever knows this write knows what it was ordered after, so readers before it need
+            // not be remembered. This instruction's own reads come again with the next one.
+            for (int p = 0; p < kPipes; ++p) {
+                if (cell.reader[p].Seq() == me.Seq()) continue;
+                cell.reader[p] = Epoch();
+                cell.readerMask[p] = 0;
+            }
+        }
+        // Several strided pieces of one instruction may share a granule.
+        cell.writerMask = w == me ? cell.writerMask | mask : mask;
+        cell.writer = me;
     });
 }
 
 void LocalShadow::Dependencies(uint64_t begin, uint64_t end, bool asWrite, LocalClock* out) const {
     if (!Clip(begin, &end)) return;
-    ForGranules(begin, end, [&](uint64_t g, uint32_t mask) {
-        Epoch w = writer_[g];
-        if (w && (writerMask_[g] & mask)) {
-            out->at[w.Pipe()] = std::max(out->at[w.Pipe()], w.Seq());
+    LookAtCells(begin, end, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
+        if (cell.writerMask & mask) {
+            uint64_t& slot = out->at[cell.writer.Pipe()];
+            slot = std::max(slot, cell.writer.Seq());
         }
         if (!asWrite) return;
         for (int p = 0; p < kPipes; ++p) {
-            if (readers_[p] && (readers_[p]->mask[g] & mask)) {
-                out->at[p] = std::max(out->at[p], readers_[p]->epoch[g].Seq());
-            }
+            if (cell.readerMask[p] & mask) out->at[p] = std::max(out->at[p], cell.reader[p].Seq());
         }
     });
 }
 
 bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch* writer) const {
     if (!Clip(begin, &end)) return false;
-    uint64_t first = begin / kGranule;
-    uint64_t last = (end - 1) / kGranule;
-    Epoch w = writer_[first];
-    if (!w) return false;
+    Epoch first = Writer(begin);
     // The earlier write must lie entirely inside this one: otherwise it still has a purpose.
-    if (begin % kGranule == 0 && first > 0 && writer_[first - 1] == w) return false;
-    if (last + 1 < granules_ && writer_[last + 1] == w) return false;
-    for (uint64_t g = first; g <= last; ++g) {
-        if (writer_[g] != w) return false;
-        uint32_t mine = kAllBytes;
-        if (g == first) mine &= ByteMask(begin % kGranule, kGranule);
-        if (g == last) mine &= ByteMask(0, end - last * kGranule);
-        if (writerMask_[g] & ~mine) return false;
-        for (const auto& readers : readers_) {
-            if (readers && readers->epoch[g] && readers->epoch[g].Seq() >= w.Seq()) return false;
+    if (!first || (begin > 0 && Writer(begin - 1) == first)) return false;
+    if (end < bytes_ && Writer(end) == first) return false;
+    bool unread = true;
+    uint64_t stop = end;
+    LookAtCells(begin, stop, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
+        unread &= cell.writer == first && (mask == kAllBytes || (cell.writerMask & ~mask) == 0);
+        for (int p = 0; p < kPipes; ++p) {
+            unread &= !cell.reader[p] || cell.reader[p].Seq() < first.Seq();
         }
-    }
-    *writer = w;
-    return true;
+    });
+    *writer = first;
+    return unread;
 }
 
 bool LocalShadow::Initialised(uint64_t begin, uint64_t end) const {
     if (!Clip(begin, &end)) return true;
     bool all = true;
-    ForGranules(begin, end,
-                [&](uint64_t g, uint32_t mask) { all &= (init_[g] & mask) == mask; });
+    LookAtCells(begin, end, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
+        all &= (cell.init & mask) == mask;
+    });
     return all;
 }
 
@@ -213,28 +204,29 @@ void LocalShadow::UninitialisedRuns(uint64_t begin, uint64_t end,
             out->push_back({lo, hi});
         }
     };
-    ForGranules(begin, end, [&](uint64_t g, uint32_t mask) {
-        uint32_t missing = mask & ~init_[g];
-        if (missing == 0) return;
+    LookAtCells(begin, end, [&](const Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        uint32_t missing = mask & ~cell.init;
         if (missing == kAllBytes) {
-            add(g * kGranule, (g + 1) * kGranule);
+            add(at, at + bytes);
             return;
         }
-        for (uint32_t b = 0; b < kGranule; ++b) {
-            if (missing >> b & 1) add(g * kGranule + b, g * kGranule + b + 1);
+        for (uint32_t b = 0; missing >> b && b < kGranule; ++b) {
+            if (missing >> b & 1) add(at + b, at + b + 1);
         }
     });
 }
 
 void LocalShadow::SetInitialised(uint64_t begin, uint64_t end, bool value) {
     if (!Clip(begin, &end)) return;
-    ForGranules(begin, end, [&](uint64_t g, uint32_t mask) {
-        init_[g] = value ? init_[g] | mask : init_[g] & ~mask;
+    ForCells(begin, end, [&](Cell& cell, uint64_t, uint32_t mask, uint64_t) {
+        cell.init = value ? cell.init | mask : cell.init & ~mask;
     });
 }
 
 Epoch LocalShadow::Writer(uint64_t byte) const {
-    return byte < Bytes() ? writer_[byte / kGranule] : Epoch();
+    if (byte >= bytes_) return Epoch();
+    const Page& page = pages_[byte / kLocalPage];
+    return page.cells ? page.cells[byte % kLocalPage / kGranule].writer : page.uniform.writer;
 }
 
 }  // namespace sanitizer

@@ -2,7 +2,8 @@
 //
 // Shadow of one on-chip memory (UB, L1, L0A, L0B, L0C, BT, FB) of one core. The granule is the
 // 32-byte data block in which the hardware moves data; byte masks keep neighbours inside a block
-// apart, so two pipes that touch different bytes of one block do not conflict.
+// apart, so two pipes that touch different bytes of one block do not conflict. Pages of 1 KiB hold
+// one cell while they are used as a whole, which tiles mostly are, and one per granule otherwise.
 #ifndef ASCENDC_EMU_SANITIZER_LOCAL_SHADOW_H
 #define ASCENDC_EMU_SANITIZER_LOCAL_SHADOW_H
 
@@ -61,7 +62,7 @@ class LocalShadow {
 public:
     explicit LocalShadow(uint64_t bytes);
 
-    uint64_t Bytes() const { return granules_ * kGranule; }
+    uint64_t Bytes() const { return bytes_; }
 
     // Check and record an access to bytes [begin, end); ends beyond the memory are cut off.
     void Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, Conflicts* out);
@@ -83,26 +84,28 @@ public:
     Epoch Writer(uint64_t byte) const;
 
 private:
-    struct Readers {
-        std::vector<Epoch> epoch;
-        std::vector<uint32_t> mask;
+    struct Cell {
+        Epoch writer;
+        uint32_t writerMask = 0;
+        uint32_t init = 0;  // bytes that hold data
+        Epoch reader[kPipes];
+        uint32_t readerMask[kPipes] = {};
+    };
+    struct Page {
+        Cell uniform;
+        std::unique_ptr<Cell[]> cells;
     };
 
-    void CheckRead(uint64_t g, uint32_t mask, const Limits& limits, Conflicts* out) const;
-    void CheckWrite(uint64_t g, uint32_t mask, Epoch me, const Limits& limits,
-                    Conflicts* out) const;
-    bool WritersDone(uint64_t first, uint64_t last,
-                     const std::array<uint64_t, kPipes>& limit) const;
-    bool ReadersDone(uint64_t first, uint64_t last,
-                     const std::array<uint64_t, kPipes>& limit) const;
-    Readers& ReadersOf(int pipe);
+    template <typename F>
+    void ForCells(uint64_t begin, uint64_t end, F f);
+    template <typename F>
+    void LookAtCells(uint64_t begin, uint64_t end, F f) const;
+    static void Split(Page* page);
+    static void Merge(Page* page);
     bool Clip(uint64_t begin, uint64_t* end) const;
 
-    uint64_t granules_;
-    std::vector<Epoch> writer_;
-    std::vector<uint32_t> writerMask_;
-    std::vector<uint32_t> init_;
-    std::array<std::unique_ptr<Readers>, kPipes> readers_;  // made when a pipe first reads
+    uint64_t bytes_;
+    std::vector<Page> pages_;
 };
 
 }  // namespace sanitizer
