@@ -1,4 +1,4 @@
-"""A vendor folder for this machine only, so that torch can call a project's ops before packaging."""
+"""A vendor folder for this machine only, so that torch can call ops before they are packaged."""
 
 from __future__ import annotations
 
