@@ -113,7 +113,7 @@ def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph
     if any(rule != rules[0] for rule in rules):
         raise OpgenError(
             Diagnostic(
-                "OPG320",
+                "OPG335",
                 f"the variants of {spec.op} reduce different axes",
                 spec.compute.location if spec.compute else spec.outputs[0].location,
                 "all kernels of an op share one tiling function",

@@ -166,7 +166,7 @@ class RowLowerer(Lowerer):
         elif axes != self.reduced:
             raise OpgenError(
                 Diagnostic(
-                    "OPG320",
+                    "OPG335",
                     f"{target_name(node)} reduces other axes than the reductions before it",
                     self.location(target_name(node).split(".")[1].lstrip("_")),
                     "a row kernel works through one iteration space and reduces the same axes of "
@@ -189,7 +189,7 @@ class RowLowerer(Lowerer):
                 if merged[at] not in (None, axis):
                     raise OpgenError(
                         Diagnostic(
-                            "OPG321",
+                            "OPG336",
                             f"{target_name(node)} lines up different axes",
                             self.location(target_name(node).split(".")[1]),
                             "a reduced result is broadcast against another axis than it came from",
