@@ -5,6 +5,15 @@
 #define ASCENDC_EMU_PROGRAM_H
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What CANN's host headers bring along and public programs use without including it.
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
 
 #include "ascendc_emu/launch.h"
 

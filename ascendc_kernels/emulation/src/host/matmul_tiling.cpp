@@ -567,7 +567,7 @@ bool MultiCoreMatmulTiling::SplitCores()
                 }
                 const int64_t work = static_cast<int64_t>(m) * n * k;
                 const int64_t read = static_cast<int64_t>(m) + n;
-                if (bestWork >= 0 && (work > bestWork || (work == bestWork && read >= bestRead))) {
+                if (bestWork >= 0 && (work > bestWork || (work == bestWork && read > bestRead))) {
                     continue;
                 }
                 bestWork = work;

@@ -91,26 +91,38 @@ public:
 
     __aicore__ void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false)
     {
+        Restart();
         SetGm(a_, gm, ascendc_emu::kDTypeOf<SrcAT>, matmul_detail::FormatOf(A_TYPE::format),
               isTransposeA);
     }
     __aicore__ void SetTensorB(const GlobalTensor<SrcBT>& gm, bool isTransposeB = false)
     {
+        Restart();
         SetGm(b_, gm, ascendc_emu::kDTypeOf<SrcBT>, matmul_detail::FormatOf(B_TYPE::format),
               isTransposeB);
     }
     __aicore__ void SetTensorA(const LocalTensor<SrcAT>& local, bool isTransposeA = false)
     {
+        Restart();
         SetLocal(a_, local, ascendc_emu::kDTypeOf<SrcAT>, matmul_detail::FormatOf(A_TYPE::format),
                  isTransposeA);
     }
     __aicore__ void SetTensorB(const LocalTensor<SrcBT>& local, bool isTransposeB = false)
     {
+        Restart();
         SetLocal(b_, local, ascendc_emu::kDTypeOf<SrcBT>, matmul_detail::FormatOf(B_TYPE::format),
                  isTransposeB);
     }
-    __aicore__ void SetTensorA(SrcAT scalar) { SetScalar(a_, scalar); }
-    __aicore__ void SetTensorB(SrcBT scalar) { SetScalar(b_, scalar); }
+    __aicore__ void SetTensorA(SrcAT scalar)
+    {
+        Restart();
+        SetScalar(a_, scalar);
+    }
+    __aicore__ void SetTensorB(SrcBT scalar)
+    {
+        Restart();
+        SetScalar(b_, scalar);
+    }
 
     __aicore__ void SetBias(const GlobalTensor<BiasT>& gm)
     {
@@ -309,7 +321,6 @@ private:
         m.type = type;
         m.format = format;
         m.transposed = transposed;
-        Restart();
     }
     template <typename T>
     __aicore__ void SetLocal(ascendc_emu::MatrixRef& m, const LocalTensor<T>& local,
@@ -323,7 +334,6 @@ private:
         m.type = type;
         m.format = format;
         m.transposed = transposed;
-        Restart();
     }
     template <typename T>
     __aicore__ void SetScalar(ascendc_emu::MatrixRef& m, T value)
@@ -332,7 +342,6 @@ private:
         m.format = ascendc_emu::MatrixFormat::kScalar;
         m.type = ascendc_emu::kDTypeOf<T>;
         m.scalar = double(float(value));
-        Restart();
     }
     __aicore__ void Restart() { next_ = 0; }
 

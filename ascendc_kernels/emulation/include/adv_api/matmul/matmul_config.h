@@ -8,7 +8,7 @@
 #include "ascendc_emu/tensor.h"
 #include "kernel_tiling/cube_tiling.h"
 
-namespace AscendC {
+// The configuration lives in the global namespace, as in CANN; AscendC re-exports it below.
 
 enum class CubeFormat {
     ND = 0,
@@ -137,7 +137,8 @@ struct MatrixOffset {
     int32_t width;
 };
 
-namespace matmul_detail {
+namespace ascendc_emu {
+namespace matmul_config {
 constexpr MatmulConfig ConfigOf(MatmulConfigMode mode)
 {
     MatmulConfig c;
@@ -181,35 +182,36 @@ constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p)
     c.enableRelu = p.enableRelu;
 }
 constexpr void Apply(MatmulConfig& c, const MatmulBiasParams& p) { c.enableSetBias = p.enableSetBias; }
-}  // namespace matmul_detail
+}  // namespace matmul_config
+}  // namespace ascendc_emu
 
 template <MatmulConfigMode mode, typename... Params>
 constexpr MatmulConfig GetMMConfig(Params&&... params)
 {
-    MatmulConfig c = matmul_detail::ConfigOf(mode);
-    (matmul_detail::Apply(c, params), ...);
+    MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(mode);
+    (ascendc_emu::matmul_config::Apply(c, params), ...);
     return c;
 }
 // The positional forms tune data movement only; their arguments are accepted and not needed.
 template <typename... Args>
 constexpr MatmulConfig GetNormalConfig(Args...)
 {
-    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
 }
 template <typename... Args>
 constexpr MatmulConfig GetMDLConfig(Args...)
 {
-    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
 }
 template <typename... Args>
 constexpr MatmulConfig GetSpecialMDLConfig(Args...)
 {
-    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
+    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
 }
 template <typename... Args>
 constexpr MatmulConfig GetIBShareNormConfig(Args...)
 {
-    return matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
 }
 template <typename... Args>
 constexpr MatmulConfig GetBasicConfig(uint32_t basicM, uint32_t basicN, uint32_t basicK, Args...)
@@ -229,17 +231,45 @@ constexpr MatmulConfig GetSpecialBasicConfig(uint32_t basicM, uint32_t basicN, u
 {
     MatmulConfig c;
     c.doSpecialBasicBlock = true;
-    matmul_detail::Apply(
+    ascendc_emu::matmul_config::Apply(
         c, MatmulShapeParams{singleCoreM, singleCoreN, singleCoreK, basicM, basicN, basicK});
     c.stepM = stepM;
     c.stepN = stepN;
     return c;
 }
 
-constexpr MatmulConfig CFG_NORM = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_NORM);
-constexpr MatmulConfig CFG_MDL = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+constexpr MatmulConfig CFG_NORM = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+constexpr MatmulConfig CFG_MDL = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
 constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
-constexpr MatmulConfig CFG_IBSHARE_NORM = matmul_detail::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+constexpr MatmulConfig CFG_IBSHARE_NORM = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+
+namespace AscendC {
+using ::CubeFormat;
+using ::LayoutMode;
+using ::BatchMode;
+using ::BatchOutMode;
+using ::IterateOrder;
+using ::ScheduleType;
+using ::IterateMode;
+using ::MatmulConfigMode;
+using ::MatmulConfig;
+using ::MatmulShapeParams;
+using ::MatmulQuantParams;
+using ::MatmulBatchParams;
+using ::MatmulFuncParams;
+using ::MatmulBiasParams;
+using ::MatrixOffset;
+using ::GetMMConfig;
+using ::GetNormalConfig;
+using ::GetMDLConfig;
+using ::GetSpecialMDLConfig;
+using ::GetIBShareNormConfig;
+using ::GetBasicConfig;
+using ::GetSpecialBasicConfig;
+using ::CFG_NORM;
+using ::CFG_MDL;
+using ::MM_CFG_BB;
+using ::CFG_IBSHARE_NORM;
 
 // A tiling known at compile time: the configuration plus the numbers of a TCubeTiling; values that
 // are 0 come from the run-time tiling.
