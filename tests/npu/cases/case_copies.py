@@ -99,7 +99,7 @@ def test_overlapping_arguments(npu):
     x = torch.arange(6.0, device=npu)
     x[1:].copy_(x[:-1].clone())
     assert x.tolist() == [0, 0, 1, 2, 3, 4]
-    with pytest.raises(RuntimeError, match="overlap|memory location"):
+    with pytest.raises(RuntimeError, match=r"overlap|memory location"):
         x[1:].add_(x[:-1])
 
 
@@ -108,7 +108,7 @@ def test_numpy_and_item(npu):
     assert x.cpu().numpy().tolist() == [1.5, 2.5]
     assert x[1].item() == 2.5
     assert x.tolist() == [1.5, 2.5]
-    with pytest.raises((TypeError, RuntimeError), match="npu|CPU|cpu"):
+    with pytest.raises((TypeError, RuntimeError), match=r"npu|CPU|cpu"):
         x.numpy()
 
 

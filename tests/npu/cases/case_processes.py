@@ -100,7 +100,8 @@ def test_clean_exit(queue):
     code = (
         "import msopgen_wrap.npu, torch\n"
         "model = torch.nn.Linear(8, 8).npu()\n"
-        "stream = torch.npu.Stream(); event = torch.npu.Event(); pinned = torch.ones(9).pin_memory()\n"
+        "stream = torch.npu.Stream(); event = torch.npu.Event()\n"
+        "pinned = torch.ones(9).pin_memory()\n"
         "with torch.npu.stream(stream):\n"
         "    y = model(torch.randn(2, 8, device='npu')).sum(); y.backward(); event.record()\n"
         "keep = [y, model, stream, event, pinned]\n"
@@ -118,15 +119,15 @@ def test_process_group_of_one(npu):
     os.environ.setdefault("MASTER_PORT", "29631")
     dist.init_process_group("hccl", rank=0, world_size=1)
     try:
-        x = torch.arange(4.0, device=npu)
+        x = torch.arange(5.0, device=npu)
         dist.all_reduce(x)
-        assert x.tolist() == [0, 1, 2, 3]
-        out = [torch.zeros(4, device=npu)]
+        assert x.tolist() == list(range(5))
+        out = [torch.zeros(5, device=npu)]
         dist.all_gather(out, x)
         assert out[0].tolist() == x.tolist()
         dist.broadcast(x, 0)
         dist.barrier()
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2).to(npu))
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(5, 2).to(npu))
         model(x).sum().backward()
         assert model.module.weight.grad is not None
     finally:

@@ -74,7 +74,7 @@ def test_own_generator(npu):
     assert torch.equal(torch.randn(4, device=npu, generator=generator), first)
     assert not torch.equal(default, first)
     assert generator.device == npu
-    with pytest.raises(RuntimeError, match="generator|device"):
+    with pytest.raises(RuntimeError, match=r"generator|device"):
         torch.randn(4, device=npu, generator=torch.Generator())
 
 

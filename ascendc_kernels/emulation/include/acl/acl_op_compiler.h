@@ -42,7 +42,8 @@ ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt opt);
 ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt opt, char* value, size_t length);
 ACL_FUNC_VISIBILITY aclError aclopSetCompileFlag(aclOpCompileFlag flag);
 
-/* Always fails in the emulation, naming opType: CANN's operator compiler is not emulated. */
+/* Fails by name for all operators but Fill, PadV3 and Identity (see operator.cpp): CANN's compiler
+ * is not emulated. */
 ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(
     const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
     const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],

@@ -26,20 +26,30 @@ struct aclTensorDesc {
     std::string name;
 };
 
-// Only the names are kept: nothing executes an attribute, see aclopCompileAndExecute.
+// Of the attributes only strings keep their value: the operators of operator.cpp need no others.
 struct aclopAttr {
-    std::vector<std::string> names;
+    std::map<std::string, std::string> values;
 };
 
 using opgen_runtime::Fail;
 
+namespace opgen_runtime {
+
+const char* StringAttr(const aclopAttr* attr, const char* name) {
+    if (attr == nullptr) return "";
+    auto found = attr->values.find(name);
+    return found != attr->values.end() ? found->second.c_str() : "";
+}
+
+}  // namespace opgen_runtime
+
 namespace {
 
-aclError SetAttr(aclopAttr* attr, const char* name) {
-    if (attr == nullptr || name == nullptr) {
-        return Fail(ACL_ERROR_INVALID_PARAM, "aclopSetAttr: null attr or name");
+aclError SetAttr(aclopAttr* attr, const char* name, const char* value = "") {
+    if (attr == nullptr || name == nullptr || value == nullptr) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclopSetAttr: null attr, name or value");
     }
-    attr->names.emplace_back(name);
+    attr->values[name] = value;
     return ACL_SUCCESS;
 }
 
@@ -259,8 +269,8 @@ void aclopDestroyAttr(const aclopAttr* attr) { delete attr; }
 aclError aclopSetAttrBool(aclopAttr* attr, const char* name, uint8_t) { return SetAttr(attr, name); }
 aclError aclopSetAttrInt(aclopAttr* attr, const char* name, int64_t) { return SetAttr(attr, name); }
 aclError aclopSetAttrFloat(aclopAttr* attr, const char* name, float) { return SetAttr(attr, name); }
-aclError aclopSetAttrString(aclopAttr* attr, const char* name, const char*) {
-    return SetAttr(attr, name);
+aclError aclopSetAttrString(aclopAttr* attr, const char* name, const char* value) {
+    return SetAttr(attr, name, value);
 }
 aclError aclopSetAttrDataType(aclopAttr* attr, const char* name, aclDataType) {
     return SetAttr(attr, name);
@@ -277,16 +287,6 @@ aclError aclopSetAttrListFloat(aclopAttr* attr, const char* name, int, const flo
 aclError aclopSetAttrListListInt(aclopAttr* attr, const char* name, int, const int*,
                                  const int64_t* const[]) {
     return SetAttr(attr, name);
-}
-
-aclError aclopCompileAndExecute(const char* opType, int, const aclTensorDesc* const[],
-                                const aclDataBuffer* const[], int, const aclTensorDesc* const[],
-                                aclDataBuffer* const[], const aclopAttr*, aclopEngineType,
-                                aclopCompileType, const char*, aclrtStream) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "operator %s is not emulated: it wants CANN's operator compiler "
-                "(aclopCompileAndExecute)",
-                opType != nullptr ? opType : "(null)");
 }
 
 }  // extern "C"

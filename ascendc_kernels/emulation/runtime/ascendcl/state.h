@@ -56,6 +56,9 @@ struct Context {
 // Stores printf-style text for aclGetRecentErrMsg and returns code.
 int Fail(int code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+// A string attribute of an aclop operator, "" when it has none of that name.
+const char* StringAttr(const aclopAttr* attr, const char* name);
+
 // The SoC this process emulates (OPGEN_SOC), resolved once. Null when the name is unknown; then
 // the error is already stored.
 const SocRow* CurrentSoc();
