@@ -26,6 +26,9 @@ from msopgen_wrap.run.tensors import Tensor, TensorSpec
 # Without this, static objects of inline functions (registries in foreign headers) would be shared
 # between all loaded host libraries.
 _HOST_FLAGS = ("-fno-gnu-unique",)
+# CANN links OpDefs and tiling functions into different libraries; helpers that headers define in
+# both are one here.
+_HOST_LINK_FLAGS = ("-Wl,-z,muldefs",)
 
 Progress = Callable[[str], None]
 
@@ -76,6 +79,7 @@ class ProjectRunner:
             output_name="libop_host.so",
             opt="-O1",
             flags=_HOST_FLAGS,
+            link_flags=_HOST_LINK_FLAGS,
             code="OPG514",
         )
         before = self.runtime.op_defs()
