@@ -280,8 +280,10 @@ _VENDOR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}\Z")
 
 # Python packages and torch.ops namespaces that a vendor's package would hide or clash with.
 _TAKEN_VENDORS = frozenset(
-    "aten c10 msopgen_wrap npu numpy onnx onnxscript prim prims quantized torch torch_npu "
-    "torchair".split()
+    {
+        *("aten", "c10", "prim", "prims", "quantized", "torch", "torch_npu", "torchair"),
+        *("npu", "numpy", "onnx", "onnxscript", "msopgen_wrap"),
+    }
 )
 
 
@@ -296,8 +298,8 @@ def check_vendor(vendor: str) -> str:
             Diagnostic(
                 "OPG603",
                 f"vendor name {vendor!r} cannot be used",
-                why="it becomes a folder, part of a shell variable, a Python package and a namespace "
-                "of torch.ops, so names that Python or torch use are taken",
+                why="it becomes a folder, a shell variable, a Python package and a namespace of "
+                "torch.ops, so names that Python or torch use are taken",
                 fix="use letters, digits and '_', starting with a letter, at most 64 characters",
             )
         )
