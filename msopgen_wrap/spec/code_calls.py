@@ -9,6 +9,7 @@ from msopgen_wrap.spec.code_names import NameChecker
 from msopgen_wrap.spec.code_values import (
     ANY,
     BOOL,
+    DEVICE,
     DTYPE,
     FLOAT,
     INFO,
@@ -66,8 +67,10 @@ class CallChecker(NameChecker):
             if keyword.arg is None:
                 self.refuse("OPG042", "'**' arguments are not allowed", keyword.value)
                 continue
-            self.kind(keyword.value)
-            if keyword.arg in allowed.REFUSED_KEYWORDS:
+            kind = self.kind(keyword.value)
+            # Only the device of a tensor can be named, so nothing moves.
+            harmless = keyword.arg == "device" and kind == DEVICE
+            if keyword.arg in allowed.REFUSED_KEYWORDS and not harmless:
                 self.refuse(
                     "OPG042",
                     f"argument '{keyword.arg}=' is not allowed in compute",
@@ -111,6 +114,8 @@ class CallChecker(NameChecker):
                 node,
                 fix=f"use .{'to(torch.int64)' if name == 'int' else name + '()'}",
             )
+        if name == "float" and len(node.args) == 1 and _is_infinity(node.args[0]):
+            return FLOAT
         if name in ("int", "float") and STR in kinds:
             return self.refuse("OPG042", f"{name}() of text is not allowed", node)
         if name in ("min", "max") and TENSOR in kinds:
@@ -157,7 +162,7 @@ class CallChecker(NameChecker):
         kinds = self.arguments(node, name)
         if not plain:
             return ANY
-        if base in (STR, INT, FLOAT, BOOL, NONE, DTYPE, SHAPE, NUMBERS, TENSORS, TUPLE):
+        if base in (STR, INT, FLOAT, BOOL, NONE, DTYPE, DEVICE, SHAPE, NUMBERS, TENSORS, TUPLE):
             if base == SHAPE and name == "numel":
                 return INT
             return self.refuse("OPG045", f"{article(base)} has no method '.{name}()'", function)
@@ -191,3 +196,9 @@ class CallChecker(NameChecker):
         if name == "is_floating_point":
             return BOOL
         return TUPLE if name in _TUPLE_RESULTS else TENSOR
+
+
+def _is_infinity(node: ast.expr) -> bool:
+    """Whether the node is a text that float() turns into inf or nan, a common idiom."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, str) and value.lstrip("+-") in ("inf", "infinity", "nan")

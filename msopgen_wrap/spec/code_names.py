@@ -12,6 +12,7 @@ from msopgen_wrap.spec.code_places import locate, place_of
 from msopgen_wrap.spec.code_values import (
     ANY,
     BOOL,
+    DEVICE,
     DTYPE,
     FLOAT,
     INFO,
@@ -196,9 +197,10 @@ class NameChecker:
                 return FLOAT
             return self.refuse("OPG045", f"a dtype's limits have no '{name}'", node)
         if name in allowed.TENSOR_PROPERTIES:
-            if base in (INT, FLOAT, BOOL, STR, NONE, SHAPE, NUMBERS, TENSORS, TUPLE, DTYPE):
+            if base in (INT, FLOAT, BOOL, STR, NONE, SHAPE, NUMBERS, TENSORS, TUPLE, DTYPE, DEVICE):
                 return self.refuse("OPG045", f"{article(base)} has no '.{name}'", node)
-            return {"shape": SHAPE, "ndim": INT, "dtype": DTYPE}.get(name, TENSOR)
+            kinds = {"shape": SHAPE, "ndim": INT, "dtype": DTYPE, "device": DEVICE}
+            return kinds.get(name, TENSOR)
         if name in ("values", "indices") and base in (TUPLE, TENSOR, ANY):
             return TENSOR  # named results of min, max, sort, topk
         if base == DTYPE and name == "is_floating_point":

@@ -16,11 +16,12 @@ ALIASES = {"F": "torch.nn.functional"}
 # Kinds of values, as far as they can be told without running: enough to refuse what is certain to
 # be wrong, never to refuse what may be right.
 TENSOR, TENSORS, INT, FLOAT, BOOL, STR = "tensor", "tensors", "int", "float", "bool", "str"
-NONE, SHAPE, TUPLE, DTYPE, INFO, NUMBERS, ANY = (
+NONE, SHAPE, TUPLE, DTYPE, DEVICE, INFO, NUMBERS, ANY = (
     "none",
     "shape",
     "tuple",
     "dtype",
+    "device",
     "info",
     "numbers",
     "any",
@@ -111,6 +112,7 @@ def article(kind: str) -> str:
         SHAPE: "a shape",
         TUPLE: "a tuple",
         DTYPE: "a dtype",
+        DEVICE: "a device",
         NUMBERS: "a list of numbers",
     }
     return words.get(kind, "this value")

@@ -37,7 +37,7 @@ _LINALG = "addmm addmv baddbmm bmm dot einsum inner matmul mm mv outer tensordot
 _CREATE = """arange eye full full_like ones ones_like tensor zeros zeros_like
 scalar_tensor linspace"""
 
-_TEST = "is_tensor is_floating_point numel broadcast_tensors clone"
+_TEST = "detach is_tensor is_floating_point numel broadcast_tensors clone"
 
 DTYPE_NAMES = words("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool")
 
@@ -88,11 +88,11 @@ TENSOR_METHODS = (
 ) | words(
     """argsort aminmax bfloat16 bool chunk clone contiguous dim double expand expand_as float half
     int long masked_fill mul ndimension new_full new_ones new_zeros numel repeat reshape_as short
-    size stride sum_to_size to type_as view view_as where is_floating_point
+    detach size stride sum_to_size to type_as view view_as where is_floating_point
    """
 )
 
-TENSOR_PROPERTIES = words("shape ndim dtype T mT")
+TENSOR_PROPERTIES = words("shape ndim dtype device T mT")
 
 MATH_FUNCTIONS = words(
     """ceil cos erf exp expm1 floor gcd isinf isnan log log10 log1p log2 pow prod sin sqrt tan

@@ -70,6 +70,9 @@ WORKS = [
     ("F.pad(x, [0, 1])[..., :-1]", X),
     ("x[:, None].sum(1)", X),
     ("torch.softmax(x, dim=-1)", X.softmax(-1)),
+    ("x.masked_fill(x > 0, float('-inf')).exp()", X.masked_fill(X > 0, -torch.inf).exp()),
+    ("x + torch.arange(x.size(-1), device=x.device)", X + torch.arange(3)),
+    ("x.detach() + 0", X),
 ]
 
 
@@ -171,6 +174,12 @@ ESCAPES = [
     "x.data_ptr()",
     "x.storage()",
     "x.to('cuda')",
+    "torch.ones_like(x, device='cuda')",
+    "torch.add(x, x, out=x.device)",
+    "x.device.index",
+    "x.device.abs()",
+    "float('1' * 9)",
+    "float(s)",
     "x.apply_(print)",
     "x.map_(x, print)",
     "torch.load('f')",
