@@ -1,0 +1,131 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Pipes of a cube core: z[16, 16] = x[16, 16] * y[16, 16] in half, accumulated in float.
+#include "skeleton.h"
+
+namespace {
+
+constexpr uint32_t kFractal = 16 * 16;
+
+struct Cube {
+    __aicore__ inline Cube(GM_ADDR x_, GM_ADDR y_, GM_ADDR z_)
+        : a1(TPosition::A1, 0, kFractal),
+          b1(TPosition::B1, kFractal * sizeof(half), kFractal),
+          a2(TPosition::A2, 0, kFractal),
+          b2(TPosition::B2, 0, kFractal),
+          c(TPosition::CO1, 0, kFractal) {
+        x.SetGlobalBuffer((__gm__ half*)x_, kFractal);
+        y.SetGlobalBuffer((__gm__ half*)y_, kFractal);
+        z.SetGlobalBuffer((__gm__ float*)z_, kFractal);
+        load.repeatTimes = 1;
+        loadTransposed.repeatTimes = 1;
+        loadTransposed.ifTranspose = true;
+        mmad.m = mmad.n = mmad.k = 16;
+        mmad.cmatrixInitVal = true;
+        fix.nSize = fix.mSize = 16;
+        fix.srcStride = 16;
+        fix.dstStride = 16;
+    }
+    GlobalTensor<half> x, y;
+    GlobalTensor<float> z;
+    LocalTensor<half> a1, b1, a2, b2;
+    LocalTensor<float> c;
+    // One matrix of 16 x 16 fractals: rows of 32 bytes.
+    Nd2NzParams nd = {1, 16, 16, 0, 16, 16, 1, 0};
+    LoadData2DParams load, loadTransposed;
+    MmadParams mmad;
+    FixpipeParamsV220 fix;
+};
+
+}  // namespace
+
+// case l0a_loaded_before_l1_arrived: ErrorSync2 found kind=aic
+KERNEL(l0a_loaded_before_l1_arrived) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    LoadData(k.a2, k.a1, k.load);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case mmad_before_l0_loaded: ErrorSync2 found kind=aic
+KERNEL(mmad_before_l0_loaded) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    Sync<HardEvent::MTE1_M>();
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Mmad(k.c, k.a2, k.b2, k.mmad);  // <- ErrorSync2
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case fixpipe_before_mmad_done: ErrorSync2 found kind=aic
+KERNEL(fixpipe_before_mmad_done) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);  // <- ErrorSync2
+}
+
+// case next_tile_over_l0_in_use: ErrorSync1 found kind=aic
+KERNEL(next_tile_over_l0_in_use) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    LoadData(k.a2, k.b1, k.load);  // <- ErrorSync1
+    Sync<HardEvent::MTE1_M>();
+    k.mmad.cmatrixInitVal = false;
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case matmul_with_flags: ErrorSync2 silent kind=aic
+KERNEL(matmul_with_flags) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case accumulate_with_flags: ErrorSync1 silent kind=aic
+KERNEL(accumulate_with_flags) {
+    Cube k(x, y, z);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    for (int i = 0; i < 3; ++i) {
+        LoadData(k.a2, k.a1, k.load);
+        LoadData(k.b2, k.b1, k.loadTransposed);
+        Sync<HardEvent::MTE1_M>();
+        k.mmad.cmatrixInitVal = i == 0;
+        Mmad(k.c, k.a2, k.b2, k.mmad);
+        Sync<HardEvent::M_MTE1>();
+    }
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(k.z, k.c, k.fix);
+}
