@@ -86,6 +86,10 @@ def read_manifest(root: Path) -> Manifest | None:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        raise OpgenError(
+            Diagnostic("OPG093", f"'{root}' is a file, not a folder", Location(str(root)))
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise _bad_manifest(path, str(error)) from error
     try:

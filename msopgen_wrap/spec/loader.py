@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
@@ -142,7 +142,7 @@ def _is_spec_file(path: Path) -> bool:
 
 
 def read_specs(paths: Iterable[str | Path]) -> list[LoadResult]:
-    """Read several specs and report op types that are defined twice (OPG012)."""
+    """Read several specs; an op that is defined twice is a warning (OPG012): see ``load_specs``."""
     results = [read_spec(p) for p in find_specs(paths)]
     first: dict[str, str] = {}
     checked = []
@@ -157,20 +157,26 @@ def read_specs(paths: Iterable[str | Path]) -> list[LoadResult]:
                     Location(result.path, 1, 1),
                     why="a project holds each op once; file names come from the op's name",
                     fix="rename the op or leave one file out",
+                    severity="warning",
                 )
-                result = LoadResult(result.path, None, [*result.diagnostics, clash])
+                result = LoadResult(result.path, spec, [*result.diagnostics, clash])
         checked.append(result)
     return checked
 
 
 def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
-    """Return the specs of all files and folders.
+    """Return the specs of all files and folders, as one project holds them.
 
     Raises:
-        OpgenError: with every problem of every file.
+        OpgenError: with every problem of every file, and ops that are defined twice (OPG012).
     """
     results = read_specs(paths)
-    errors = [d for r in results for d in r.diagnostics if d.severity == "error"]
+    findings = [d for r in results for d in r.diagnostics]
+    errors = [
+        replace(d, severity="error")
+        for d in findings
+        if d.severity == "error" or (d.code == "OPG012" and d.severity == "warning")
+    ]
     if errors:
         raise OpgenError(errors)
     return [r.spec for r in results if r.spec is not None]

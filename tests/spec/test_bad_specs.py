@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.explain import find
-from msopgen_wrap.spec.loader import find_specs, parse_spec, read_spec, read_specs
+from msopgen_wrap.spec.loader import find_specs, load_specs, parse_spec, read_spec, read_specs
 
 GOOD = """\
 op: Demo
@@ -290,8 +291,9 @@ def test_the_same_op_in_two_files_is_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(GOOD)
     results = read_specs([tmp_path])
-    assert [bool(r.spec) for r in results] == [True, False]
-    assert [d.code for d in results[1].diagnostics] == ["OPG012"]
+    assert [[d.code for d in r.diagnostics] for r in results] == [[], ["OPG012"]]
+    with pytest.raises(OpgenError, match="already defined"):
+        load_specs([tmp_path])
     assert find_specs([tmp_path, tmp_path / "a.yaml"]) == [tmp_path / "a.yaml", tmp_path / "b.yaml"]
 
 
