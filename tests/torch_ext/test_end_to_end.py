@@ -122,6 +122,24 @@ torch.testing.assert_close(got, (x.grad, y.grad))
     )
 
 
+def test_the_sanitizer_watches_calls_from_torch(first: Path) -> None:
+    run_python(
+        first,
+        """
+import io, contextlib, torch, firstv
+x = torch.randn(3, 5)
+torch.ops.firstv.twin_op(x, x)
+assert firstv.findings() == [] and firstv.call_count() == 1
+from firstv._runtime import library
+with contextlib.redirect_stderr(io.StringIO()) as text:
+    library._report()
+assert text.getvalue() == "opgen sanitizer: firstv: clean, 1 calls\\n", text.getvalue()
+""",
+        OPGEN_EMULATION="check",
+        ASCEND_CUSTOM_OPP_PATH=str(first / "local" / "firstv"),
+    )
+
+
 @pytest.mark.parametrize("order", ["firstv:secondv", "secondv:firstv"])
 def test_two_vendors_with_an_op_of_one_type(first: Path, second: Path, order: str) -> None:
     folders = {"firstv": first / "local" / "firstv", "secondv": second / "local" / "secondv"}

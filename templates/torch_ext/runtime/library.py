@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import json
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,6 +29,7 @@ def _load() -> ctypes.CDLL:
     library.opgen_binding_set_last_backend.restype = None
     library.opgen_binding_add_vendor_folder.argtypes = [ctypes.c_char_p]
     library.opgen_binding_add_vendor_folder.restype = None
+    library.opgen_binding_findings.restype = ctypes.c_char_p
     library.opgen_binding_library.argtypes = [ctypes.c_char_p, ctypes.c_int]
     library.opgen_binding_library.restype = ctypes.c_char_p
     return library
@@ -58,6 +63,27 @@ def library_path(op: str, device: str = "cpu") -> str:
     """Return the ``libcust_opapi.so`` that serves ``op``; ``""`` before its first call there."""
     return os.fsdecode(_binding.opgen_binding_library(op.encode(), int(device == "cpu")))
 
+
+def findings() -> list[dict[str, Any]]:
+    """Return what the sanitizer found in the calls so far (with ``OPGEN_EMULATION=check``)."""
+    texts = _binding.opgen_binding_findings().decode(errors="replace").split("\x1e")
+    return [finding for text in texts if text for finding in json.loads(text)]
+
+
+def _report() -> None:
+    # opgen's torch_npu emulation reports for the whole process.
+    if "msopgen_wrap.npu" in sys.modules:
+        return
+    found = findings()
+    for finding in found:
+        print(f"opgen sanitizer: {json.dumps(finding)}", file=sys.stderr)
+    if found or call_count():
+        text = f"{len(found)} findings" if found else "clean"
+        print(f"opgen sanitizer: {VENDOR}: {text}, {call_count()} calls", file=sys.stderr)
+
+
+if os.environ.get("OPGEN_EMULATION") == "check":
+    atexit.register(_report)
 
 # A package may carry its own copy of the ops (wheel): opp/vendors/<vendor>.
 if (PACKAGE / "opp" / "vendors" / VENDOR).is_dir():
