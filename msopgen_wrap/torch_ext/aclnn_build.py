@@ -9,10 +9,17 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
 
-# Hidden and not unique: two vendors' libraries in one process each keep their own state.
-_FLAGS = ("-fvisibility=hidden", "-fno-gnu-unique")
 # Sources of the descriptors alone; the others run calls and belong into a vendor's library.
 _DESCRIPTORS = ("executor.cpp", "tensors.cpp", "values.cpp")
+
+
+def _flags() -> list[str]:
+    """Hidden and not unique: two vendors' libraries in one process each keep their own state."""
+    from msopgen_wrap.build.toolchain import find_toolchain
+
+    # clang has neither the flag nor the unique symbols.
+    unique = [] if find_toolchain().family == "clang" else ["-fno-gnu-unique"]
+    return ["-fvisibility=hidden", *unique]
 
 
 def nnopbase_dir() -> Path:
@@ -56,7 +63,7 @@ def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = Fals
         output_name="libcust_opapi.so",
         opt="-O2",
         portable=portable,
-        flags=_FLAGS,
+        flags=_flags(),
         link_flags=["-ldl"],
     )
 
@@ -75,6 +82,6 @@ def build_nnopbase(*, portable: bool = False) -> Path:
         output_name="libnnopbase.so",
         opt="-O2",
         portable=portable,
-        flags=_FLAGS,
+        flags=_flags(),
         link_flags=["-ldl", "-Wl,-soname,libnnopbase.so"],
     )
