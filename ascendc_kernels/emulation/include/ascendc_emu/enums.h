@@ -240,6 +240,7 @@ constexpr int32_t NCHW_CONV_ADDR_LIST_SIZE = 16;
 constexpr int32_t MRG_SORT_ELEMENT_LEN = 4;
 constexpr int32_t VDEQ_TENSOR_SIZE = 16;
 constexpr int32_t K_MAX_SHAPE_DIM = 8;
+constexpr int32_t K_MAX_DIM = 8;
 constexpr int32_t QUE_MAX_EVENT = 8;
 constexpr TEventID INVALID_TEVENTID = static_cast<TEventID>(-1);
 constexpr int32_t TOTAL_UB_SIZE = 192 * 1024;

@@ -14,6 +14,8 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc);
 void CrossWait(int mode, Pipe pipe, int flag, Loc loc);
 void BlockSet(const GmRef& gm, int block, int event, Loc loc);
 void BlockWait(const GmRef& gm, int block, int event, Loc loc);
+void GroupArrive(const GmRef& gm, Loc loc);
+void GroupWait(const GmRef& gm, int arrivals, Loc loc);
 void CacheClean(const void* address, uint64_t bytes, Loc loc);
 uint64_t SystemCycle();
 // Text of the device printf; serialised over cores. Returns nothing: a kernel cannot use it.
@@ -131,8 +133,59 @@ __aicore__ inline void NotifyNextBlock(GlobalTensor<int32_t>& gm, LocalTensor<in
     ascendc_emu::BlockSet(gm, static_cast<int32_t>(GetBlockIdx()), 1000, loc);
 }
 __aicore__ inline void SetSyncBaseAddr(uint64_t) {}
-__aicore__ inline void SetNextTaskStart() {}
+// Overlap with the neighbouring tasks of a super kernel: accepted, without effect on arch 2201.
+template <pipe_t aivPipe = PIPE_MTE3, pipe_t aicPipe = PIPE_FIX, bool force = false>
+__aicore__ inline void SetNextTaskStart()
+{
+}
 __aicore__ inline void WaitPreTaskEnd() {}
+
+// Cores that arrive and cores that wait for all of them, several rounds.
+enum class PipeMode : uint8_t { SCALAR_MODE = 0, MTE3_MODE = 1, MAX };
+template <PipeMode mode = PipeMode::MTE3_MODE>
+class GroupBarrier {
+public:
+    __aicore__ inline GroupBarrier(GM_ADDR workspace, uint32_t arriveSize, uint32_t waitSize)
+        : arriveSize_(arriveSize)
+    {
+        (void)waitSize;
+        gm_.ptr = workspace;
+    }
+    __aicore__ inline void Arrive(uint32_t index, Loc loc = Loc::Here())
+    {
+        (void)index;
+        ascendc_emu::GroupArrive(gm_, loc);
+    }
+    __aicore__ inline void Wait(uint32_t index, Loc loc = Loc::Here())
+    {
+        (void)index;
+        ascendc_emu::GroupWait(gm_, static_cast<int>(arriveSize_ * ++rounds_), loc);
+    }
+    __aicore__ inline uint64_t GetWorkspaceLen() { return 512ull * (1 + arriveSize_); }
+
+private:
+    ascendc_emu::GmRef gm_;
+    uint32_t arriveSize_ = 0;
+    uint32_t rounds_ = 0;
+};
+
+// Scalar accesses that skip the data cache: coherent with other cores.
+template <typename T>
+__aicore__ inline T ReadGmByPassDCache(__gm__ T* address)
+{
+    ascendc_emu::Core& core = ascendc_emu::Current();
+    if ((++core.spins & 0x3f) == 0) ascendc_emu::Poll(core);
+    T value;
+    __asm__ __volatile__("" ::: "memory");
+    memcpy(&value, address, sizeof(T));
+    return value;
+}
+template <typename T>
+__aicore__ inline void WriteGmByPassDCache(__gm__ T* address, T value)
+{
+    memcpy(address, &value, sizeof(T));
+    __asm__ __volatile__("" ::: "memory");
+}
 
 template <typename T, CacheLine line, DcciDst dst = DcciDst::CACHELINE_OUT>
 __aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& gm, Loc loc = Loc::Here())

@@ -206,6 +206,43 @@ void BlockWait(const GmRef& gm, int block, int event, Loc loc)
     EmitSync(core, SyncKind::kBlockWait, Pipe::kAll, Pipe::kAll, (block << 16) | event, 0, loc);
 }
 
+namespace {
+// Arrivals of a GroupBarrier share the map of IBSet under numbers that IBSet cannot have.
+struct GroupState {
+    Scheduler* s;
+    const void* gm;
+    int arrivals;
+};
+constexpr int kGroup = -1;
+}  // namespace
+
+void GroupArrive(const GmRef& gm, Loc loc)
+{
+    Core& core = Current();
+    EmitSync(core, SyncKind::kBlockSet, Pipe::kAll, Pipe::kAll, -1, 0, loc);
+    GroupState state{core.scheduler, gm.ptr, 0};
+    core.scheduler->Update(
+        [](void* p) {
+            GroupState& st = *static_cast<GroupState*>(p);
+            ++st.s->shared.blockFlags[{st.gm, kGroup, 0}];
+        },
+        &state);
+}
+
+void GroupWait(const GmRef& gm, int arrivals, Loc loc)
+{
+    Core& core = Current();
+    GroupState state{core.scheduler, gm.ptr, arrivals};
+    core.scheduler->Wait(
+        core,
+        [](void* p) {
+            GroupState& st = *static_cast<GroupState*>(p);
+            return st.s->shared.blockFlags[{st.gm, kGroup, 0}] >= st.arrivals;
+        },
+        &state, "GroupBarrier::Wait", Where(core, loc));
+    EmitSync(core, SyncKind::kBlockWait, Pipe::kAll, Pipe::kAll, -1, 0, loc);
+}
+
 void CacheClean(const void* address, uint64_t bytes, Loc loc)
 {
     Core& core = Current();

@@ -78,8 +78,37 @@ struct Extreme {
     uint32_t index;
 };
 
+// Eight running extremes vectorise; NaN anywhere, or the position, takes the slow way afterwards.
+float FastExtreme(const float* v, uint32_t n, ReduceOp op, bool& nan)
+{
+    float best[8];
+    uint32_t bad = 0;
+    for (int k = 0; k < 8; ++k) best[k] = v[k];
+    for (uint32_t i = 0; i < n; i += 8) {
+        for (uint32_t k = 0; k < 8; ++k) {
+            const float x = v[i + k];
+            bad |= x != x ? 1u : 0u;
+            best[k] = op == ReduceOp::kMax ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
+        }
+    }
+    nan = bad != 0;
+    float r = best[0];
+    for (int k = 1; k < 8; ++k) r = op == ReduceOp::kMax ? (best[k] > r ? best[k] : r) : (best[k] < r ? best[k] : r);
+    return r;
+}
+
 Extreme Find(const float* v, uint32_t n, ReduceOp op)
 {
+    if (n % 8 == 0) {
+        bool nan = false;
+        const float value = op == ReduceOp::kMax ? FastExtreme(v, n, ReduceOp::kMax, nan)
+                                                 : FastExtreme(v, n, ReduceOp::kMin, nan);
+        if (!nan) {
+            uint32_t i = 0;
+            while (v[i] != value) ++i;
+            return {v[i], i};
+        }
+    }
     Extreme best{v[0], 0};
     if (op == ReduceOp::kMax) {
         for (uint32_t i = 1; i < n; ++i) {
@@ -264,6 +293,12 @@ void RunFullReduce(const FullReduceCall& c)
     const int64_t lanesPerRepeat = static_cast<int64_t>(form.src0Rep) * 32 / es;
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(*c.src, c.dt, g, form, r, c.op, v);
+        bool hasNan = false;
+        if (r > 0 && best.value == best.value) {
+            const float quick = c.op == ReduceOp::kMax ? FastExtreme(v, g.lanes, ReduceOp::kMax, hasNan)
+                                                       : FastExtreme(v, g.lanes, ReduceOp::kMin, hasNan);
+            if (!hasNan && (c.op == ReduceOp::kMax ? quick <= best.value : quick >= best.value)) continue;
+        }
         const Extreme e = Find(v, g.lanes, c.op);
         const bool nan = e.value != e.value && best.value == best.value;
         const bool better = c.op == ReduceOp::kMax ? e.value > best.value : e.value < best.value;
