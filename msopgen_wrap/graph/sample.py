@@ -40,11 +40,28 @@ def sample_attrs(spec: OpSpec) -> dict[str, Any]:
         for name, value in case.attrs.items():
             if any(a.name == name and a.required and not a.allowed for a in spec.attrs):
                 values[name] = value
+    for name in count_attrs(spec):
+        given = [c.attrs[name] for c in spec.cases if c.attrs.get(name, 1) > 1]
+        values[name] = given[0] if given else values[name]
     return values
 
 
+def count_attrs(spec: OpSpec) -> list[str]:
+    """Return the open int attrs that count something (minimum 1): they may divide a size."""
+    return [
+        a.name
+        for a in spec.attrs
+        if a.type == "int" and not a.allowed and a.minimum is not None and a.minimum >= 1
+    ]
+
+
 def candidate_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
-    """Yield input shapes to try, most general first; a dynamic input gets a list of one shape."""
+    """Yield input shapes to try, most general first; a dynamic input gets a list of one shape.
+
+    With an attr such as ``num_groups`` the cases come first: their shapes and attrs fit together.
+    """
+    if count_attrs(spec):
+        yield from _case_shapes(spec)
     low = max((p.min_rank for p in spec.inputs), default=0)
     high = max((p.max_rank for p in spec.inputs), default=8)
     ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
@@ -52,6 +69,11 @@ def candidate_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
         shapes = _shapes_at(spec, rank)
         if shapes is not None:
             yield shapes
+    if not count_attrs(spec):
+        yield from _case_shapes(spec)
+
+
+def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
     for case in spec.cases:
         yield {
             p.name: (

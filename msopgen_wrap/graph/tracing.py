@@ -13,7 +13,7 @@ from torch.fx import Graph, Node
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
-from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
+from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import (
     AttrRef,
     Record,
@@ -265,6 +265,10 @@ def _attr_values(
     spec: OpSpec, variant: Variant, structural: dict[str, Any], record: Record, seed: int
 ) -> dict[str, Any]:
     values: dict[str, Any] = dict(structural)
+    for name in count_attrs(spec):
+        if name in structural:
+            # a literal of this value in the graph is the attr: sizes are divided by it
+            record.note(structural[name], AttrRef(name, True))
     closed = dict(variant.attrs)
     for position, attr in enumerate(spec.attrs):
         if attr.name in values:

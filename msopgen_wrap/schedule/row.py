@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
@@ -142,7 +143,10 @@ def _lower(
 
 def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> dict[str, Any]:
     """How the host finds the reduced axes: an attr, all of them, or fixed ones from the end."""
-    structural = [n for n in traced.structural if spec.attr(n).type in ("int", "list_int")]
+    counts = count_attrs(spec)
+    structural = [
+        n for n in traced.structural if spec.attr(n).type in ("int", "list_int") and n not in counts
+    ]
     dims = [n for n in structural if _is_dim(spec, traced, n, lowerer)]
     if dims:
         return {"attr": dims[0]}

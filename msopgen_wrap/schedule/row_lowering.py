@@ -225,6 +225,13 @@ class RowLowerer(Lowerer):
         step = Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
         return View(value.tensor, len(sizes), (*value.steps, step))
 
+    def _size(self, source: Any, axis: int) -> Any:
+        view = self.values[source]
+        if len(_shape(source)) == self.rank and not (isinstance(view, View) and not view.steps):
+            # a size of the iteration space itself; only a product over the reduced axes is known
+            return DimRef("", axis, self.rank)
+        return super()._size(source, axis)
+
     def _reshape_size(self, size: Any) -> ScalarExpr:
         return self.scalar_expr(size)
 
