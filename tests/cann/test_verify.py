@@ -11,6 +11,7 @@ import pytest
 
 from msopgen_wrap.cann.discovery import combine, find_cann
 from msopgen_wrap.cann.op_sources import read_op_sources
+from msopgen_wrap.cann.precompiled import may_precompile
 from msopgen_wrap.cann.tiling_prelude import tiling_structs
 from msopgen_wrap.cann.verify import verify_project
 from msopgen_wrap.cli.app import run as opgen
@@ -154,6 +155,39 @@ def test_tiling_structs_resolve_constants():
     (struct,), registered = tiling_structs([TILING])
     assert struct.fields == ("uint32_t length;", "int64_t shape[(4)];")
     assert registered == {"SampleAdd": "SampleAddTilingData"}
+
+
+PRECOMPILED = [
+    ('#include "kernel_operator.h"\n#define A 1\n', "", True),
+    ('#ifndef G\n#define G\n#include "kernel_operator.h"\n', "", True),
+    ('#define K_MAX_SHAPE_DIM 0\n#include "kernel_operator.h"\n', "", False),
+    ("// #define A 1\n#include <basic_api/kernel_operator.h>\n", "", True),
+    ('#include "own.h"\n', "#define A 1\n", False),
+    ('#include "own.h"\n#define A 1\n', '#include "kernel_operator.h"\n', True),
+]
+
+
+@pytest.mark.parametrize(("kernel", "own", "allowed"), PRECOMPILED)
+def test_macros_before_the_device_header_forbid_precompiling_it(tmp_path, kernel, own, allowed):
+    (tmp_path / "own.h").write_text(own)
+    (tmp_path / "k.cpp").write_text(kernel)
+    assert may_precompile(tmp_path / "k.cpp", [tmp_path]) is allowed
+
+
+def test_precompiled_header_gives_the_same_verdicts(cann, sample, monkeypatch):
+    """The faulty dtype is found and the sound ones pass, with and without it."""
+    import msopgen_wrap.cann.verify as module
+
+    project = sample("ge::DT_BF16")
+
+    def verdicts():
+        return [(c.variant, c.status) for c in verify_project(project, cann).checks]
+
+    with_header = verdicts()
+    assert list(project.parent.rglob("*.gch")) == []
+    monkeypatch.setattr(module, "may_precompile", lambda *_: False)
+    assert with_header == verdicts()
+    assert ("ascend910b+ascend910_93 bfloat16", "failed") in with_header
 
 
 # ---- command line --------------------------------------------------------------------------------
