@@ -281,6 +281,18 @@ __aicore__ inline void SetAtomicType()
 }
 __aicore__ inline void SetAtomicNone() { ascendc_emu::Current().regs.atomicOp = 0; }
 __aicore__ inline void DisableDmaAtomic() { SetAtomicNone(); }
+__aicore__ inline void GetStoreAtomicConfig(uint16_t& type, uint16_t& op)
+{
+    using ascendc_emu::DType;
+    constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
+                               DType::kI32,  DType::kI8,  DType::kBf16};
+    const ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    type = 0;
+    for (uint16_t i = 1; i < 7; ++i) {
+        if (r.atomicOp != 0 && types[i] == r.atomicType) type = i;
+    }
+    op = 0;
+}
 template <AtomicDtype type, AtomicOp op>
 __aicore__ inline void SetStoreAtomicConfig()
 {

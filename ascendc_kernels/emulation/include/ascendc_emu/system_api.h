@@ -327,6 +327,25 @@ __aicore__ inline int64_t ScalarGetSFFValue(uint64_t value)
     const uint64_t v = countValue == 1 ? value : ~value;
     return v == 0 ? -1 : __builtin_ctzll(v);
 }
+// 9.x names.
+template <int countValue>
+__aicore__ inline int64_t GetBitCount(uint64_t value)
+{
+    return ScalarGetCountOfValue<countValue>(value);
+}
+__aicore__ inline int64_t CountLeadingZero(uint64_t value) { return ScalarCountLeadingZero(value); }
+template <int countValue>
+__aicore__ inline int64_t GetSFFValue(uint64_t value)
+{
+    return ScalarGetSFFValue<countValue>(value);
+}
+// Runs a function on one kind of core.
+enum class EngineType : uint8_t { AIC = 0, AIV };
+template <EngineType engine, auto function, class... Args>
+__aicore__ void Async(Args... args)
+{
+    if (engine == EngineType::AIC ? ascendc_emu::OnAic() : ascendc_emu::OnAiv()) function(args...);
+}
 template <typename S, typename D, RoundMode mode>
 __aicore__ inline D ScalarCast(S value)
 {

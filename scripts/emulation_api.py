@@ -1,0 +1,114 @@
+"""Write the table of AscendC APIs the emulation has, from its headers.
+
+    scripts/emulation_api.py                       list what the headers declare
+    scripts/emulation_api.py --docs DIR [-o FILE]  compare with the API pages of an asc-devkit tree
+                                                   (its docs/zh/api), which is only read
+
+The comparison takes the pages that say the API exists on Atlas A2 (arch 2201).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = ROOT / "ascendc_kernels" / "emulation" / "include"
+# A declaration at the start of a line: a function, possibly through one of the family macros.
+_FUNCTION = re.compile(
+    r"^\s*(?:template\s*<.*>\s*)?__aicore__\s+(?:inline\s+)?(?:static\s+)?(?:constexpr\s+)?"
+    r"[\w:<>,&*\s]+?\b(\w+)\s*\(",
+    re.MULTILINE,
+)
+_FAMILY = re.compile(r"^\s*OPGEN_[A-Z0-9_]+\((\w+)[,)]", re.MULTILINE)
+_ABSENT = re.compile(r"^\s*OPGEN_NOT_ON_2201\((\w+)\)", re.MULTILINE)
+_TYPE = re.compile(r"^\s*(?:class|struct|enum class|using)\s+(\w+)", re.MULTILINE)
+_MACRO = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
+_METHOD = re.compile(r"^\s+(?:inline\s+)?[\w:<>,&*\s]+?\b([A-Z]\w+)\s*\(", re.MULTILINE)
+
+
+def declared_names() -> dict[str, str]:
+    """Return every name the headers declare -> the header's path under ``include``."""
+    names: dict[str, str] = {}
+    for header in sorted(INCLUDE.rglob("*.h")):
+        text = header.read_text(encoding="utf-8")
+        where = str(header.relative_to(INCLUDE))
+        absent = set(_ABSENT.findall(text))
+        for pattern in (_FUNCTION, _FAMILY, _TYPE, _MACRO, _METHOD):
+            for name in pattern.findall(text):
+                if name not in absent and not name.startswith(("OPGEN_", "ASCENDC_EMU")):
+                    names.setdefault(name, where)
+    return names
+
+
+def documented(docs: Path) -> dict[str, list[str]]:
+    """Return group -> API names of the pages that list Atlas A2 as supported."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for page in sorted(docs.rglob("*.md")):
+        text = page.read_text(encoding="utf-8", errors="replace")
+        support = re.search(r"Atlas A2[^\n：:]*[：:]\s*(不?支持)", text)
+        name = re.match(r"[A-Za-z_]\w+", page.stem, re.ASCII)
+        if not support or support[1] != "支持" or not name:
+            continue
+        parts = page.relative_to(docs).parts
+        group = "/".join(parts[:3] if len(parts) > 3 else parts[:-1])
+        if name[0] not in groups[group]:
+            groups[group].append(name[0])
+    return groups
+
+
+def table(groups: dict[str, list[str]], names: dict[str, str]) -> str:
+    """Return the Markdown page."""
+    total = sum(map(len, groups.values()))
+    have = sum(n in names for g in groups.values() for n in g)
+    lines = [
+        "# AscendC APIs in the emulation",
+        "",
+        "Written by `scripts/emulation_api.py` from the headers and the public API pages for arch",
+        "2201; do not edit. A name counts as there when a header declares it; which types and",
+        "parameter forms it takes is checked when a kernel is compiled, and values that are not",
+        "emulated stop the launch with a message.",
+        "",
+        f"{have} of {total} documented names are declared.",
+    ]
+    for group, apis in groups.items():
+        there = [n for n in apis if n in names]
+        missing = [n for n in apis if n not in names]
+        lines += ["", f"## {group} ({len(there)}/{len(apis)})", ""]
+        if there:
+            lines.append("There: " + ", ".join(f"`{n}`" for n in there))
+        if missing:
+            lines += ["", "Not there: " + ", ".join(f"`{n}`" for n in missing)]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Print or write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--docs", type=Path, help="docs/zh/api of an asc-devkit tree")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    names = declared_names()
+    if options.docs is None:
+        for name, header in sorted(names.items()):
+            print(f"{name:40s} {header}")
+        return 0
+    groups = documented(options.docs)
+    if not groups:
+        print(f"no API pages below {options.docs}", file=sys.stderr)
+        return 1
+    text = table(groups, names)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
