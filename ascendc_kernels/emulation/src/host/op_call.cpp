@@ -33,7 +33,12 @@ std::string ParamText(const std::string &name, const OpCall::Param &param) {
         return name + (param.is_list ? "=[]" : "=absent");
     }
     std::vector<std::string> parts;
+    constexpr size_t kMostShown = 8;
     for (size_t i = 0; i < param.tensors.size(); ++i) {
+        if (i == kMostShown) {
+            parts.push_back("... " + std::to_string(param.tensors.size()) + " tensors");
+            break;
+        }
         parts.push_back(TorchName(static_cast<ge::DataType>(param.tensors[i].dtype)) +
                         ShapeText(ShapeOf(param.shapes[i])));
     }

@@ -50,8 +50,8 @@ std::string ParamJson(const ops::OpParamDef &param) {
 }
 
 const char *KindName(ops::OpAttrDef::Kind kind) {
-    static const char *const names[] = {"none",      "bool",       "float",    "int",          "str",
-                                        "list_bool", "list_float", "list_int", "list_list_int"};
+    static const char *const names[] = {"none", "bool", "float", "int", "str", "list_bool",
+                                        "list_float", "list_int", "list_list_int"};
     return names[static_cast<int>(kind)];
 }
 

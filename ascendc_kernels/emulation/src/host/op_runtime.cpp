@@ -98,7 +98,8 @@ uint64_t BytesOf(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
     for (const int64_t dim : shape) {
         count *= dim;
     }
-    return static_cast<uint64_t>(ge::GetSizeInBytes(count, static_cast<ge::DataType>(tensor.dtype)));
+    const auto type = static_cast<ge::DataType>(tensor.dtype);
+    return static_cast<uint64_t>(ge::GetSizeInBytes(count, type));
 }
 
 // Everything a launch points to; alive until the kernel has run.
@@ -194,7 +195,8 @@ void Launch(OpgenExec &exec, void *workspace) {
                 const int combo = exec.op.MatchingCombo(nullptr);
                 const size_t place = static_cast<size_t>(combo < 0 ? 0 : combo);
                 const auto &values = defs[i].init_values;
-                ascendc_emu::FillOutput(outputs[i], values[place < values.size() ? place : 0].value);
+                const auto &value = values[place < values.size() ? place : 0];
+                ascendc_emu::FillOutput(outputs[i], value.value);
             }
         }
     }

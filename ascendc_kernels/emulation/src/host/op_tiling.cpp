@@ -54,7 +54,8 @@ struct ParamTypes {
 ParamTypes TypesOf(const ops::OpParamDef &def, const std::deque<ops::OpParamDef> &overrides) {
     const ops::OpParamDef *chosen = &def;
     for (const ops::OpParamDef &other : overrides) {
-        if (other.name == def.name && (!other.data_types.empty() || !other.data_type_list.empty())) {
+        const bool has_types = !other.data_types.empty() || !other.data_type_list.empty();
+        if (other.name == def.name && has_types) {
             chosen = &other;
         }
     }
@@ -201,7 +202,8 @@ void OpCall::CheckSupport() const {
         for (const auto &config : def.ai_core.configs) {
             known += (known.empty() ? "" : ", ") + config.first;
         }
-        throw OpError(Describe() + ": the OpDef has no AICore().AddConfig(\"" + Lower(soc_->family) +
+        throw OpError(Describe() + ": the OpDef has no AICore().AddConfig(\"" +
+                      Lower(soc_->family) +
                       "\"); " + (known.empty() ? "it has none at all" : "it has " + known));
     }
     std::vector<std::string> supported;
@@ -213,8 +215,8 @@ void OpCall::CheckSupport() const {
                 text += (text.empty() ? "" : "; ") + combo;
             }
         }
-        throw OpError(Describe() + ": these dtypes are not supported; supported (inputs, outputs): " +
-                      text);
+        throw OpError(Describe() +
+                      ": these dtypes are not supported; supported (inputs, outputs): " + text);
     }
 }
 

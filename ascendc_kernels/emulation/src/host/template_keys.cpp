@@ -118,7 +118,8 @@ std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
     return selected;
 }
 
-uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<TemplateParams> &selected,
+uint64_t EncodeTilingKey(const TemplateParams &declared,
+                         const std::vector<TemplateParams> &selected,
                          const std::vector<uint64_t> &values) {
     constexpr uint64_t kInvalid = ~uint64_t{0};
     if (values.size() != declared.size()) {
@@ -135,9 +136,10 @@ uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<Templ
         if (!Follows(legal)) {
             const auto place = std::find(legal.begin(), legal.end(), values[i]);
             if (place == legal.end()) {
-                OPGEN_HOST_LOG_AT(kError, "template parameter %s: %llu is not among the %zu declared "
-                                  "values", param.name.c_str(),
-                                  static_cast<unsigned long long>(values[i]), legal.size());
+                OPGEN_HOST_LOG_AT(kError,
+                                  "template parameter %s: %llu is not among the %zu declared values",
+                                  param.name.c_str(), static_cast<unsigned long long>(values[i]),
+                                  legal.size());
                 return kInvalid;
             }
             // UINT parameters are encoded by position, so that large values need few bits.
@@ -147,17 +149,15 @@ uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<Templ
         }
         if (param.bits < 64 && code >> param.bits != 0) {
             OPGEN_HOST_LOG_AT(kError, "template parameter %s: code %llu does not fit %u bits",
-                              param.name.c_str(), static_cast<unsigned long long>(code), param.bits);
+                              param.name.c_str(), static_cast<unsigned long long>(code),
+                              param.bits);
             return kInvalid;
         }
         key |= shift < 64 ? code << shift : 0;
         shift += param.bits;
     }
-    const bool chosen = selected.empty() ||
-                        std::any_of(selected.begin(), selected.end(), [&](const TemplateParams &row) {
-                            return Selects(row, declared, values);
-                        });
-    if (!chosen) {
+    const auto selects = [&](const TemplateParams &row) { return Selects(row, declared, values); };
+    if (!selected.empty() && std::none_of(selected.begin(), selected.end(), selects)) {
         OPGEN_HOST_LOG_AT(kError, "no ASCENDC_TPL_ARGS_SEL contains these template parameters");
         return kInvalid;
     }

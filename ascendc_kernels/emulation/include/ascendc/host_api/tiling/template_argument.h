@@ -128,7 +128,8 @@ std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
                                             const std::vector<TemplateParams> &selected);
 // The key for parameter values in declaration order. A value or combination that is not declared
 // is logged and gives 0xffffffffffffffff.
-uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<TemplateParams> &selected,
+uint64_t EncodeTilingKey(const TemplateParams &declared,
+                         const std::vector<TemplateParams> &selected,
                          const std::vector<uint64_t> &values);
 }  // namespace ascendc_emu
 
@@ -149,7 +150,8 @@ uint64_t EncodeTilingKey(const TemplateParams &declared, const std::vector<Templ
 #define ASCENDC_TPL_BOOL_SEL(x, ...) OPGEN_TPL(#x, kBool, 1, __VA_ARGS__)
 #define ASCENDC_TPL_TILING_STRUCT_SEL(x, ...) OPGEN_TPL(#x, kStruct, 0, 0)
 #define ASCENDC_TPL_KERNEL_TYPE_SEL(...) OPGEN_TPL("kernel_type", kKernelType, 8, __VA_ARGS__)
-#define ASCENDC_TPL_DETERMINISTIC_SEL(...) OPGEN_TPL("deterministic", kDeterministic, 1, __VA_ARGS__)
+#define ASCENDC_TPL_DETERMINISTIC_SEL(...) \
+    OPGEN_TPL("deterministic", kDeterministic, 1, __VA_ARGS__)
 #define ASCENDC_TPL_SHARED_KERNEL_TYPE_SEL(x, ...) OPGEN_TPL(#x, kSharedKernelType, 8, __VA_ARGS__)
 #define ASCENDC_TPL_ARGS_DECL(x, ...)                                             \
     static const ::ascendc_emu::TemplateParams g_tilingDeclareParams =            \

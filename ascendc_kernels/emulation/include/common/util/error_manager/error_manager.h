@@ -10,7 +10,8 @@
 #include "ascendc_emu/host_log.h"
 
 #ifndef REPORT_INNER_ERROR
-#define REPORT_INNER_ERROR(code, format, ...) OPGEN_HOST_LOG_AT(kError, "%s " format, code, ##__VA_ARGS__)
+#define REPORT_INNER_ERROR(code, format, ...) \
+    OPGEN_HOST_LOG_AT(kError, "%s " format, code, ##__VA_ARGS__)
 #endif
 #ifndef REPORT_CALL_ERROR
 #define REPORT_CALL_ERROR REPORT_INNER_ERROR
@@ -20,10 +21,12 @@
 #endif
 // Keys and values are vectors of std::string of equal length.
 #ifndef REPORT_INPUT_ERROR
-#define REPORT_INPUT_ERROR(code, keys, values) ErrorManager::GetInstance().Report(code, keys, values)
+#define REPORT_INPUT_ERROR(code, keys, values) \
+    ErrorManager::GetInstance().Report(code, keys, values)
 #endif
 #ifndef REPORT_ENV_ERROR
-#define REPORT_ENV_ERROR(code, keys, values) ErrorManager::GetInstance().Report(code, keys, values)
+#define REPORT_ENV_ERROR(code, keys, values) \
+    ErrorManager::GetInstance().Report(code, keys, values)
 #endif
 #ifndef REPORT_PREDEFINED_ERR_MSG
 #define REPORT_PREDEFINED_ERR_MSG(code, keys, values) \
