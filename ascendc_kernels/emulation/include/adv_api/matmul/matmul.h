@@ -186,7 +186,9 @@ public:
             Restart();
             return false;
         }
-        current_ = next_++;
+        // Asynchronous: one Iterate starts all blocks and every GetTensorC fetches the next.
+        async_ = !sync;
+        current_ = sync ? next_++ : next_;
         partial_ = enPartialSum;
         return true;
     }
@@ -343,7 +345,11 @@ private:
         m.type = ascendc_emu::kDTypeOf<T>;
         m.scalar = double(float(value));
     }
-    __aicore__ void Restart() { next_ = 0; }
+    __aicore__ void Restart()
+    {
+        next_ = 0;
+        async_ = false;
+    }
 
     __aicore__ uint32_t BlocksM() const
     {
@@ -380,6 +386,7 @@ private:
     {
         const uint32_t blocksM = BlocksM();
         const uint32_t blocksN = BlocksN();
+        if (async_) current_ = next_++;
         const uint32_t mi = AlongNFirst() ? current_ / blocksN : current_ % blocksM;
         const uint32_t ni = AlongNFirst() ? current_ % blocksN : current_ / blocksM;
         const uint32_t m0 = mi * uint32_t(tiling_.baseM);
@@ -541,6 +548,7 @@ private:
     uint32_t singleM_ = 0, singleN_ = 0, singleK_ = 0;
     uint32_t next_ = 0, current_ = 0;
     bool hasBias_ = false, biasEnabled_ = false, partial_ = false, hf32_ = false, quantised_ = false;
+    bool async_ = false;
     uint64_t quantScalar_ = 0;
     const uint64_t* quantVector_ = nullptr;
     uint64_t userData_ = 0, userTiling_ = 0;

@@ -243,6 +243,13 @@ constexpr MatmulConfig CFG_MDL = ascendc_emu::matmul_config::ConfigOf(MatmulConf
 constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
 constexpr MatmulConfig CFG_IBSHARE_NORM = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
 
+// A tiling known at compile time: the configuration plus the numbers of a TCubeTiling; values that
+// are 0 come from the run-time tiling.
+struct MatmulApiStaticTiling : public ::TCubeTiling {
+    constexpr MatmulApiStaticTiling() = default;
+    MatmulConfig cfg;
+};
+
 namespace AscendC {
 using ::CubeFormat;
 using ::LayoutMode;
@@ -270,13 +277,7 @@ using ::CFG_NORM;
 using ::CFG_MDL;
 using ::MM_CFG_BB;
 using ::CFG_IBSHARE_NORM;
-
-// A tiling known at compile time: the configuration plus the numbers of a TCubeTiling; values that
-// are 0 come from the run-time tiling.
-struct MatmulApiStaticTiling : public ::TCubeTiling {
-    constexpr MatmulApiStaticTiling() = default;
-    MatmulConfig cfg;
-};
+using ::MatmulApiStaticTiling;
 
 // Position, layout and element type of one operand; isTrans allows a transposed one.
 template <TPosition position, CubeFormat cubeFormat, typename TYPE, bool isTrans = false,
