@@ -17,7 +17,10 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
 
 # Folders below which no header or tool of interest lives; skipping them keeps the search short.
-_PRUNE = {".git", "built-in", "lib64", "simulator", "conf", "data", "docs", "tests", "test-ops"}
+_PRUNE = {
+    *(".git", "built-in", "lib64", "simulator", "conf", "data", "docs", "tests", "test-ops"),
+    *("python", "opp", "tools", "driver", "dcmi", "examples"),
+}
 _DEPTH = 5
 
 _HOST_MARK = Path("register/op_def_registry.h")
@@ -177,6 +180,11 @@ def _tree_under(folder: Path) -> CannTree | None:
 
 def _roots(folder: Path) -> Iterator[Path]:
     """Yield every folder below that looks like an ``ASCEND_HOME_PATH``."""
+    direct = [folder / "include", *sorted(folder.glob("*-linux/include"))]
+    if any((path / _HOST_MARK).is_file() for path in direct):
+        # the usual case, without a search
+        yield folder.parent if folder.name.endswith("-linux") else folder
+        return
     for path in _walk(folder, _DEPTH):
         name = path.name
         if name == "include" and (path / _HOST_MARK).is_file():

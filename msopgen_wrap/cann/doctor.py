@@ -15,6 +15,7 @@ from pathlib import Path
 from msopgen_wrap.cann.discovery import CannTree, find_cann
 from msopgen_wrap.diagnostics import HealthCheck
 from msopgen_wrap.package import elf
+from msopgen_wrap.package.archive import machine
 from msopgen_wrap.package.vendors import (
     VendorPackage,
     custom_opp_entries,
@@ -262,13 +263,13 @@ def _package_problems(package: VendorPackage, environ: Mapping[str, str]) -> lis
         )
     findings += _library_problems(package, environ)
     info = package.info
-    machine = os.uname().machine
-    if info.get("arch") and info["arch"] != machine:
+    here = machine()
+    if info.get("arch") and info["arch"] != here:
         findings.append(
             HealthCheck(
                 name,
                 PROBLEM,
-                f"is built for {info['arch']}, this machine is {machine}",
+                f"is built for {info['arch']}, this machine is {here}",
                 "build it here: opgen build",
             )
         )
