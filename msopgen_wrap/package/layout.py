@@ -77,7 +77,7 @@ def fill_vendor_tree(
     every_kernel = [
         p for by_op in kernels.values() for by_key in by_op.values() for p in by_key.values()
     ]
-    _check_one_runtime([built.host, opapi, *every_kernel])
+    check_one_runtime([built.host, opapi, *every_kernel])
     _runtime(tree, [built.host, opapi])
     _op_host(tree, built.host)
     _op_api(tree, project, opapi)
@@ -192,7 +192,7 @@ def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
             queue.append(source)
 
 
-def _check_one_runtime(libraries: Sequence[Path]) -> None:
+def check_one_runtime(libraries: Sequence[Path]) -> None:
     """Refuse to pack libraries that were linked with different builds of the emulation."""
     versions = {n for lib in libraries for n in elf.needed(lib) if n.startswith(_EMULATION)}
     if len(versions) > 1:

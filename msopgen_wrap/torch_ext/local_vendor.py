@@ -30,14 +30,18 @@ def build_local_vendor(
         progress: called with a short text per step.
 
     Raises:
-        OpgenError: a source does not compile, or there is no compiler.
+        OpgenError: a source does not compile, there is no compiler, or (OPG653) the kit's sources
+            changed meanwhile.
     """
     from msopgen_wrap.build.operators import build_operators
+    from msopgen_wrap.package.layout import check_one_runtime
     from msopgen_wrap.torch_ext.aclnn_build import build_opapi
 
     built = build_operators(specs, project, progress=progress)
     progress("aclnn library")
     library = build_opapi(project, specs)
+    kernels = [path for by_key in built.kernels.values() for path in by_key.values()]
+    check_one_runtime([built.host, library, *kernels])
     folder = out / "op_api" / "lib"
     folder.mkdir(parents=True, exist_ok=True)
     # A new file, not an overwritten one: a process may have the old one loaded.

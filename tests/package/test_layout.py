@@ -328,9 +328,9 @@ def test_libraries_of_two_emulation_builds_are_refused(libraries, tmp_path):
     other = tmp_path / "other.so"
     data = libraries["host"].read_bytes()
     other.write_bytes(data.replace(b"libascendc_emulation-1234", b"libascendc_emulation-9876"))
-    layout._check_one_runtime([libraries["host"], libraries["opapi"]])
+    layout.check_one_runtime([libraries["host"], libraries["opapi"]])
     with pytest.raises(OpgenError) as caught:
-        layout._check_one_runtime([libraries["host"], other])
+        layout.check_one_runtime([libraries["host"], other])
     assert caught.value.diagnostics[0].code == "OPG653"
     with pytest.raises(OpgenError) as caught:
         layout._runtime(layout.VendorTree(tmp_path / "v", []), [other])

@@ -112,7 +112,13 @@ def compile_binding(csrc: Path, output: Path) -> None:
     Raises:
         RuntimeError: no compiler, or the compiler's first error.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(
+            f"no place for the torch binding: {error}. Cure: set OPGEN_CACHE_DIR to a folder "
+            "that can be written"
+        ) from error
     with tempfile.TemporaryDirectory(prefix=".binding_", dir=output.parent) as folder:
         partial = Path(folder) / LIBRARY
         run = subprocess.run(command(csrc, partial), capture_output=True, text=True, check=False)
