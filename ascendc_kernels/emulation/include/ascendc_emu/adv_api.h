@@ -5,5 +5,6 @@
 #define ASCENDC_EMU_ADV_API_H
 
 #include "ascendc_emu/adv_math_api.h"
+#include "ascendc_emu/adv_softmax_api.h"
 
 #endif  // ASCENDC_EMU_ADV_API_H

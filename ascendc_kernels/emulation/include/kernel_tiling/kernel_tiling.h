@@ -5,5 +5,6 @@
 #define KERNEL_TILING_KERNEL_TILING_H
 
 #include "kernel_tiling/cube_tiling.h"
+#include "kernel_tiling/softmax_tiling.h"
 
 #endif  // KERNEL_TILING_KERNEL_TILING_H

@@ -1,0 +1,168 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "adv/element_io.h"
+#include "ascendc_emu/adv_softmax_api.h"
+
+namespace ascendc_emu {
+namespace {
+
+uint32_t BlockOf(DType t) { return 32 * 8 / DTypeBits(t); }
+
+class Rows {
+public:
+    explicit Rows(const SoftmaxCall& c) : c_(c) {}
+
+    uint64_t Index(uint32_t row, uint32_t column) const
+    {
+        if (!c_.nz) return static_cast<uint64_t>(row) * c_.k + column;
+        constexpr uint32_t kColumns = 16;
+        return (static_cast<uint64_t>(column / kColumns) * c_.m + row) * kColumns + column % kColumns;
+    }
+    void Load(const TensorRef& t, uint32_t row, std::vector<float>& out) const
+    {
+        for (uint32_t j = 0; j < c_.validK; ++j) {
+            out[j] = static_cast<float>(LoadReal(t, c_.type, Index(row, j)));
+        }
+    }
+    void Store(uint32_t row, const std::vector<float>& values) const
+    {
+        for (uint32_t j = 0; j < c_.validK; ++j) StoreReal(*c_.dst, c_.type, Index(row, j), values[j]);
+    }
+    // One 32-byte block per row.
+    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value)
+    {
+        if (t == nullptr) return;
+        const uint32_t block = BlockOf(type);
+        for (uint32_t j = 0; j < block; ++j) StoreReal(*t, type, static_cast<uint64_t>(row) * block + j, value);
+    }
+    static double LoadRow(const TensorRef* t, DType type, uint32_t row)
+    {
+        return LoadReal(*t, type, static_cast<uint64_t>(row) * BlockOf(type));
+    }
+
+private:
+    const SoftmaxCall& c_;
+};
+
+void Grad(const SoftmaxCall& c, const Rows& rows)
+{
+    std::vector<float> src(c.validK), grad(c.validK);
+    for (uint32_t i = 0; i < c.m; ++i) {
+        rows.Load(*c.src, i, src);
+        rows.Load(*c.inMax, i, grad);
+        float sum = 0;
+        for (uint32_t j = 0; j < c.validK; ++j) sum += src[j] * grad[j];
+        if (c.kind == SoftmaxKind::kGradFront) {
+            Rows::StoreRow(c.dst, c.type, i, sum);
+            continue;
+        }
+        for (uint32_t j = 0; j < c.validK; ++j) src[j] *= grad[j] - sum;
+        rows.Store(i, src);
+    }
+}
+
+void Forward(const SoftmaxCall& c, const Rows& rows)
+{
+    std::vector<float> x(c.validK);
+    for (uint32_t i = 0; i < c.m; ++i) {
+        rows.Load(*c.src, i, x);
+        if (c.kind == SoftmaxKind::kSimple) {
+            const double max = Rows::LoadRow(c.inMax, c.rowType, i);
+            const double total = Rows::LoadRow(c.inSum, c.rowType, i);
+            for (float& v : x) v = static_cast<float>(exp(v - max) / total);
+            rows.Store(i, x);
+            continue;
+        }
+        double max = -INFINITY;
+        for (float v : x) max = std::max(max, static_cast<double>(v));
+        const double before = c.update ? Rows::LoadRow(c.inMax, c.rowType, i) : 0;
+        if (c.update) max = std::max(max, before);
+        double sum = 0;
+        for (float& v : x) {
+            v = static_cast<float>(exp(v - max));
+            sum += v;
+        }
+        if (c.update) {
+            double scale = exp(before - max);
+            const double old = Rows::LoadRow(c.inSum, c.rowType, i);
+            sum += scale * old;
+            if (c.kind == SoftmaxKind::kFlash) scale = scale * old / sum;
+            Rows::StoreRow(c.expMax, c.expType, i, scale);
+        }
+        if (c.kind == SoftmaxKind::kSoftmax || c.kind == SoftmaxKind::kFlash) {
+            for (float& v : x) v = static_cast<float>(v / sum);
+        } else if (c.kind == SoftmaxKind::kLog) {
+            for (float& v : x) v = static_cast<float>(log10(v / sum));
+        }
+        rows.Store(i, x);
+        Rows::StoreRow(c.sum, c.rowType, i, sum);
+        Rows::StoreRow(c.max, c.rowType, i, max);
+    }
+}
+
+}  // namespace
+
+void RunSoftmax(const SoftmaxCall& c)
+{
+    const uint64_t all = static_cast<uint64_t>(c.m) * c.k;
+    const uint64_t row = static_cast<uint64_t>(c.m) * BlockOf(c.rowType);
+    const bool front = c.kind == SoftmaxKind::kGradFront;
+    const bool grad = front || c.kind == SoftmaxKind::kGrad;
+    const AdvOperand operands[] = {
+        {"dst", c.dst, c.type, front ? c.m * static_cast<uint64_t>(BlockOf(c.type)) : all, Access::kWrite},
+        {"src", c.src, c.type, all, Access::kRead},
+        {"sum", c.sum, c.rowType, row, Access::kWrite},
+        {"max", c.max, c.rowType, row, Access::kWrite},
+        {"expMax", c.expMax, c.expType, c.expMax ? c.m * static_cast<uint64_t>(BlockOf(c.expType)) : 0,
+         Access::kWrite},
+        {"inSum", c.inSum, c.rowType, row, Access::kRead},
+        {grad ? "grad" : "inMax", c.inMax, c.rowType, grad ? all : row, Access::kRead},
+        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
+    };
+    if (c.m == 0 || c.k == 0) {
+        Core& core = Current();
+        TrapCheck(core, c.loc, "ErrorParam", c.name, "pass SoftMaxShapeInfo or a filled tiling",
+                  "the shape is [%u, %u]: neither the shape argument, the source tensor nor the "
+                  "tiling tells it", c.m, c.k);
+    }
+    AdvBegin(c.name, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    if (Current().kind == CoreKind::kAic) return;
+    const Rows rows(c);
+    if (grad) {
+        Grad(c, rows);
+    } else {
+        Forward(c, rows);
+    }
+}
+
+bool RunAdjustSoftmax(const TensorRef& res, DType resType, const TensorRef& max, DType maxType,
+                      uint32_t from, double to, uint32_t m, uint32_t k, bool nz, uint8_t stepMode, Loc loc)
+{
+    const uint32_t block = stepMode != 0 ? 1 : BlockOf(maxType);
+    const AdvOperand operands[] = {
+        {"softMaxRes", &res, resType, static_cast<uint64_t>(m) * k, Access::kReadWrite},
+        {"maxTensor", &max, maxType, static_cast<uint64_t>(m) * block, Access::kRead},
+    };
+    AdvBegin("AdjustSoftMaxRes", loc, operands, 2);
+    bool found = false;
+    for (uint32_t i = 0; i < m; ++i) {
+        const uint64_t at = static_cast<uint64_t>(i) * block;
+        const uint32_t bits = maxType == DType::kF16
+                                  ? reinterpret_cast<const uint16_t*>(max.ptr)[at]
+                                  : reinterpret_cast<const uint32_t*>(max.ptr)[at];
+        if (bits != from) continue;
+        found = true;
+        for (uint32_t j = 0; j < k; ++j) {
+            const uint64_t index = nz ? (static_cast<uint64_t>(j / 16) * m + i) * 16 + j % 16
+                                      : static_cast<uint64_t>(i) * k + j;
+            StoreReal(res, resType, index, to);
+        }
+    }
+    return found;
+}
+
+}  // namespace ascendc_emu
