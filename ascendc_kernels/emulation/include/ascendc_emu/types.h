@@ -11,10 +11,6 @@
 
 #include <type_traits>
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
-
 #include "ascendc_emu/record.h"
 
 namespace ascendc_emu {
@@ -28,11 +24,21 @@ inline To BitCast(const From& from)
     return to;
 }
 
+#if defined(__F16C__)
+// The instructions by their builtins: <immintrin.h> would double the compile time of a kernel.
+using V4Float = float __attribute__((vector_size(16)));
+using V8Short = short __attribute__((vector_size(16)));
+#endif
+
 // float -> IEEE half bits, round to nearest even; branch-light so that loops vectorise.
 inline uint16_t FloatToHalfBits(float value)
 {
 #if defined(__F16C__)
-    return static_cast<uint16_t>(_cvtss_sh(value, 0));
+    const V4Float v = {value, 0.0f, 0.0f, 0.0f};
+    const V8Short h = __builtin_ia32_vcvtps2ph(v, 0);
+    return static_cast<uint16_t>(h[0]);
+#elif defined(__ARM_FP16_FORMAT_IEEE)
+    return BitCast<uint16_t>(static_cast<__fp16>(value));
 #else
     const uint32_t bits = BitCast<uint32_t>(value);
     const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -52,7 +58,11 @@ inline uint16_t FloatToHalfBits(float value)
 inline float HalfBitsToFloat(uint16_t half)
 {
 #if defined(__F16C__)
-    return _cvtsh_ss(half);
+    const V8Short h = {static_cast<short>(half), 0, 0, 0, 0, 0, 0, 0};
+    const V4Float v = __builtin_ia32_vcvtph2ps(h);
+    return v[0];
+#elif defined(__ARM_FP16_FORMAT_IEEE)
+    return static_cast<float>(BitCast<__fp16>(half));
 #else
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     const uint32_t mag = half & 0x7fffu;

@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+#if defined(__F16C__) && defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 #include "ascendc_emu/types.h"
 
 namespace ascendc_emu {
