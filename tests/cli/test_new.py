@@ -144,3 +144,38 @@ def test_soc_option_changes_the_op_definition(tmp_path: Path) -> None:
     assert new(spec, "-o", tmp_path / "q", "--soc", "ascend910b") == 0
     text = texts(tmp_path / "q")["op_host/my_add.cpp"]
     assert 'AddConfig("ascend910b"' in text and "ascend910_93" not in text
+
+
+GATHER = data_dir("op_specs") / "embedding" / "embedding_gather.yaml"
+
+
+@pytest.mark.parametrize("style", ["8.1", "9.x"])
+def test_a_handwritten_kernel_moves_into_the_project(tmp_path: Path, style: str) -> None:
+    root = tmp_path / "p"
+    assert new(GATHER, ADD, "-o", root, "--style", style) == 0
+    first = texts(root)
+    assert "kernel: ../op_kernel/embedding_gather.cpp\n" in first["specs/embedding_gather.yaml"]
+    assert new("-o", root) == 0
+    assert texts(root) == first
+    # From here on the project's copy is the source: edits to it are no conflict.
+    kernel = root / "op_kernel/embedding_gather.cpp"
+    kernel.write_text(kernel.read_text() + "// mine\n")
+    spec = root / "specs/my_add.yaml"
+    spec.write_text(spec.read_text().replace("a * alpha + b", "a * alpha * b - a"))
+    assert new("-o", root) == 0
+    assert kernel.read_text().endswith("// mine\n")
+
+
+def test_headers_beside_a_handwritten_kernel_come_along(tmp_path: Path) -> None:
+    (tmp_path / "k").mkdir()
+    (tmp_path / "k/mine.cpp").write_text('#include "part.h"\n')
+    (tmp_path / "k/part.h").write_text("// part\n")
+    (tmp_path / "s.yaml").write_text(
+        "op: Own\ninputs: {x: float32}\noutputs: {y: like x}\ncompute: x + 1\nkernel: k/mine.cpp\n"
+    )
+    assert new(tmp_path / "s.yaml", "-o", tmp_path / "p") == 0
+    files = texts(tmp_path / "p")
+    assert files["op_kernel/own.cpp"] == '#include "part.h"\n'
+    assert files["op_kernel/part.h"] == "// part\n"
+    assert new("-o", tmp_path / "p") == 0
+    assert texts(tmp_path / "p") == files
