@@ -89,6 +89,7 @@ def _parse(code: Code, findings: Findings) -> ast.Module | None:
             "OPG041",
             f"not valid Python: {error.msg}",
             Location(place.file, place.line, place.column),
+            fix="" if code.literal else "YAML joined its lines: write the block after '|'",
         )
         return None
     except (ValueError, MemoryError, RecursionError, OverflowError) as error:

@@ -258,6 +258,7 @@ SUGGESTIONS = [
     (code("gelu(x)"), "write F.gelu"),
     (code("x.add_(y)"), "use '.add()'; mark the output with 'inplace:'"),
     (code("alpa * x + y"), "did you mean 'alpha'?"),
+    (code(">\n  z = x\n  z = z + y * alpha"), "YAML joined its lines: write the block after '|'"),
     (GOOD + "soc: ascend910c\n", "did you mean 'ascend910_93'?"),
     (GOOD + "soc: 910b\n", "did you mean 'ascend910b'?"),
     (GOOD + "soc: ascend910\n", "did you mean 'ascend910b'? 'ascend910' is the older 910A"),
