@@ -106,9 +106,11 @@ def build(variant: Variant, domain: str, *, exporter: str, opset: int) -> Any:
         else:
             model = _torchscript_model(variant, examples, opset)
     except Exception as error:
+        advice = "" if exporter == "dynamo" else "; take opset 18 or newer with exporter='dynamo'"
+        reason = str(error).strip().splitlines()
         raise RuntimeError(
             f"the decomposition of {variant.op.name} cannot be exported at opset {opset} "
-            f"by the {exporter} exporter: {error}"
+            f"by the {exporter} exporter{advice}: {reason[-1] if reason else type(error).__name__}"
         ) from error
     written = {o.domain: o.version for o in model.opset_import}.get("", 0)
     if written != opset:
