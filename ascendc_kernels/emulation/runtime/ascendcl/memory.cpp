@@ -17,6 +17,12 @@
 #define MFD_CLOEXEC 0x0001U
 #endif
 
+// Where the kernel emulation is part of the process, it bounds kernels by the live allocations.
+extern "C" {
+__attribute__((weak)) void opgen_register_gm(void* data, uint64_t bytes, const char* name);
+__attribute__((weak)) void opgen_unregister_gm(void* data);
+}
+
 namespace opgen_runtime {
 namespace {
 
@@ -76,6 +82,9 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
                     size);
     }
     RegisterRange(pointer, size, place, device);
+    if (place == Place::kDevice && opgen_register_gm != nullptr) {
+        opgen_register_gm(pointer, size, "");
+    }
     *out = pointer;
     return ACL_SUCCESS;
 }
@@ -98,7 +107,10 @@ int Release(void* pointer, Place place, const char* api) {
         found = entry->second;
         Map().erase(entry);
     }
-    if (place == Place::kDevice) GiveBudget(found.device, found.size);
+    if (place == Place::kDevice) {
+        GiveBudget(found.device, found.size);
+        if (opgen_unregister_gm != nullptr) opgen_unregister_gm(pointer);
+    }
     std::free(pointer);
     return ACL_SUCCESS;
 }

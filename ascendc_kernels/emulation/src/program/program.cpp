@@ -67,7 +67,11 @@ private:
 
 void* SystemWorkspace()
 {
-    static void* memory = calloc(1, kSystemWorkspace);
+    static void* memory = [] {
+        void* fresh = calloc(1, kSystemWorkspace);
+        opgen_register_gm(fresh, kSystemWorkspace, "system workspace");
+        return fresh;
+    }();
     return memory;
 }
 

@@ -30,6 +30,10 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         region.begin = reinterpret_cast<uint64_t>(range.data);
         region.end = region.begin + range.bytes;
         region.name = range.name ? range.name : "";
+        if (region.name.empty()) {
+            region.name = Format("an allocation of %llu bytes",
+                                 static_cast<unsigned long long>(range.bytes));
+        }
         region.kind = range.kind;
         // The launch's own ranges come first and are the precise ones: allocations around them only
         // matter where they are not covered.

@@ -161,7 +161,7 @@ bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     }
     uint64_t over = end - region->end;
     f.check = writes ? "ErrorWrite2" : "ErrorRead3";
-    f.what = Format("%s of %s %s %llu bytes past the end of '%s' (%llu bytes)", o.role, r.op,
+    f.what = Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
                     writes ? "writes" : "reads", static_cast<unsigned long long>(over),
                     region->name.c_str(),
                     static_cast<unsigned long long>(region->end - region->begin));
