@@ -24,6 +24,7 @@ RESERVED = {
     "bytes",
     "count",
     "half",
+    "lanes",
     "float",
     "masks",
     "part",
@@ -73,6 +74,7 @@ class ProgramText:
         streamed: reductions add to an accumulator (row family).
         output_names: member name of each output (an in-place one is not called like its input).
         lines: statements produced so far.
+        padded: ids of values computed on whole 256-byte repeats, past the end of the tile.
         aliases: reinterpreted views of working tiles that the statements use, name -> declaration.
     """
 
@@ -83,12 +85,14 @@ class ProgramText:
     base_kinds: dict[Place, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    padded: set[int] = field(default_factory=set)
     _read: set[Place] = field(default_factory=set)
     _written: set[Place] = field(default_factory=set)
 
     def render(self) -> list[str]:
         """Return the statements, loads to stores."""
         note = ""
+        self._find_padded()
         for inst in self.body.program.insts:
             self._barrier(inst)
             if inst.note and inst.note != note:
@@ -97,6 +101,28 @@ class ProgramText:
             self.lines.extend(self._statement(inst))
             self._track(inst)
         return self.lines
+
+    def _find_padded(self) -> None:
+        """Find the values whose elements past the tile are read: what comparisons depend on."""
+        for inst in reversed(self.body.program.insts):
+            if inst.dst is None:
+                continue
+            whole = inst.dst.kind == MASK or inst.op.startswith("opgen::")
+            if whole or inst.dst.id in self.padded:
+                self.padded.add(inst.dst.id)
+                self.padded.update(a.id for a in inst.args if isinstance(a, Val))
+
+    def _count(self, inst: Inst) -> str:
+        assert inst.dst is not None
+        if inst.dst.extent == "row":
+            return "rowCount"
+        whole = inst.dst.id in self.padded and self.body.program.uses_masks
+        return "lanes" if whole else "count"
+
+    def _fill_tail(self, value: Val) -> str:
+        if value.id not in self.padded or not self.body.program.uses_masks:
+            return ""
+        return f"opgen::FillTail({self.name(value)}, part.count, {device_number(0, value.kind)});"
 
     # ---- barriers ------------------------------------------------------------------------------
 
@@ -168,8 +194,11 @@ class ProgramText:
         if op == "Store":
             return [self._store(inst)]
         assert inst.dst is not None
-        count = "rowCount" if inst.dst.extent == "row" else "count"
-        if op in ("Reduce", "Expand", "Position"):
+        count = self._count(inst)
+        if op in ("Expand", "Position"):
+            tail = self._fill_tail(inst.dst)
+            return [self._row_statement(inst), *([tail] if tail else [])]
+        if op == "Reduce":
             return [self._row_statement(inst)]
         if op.startswith("opgen::"):
             call = f"{op}<{inst.mode}>" if inst.mode else op
@@ -256,10 +285,8 @@ class ProgramText:
         text = (
             f"opgen::Bring<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
         )
-        if self.body.program.uses_masks:
-            zero = device_number(0, inst.dst.kind)
-            text += f"\nopgen::FillTail({variable}, part.count, {zero});"
-        return text
+        tail = self._fill_tail(inst.dst)
+        return f"{text}\n{tail}" if tail else text
 
     def _store(self, inst: Inst) -> str:
         value = inst.args[0]

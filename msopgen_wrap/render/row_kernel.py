@@ -194,12 +194,9 @@ class _SectionMaker:
         joined = "\n".join(statements)
         lines = []
         if re.search(r"\bcount\b", joined.replace("part.count", "")):
-            aligned = self.body.program.uses_masks
-            lines.append(
-                "const uint32_t count = opgen::AlignLanes(part.count);"
-                if aligned
-                else "const uint32_t count = part.count;"
-            )
+            lines.append("const uint32_t count = part.count;")
+        if re.search(r"\blanes\b", joined):
+            lines.append("const uint32_t lanes = opgen::AlignLanes(part.count);")
         if re.search(r"\browCount\b", joined):
             lines.append("const uint32_t rowCount = opgen::AlignLanes(opgen::RowCount(part));")
         if re.search(r"\browElements\b", joined):

@@ -200,10 +200,10 @@ def check(program: Program, placement: Placement) -> list[str]:
         written = [v for v in (inst.dst, *inst.temps) if v is not None]
         for value in written:
             place = placement.place(value)
-            same_size = all(KIND_BYTES[v.kind] == KIND_BYTES[value.kind] for v in _values(inst))
-            clash = any(placement.place(v) == place for v in _values(inst))
-            strict = not OPS[inst.op].in_place or inst.temps or not same_size
-            if clash and strict and inst.op != "Store":
+            sharing = [v for v in _values(inst) if placement.place(v) == place]
+            resized = any(KIND_BYTES[v.kind] != KIND_BYTES[value.kind] for v in sharing)
+            strict = not OPS[inst.op].in_place or inst.temps or resized
+            if sharing and strict and inst.op != "Store":
                 problems.append(f"{index}: {inst} writes {value} over its own operand")
             holder[place] = value.id
         if len({placement.place(v) for v in written}) != len(written):
