@@ -85,8 +85,9 @@ def read_example(folder: Path) -> Example | None:
     labels = {name: label for name, _, label in _CACHE.findall(cmake)}
     shown = dict(_ASSIGNMENT.findall(example.readme))
     passed = set(_PASSED.findall(cmake))
-    if "ASC_ARCHITECTURES=" in cmake.replace("CMAKE_ASC_ARCHITECTURES=", ""):
-        example.defines["ASC_ARCHITECTURES"] = "2201"
+    for name in ("ASC_ARCHITECTURES", "NPU_ARCH"):
+        if re.search(rf"(?<![A-Z_]){name}=", cmake):
+            example.defines[name] = "2201"
     for name in sorted(passed):
         if name.startswith("CMAKE_") or name not in passed:
             continue
