@@ -31,8 +31,7 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         region.end = region.begin + range.bytes;
         region.name = range.name ? range.name : "";
         if (region.name.empty()) {
-            region.name = Format("an allocation of %llu bytes",
-                                 static_cast<unsigned long long>(range.bytes));
+            region.name = Format("allocation %d", i - info.launch->num_ranges + 1);
         }
         region.kind = range.kind;
         // The launch's own ranges come first and are the precise ones: allocations around them only

@@ -56,8 +56,10 @@ private:
 
     // instruction.cpp: one instruction
     struct Step;
-    bool CheckPlace(Step& step, const Operand& operand);
-    bool CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    // Outside: reported; races with what really lies there would only repeat it.
+    enum class Place { kInside, kOutside, kNowhere };
+    Place CheckPlace(Step& step, const Operand& operand);
+    void CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
     void CheckLife(Step& step, const Operand& operand);
     void CheckOverlap(Step& step);
     void CheckScope(Step& step);

@@ -70,27 +70,35 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         Findings::Instance().Add(f);
     }
     CheckScope(step);
-    bool usable[Record::kMaxOperands];
+    Place place[Record::kMaxOperands];
     for (int i = 0; i < r.count; ++i) {
-        usable[i] = CheckPlace(step, r.operands[i]);
-        if (usable[i] && r.operands[i].mem != Mem::kGm) CheckLife(step, r.operands[i]);
+        place[i] = CheckPlace(step, r.operands[i]);
+        if (place[i] != Place::kNowhere && r.operands[i].mem != Mem::kGm) {
+            CheckLife(step, r.operands[i]);
+        }
     }
     CheckOverlap(step);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
     step.limits = state.LimitsFor(pipe);
     for (int i = 0; i < r.count; ++i) {
-        if (usable[i] && Reads(r.operands[i])) ReadOperand(step, r.operands[i]);
+        const Operand& o = r.operands[i];
+        if (place[i] == Place::kNowhere || !Reads(o)) continue;
+        if (place[i] == Place::kInside) ReadOperand(step, o);
+        if (GetOptions().uninit && !ByReference(r)) ReadData(step, o);
     }
     for (int i = 0; i < r.count; ++i) {
-        if (usable[i] && Writes(r, r.operands[i])) WriteOperand(step, r.operands[i]);
+        const Operand& o = r.operands[i];
+        if (place[i] == Place::kNowhere || !Writes(r, o)) continue;
+        if (place[i] == Place::kInside) WriteOperand(step, o);
+        if (GetOptions().uninit) WriteData(step, o);
     }
 }
 
-bool Checker::CheckPlace(Step& step, const Operand& o) {
+Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     const Record& r = step.record;
     Core& core = *step.state.core;
     uint64_t begin, end;
-    if (!Extent(r, o, &begin, &end)) return false;
+    if (!Extent(r, o, &begin, &end)) return Place::kNowhere;
     bool writes = Writes(r, o);
     if (o.align > 1 && o.addr % o.align != 0) {
         Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
@@ -102,14 +110,17 @@ bool Checker::CheckPlace(Step& step, const Operand& o) {
         f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
         Findings::Instance().Add(f);
     }
-    if (o.mem == Mem::kGm) return CheckGmPlace(step, o, begin, end);
+    if (o.mem == Mem::kGm) {
+        CheckGmPlace(step, o, begin, end);
+        return Place::kInside;
+    }
 
     uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
     if (begin >= capacity || end > capacity) {
         Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s ends %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
+        f.what = Format("%s of %s ends %llu bytes past the end of %s, which has %llu", o.role, r.op,
                         static_cast<unsigned long long>(end - capacity), Name(o.mem),
                         static_cast<unsigned long long>(capacity));
         f.why = "the core has no memory there";
@@ -136,16 +147,18 @@ bool Checker::CheckPlace(Step& step, const Operand& o) {
                        static_cast<unsigned long long>(hi - lo));
         f.fix = "InitBuffer with more bytes, or correct count, mask, repeat or strides";
         Findings::Instance().Add(f);
+        return Place::kOutside;
     }
-    return true;
+    return Place::kInside;
 }
 
-bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
-    if (regions_.empty()) return true;
+// Warns about a tail, stops the launch for anything else that is out of bounds.
+void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (regions_.empty()) return;
     const Record& r = step.record;
     bool writes = Writes(r, o);
     const Region* region = FindRegion(begin);
-    if (region && end <= region->end) return true;
+    if (region && end <= region->end) return;
     Finding f = Start(step.state, "", r.op, r.loc);
     f.pipe = PipeName(step.pipe);
     Describe(step.state, o, begin, end, &f);
@@ -172,7 +185,7 @@ bool Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
         f.warning = true;
         f.why = "the last data block is only partly inside the tensor";
         Findings::Instance().Add(f);
-        return true;
+        return;
     }
     f.why = "global memory behind the tensor belongs to somebody else";
     Findings::Instance().Add(f);
@@ -320,7 +333,6 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
         });
         ReportGm(step, o, hits);
     }
-    if (GetOptions().uninit && !ByReference(step.record)) ReadData(step, o);
 }
 
 void Checker::WriteOperand(Step& step, const Operand& o) {
@@ -350,7 +362,6 @@ void Checker::WriteOperand(Step& step, const Operand& o) {
             slot = Join(slot, Release(state.Release(kPS), core));
         }
     }
-    if (GetOptions().uninit) WriteData(step, o);
 }
 
 // Overwriting data nobody has read: suspicious, but filling a tile before copying part of it in, and
