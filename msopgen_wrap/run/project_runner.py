@@ -11,6 +11,7 @@ from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import (
     Combo,
     KernelSource,
@@ -271,11 +272,11 @@ class ProjectRunner:
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
-        kernel = source.path
+        kernel = without_launches(source.path)
         if template:
             count = len(declared["inputs"]) + len(declared["outputs"]) + 2
             entry = f"opgen_{source.entry}"
-            kernel = template_instance(source, entry, template, count)
+            kernel = template_instance(KernelSource(kernel, source.entry), entry, template, count)
         path = self._compile(source, kernel, combo, op, by_key)
         self.runtime.register_kernel(op, "", combo.key, path, entry)
         # One kernel per tiling key: the last one registered wins, so others of this combination

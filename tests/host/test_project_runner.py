@@ -14,6 +14,7 @@ from project_sources import FILES
 
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.run_inputs import read_run_inputs
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_tensor, parse_spec
@@ -98,6 +99,18 @@ def test_errors_name_the_cause(runner, op, inputs, attrs, outputs, words):
     with pytest.raises(OpgenError) as caught:
         runner.run(op, given, attrs, outputs)
     assert words in str(caught.value)
+
+
+def test_launchers_in_kernel_files_are_not_compiled(tmp_path):
+    path = tmp_path / "k.cpp"
+    path.write_text(
+        "void f() {}\nvoid k_do(int b) {\n    k<float><<<b, nullptr,\n s>>>(x,\n y);\n}\n"
+    )
+    text = without_launches(path).read_text()
+    assert "<<<" not in text and text.splitlines()[0] == f'#line 1 "{path}"'
+    assert text.splitlines()[-1] == "}" and len(text.splitlines()) == 7
+    path.write_text("int a = 1 << 2;\n")
+    assert without_launches(path) == path
 
 
 def test_the_aclnn_layer_of_a_project_is_left_out(runner):
