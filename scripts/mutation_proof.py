@@ -356,7 +356,7 @@ def main() -> int:
         "--dtypes", type=int, default=0, help="dtype combinations to run, 0: all (default)"
     )
     parser.add_argument("--largest", type=int, default=1 << 15, help="elements of the largest case")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per mutant")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds per mutant")
     parser.add_argument("--soc", default="ascend910b3")
     parser.add_argument("--auto-sync", choices=["on", "off"], default="off")
     parser.add_argument("--json", type=Path, help="write all mutants to this file")

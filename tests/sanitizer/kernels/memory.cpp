@@ -417,3 +417,19 @@ KERNEL(tail_block_over_read) {
     Sync<HardEvent::MTE2_MTE3>();
     DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
 }
+
+// case scratch_reused: ErrorWrite3 silent
+KERNEL(scratch_reused) {
+    TENSORS;
+    Buffers b;
+    TBuf<TPosition::VECCALC> buf;
+    b.pipe.InitBuffer(buf, kTileBytes);
+    auto work = buf.Get<float>();
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    ReduceMax<float>(b.b, b.a, work, kTile);
+    ReduceSum<float>(b.b[8], b.a, work, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopyPad(g.z, b.b, {1, sizeof(float), 0, 0});
+    DataCopyPad(g.z[8], b.b[8], {1, sizeof(float), 0, 0});
+}

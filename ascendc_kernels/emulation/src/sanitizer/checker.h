@@ -121,6 +121,9 @@ struct Checker::Step {
 
 const char* PositionName(uint8_t position);
 
+// Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
+bool IsScratch(const Operand& operand);
+
 }  // namespace sanitizer
 }  // namespace ascendc_emu
 

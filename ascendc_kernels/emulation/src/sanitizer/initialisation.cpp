@@ -16,12 +16,6 @@ namespace {
 
 bool HasPart(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
-// Scratch memory is written before it is read inside the instruction.
-bool IsScratch(const Operand& o) {
-    return HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") || HasPart(o.role, "work") ||
-           HasPart(o.role, "shared");
-}
-
 // A value that decides which data is used.
 bool IsIndex(const Operand& o) {
     return HasPart(o.role, "ffset") || HasPart(o.role, "ndex") || HasPart(o.role, "attern");
@@ -50,6 +44,11 @@ const Operand* Source(const Record& r) {
 }
 
 }  // namespace
+
+bool IsScratch(const Operand& o) {
+    return HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") || HasPart(o.role, "work") ||
+           HasPart(o.role, "shared");
+}
 
 void Checker::ReadData(Step& step, const Operand& o) {
     const Record& r = step.record;

@@ -339,12 +339,15 @@ void Checker::WriteOperand(Step& step, const Operand& o) {
     CoreState& state = step.state;
     if (o.mem != Mem::kGm) {
         LocalShadow& shadow = state.Shadow(o.mem);
-        if (GetOptions().suspicious && !step.record.scalarAccess && !o.masked && Contiguous(o)) {
+        bool scratch = IsScratch(o);
+        if (GetOptions().suspicious && !step.record.scalarAccess && !o.masked && !scratch &&
+            Contiguous(o)) {
             CheckUnread(step, o);
         }
         Conflicts conflicts;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             shadow.Write(at, at + bytes, step.me, step.limits, &conflicts);
+            if (scratch) shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {

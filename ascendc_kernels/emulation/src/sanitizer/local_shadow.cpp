@@ -115,7 +115,7 @@ void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& lim
     const int pipe = me.Pipe();
     ForCells(begin, end, [&](Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         Epoch w = cell.writer;
-        if (w.Seq() > limits.raw[w.Pipe()] && (cell.writerMask & mask)) {
+        if (w != me && w.Seq() > limits.raw[w.Pipe()] && (cell.writerMask & mask)) {
             out->Add(Hazard::kRaw, w, at, at + bytes);
         }
         // Pieces of one instruction, and of a run of instructions of one pipe, add up.
