@@ -220,24 +220,33 @@ def kernel_defines(arch: int = 2201) -> list[str]:
 
 
 # ASSERT is empty in the device compiler's release builds, so a missing semicolon before it passes
-# there: "x = y\\n ASSERT(...);". A comment line before it is harmless.
-_OPEN_STATEMENT = re.compile(r"(?<!\belse)(?<!\bdo)(?<=[\w\]])([ \t]*\n\s*)(?=ASSERT\()")
+# there: "x = y\n ASSERT(...);". A comment line in front is a false alarm without consequence.
+_OPEN_STATEMENT = re.compile(r"[\w\]](?<!\belse)(?<!\bdo)\s+ASSERT\(")
+_SOURCE_SUFFIXES = (".h", ".hpp", ".cpp", ".cc")
 
 
-def _host_source(source: Path) -> Path:
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""  # the compiler step reports what it cannot read
+
+
+def _dialect_flags(source: Path, text: str) -> list[str]:
+    """Return the macros that make g++ accept what the sources rely on the device compiler for."""
+    near = sorted(source.absolute().parent.iterdir()) if source.parent.is_dir() else []
+    texts = [text, *(_read(p) for p in near if p.suffix in _SOURCE_SUFFIXES and p != source)]
+    return ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
+
+
+def _host_source(source: Path, text: str) -> Path:
     """Return the source, or a cached copy with what only the device compiler takes removed.
 
     Op kernels often carry ``void add_do(...) { add<<<dim, l2ctrl, stream>>>(...); }`` for the
     device compiler. A kernel library never calls it; without the brackets it is an ordinary call.
     """
-    try:
-        text = source.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return source  # the compiler step reports it
-    clean = text
-    if "<<<" in text:
-        clean = re.sub(r"<<<.*?>>>", lambda m: re.sub(r"[^\n]", " ", m[0]), clean, flags=re.DOTALL)
-    clean = _OPEN_STATEMENT.sub(r";\1", clean)
+    blank = re.compile(r"<<<.*?>>>|\[aicore\]", re.DOTALL)
+    clean = blank.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     if clean == text:
         return source
     clean = f'#line 1 "{source.absolute()}"\n{clean}'
@@ -277,16 +286,19 @@ def compile_kernel(
     Raises:
         OpgenError: OPG303 with the first true error at the kernel's line.
     """
-    text = _host_source(source)
-    include = ["-iquote", str(source.absolute().parent)]
+    text = _read(source)
+    host = _host_source(source, text)
+    dialect = _dialect_flags(source, text)
+    if host != source:
+        dialect += ["-iquote", str(source.absolute().parent)]
     return compile_shared(
-        [text],
+        [host],
         defines=[*kernel_defines(arch), *_define_flags(defines)],
         include_dirs=include_dirs,
         output_name=output_name or f"lib{source.stem}.so",
         opt=opt,
         portable=portable,
-        flags=["-fvisibility=hidden", *(include if text != source else []), *flags],
+        flags=["-fvisibility=hidden", *dialect, *flags],
     )
 
 

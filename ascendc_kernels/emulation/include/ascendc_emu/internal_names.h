@@ -5,6 +5,7 @@
 #define ASCENDC_EMU_INTERNAL_NAMES_H
 
 #include "ascendc_emu/gather_api.h"
+#include "ascendc_emu/system_api.h"
 
 namespace AscendC {
 
@@ -36,5 +37,88 @@ __aicore__ inline void DuplicateImpl(T* dst, const T& value, const int32_t& coun
     Duplicate(t, value, count, loc);
 }
 
+// Register access of the device library.
+class AscendCUtils {
+public:
+    template <typename T>
+    __aicore__ static inline void SetMask(const uint64_t& high, const uint64_t& low)
+    {
+        SetVectorMask<T>(high, low);
+    }
+    template <typename T>
+    __aicore__ static inline void SetMask(int32_t length)
+    {
+        if (ascendc_emu::Current().regs.counter) SetVectorMask<T, MaskMode::COUNTER>(length);
+        else SetVectorMask<T>(length);
+    }
+    template <typename T>
+    __aicore__ static inline void SetMaskCount()
+    {
+        AscendC::SetMaskCount();
+    }
+    template <typename T>
+    __aicore__ static inline void SetMaskNorm()
+    {
+        AscendC::SetMaskNorm();
+    }
+    __aicore__ static inline void ResetMask() { AscendC::ResetMask(); }
+    __aicore__ static inline int32_t GetC0Size() { return 32; }
+    template <typename T>
+    __aicore__ static inline int32_t GetC0Count(const int32_t dtypeSize)
+    {
+        return 32 / dtypeSize;
+    }
+    __aicore__ static inline int32_t GetC0Count(const int32_t dtypeSize) { return 32 / dtypeSize; }
+    __aicore__ static inline int32_t GetBitSize(int32_t bytes) { return bytes * 8; }
+    __aicore__ static inline int64_t GetRsvdCnt() { return GetGatherMaskRemainCount(); }
+    __aicore__ static inline void SetOverflow(uint64_t) {}
+};
+
 }  // namespace AscendC
+
+namespace ascendc_emu {
+// A tensor of UB from a pointer that GetPhyAddr() gave.
+template <typename T>
+inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
+{
+    const Core& core = Current();
+    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
+    return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
+                                   static_cast<uint32_t>(reinterpret_cast<uint64_t>(p) - base), 0, loc);
+}
+}  // namespace ascendc_emu
+
+// Instructions by their compiler names, as far as public kernels use them.
+inline void set_mask_count() { AscendC::SetMaskCount(); }
+inline void set_mask_norm() { AscendC::SetMaskNorm(); }
+inline void set_vector_mask(uint64_t high, uint64_t low) { AscendC::SetVectorMask<float>(high, low); }
+// Sum of every repeat to dst, or (accumulate) of all of them to the register get_acc_val() reads.
+template <typename T>
+inline void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dstRepStride, uint16_t srcBlkStride,
+                  uint16_t srcRepStride, bool accumulate = false,
+                  ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    using namespace ascendc_emu;
+    if (Current().kind == CoreKind::kAic) return;
+    const auto s = FromPointer(src, loc);
+    Form form = ReduceForm(0ull, repeat, dstRepStride, srcBlkStride, srcRepStride, false);
+    if (accumulate) {
+        RunAccumulate(kDTypeOf<T>, s, form, loc);
+    } else {
+        const auto d = FromPointer(dst, loc);
+        RunReduce({"vcadd", kDTypeOf<T>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &d, &s, form, loc});
+    }
+}
+template <typename T>
+inline void vcadd(decltype(nullptr), T* src, uint8_t repeat, uint16_t, uint16_t srcBlkStride,
+                  uint16_t srcRepStride, bool = true, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    vcadd(static_cast<T*>(nullptr), src, repeat, 1, srcBlkStride, srcRepStride, true, loc);
+}
+inline int64_t get_acc_val()
+{
+    return static_cast<int64_t>(
+        ascendc_emu::BitCast<uint32_t>(ascendc_emu::Current().regs.accValue));
+}
+
 #endif  // ASCENDC_EMU_INTERNAL_NAMES_H

@@ -152,6 +152,12 @@ public:
     {
         static_cast<ascendc_emu::TensorRef&>(tensor) = ascendc_emu::QueueDeQue(q_, loc);
     }
+    // The buffer's handle only.
+    __aicore__ TBufHandle DeQue(Loc loc = Loc::Here())
+    {
+        return reinterpret_cast<TBufHandle>(
+            static_cast<uintptr_t>(ascendc_emu::QueueDeQue(q_, loc).buffer));
+    }
     template <TPosition srcUserPos, TPosition dstUserPos, typename T>
     __aicore__ LocalTensor<T> DeQue(Loc loc = Loc::Here())
     {

@@ -268,6 +268,12 @@ __aicore__ inline T GetAccVal()
 {
     return static_cast<T>(ascendc_emu::Current().regs.accValue);
 }
+// Raw bits of the accumulator.
+__aicore__ inline int64_t GetAccVal()
+{
+    return static_cast<int64_t>(
+        ascendc_emu::BitCast<uint32_t>(ascendc_emu::Current().regs.accValue));
+}
 template <typename T>
 __aicore__ inline T GetReduceRepeatSumSpr()
 {

@@ -228,6 +228,8 @@ struct FullReduceCall {
 };
 // ReduceSum / ReduceMax / ReduceMin over a whole tensor.
 void RunFullReduce(const FullReduceCall& call);
+// Sum of all repeats into the accumulator register, no dst.
+void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc);
 
 }  // namespace ascendc_emu
 #endif  // ASCENDC_EMU_VECTOR_H

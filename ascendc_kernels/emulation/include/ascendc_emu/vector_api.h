@@ -22,8 +22,26 @@
 
 namespace AscendC {
 
+// Kernels also pass these functions as template arguments of type void(const LocalTensor<T>&, ...,
+// const int32_t&). The overload with an empty pack has exactly that type; in calls the one with the
+// source position is more specialised and wins.
+
 // dst[i] = op(src0[i], src1[i]).
 #define OPGEN_BINARY(NAME, SET)                                                                   \
+    template <typename T, bool isSetMask = true, typename... None,                                 \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,   \
+                                const BinaryRepeatParams& params, None...)                         \
+    {                                                                                              \
+        NAME<T, isSetMask>(dst, src0, src1, mask, repeat, params, Loc());                          \
+    }                                                                                              \
+    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const int32_t& count, None...)         \
+    {                                                                                              \
+        NAME(dst, src0, src1, count, Loc());                                                       \
+    }                                                                                              \
     template <typename T, bool isSetMask = true>                                                  \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
                                 const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
@@ -104,6 +122,19 @@ __aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>
 
 // dst[i] = op(src[i]).
 #define OPGEN_UNARY(NAME, SET)                                                                      \
+    template <typename T, bool isSetMask = true, typename... None,                                 \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask,\
+                                const uint8_t repeat, const UnaryRepeatParams& params, None...)    \
+    {                                                                                              \
+        NAME<T, isSetMask>(dst, src, mask, repeat, params, Loc());                                 \
+    }                                                                                              \
+    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const int32_t& count, None...)                                     \
+    {                                                                                              \
+        NAME(dst, src, count, Loc());                                                              \
+    }                                                                                              \
     template <typename T, bool isSetMask = true>                                                    \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, \
                                 const uint8_t repeat, const UnaryRepeatParams& params,              \
@@ -147,6 +178,21 @@ OPGEN_UNARY(Not, kBits16)
 // dst[i] = op(src[i], scalar). As on the device the scalar must have the tensor's element type unless
 // the template argument is given.
 #define OPGEN_SCALAR(NAME, SET)                                                                    \
+    template <typename T, bool isSetMask = true, typename... None,                                 \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
+                                uint64_t mask, const uint8_t repeat,                               \
+                                const UnaryRepeatParams& params, None...)                          \
+    {                                                                                              \
+        NAME<T, isSetMask>(dst, src, scalar, mask, repeat, params, Loc());                         \
+    }                                                                                              \
+    template <typename T, bool isSetMask = true, typename... None,                                 \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
+                                const int32_t& count, None...)                                     \
+    {                                                                                              \
+        NAME<T, isSetMask>(dst, src, scalar, count, Loc());                                        \
+    }                                                                                              \
     template <typename T, bool isSetMask = true>                                                   \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
                                 uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,\

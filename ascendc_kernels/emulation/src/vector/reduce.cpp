@@ -312,6 +312,30 @@ void RunFullReduce(const FullReduceCall& c)
     RememberExtreme(core, c.dt, best);
 }
 
+void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc)
+{
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const Geometry g = ReduceGeometry(core, form, type);
+    if (core.sink) {
+        Record r;
+        r.op = "vcadd";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        DescribeMask(r, g, form);
+        DescribeLanes(r.Add("src"), src, type, Access::kRead, g, form, form.src0Blk, form.src0Rep);
+        core.sink->OnInstruction(core, r);
+    }
+    CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), "vcadd", "src", loc);
+    float v[128];
+    float total = 0;
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(src, type, g, form, r, ReduceOp::kSum, v);
+        total = RoundAs(type, total + TreeSum(type, v, g.lanes));
+    }
+    core.regs.accValue = total;
+}
+
 void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep,
              Loc loc)
 {
