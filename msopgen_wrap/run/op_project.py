@@ -20,6 +20,10 @@ _ENTRY = re.compile(
 )
 _SKIP_DIRS = {"tests", "test", "ut", "st", "examples", "op_api", "build", "build_out", "op_graph"}
 
+# Where repositories of many ops keep the headers that their ops share, and how far above an op.
+_SHARED_FOLDERS = ("common/include", "common/inc", "utils/inc", "src/common/inc", "include")
+_SHARED_LEVELS = 4
+
 KERNEL_TYPES = {
     "DT_INT4": "AscendC::int4b_t",
     "DT_COMPLEX64": "complex64",
@@ -121,8 +125,17 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
         )
     folders = [root / "op_host", root / "op_kernel", root]
     folders += sorted({p.parent for p in (*project.host_sources, *root.glob("op_kernel/**/*.cpp"))})
-    project.include_dirs = list(dict.fromkeys([*folders, *include_dirs]))
+    folders += [*include_dirs, *_shared_headers(root)]
+    project.include_dirs = list(dict.fromkeys(folders))
     return project
+
+
+def _shared_headers(root: Path) -> list[Path]:
+    """Return header folders that op repositories keep above their ops (``common/include`` ...)."""
+    found = []
+    for parent in list(root.absolute().parents)[:_SHARED_LEVELS]:
+        found += [parent / name for name in _SHARED_FOLDERS if (parent / name).is_dir()]
+    return found
 
 
 def kernel_entries(path: Path) -> list[str]:

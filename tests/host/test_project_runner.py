@@ -15,6 +15,7 @@ from project_sources import FILES
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.kernel_text import without_launches
+from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.run_inputs import read_run_inputs
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_tensor, parse_spec
@@ -111,6 +112,16 @@ def test_launchers_in_kernel_files_are_not_compiled(tmp_path):
     assert text.splitlines()[-1] == "}" and len(text.splitlines()) == 7
     path.write_text("int a = 1 << 2;\n")
     assert without_launches(path) == path
+
+
+def test_headers_that_a_repository_shares_are_found(tmp_path):
+    op = tmp_path / "moe" / "some_op"
+    for folder in (op / "op_host", op / "op_kernel", tmp_path / "common" / "include"):
+        folder.mkdir(parents=True)
+    (op / "op_host" / "a.cpp").write_text("")
+    folders = open_project(op, [tmp_path / "given"]).include_dirs
+    assert folders[:2] == [op / "op_host", op / "op_kernel"]
+    assert folders.index(tmp_path / "given") < folders.index(tmp_path / "common" / "include")
 
 
 def test_the_aclnn_layer_of_a_project_is_left_out(runner):
