@@ -3,11 +3,13 @@
 
     scripts/mutation_proof.py op_specs/elementwise/my_add.yaml [--limit 40] [--json report.json]
 
-Every mutant is one changed line of the op's kernel: a wait, flag, barrier, EnQue or FreeTensor
-removed; a count, an offset, a loop bound, a mask or a cast mode altered. It is compiled and run
+Every mutant is one changed line of the op's kernel or of the building blocks it includes: a wait,
+flag, barrier, EnQue or FreeTensor removed; a count, an offset, a stride, a loop bound, a mask or a
+cast mode altered. It is compiled and run
 through the case grid in check mode, in a process of its own. Outcomes:
 
     compiler    does not compile (no proof: left out of the score)
+    same code   compiles to the same kernel: the line is not used by this op (left out as well)
     sanitizer   a finding of severity error
     accuracy    wrong numbers, or bytes the kernel did not write
     crash       the launch failed: trap, deadlock, time-out or a dead process
@@ -22,11 +24,11 @@ Exit status: 0 all mutants caught, 1 some survived, 2 the unchanged kernel is no
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -100,7 +102,7 @@ _MODES = {
 CHANGES: dict[str, Change] = {
     "wait removed": _remove(r"WaitFlag<[^;]*"),
     "flag removed": _remove(r"SetFlag<[^;]*"),
-    "barrier removed": _remove(r"PipeBarrier<[^;]*"),
+    "barrier removed": _remove(r"(PipeBarrier<|VectorBarrier\()[^;]*"),
     "core sync removed": _remove(r"(SyncAll|CrossCoreWaitFlag|IBWait)\b[^;]*"),
     "enqueue removed": _remove(r"EnQue\("),
     "free removed": _remove(r"FreeTensor\("),
@@ -111,6 +113,9 @@ CHANGES: dict[str, Change] = {
     ),
     "offset moved": _replace(r"((?:[gG][mM]|Global)\w*\[)([^\]]+)(\])", r"\1\2 + 1\3"),
     "tail cut": _replace(r"(blockLen\s*=\s*|\* sizeof\(\w+\))", lambda m: _cut_tail(m)),
+    "length": _replace(r"\b(count|cols|rows) \* sizeof", r"(\1 - 1) * sizeof"),
+    "stride": _replace(r"((?:src|dst)Stride\s*=\s*)([^;=]+);", r"\1(\2) + 1;"),
+    "rounding": _replace(r"( \+ \w+) - 1\)", r"\1)", r")"),
     "loop bound": _replace(r"(for\s*\([^;]*;[^;<]*)<(?!=)([^;]*;)", r"\1<=\2", r"\1< -1 +\2"),
     "comparison": _replace(r"(if\s*\([^;]*)(>=|<=)([^;]*\))", lambda m: m[1] + m[2][0] + m[3]),
     "operation": _replace(
@@ -129,11 +134,19 @@ def _cut_tail(match: re.Match[str]) -> str:
     return match[0] + "0 * " if "=" in match[0] else match[0] + " / 32 * 32"
 
 
-def mutants(op: str, file: Path, root: Path) -> list[Mutant]:
-    """Return every change of the kernel; comments, includes and macros are skipped."""
+def mutants(op: str, file: Path, root: Path, used: set[str] | None = None) -> list[Mutant]:
+    """Return every change of a file; comments, includes and macros are skipped.
+
+    used: names of the functions whose lines count; None: all lines.
+    """
     found = []
+    function = ""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if match := _FUNCTION.match(line):
+            function = match[1]
         if line.lstrip().startswith(("//", "#", "*", "/*")):
+            continue
+        if used is not None and function not in used:
             continue
         code = line.split("//")[0].rstrip()
         for kind, change in CHANGES.items():
@@ -141,6 +154,43 @@ def mutants(op: str, file: Path, root: Path) -> list[Mutant]:
                 place = str(file.relative_to(root))
                 found.append(Mutant(op, place, number, kind, code.strip(), after.strip()))
     return found
+
+
+def sources(kernel: Path) -> list[Path]:
+    """Return the kernel and the building blocks of the project that it includes."""
+    found, todo = [], [kernel]
+    while todo:
+        file = todo.pop(0)
+        if file in found or not file.is_file():
+            continue
+        found.append(file)
+        names = re.findall(r'#include "(opgen/[^"]+)"', file.read_text(encoding="utf-8"))
+        todo += [kernel.parent / name for name in names]
+    return found
+
+
+_FUNCTION = re.compile(r"^\s*(?:static )?__aicore__ inline [^(;]*?\b(\w+)\(")
+
+
+def reachable(kernel: Path, files: list[Path]) -> set[str]:
+    """Return the names of building-block functions that the kernel calls, directly or not."""
+    bodies: dict[str, str] = {}
+    for file in files:
+        if file == kernel:
+            continue
+        name = ""
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if match := _FUNCTION.match(line):
+                name = match[1]
+            bodies[name] = bodies.get(name, "") + line + "\n"
+    used: set[str] = {""}
+    todo = [kernel.read_text(encoding="utf-8")]
+    while todo:
+        words = set(re.findall(r"\w+", todo.pop()))
+        fresh = {n for n in bodies if n in words} - used
+        used |= fresh
+        todo += [bodies[n].split("(", 1)[-1] for n in fresh]
+    return used
 
 
 def apply(mutant: Mutant, project: Path) -> None:
@@ -181,23 +231,33 @@ class _FewCombos:
         return getattr(self._spec, name)
 
 
-def judge(spec: Any, project: Path, soc: str, largest: int, dtypes: int) -> dict[str, Any]:
+def judge(
+    spec: Any, project: Path, options: argparse.Namespace, unchanged: list[str]
+) -> dict[str, Any]:
     """Run the op's grid until something notices; runs in the child process.
 
     Most mutants fail with the first dtypes already, so the others are compiled only if not.
+    unchanged: digests of the original kernels, to recognise changes without effect.
     """
     ran, done = 0, 0
-    for combos in sorted({1, dtypes or spec.combos}):
-        result = _judge_combos(spec, project, soc, largest, range(done, combos))
-        if result["outcome"] != "SURVIVED":
+    kernels: list[str] = []
+    for combos in sorted({1, options.dtypes or spec.combos}):
+        result = _judge_combos(spec, project, options, range(done, combos), unchanged)
+        if result["outcome"] not in ("SURVIVED", "same code"):
             return result
         ran += result["cases"]
+        kernels = result["kernels"]
         done = combos
-    return {"outcome": "SURVIVED" if ran else "no case", "detail": f"{ran} cases"}
+    outcome = result["outcome"] if ran or result["outcome"] == "same code" else "no case"
+    return {"outcome": outcome, "detail": f"{ran} cases", "kernels": kernels}
 
 
 def _judge_combos(
-    spec: Any, project: Path, soc: str, largest: int, combos: range
+    spec: Any,
+    project: Path,
+    options: argparse.Namespace,
+    combos: range,
+    unchanged: list[str],
 ) -> dict[str, Any]:
     import ctypes
 
@@ -214,6 +274,10 @@ def _judge_combos(
         built = build_operators([_FewCombos(spec, combos.stop)], project)  # type: ignore[list-item]
     except OpgenError as error:
         return {"outcome": "compiler", "detail": error.diagnostics[0].what}
+    paths = list(built.kernels[spec.op].values())
+    kernels = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    if unchanged and kernels == unchanged[: len(kernels)]:
+        return {"outcome": "same code", "cases": 0, "kernels": kernels}
     runtime = OpRuntime()
     runtime.load_host(built.host)
     for key, path in built.kernels[spec.op].items():
@@ -222,9 +286,9 @@ def _judge_combos(
     library.opgen_sanitizer_json.restype = ctypes.c_char_p
     ran = 0
     for case in case_grid(spec):
-        if elements(case.shapes) > largest or case.combo not in combos:
+        if elements(case.shapes) > options.largest or case.combo not in combos:
             continue
-        result = run_case(spec, case, runtime, soc=soc, mode="check")
+        result = run_case(spec, case, runtime, soc=options.soc, mode="check")
         if result.status == "not applicable":
             continue
         ran += 1
@@ -241,7 +305,7 @@ def _judge_combos(
             return {"outcome": "crash", "detail": f"{label}: {result.reason}"}
         if result.status == "failed":
             return {"outcome": "accuracy", "detail": f"{label}: {result.reason}"}
-    return {"outcome": "SURVIVED", "cases": ran}
+    return {"outcome": "SURVIVED", "cases": ran, "kernels": kernels}
 
 
 def isolated(work: Callable[[], dict[str, Any]], timeout: float) -> dict[str, Any]:
@@ -299,29 +363,37 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
     render([spec], original)
     kernel = original / "op_kernel" / f"{spec.name}.cpp"
 
-    def run(project: Path) -> dict[str, Any]:
+    def run(project: Path, unchanged: list[str]) -> dict[str, Any]:
         return isolated(
-            lambda: judge(spec, project, options.soc, options.largest, options.dtypes),
+            lambda: judge(spec, project, options, unchanged),
             options.timeout,
         )
 
-    base = run(original)
+    base = run(original, [])
     if base["outcome"] != "SURVIVED":
         print(f"{spec.op}: the unchanged kernel is not clean: {base}", file=sys.stderr)
         sys.exit(2)
-    chosen = spread(mutants(spec.op, kernel, original), options.limit)
-    print(f"{spec.op}: {len(chosen)} mutants, {base['detail']} each", flush=True)
+    files = sources(kernel)
+    used = reachable(kernel, files)
+    everything = mutants(spec.op, kernel, original)
+    for file in files[1:]:
+        everything += mutants(spec.op, file, original, used)
+    chosen = spread(everything, options.limit)
+    print(
+        f"{spec.op}: {len(chosen)} of {len(everything)} mutants, {base['detail']} each", flush=True
+    )
     for number, mutant in enumerate(chosen, 1):
-        copy = scratch / f"{spec.name}_{number}"
-        shutil.copytree(original, copy)
-        apply(mutant, copy)
+        # In place: a kernel knows its file name, and the same code must compile to the same bytes.
+        changed = original / mutant.file
+        text = changed.read_text(encoding="utf-8")
+        apply(mutant, original)
         started = time.monotonic()
-        result = run(copy)
+        result = run(original, base["kernels"])
+        changed.write_text(text, encoding="utf-8")
         mutant.seconds = round(time.monotonic() - started, 2)
         mutant.outcome = result["outcome"]
         mutant.detail = result.get("detail", "")
         mutant.checks = result.get("checks", [])
-        shutil.rmtree(copy)
         names = f" [{', '.join(mutant.checks)}]" if mutant.checks else ""
         print(
             f"  {number:3d} {mutant.file}:{mutant.line}: {mutant.kind}: {mutant.outcome}{names}",
@@ -332,7 +404,7 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
 
 def report(done: list[Mutant]) -> int:
     """Print the score and the survivors; return how many survived."""
-    real = [m for m in done if m.outcome != "compiler"]
+    real = [m for m in done if m.outcome not in ("compiler", "same code")]
     kinds = sorted({m.kind for m in real})
     outcomes = ["sanitizer", "accuracy", "crash", "SURVIVED"]
     print(f"\n{'mutation':20s}" + "".join(f"{name:>11s}" for name in outcomes))
@@ -341,7 +413,7 @@ def report(done: list[Mutant]) -> int:
         print(f"{kind:20s}" + "".join(f"{counts[name]:11d}" for name in outcomes))
     left = [m for m in real if m.outcome == "SURVIVED"]
     print(f"\n{len(real) - len(left)} of {len(real)} mutants caught", end="")
-    print(f"; {len(done) - len(real)} did not compile" if len(done) > len(real) else "")
+    print(f"; {len(done) - len(real)} did not compile or change the kernel")
     for m in left:
         print(f"  survived: {m.op} {m.file}:{m.line} ({m.kind})\n    - {m.before}\n    + {m.after}")
     return len(left)
