@@ -14,7 +14,9 @@ template <typename T> using Op =
     void(const LocalTensor<T>&, const LocalTensor<T>&, const LocalTensor<T>&, const int32_t&);
 template <Op<half>* op> void Apply(GM_ADDR) { LocalTensor<half> t; op(t, t, t, 0); }
 template <void (*op)(const LocalTensor<float>&, const LocalTensor<float>&,
-                     const LocalTensor<float>&, uint64_t, const uint8_t, const BinaryRepeatParams&)> void Masked() {}
+                     const LocalTensor<float>&, uint64_t, const uint8_t,
+                     const BinaryRepeatParams&)>
+void Masked() {}
 """
 ENTRY = 'extern "C" __global__ __aicore__ void {name}(GM_ADDR x, GM_ADDR y)\n{{\n{body}\n}}\n'
 
@@ -34,7 +36,7 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
         ("int a =\n        2 ASSERT(a > 0 && 1);", "k", ""),
         ("Apply<Add<half>>(x); Apply<Sub<half>>(x); Masked<Mul<float>>();", "k", ""),
         (
-            "int64_t a = GetAccVal(); float b = GetAccVal<float>(); AscendCUtils::SetMask<float>(64);",
+            "float b = GetAccVal<float>(); AscendCUtils::SetMask<float>(64); set_mask_count();",
             "k",
             "",
         ),

@@ -66,3 +66,16 @@ def test_bad_launch(add, blocks, soc, text):
             blocks=blocks,
             soc=soc,
         )
+
+
+@pytest.mark.parametrize("soc", ["ascend910b1", "Ascend910_93", "ascend310p3"])
+def test_other_parts(soc):
+    kernel = build("add_tail", arch=2002 if "310p" in soc else 2201)
+    x = np.arange(5000, dtype=np.float32)
+    z = np.zeros_like(x)
+    tiling = struct.pack("II", 5000, 1024)
+    found = kernel.launch(
+        "add_tail", [x, x, z], tiling=tiling, key=1, blocks=7, soc=soc, mode="check"
+    )
+    np.testing.assert_array_equal(z, x + x)
+    assert found == []
