@@ -50,6 +50,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_package(tmp_path_factory.mktemp("library"), SPECS, VENDOR)
 
 
+@pytest.mark.slow
 def test_every_op_passes_opcheck_and_has_the_gradient_of_its_reference(package: Path) -> None:
     out = run_python(
         package,

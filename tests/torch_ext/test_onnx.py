@@ -94,7 +94,7 @@ def run(package: Path, code: str) -> str:
     ("exporter", "opsets"),
     [
         ("dynamo", (18,)),
-        ("torchscript", (13, 17)),
+        pytest.param("torchscript", (13, 17), marks=pytest.mark.slow),
         pytest.param("dynamo", (20, 21, 23), marks=pytest.mark.slow),
         pytest.param("torchscript", (15, 18, 20), marks=pytest.mark.slow),
     ],
@@ -142,6 +142,7 @@ for opset in {opsets}:
         assert len(eval(nodes)) == 7 and set(eval(nodes)) <= keys
 
 
+@pytest.mark.slow
 def test_file_node_key_and_registration(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     run(
