@@ -88,6 +88,14 @@ inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
 }
 }  // namespace ascendc_emu
 
+namespace ascendc_emu {
+struct BlockIndex {
+    operator int64_t() const { return Current().blockIdx; }
+};
+}  // namespace ascendc_emu
+// The compiler's variable for the block number.
+inline constexpr ascendc_emu::BlockIndex block_idx{};
+
 // Instructions by their compiler names, as far as public kernels use them.
 inline void set_mask_count() { AscendC::SetMaskCount(); }
 inline void set_mask_norm() { AscendC::SetMaskNorm(); }
