@@ -37,7 +37,7 @@ def health_checks() -> Iterator[HealthCheck]:
         problem = error.diagnostics[0]
         yield HealthCheck("npu runtime", _PROBLEM, problem.what, problem.fix)
         return
-    data = {"kind": choice.kind, "library": str(choice.library or "")}
+    data: dict[str, object] = {"kind": choice.kind, "library": str(choice.library or "")}
     yield HealthCheck("npu runtime", _OK, f"{choice.kind}: {choice.reason}", "", data)
     if choice.emulated:
         yield _emulation_check(wheel)

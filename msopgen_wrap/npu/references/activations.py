@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -108,7 +110,7 @@ def npu_one_hot(
     return torch.where(hit, float(on_value), float(off_value))
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_swiglu": npu_swiglu,
     "npu_swiglu_backward": npu_swiglu_backward,
     "npu_silu": npu_silu,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -511,7 +513,7 @@ def npu_fused_infer_attention_score(
     return out, lse if softmax_lse_flag else lse.new_zeros(1)
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_fusion_attention": npu_fusion_attention,
     "npu_fusion_attention_v2": npu_fusion_attention_v2,
     "npu_prompt_flash_attention": npu_prompt_flash_attention,

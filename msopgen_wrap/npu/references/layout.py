@@ -7,6 +7,7 @@ shape and the layout: ``torch_npu.get_npu_format`` goes on to say ND (2).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -183,7 +184,7 @@ def npu_view_copy(input: Tensor, other: Tensor, non_blocking: bool) -> Tensor:
     return input.copy_(other)
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_format_cast": npu_format_cast,
     "npu_format_cast.Tensor": npu_format_cast_like,
     "npu_format_cast_": npu_format_cast_like,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -240,9 +242,9 @@ def npu_moe_token_unpermute(
     return picked.sum(1).to(permuted_tokens.dtype)
 
 
-def _bounds(group_list: Tensor | list[int], kind: int) -> list[int]:
+def _bounds(group_list: Tensor | list[int] | None, kind: int) -> list[int]:
     """Row ends per group; kind 0 is a running sum, 1 counts."""
-    values = group_list.tolist() if isinstance(group_list, Tensor) else list(group_list)
+    values = group_list.tolist() if isinstance(group_list, Tensor) else list(group_list or [])
     if kind == 0:
         return [int(v) for v in values]
     ends, total = [], 0
@@ -357,7 +359,7 @@ def npu_moe_re_routing(
     return tokens[order], scales, order.int(), per_expert
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_moe_gating_top_k_softmax": npu_moe_gating_top_k_softmax,
     "npu_moe_gating_top_k_softmax_v2": npu_moe_gating_top_k_softmax_v2,
     "npu_moe_gating_top_k": npu_moe_gating_top_k,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -145,7 +147,7 @@ def npu_group_norm_swish(
     return y, mean.to(input.dtype), rstd.to(input.dtype)
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_rms_norm": npu_rms_norm,
     "npu_gemma_rms_norm": npu_gemma_rms_norm,
     "npu_rms_norm_backward": npu_rms_norm_backward,

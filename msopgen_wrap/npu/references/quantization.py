@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -161,7 +163,7 @@ def npu_anti_quant(
     return (wide * scale.float()).to(target)
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_dynamic_quant": npu_dynamic_quant,
     "npu_dynamic_quant_asymmetric": npu_dynamic_quant_asymmetric,
     "npu_quantize": npu_quantize,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -78,7 +80,7 @@ def _npu_rotary_mul(
     return npu_rotary_mul(input, r1, r2, rotary_mode, rotate)
 
 
-OPS = {
+OPS: dict[str, Callable] = {
     "npu_rotary_mul": _npu_rotary_mul,
     "npu_apply_rotary_pos_emb": npu_apply_rotary_pos_emb,
     "npu_interleave_rope": npu_interleave_rope,

@@ -86,21 +86,23 @@ c10::IValue MapTensors(const c10::IValue& value, AliasMap& map, c10::Device devi
 
 // The device the call is about: that of the first NPU tensor, else that of a Device argument.
 std::optional<c10::Device> CallDevice(const OperatorHandle& op, const c10::IValue* arguments,
-                                      size_t count, const std::string& name) {
+                                      size_t count) {
     std::optional<c10::Device> device;
     std::optional<c10::Device> other;
     for (size_t i = 0; i < count; ++i) {
         VisitTensors(arguments[i], [&](const at::Tensor& tensor) {
             if (IsNpu(tensor)) {
                 if (!device) device = tensor.device();
-                if (*device != tensor.device() && !MixesDevices(name)) other = tensor.device();
+                if (*device != tensor.device()) other = tensor.device();
             } else if (tensor.dim() > 0 && tensor.device().type() == c10::DeviceType::CPU) {
                 other = tensor.device();
             }
         });
     }
-    if (device && other && !MixesDevices(name)) {
-        TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two "
+    if (device && other) {
+        const std::string name = c10::toString(op.schema().operator_name());
+        TORCH_CHECK(MixesDevices(name),
+                    "Expected all tensors to be on the same device, but found at least two "
                     "devices, ", *device, " and ", *other, "! (", name, ")");
     }
     if (device) return device;
@@ -110,7 +112,6 @@ std::optional<c10::Device> CallDevice(const OperatorHandle& op, const c10::IValu
             return arguments[i].toDevice();
         }
     }
-    (void)op;
     return std::nullopt;
 }
 
@@ -125,10 +126,9 @@ bool IsRandom(const OperatorHandle& op) { return op.hasTag(at::Tag::nondetermini
 // Runs the implementation at `key` (CPU, SparseCPU, ...) on aliases of the arguments.
 void RunOnCpu(const OperatorHandle& op, Stack* stack, DispatchKey key) {
     const c10::FunctionSchema& schema = op.schema();
-    const std::string name = c10::toString(schema.operator_name());
     const size_t count = schema.arguments().size();
     const size_t begin = stack->size() - count;
-    std::optional<c10::Device> found = CallDevice(op, stack->data() + begin, count, name);
+    std::optional<c10::Device> found = CallDevice(op, stack->data() + begin, count);
     const c10::Device device = WithIndex(found.value_or(c10::Device(c10::DeviceType::PrivateUse1)));
     c10::OptionalDeviceGuard guard(device);
 
