@@ -4,6 +4,7 @@
 #ifndef KERNEL_TILING_KERNEL_TILING_H
 #define KERNEL_TILING_KERNEL_TILING_H
 
+#include "kernel_tiling/adv_tiling.h"
 #include "kernel_tiling/cube_tiling.h"
 #include "kernel_tiling/softmax_tiling.h"
 
