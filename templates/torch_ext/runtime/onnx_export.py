@@ -254,6 +254,7 @@ class Exporter:
                 for (name, kind), value in zip(op.attrs, values[len(op.inputs) :], strict=True)
             ]
             metas: list[torch.Tensor] = []
+            fixed = False
             kwargs = {
                 f"{name}_{_suffix(value)}": value for name, value in _onnx_attrs(op, attrs).items()
             }
@@ -262,16 +263,20 @@ class Exporter:
                     op,
                     _matching_call(op, [_types(v) for v in tensors], self._session.calls),
                     tuple(_plain(value) for value in attrs),
-                    all_dynamic=True,
                 )
                 kwargs[f"{VARIANT}_i"] = self._index(variant)
+                fixed = all(
+                    d is None or all(isinstance(dim, int) for dim in d.dims)
+                    for d in _flat(variant.inputs)
+                )
                 metas = _flat([op.fake(*map(_meta, variant.inputs), *attrs)])
             count = sum(len(tensors[0]) if kind == "dynamic" else 1 for _, kind in op.outputs)
             inputs = [g.op("prim::Constant") if t is None else t for t in _trimmed(_flat(tensors))]
             results = g.op(f"{self.vendor}::{op.op_type}", *inputs, outputs=count, **kwargs)
             for result, meta in zip([results] if count == 1 else results, metas, strict=False):
                 kind = torch._C.TensorType.get().with_dtype(meta.dtype)
-                result.setType(kind.with_sizes([None] * meta.dim()))
+                known = list(meta.shape) if fixed else [None] * meta.dim()
+                result.setType(kind.with_sizes(known))
             if any(kind == "dynamic" for _, kind in op.outputs):
                 return g.op("prim::ListConstruct", *([results] if count == 1 else results))
             return results
@@ -427,10 +432,24 @@ def _fits(types: Any, described: Any) -> bool:
     )
 
 
+def _with_known_sizes(types: Any, described: Any) -> Any:
+    """Mark the dims that the graph does not know as varying; the call gives their example."""
+    if isinstance(described, tuple):
+        return tuple(map(_with_known_sizes, types, described))
+    if described is None:
+        return None
+    sizes = types[1] or [None] * len(described.dims)
+    dims = tuple(
+        dim if size is not None else ("?", dim)
+        for size, dim in zip(sizes, described.dims, strict=True)
+    )
+    return onnx_function.Described(described.dtype, dims)
+
+
 def _matching_call(op: OnnxOp, types: list[Any], calls: list[tuple[str, tuple]]) -> tuple:
     for name, inputs in calls:
         if name == op.name and all(map(_fits, types, inputs)):
-            return inputs
+            return tuple(map(_with_known_sizes, types, inputs))
     raise RuntimeError(
         f"{op.name}: the traced graph calls it with other shapes than the model run on its "
         "example did; use exporter='dynamo'"

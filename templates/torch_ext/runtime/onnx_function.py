@@ -38,30 +38,26 @@ class Variant:
         op: the op (``OnnxOp``).
         inputs: per input a Described, None or a tuple of Described.
         attrs: attr values in order.
-        all_dynamic: the dims are examples, every one may vary (TorchScript does not say).
         index: number among the op's variants; becomes the function's overload.
     """
 
     op: Any
     inputs: tuple[Any, ...]
     attrs: tuple[Any, ...]
-    all_dynamic: bool = False
     index: int = -1
 
     @property
     def key(self) -> tuple:
         """What two calls must share to share a function."""
-        inputs = self.inputs
-        if self.all_dynamic:
-            inputs = tuple(_by_rank(value) for value in inputs)
-        return (self.op.name, inputs, self.attrs)
+        return (self.op.name, tuple(_without_examples(v) for v in self.inputs), self.attrs)
 
 
-def _by_rank(value: Any) -> Any:
+def _without_examples(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_by_rank(item) for item in value)
-    # Dims of 1 broadcast, so they shape the graph.
-    return None if value is None else (value.dtype, tuple(d == 1 for d in value.dims))
+        return tuple(_without_examples(item) for item in value)
+    if value is None:
+        return None
+    return (value.dtype, tuple(d if isinstance(d, int) else d[0] for d in value.dims))
 
 
 class _Reference(torch.nn.Module):
@@ -104,7 +100,7 @@ def build(variant: Variant, domain: str, *, exporter: str, opset: int) -> Any:
         if exporter == "dynamo":
             model = _dynamo_model(variant, described, examples, opset)
         else:
-            model = _torchscript_model(variant, examples, opset)
+            model = _torchscript_model(variant, described, examples, opset)
     except Exception as error:
         advice = "" if exporter == "dynamo" else "; take opset 18 or newer with exporter='dynamo'"
         reason = str(error).strip().splitlines()
@@ -174,13 +170,15 @@ def _dynamo_model(
     return torch.onnx.export(program, dynamo=True, opset_version=opset, verbose=False).model_proto
 
 
-def _torchscript_model(variant: Variant, examples: tuple, opset: int) -> Any:
+def _torchscript_model(
+    variant: Variant, described: Sequence[Described], examples: tuple, opset: int
+) -> Any:
     import onnx
 
     names = [f"input_{i}" for i in range(len(examples))]
     axes = {
-        name: {a: f"{name}_{a}" for a, size in enumerate(t.shape) if size != 1}
-        for name, t in zip(names, examples, strict=True)
+        name: {a: f"{name}_{a}" for a, dim in enumerate(d.dims) if isinstance(dim, tuple)}
+        for name, d in zip(names, described, strict=True)
     }
     buffer = io.BytesIO()
     with warnings.catch_warnings():
