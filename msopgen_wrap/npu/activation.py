@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from ..diagnostics import Diagnostic, OpgenError, render
+from ..platforms import platform
 from .check_mode import report_at_exit
 from .selection import WISH, RuntimeChoice, choose
 
@@ -140,6 +141,8 @@ def preload() -> None:
                     fix="pip install 'opgen[npu]' (torch==2.13.0 and torch_npu==2.13.0)",
                 )
             )
+        if os.environ.get("OPGEN_SOC"):
+            platform(os.environ["OPGEN_SOC"])
         runtime = build_runtime(wheel)
         _state["libraries"] = [
             ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL) for path in runtime.libraries

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, OpgenError
+from ..platforms import platform
 from .selection import WISH, RuntimeChoice, choose
 
 _HOOK = Path(__file__).resolve().parent / "hook"
@@ -32,8 +33,13 @@ def child_environment(
         devices: value for ``OPGEN_NPU_DEVICES``.
         memory: bytes per device for ``OPGEN_NPU_MEMORY``; suffixes K, M, G.
         check: run custom-op kernels under the sanitizer (``OPGEN_EMULATION=check``).
+
+    Raises:
+        OpgenError: OPG501 (unknown SoC), OPG705 (``OPGEN_NPU``).
     """
     child = dict(environment)
+    if soc:
+        platform(soc)
     values = {
         WISH: wish,
         "OPGEN_SOC": soc,

@@ -21,12 +21,12 @@ from pathlib import Path
 from ..build import cache
 from ..build.toolchain import common_flags, find_toolchain, run_compiler
 from ..diagnostics import Diagnostic, OpgenError
+from ..platforms import DEFAULT_SOC, REFERENCE_PARTS
 from ..resources import data_dir
 from .elf_symbols import read_symbols
 
 # Libraries of CANN that torch_npu links against but uses through libascendcl or dlsym only.
 FACADES = ("libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
-_DEFAULT_SOC = "Ascend910B3"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def check_symbols(
 def soc_table(text: str) -> str:
     """Render the rows of platform_facts.csv as C++ initialisers, the default SoC first."""
     rows = list(csv.DictReader(text.splitlines()))
-    rows.sort(key=lambda row: row["soc"] != _DEFAULT_SOC)
+    rows.sort(key=lambda row: row["soc"].lower() != DEFAULT_SOC)
 
     def number(row: dict[str, str], key: str) -> str:
         value = (row.get(key) or "").strip()
@@ -153,6 +153,11 @@ def soc_table(text: str) -> str:
         memory, arch = number(row, "memory_size"), number(row, "npu_arch_9x")
         lines.append(f'    {{"{row["soc"]}", {values}, {memory}ULL, {arch}}},')
     return "\n".join(lines) + "\n"
+
+
+def family_table() -> str:
+    """Render the SoC that a family name stands for, as the rest of the kit has it."""
+    return "".join(f'    {{"{f}", "{soc}"}},\n' for f, soc in sorted(REFERENCE_PARTS.items()))
 
 
 def stub_source(names: list[str]) -> str:
@@ -175,6 +180,7 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
     emulation = data_dir("ascendc_kernels") / "emulation"
     facts = emulation / "platform_facts.csv"
     (stage / "soc_table.inc").write_text(soc_table(facts.read_text(encoding="utf-8")))
+    (stage / "soc_families.inc").write_text(family_table())
     include = [f"-I{wheel.include}"] if wheel else []
     include += [f"-I{stage}", f"-I{emulation / 'include'}"]
     flags = [*common_flags(tool), "-O2", "-fvisibility=hidden", "-DFUNC_VISIBILITY", "-Wall"]
@@ -204,6 +210,10 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
         "building libhccl.so",
     )
     inputs = [*sources, hccl, facts, *sorted((emulation / "include" / "acl").rglob("*.h"))]
+    inputs += [
+        Path(__file__).parent.parent / "platforms.py",
+        emulation / "include" / "ascendc_emu" / "acl_error.h",
+    ]
     inputs += [sources_dir() / "ascendcl" / "state.h", sources_dir() / "ascendcl/not_emulated.txt"]
     if wheel:
         _add_stubs(stage, wheel, wanted, shared, [target, hccl_out], core)
@@ -214,7 +224,7 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
             [*shared, f"-Wl,-soname,{name}", str(empty), "-o", str(stage / name), *link_acl],
             f"building {name}",
         )
-    for leftover in [stage / "facade.cpp", stage / "soc_table.inc", *core]:
+    for leftover in [*stage.glob("*.inc"), stage / "facade.cpp", *core]:
         leftover.unlink(missing_ok=True)
     return inputs
 

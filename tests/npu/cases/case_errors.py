@@ -50,6 +50,11 @@ def test_settings(variable, value, check):
     assert "held True" in done.stdout, done.stdout + done.stderr
 
 
+def test_unknown_soc_is_named():
+    done = run("import msopgen_wrap.npu, torch_npu", OPGEN_SOC="ascend911b")
+    assert done.returncode != 0 and "OPG501" in done.stderr and "ascend911b" in done.stderr
+
+
 def test_several_devices():
     code = (
         "import msopgen_wrap.npu, torch\n"

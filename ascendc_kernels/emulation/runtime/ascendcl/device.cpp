@@ -28,15 +28,21 @@ aclrtFloatOverflowMode saturation_mode = ACL_RT_OVERFLOW_MODE_INFNAN;
 
 thread_local Context* current_context = nullptr;
 
-// "ascend910b" (a family) means the SoC OPGEN_DEFAULT_SOCS lists first for it at build time.
+// A family name ("ascend910b") stands for one SoC, see msopgen_wrap/platforms.py.
+const struct {
+    const char* family;
+    const char* soc;
+} kFamilies[] = {
+#include "soc_families.inc"
+};
+
+// The SoC of an exact or family name in any case; null when there is none.
 const SocRow* FindSoc(const char* wanted) {
+    for (const auto& entry : kFamilies) {
+        if (strcasecmp(entry.family, wanted) == 0) wanted = entry.soc;
+    }
     for (const SocRow& row : kSocs) {
         if (strcasecmp(row.name, wanted) == 0) return &row;
-    }
-    // A family name: its default SoC comes first in the generated table.
-    size_t length = std::strlen(wanted);
-    for (const SocRow& row : kSocs) {
-        if (strncasecmp(row.name, wanted, length) == 0) return &row;
     }
     return nullptr;
 }
