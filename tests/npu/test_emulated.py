@@ -16,7 +16,13 @@ from pathlib import Path
 
 import pytest
 
-CASES = sorted((Path(__file__).parent / "cases").glob("case_*.py"))
+#: Cases that build packages or start many processes.
+SLOW = {"custom_ops", "op_library", "processes", "errors"}
+CASES = [
+    pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+    for path in sorted((Path(__file__).parent / "cases").glob("case_*.py"))
+    for name in [path.stem.removeprefix("case_")]
+]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,7 +46,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.npu
-@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem.removeprefix("case_"))
+@pytest.mark.parametrize("case", CASES)
 def test_case(case: Path) -> None:
     python = interpreter()
     if python is None:
@@ -48,7 +54,7 @@ def test_case(case: Path) -> None:
     command = [python, "-m", "pytest", "-q", "-rs", "-p", "msopgen_wrap.pytest_npu"]
     command += ["--npu=emulation", "-p", "no:cacheprovider", str(case)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=600
+        command, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=3600
     )
     text = done.stdout[-6000:] + done.stderr[-3000:]
     assert done.returncode == 0, text
