@@ -5,10 +5,10 @@
 
 Stages: check (parse and validate), trace (compute to an ATen graph), schedule (lowering, buffers,
 UB proof), render (all files of a project), compile (host library and every kernel object), run (the
-case grid in the emulation, sanitizer on). Cold starts with an empty build cache, so its first compile
-stage includes the emulation library; warm repeats it all. Every spec runs in a process of its own; peak
-memory is that process's (and, for compile, its largest compiler's) high-water mark in MiB, which
-includes torch from the trace stage on.
+case grid in the emulation, sanitizer on). Cold starts with an empty build cache, so the first
+compile includes the emulation library; warm repeats it all. Every spec runs in a process of its
+own; peak memory is that process's (and, for compile, its largest compiler's) high-water mark in
+MiB, which includes torch from the trace stage on.
 """
 
 from __future__ import annotations
