@@ -6,6 +6,7 @@
 #include <string>
 
 #include "graph/ascend_string.h"
+#include "graph/tensor.h"
 #include "graph/types.h"
 
 namespace ge {
@@ -21,6 +22,24 @@ public:
     graphStatus GetOpType(AscendString &type) const {
         type = type_;
         return GRAPH_SUCCESS;
+    }
+    // Graph-time questions of check-support functions, which this emulation never calls: nothing
+    // is known, so attributes are refused and descriptions are empty.
+    TensorDesc GetInputDescByName(const char_t *) const {
+        return TensorDesc();
+    }
+    TensorDesc GetOutputDescByName(const char_t *) const {
+        return TensorDesc();
+    }
+    TensorDesc GetInputDesc(uint32_t) const {
+        return TensorDesc();
+    }
+    TensorDesc GetOutputDesc(uint32_t) const {
+        return TensorDesc();
+    }
+    template <typename T>
+    graphStatus GetAttr(const char_t *, T &) const {
+        return GRAPH_FAILED;
     }
 
 private:
