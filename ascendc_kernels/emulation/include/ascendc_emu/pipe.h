@@ -26,6 +26,7 @@ struct QueueState {
     uint32_t firstBuffer = 0;  // its buffers are numbered consecutively
     uint32_t addr = 0;         // of the first buffer
     uint32_t bytes = 0;        // of one buffer
+    uint32_t stride = 0;       // from one buffer to the next; == bytes but in custom pools
     uint8_t number = 0;
     uint8_t used = 0;          // allocated, not yet freed
     uint8_t queued = 0;        // enqueued, not yet dequeued
@@ -53,6 +54,10 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, AscendC::TPositi
 void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, AscendC::TPosition pos,
               uint32_t bytes, const PoolState* share, Loc loc);
 void ResetPool(PoolState& pool, Loc loc);
+// A custom pool's way to make a queue: the queue first, then every buffer's place.
+void PlaceQueue(QueueState& q, AscendC::TPosition src, AscendC::TPosition dst, int32_t depth,
+                uint32_t number, uint32_t bytes, Loc loc);
+void PlaceBuffer(QueueState& q, uint32_t index, uint32_t addr, bool isBuf, Loc loc);
 TensorRef QueueAlloc(QueueState& q, Loc loc);
 void QueueFree(QueueState& q, TensorRef& tensor, Loc loc);
 void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc);
@@ -175,6 +180,18 @@ public:
         return i < q_.number ? static_cast<TBufState>(q_.state[i]) : TBufState::FREE;
     }
 
+    // For custom pools (EXTERN_IMPL_BUFPOOL).
+    __aicore__ void InitStartBufHandle(TBufHandle, uint8_t number, uint32_t bytes, Loc loc = Loc::Here())
+    {
+        ascendc_emu::PlaceQueue(q_, src, dst, depth, number, bytes, loc);
+    }
+    template <typename P>
+    __aicore__ void InitBufHandle(P*, uint32_t index, TBufHandle, uint32_t address, uint32_t,
+                                  Loc loc = Loc::Here())
+    {
+        ascendc_emu::PlaceBuffer(q_, index, address, depth == 0, loc);
+    }
+
     ascendc_emu::QueueState q_;
 };
 
@@ -232,6 +249,32 @@ public:
 };
 
 constexpr uint32_t defaultBufIDSize = 128;
+
+// Members of a user's own pool class; its InitBuffer places the buffers through them.
+#define EXTERN_IMPL_BUFPOOL(CLASS, POSITION, BUFID_SIZE)                                            \
+public:                                                                                             \
+    static constexpr AscendC::TPosition poolPos = POSITION;                                         \
+    static constexpr int bufIDSize = BUFID_SIZE;                                                    \
+    static constexpr bool isTbufPool = true;                                                        \
+    __aicore__ inline ~CLASS() { Reset(); }                                                         \
+    __aicore__ inline void Reset()                                                                  \
+    {                                                                                               \
+        if (pool_.ready) ascendc_emu::ResetPool(pool_, ascendc_emu::Loc());                         \
+        curBufSize_ = 0;                                                                            \
+    }                                                                                               \
+    __aicore__ inline void Init() { curBufSize_ = 0; }                                              \
+    __aicore__ inline AscendC::TBufHandle GetBufHandle(uint8_t offset)                              \
+    {                                                                                               \
+        return reinterpret_cast<AscendC::TBufHandle>(static_cast<uintptr_t>(offset));               \
+    }                                                                                               \
+    __aicore__ inline void SetCurAddr(uint32_t address) { pool_.used = address - pool_.base; }      \
+    __aicore__ inline uint32_t GetCurAddr() { return pool_.base + pool_.used; }                     \
+    __aicore__ inline void SetCurBufSize(uint8_t size) { curBufSize_ = size; }                      \
+    __aicore__ inline uint8_t GetCurBufSize() { return curBufSize_; }                               \
+    ascendc_emu::PoolState pool_;                                                                   \
+                                                                                                    \
+private:                                                                                            \
+    uint8_t curBufSize_ = 0
 
 class TPipe;
 

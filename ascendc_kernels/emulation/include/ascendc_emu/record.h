@@ -177,7 +177,7 @@ enum class SyncKind : uint8_t {
     kAllocEvent,     // src, dst, id: TPipe::AllocEventID
     kReleaseEvent,   // src, dst, id
     kFetchEvent,     // src, dst, id: TPipe::FetchEventID
-    kPipeReset,      // TPipe::Reset / Destroy / destructor waits for everything
+    kPipeReset,      // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
 };
 
 struct SyncEvent {

@@ -66,7 +66,7 @@ BufferEvent Event(BufferKind kind, const QueueState& q, uint32_t index, Loc loc)
     e.dstPosition = q.dst;
     e.buffer = q.firstBuffer + index;
     e.queue = q.queue;
-    e.addr = q.addr + static_cast<uint64_t>(index) * q.bytes;
+    e.addr = q.addr + static_cast<uint64_t>(index) * q.stride;
     e.bytes = q.bytes;
     e.producer = flow.src;
     e.consumer = flow.dst;
@@ -79,7 +79,7 @@ BufferEvent Event(BufferKind kind, const QueueState& q, uint32_t index, Loc loc)
 TensorRef Tensor(const Core& core, const QueueState& q, uint32_t index)
 {
     TensorRef t;
-    t.addr = q.addr + index * q.bytes;
+    t.addr = q.addr + index * q.stride;
     t.size = q.bytes;
     t.lo = t.addr;
     t.hi = t.addr + q.bytes;
@@ -198,7 +198,7 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     q.firstBuffer = core.nextBuffer;
     core.nextBuffer += number;
     q.addr = addr;
-    q.bytes = len;
+    q.bytes = q.stride = len;
     q.number = static_cast<uint8_t>(number);
     q.mem = mem;
     q.src = static_cast<uint8_t>(src);
@@ -209,6 +209,46 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
             core.sink->OnBuffer(core,
                                 Event(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, i, loc));
         }
+    }
+}
+
+void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint32_t number, uint32_t bytes,
+                Loc loc)
+{
+    Core& core = Current();
+    if (number == 0 || number > kMaxQueueBuffers) {
+        TrapCheck(core, loc, "InitBuffer", "InitStartBufHandle", "give a queue 1 to 64 buffers",
+                  "a queue of %u buffers", number);
+    }
+    q = QueueState();
+    q.queue = core.nextQueue++;
+    q.firstBuffer = core.nextBuffer;
+    core.nextBuffer += number;
+    q.bytes = q.stride = Align32(bytes);
+    q.number = static_cast<uint8_t>(number);
+    q.mem = MemOf(src == TPosition::GM || dst == TPosition::TSCM ? dst : src);
+    q.src = static_cast<uint8_t>(src);
+    q.dst = static_cast<uint8_t>(dst);
+    q.depth = static_cast<int8_t>(depth);
+}
+
+void PlaceBuffer(QueueState& q, uint32_t index, uint32_t addr, bool isBuf, Loc loc)
+{
+    Core& core = Current();
+    loc = Where(core, loc);
+    if (index == 0) q.addr = addr;
+    if (index == 1) q.stride = addr - q.addr;
+    if (index >= q.number || addr != q.addr + index * q.stride) {
+        TrapCheck(core, loc, "InitBuffer", "InitBufHandle", "place the buffers of a queue at equal distances",
+                  "buffer %u at byte %u: only equal distances are emulated", index, addr);
+    }
+    if (static_cast<uint64_t>(addr) + q.bytes > SizeOf(core, q.mem)) {
+        TrapCheck(core, loc, "InitBuffer", "InitBufHandle", "stay inside the pool",
+                  "bytes %u..%u are outside the %u bytes of %s", addr, addr + q.bytes, SizeOf(core, q.mem),
+                  Name(q.mem));
+    }
+    if (core.sink) {
+        core.sink->OnBuffer(core, Event(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, index, loc));
     }
 }
 
@@ -262,6 +302,11 @@ void ResetPool(PoolState& pool, Loc loc)
 {
     Core& core = Current();
     if (core.sink && pool.used > 0) {
+        // The device waits here for the last user of every buffer of the pool.
+        SyncEvent s;
+        s.kind = SyncKind::kPipeReset;
+        s.loc = Where(core, loc);
+        core.sink->OnSync(core, s);
         BufferEvent e;
         e.kind = BufferKind::kRelease;
         e.mem = pool.mem;
