@@ -25,9 +25,7 @@ _ROUND = {
     "CAST_CEIL": np.ceil,
     "CAST_TRUNC": np.trunc,
 }
-_TORCH = (
-    "expm1 log1p tanh sinh cosh erf erfc sin cos tan atan asin acos asinh acosh atanh".split()
-)
+_TORCH = "expm1 log1p tanh sinh cosh erf erfc sin cos tan atan asin acos asinh acosh atanh".split()
 
 
 class Machine:
@@ -36,9 +34,11 @@ class Machine:
     def __init__(self, program: Program, placement: Placement, attrs: dict[str, Any]):
         self.program, self.placement, self.attrs = program, placement, attrs
         self.memory: dict[Place, np.ndarray] = {}
+        self.shape: tuple[int, ...] = ()
 
-    def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def run(self, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
         """Execute on arrays of one shape; returns the stored outputs in their compute kinds."""
+        self.shape = shape
         outputs = {}
         with np.errstate(all="ignore"):
             for inst in self.program.insts:
@@ -98,8 +98,7 @@ class Machine:
         if op == "Relu":
             return np.maximum(a[0], a[0].dtype.type(0))
         if op == "Fill":
-            shape = next(iter(self.memory.values())).shape if self.memory else (1,)
-            return np.full(shape, a[0])
+            return np.full(self.shape, a[0])
         if op in ("Compare", "Compares"):
             return _COMPARE[inst.mode](a[0], a[1])
         if op in ("Select", "Selects"):

@@ -169,10 +169,12 @@ def run(spec, tensors, attrs=None):
     numbers = {}
     for name, view in body.operands.items():
         data = tensors[view.tensor]
-        numbers[name] = data.float().numpy() if data.is_floating_point() else (
-            data.numpy() if data.dtype == torch.bool else data.to(torch.int32).numpy()
+        numbers[name] = (
+            data.float().numpy()
+            if data.is_floating_point()
+            else (data.numpy() if data.dtype == torch.bool else data.to(torch.int32).numpy())
         )
-    outputs = Machine(body.program, body.placement, values).run(numbers)
+    outputs = Machine(body.program, body.placement, values).run(numbers, tensors["x"].shape)
     wide = {
         k: v.double() if v is not None and v.is_floating_point() else v for k, v in tensors.items()
     }
