@@ -273,7 +273,9 @@ def _judge_combos(
     try:
         built = build_operators([_FewCombos(spec, combos.stop)], project)  # type: ignore[list-item]
     except OpgenError as error:
-        return {"outcome": "compiler", "detail": error.diagnostics[0].what}
+        first = error.diagnostics[0]
+        own = first.code == "OPG303"  # the kernel's sources, not the compiler or the emulation
+        return {"outcome": "compiler" if own else "broken", "detail": str(error)}
     paths = list(built.kernels[spec.op].values())
     kernels = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     if unchanged and kernels == unchanged[: len(kernels)]:
@@ -390,6 +392,8 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
         started = time.monotonic()
         result = run(original, base["kernels"])
         changed.write_text(text, encoding="utf-8")
+        if result["outcome"] == "broken":
+            sys.exit(f"cannot go on: {result['detail']}")
         mutant.seconds = round(time.monotonic() - started, 2)
         mutant.outcome = result["outcome"]
         mutant.detail = result.get("detail", "")

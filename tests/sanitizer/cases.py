@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,9 +159,14 @@ def _aligned(values: np.ndarray) -> np.ndarray:
     return view
 
 
+@functools.cache
+def _kernels(file: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(compile_kernel(file, opt="-O1")))
+
+
 def run(case: Case) -> Outcome:
     """Compile (cached) and run one case in check mode."""
-    entry = getattr(ctypes.CDLL(str(compile_kernel(case.file, opt="-O1"))), case.name)
+    entry = getattr(_kernels(case.file), case.name)
     library = load_emulation_library()
     library.opgen_sanitizer_json.restype = ctypes.c_char_p
     library.opgen_sanitizer_clear()

@@ -9,6 +9,7 @@ import pytest
 from msopgen_wrap.run.findings import CHECKS, render
 
 from .cases import Case, load_cases, run
+from .table import TARGET, build
 
 CASES = load_cases()
 
@@ -35,3 +36,8 @@ def test_every_check_is_proved() -> None:
     silent = Counter(c.check for c in CASES if c.expect == "silent")
     weak = [name for name in CHECKS if found[name] < 2 or silent[name] < 2]
     assert not weak, f"fewer than two seeded bugs or look-alikes: {weak}"
+
+
+def test_page_of_checks_is_up_to_date() -> None:
+    """``python -m tests.sanitizer.table`` rewrites it."""
+    assert TARGET.read_text(encoding="utf-8") == build()

@@ -92,7 +92,7 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
 void Checker::OnCoreEnd(Core& core) {
     ++ended_;
     CoreState& state = State(core);
-    for (const Buffer& buffer : state.buffers) ReportLeak(state, buffer);
+    for (const auto& entry : state.buffers) ReportLeak(state, entry.second);
     for (int src = 0; src < kPipes; ++src) {
         for (int dst = 0; dst < kPipes; ++dst) {
             for (int id = 0; id < kEventIds; ++id) {
@@ -121,9 +121,9 @@ CoreState& Checker::State(Core& core) {
 void Checker::OnBuffer(Core& core, const BufferEvent& e) {
     CoreState& state = State(core);
     if (e.kind == BufferKind::kRelease) {
-        for (size_t i = 0; i < state.buffers.size(); ++i) {
-            Buffer& b = state.buffers[i];
-            if (e.buffer != 0 && i != e.buffer) continue;
+        for (auto& entry : state.buffers) {
+            Buffer& b = entry.second;
+            if (e.buffer != 0 && entry.first != e.buffer) continue;
             // A pool releases its range, a pipe everything.
             if (e.bytes != 0 && (b.mem != e.mem || b.addr < e.addr || b.addr >= e.addr + e.bytes)) {
                 continue;
@@ -134,7 +134,9 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         return;
     }
     if (e.buffer == 0) return;
-    if (state.buffers.size() <= e.buffer) state.buffers.resize(e.buffer + 1);
+    // Kernels that program with bare addresses may make a tensor per instruction. Their bounds travel
+    // with the operands; only where the first ones were made is worth remembering.
+    if (e.kind == BufferKind::kRaw && ++state.rawBuffers > 1024) return;
     Buffer& b = state.buffers[e.buffer];
     auto misuse = [&](const char* check, const char* op, const std::string& what, const char* why,
                       const char* fix) {

@@ -131,7 +131,7 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     uint64_t lo = o.lo;
     uint64_t hi = o.hi;
     const Buffer* buffer = step.state.FindBuffer(o.buffer);
-    if (hi == 0 && buffer) {
+    if (hi == 0 && buffer && buffer->life != Life::kGone) {
         lo = buffer->addr;
         hi = buffer->addr + buffer->bytes;
     }
@@ -194,8 +194,9 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
 
 void Checker::CheckLife(Step& step, const Operand& o) {
     const Record& r = step.record;
-    if (o.buffer == 0 || o.buffer >= step.state.buffers.size()) return;
-    const Buffer& b = step.state.buffers[o.buffer];
+    const Buffer* known = step.state.FindBuffer(o.buffer);
+    if (!known) return;
+    const Buffer& b = *known;
     if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
     bool writes = Writes(r, o);
     Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);

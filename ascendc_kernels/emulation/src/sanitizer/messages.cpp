@@ -102,10 +102,9 @@ void Checker::Describe(const CoreState& state, const Operand& o, uint64_t begin,
             f->name = region->name;
             base = region->begin;
         }
-    } else if (o.buffer != 0 && o.buffer < state.buffers.size()) {
-        const Buffer& b = state.buffers[o.buffer];
-        f->name = BufferText(b);
-        base = b.addr <= begin ? b.addr : 0;
+    } else if (const Buffer* b = state.FindBuffer(o.buffer)) {
+        f->name = BufferText(*b);
+        base = b->addr <= begin ? b->addr : 0;
     }
     f->begin = begin - base;
     f->end = end - base;

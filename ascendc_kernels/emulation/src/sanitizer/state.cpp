@@ -32,9 +32,10 @@ LocalShadow& CoreState::Shadow(Mem mem) {
     return *slot;
 }
 
-Buffer* CoreState::FindBuffer(uint32_t number) {
-    if (number == 0 || number >= buffers.size()) return nullptr;
-    return buffers[number].life == Life::kGone ? nullptr : &buffers[number];
+const Buffer* CoreState::FindBuffer(uint32_t number) const {
+    if (number == 0) return nullptr;
+    auto found = buffers.find(number);
+    return found == buffers.end() ? nullptr : &found->second;
 }
 
 uint64_t CoreState::Issue(int pipe) {

@@ -124,14 +124,15 @@ struct CoreState {
     uint64_t scalarVersion = 0;
     uint64_t seenVersion[kPipes] = {};
     Flag flags[kPipes][kPipes][kEventIds];
-    std::vector<Buffer> buffers;
+    std::map<uint32_t, Buffer> buffers;
+    uint32_t rawBuffers = 0;
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
     size_t meeting[3] = {};                             // SyncAll round it is in, per scope
     std::map<std::pair<int, int>, uint64_t> crossSets;  // (mode, flag) -> CrossCoreSetFlag calls
 
     LocalShadow& Shadow(Mem mem);
-    Buffer* FindBuffer(uint32_t number);
+    const Buffer* FindBuffer(uint32_t number) const;  // null: none known
 
     // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.
     uint64_t Issue(int pipe);
