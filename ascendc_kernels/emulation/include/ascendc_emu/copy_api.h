@@ -23,13 +23,13 @@ void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src);
 void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src);
 
 // DataCopyPad from GM: every block is padded to whole 32-byte units; gaps: src bytes, dst units.
-struct PadCall {
+struct CopyPadCall {
     CopyCall copy;
     bool isPad;
     uint32_t left, right;  // elements
     uint64_t value;        // raw bits of one element
 };
-void RunPadIn(const PadCall& c, const TensorRef& dst, const GmRef& src);
+void RunPadIn(const CopyPadCall& c, const TensorRef& dst, const GmRef& src);
 void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src);
 
 void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC::Nd2NzParams& p,

@@ -256,7 +256,7 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
     }
 }
 
-void RunPadIn(const PadCall& p, const TensorRef& dst, const GmRef& src)
+void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
 {
     const CopyCall& c = p.copy;
     Core& core = Current();
