@@ -1,1 +1,1 @@
-"""``compute`` to core ATen graphs: variants, sample shapes, tracing with symbolic sizes and attrs."""
+"""``compute`` to core ATen graphs: variants, sample shapes, tracing with symbolic attrs."""

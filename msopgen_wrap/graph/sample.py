@@ -1,4 +1,4 @@
-"""Sample shapes a spec is traced at: distinct sizes that satisfy the spec's rank and shape rules."""
+"""Sample shapes a spec is traced at: distinct sizes that satisfy its rank and shape rules."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ def _one_shape(
 
         flat = {k: v[0] if isinstance(v, list) else v for k, v in known.items()}
         try:
-            return tuple(evaluate(param.shape, flat, sample_attrs(spec)))
+            sizes: Any = evaluate(param.shape, flat, sample_attrs(spec))
+            return tuple(sizes)
         except Exception:
             return None
     return base_shape(max(param.min_rank, min(rank, param.max_rank)))

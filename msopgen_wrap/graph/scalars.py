@@ -61,7 +61,7 @@ class Binary:
     right: ScalarExpr
 
 
-ScalarExpr = Union[Const, AttrRef, DimRef, ReducedCount, Unary, Binary]
+ScalarExpr = Union[Const, AttrRef, DimRef, ReducedCount, Unary, Binary]  # noqa: UP007  (forward references)
 
 
 class StructureError(Exception):
@@ -266,7 +266,7 @@ def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
 def to_cpp(expr: ScalarExpr) -> str:
     """Format for the host: a double (or int64) expression over ``<attr>`` variables.
 
-    An attr ``alpha`` is spelled ``alpha``; dimension ``axis`` of ``x`` is ``opgen::DimAt(xShape, axis)``
+    Attr ``alpha`` is spelled ``alpha``, dimension ``axis`` of ``x`` ``opgen::DimAt(xShape, axis)``
     (negative axes count from the end), both provided by the tiling template.
     """
     if isinstance(expr, Const):

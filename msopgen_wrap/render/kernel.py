@@ -17,7 +17,6 @@ from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, MASK, Scalar
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
-
 # Tensors per list of a foreach op: their lengths travel as tiling data.
 MAX_TENSORS = 256
 
@@ -344,7 +343,6 @@ def declarations(
         ]
     else:
         lines.append("LocalTensor<half> bytes;  // only 8-bit tensors need it")
-    kinds = _kinds(spec, body)
     names = {"stage": "float", "stageInt": "int32_t", "stageHalf": "half"}
     used = {n: c for n, c in names.items() if f", {n}, " in statements}
     if used:

@@ -222,20 +222,19 @@ class ProgramText:
                 f"{_FLOAT_SELECT}, {count});"
             ]
         if op == "Selects":
-            mask, first, second = map(self.operand, inst.args)
+            chosen, yes, no = map(self.operand, inst.args)
             return [
-                f"Select({self.name(inst.dst)}, {mask}, {first}, {second}, "
-                f"{_SCALAR_SELECT}, {count});"
+                f"Select({self.name(inst.dst)}, {chosen}, {yes}, {no}, {_SCALAR_SELECT}, {count});"
             ]
         if op in ("Compare", "Compares"):
-            first, second = map(self.operand, inst.args)
+            left, right = map(self.operand, inst.args)
             return [
-                f"{OPS[op].call}({self.name(inst.dst)}, {first}, {second}, "
+                f"{OPS[op].call}({self.name(inst.dst)}, {left}, {right}, "
                 f"CMPMODE::{inst.mode}, {count});"
             ]
         if op == "Cast":
-            source = self.operand(inst.args[0])
-            return [f"Cast({self.name(inst.dst)}, {source}, RoundMode::{inst.mode}, {count});"]
+            number = self.operand(inst.args[0])
+            return [f"Cast({self.name(inst.dst)}, {number}, RoundMode::{inst.mode}, {count});"]
         if op == "Bits":
             source = inst.args[0]
             assert isinstance(source, Val)

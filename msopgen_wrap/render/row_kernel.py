@@ -71,7 +71,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
     pieces: list[Piece] = body.details["pieces"]
     row_outputs = body.details["row_outputs"]
     row_operands = body.details["row_operands"]
-    operands = [
+    operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
@@ -80,7 +80,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
         }
         for name, view in body.operands.items()
     ]
-    outputs = [
+    outputs: list[dict[str, Any]] = [
         {
             "name": member_name(p, True, spec),
             "param": p.name,
@@ -89,15 +89,15 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
         }
         for p in spec.outputs
     ]
-    used = {o["tensor"] for o in operands}
-    gm = [
+    used = {str(o["tensor"]) for o in operands}
+    gm: list[dict[str, str]] = [
         {"name": p.name, "type": type_name(p, False, spec)} for p in spec.inputs if p.name in used
     ] + [{"name": o["name"], "type": o["type"]} for o in outputs]
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
     make = _SectionMaker(spec, body, names, operands, outputs, small)
     row_only = {id(i) for i in (*passes.prologue, *passes.row_stores)}
     whole = [i for i in body.program.insts if id(i) not in row_only]
-    sections = []
+    sections: list[dict[str, Any]] = []
     for number, piece in enumerate(pieces, 1):
         final = number == len(pieces)
         if final and not piece.program.insts:

@@ -68,10 +68,10 @@ def allocate(
     for index, inst in enumerate(program.insts):
         for value in _values(inst):
             last[value.id] = index
-        for value in (inst.dst, *inst.temps):
-            if value is not None:
-                defined[value.id] = index
-                last.setdefault(value.id, index)
+        for made in (inst.dst, *inst.temps):
+            if made is not None:
+                defined[made.id] = index
+                last.setdefault(made.id, index)
     # An output's tile belongs to the stored value from its definition on.
     owner: dict[str, int] = {}
     target: dict[int, Place] = {}

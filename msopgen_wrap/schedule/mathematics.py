@@ -1,5 +1,5 @@
 """Lowerings of transcendental functions: instructions where one exists, building blocks of
-``opgen/math.h`` where a formula needs care at the extremes (see that header for the error bounds)."""
+``opgen/math.h`` where a formula needs care at the extremes (that header has the error bounds)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from msopgen_wrap.spec.model import OpSpec
 # Elements every tile length and core boundary is a multiple of: 256 elements of the smallest
 # type (1 byte) are 256 bytes, and a mask of 256 elements is one 32-byte block.
 UNIT = 256
-# Tiles of the row family are multiples of this: a row tile has an eighth of the elements, and a mask
-# of that many is one 32-byte block.
+# Tiles of the row family are multiples of this: a row tile has an eighth of the elements, and a
+# mask of that many is one 32-byte block.
 ROW_UNIT = 2048
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192

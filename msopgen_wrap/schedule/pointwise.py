@@ -8,7 +8,7 @@ from typing import Any
 from torch.fx import Node
 
 from msopgen_wrap.graph.scalars import Const, fold
-from msopgen_wrap.schedule import comparisons, mathematics  # noqa: F401  (register lowerings)
+from msopgen_wrap.schedule import comparisons, mathematics
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
 

@@ -81,7 +81,7 @@ class Scalar:
         return describe(self.expr)
 
 
-Operand = Union[Val, Scalar]
+Operand = Union[Val, Scalar]  # noqa: UP007  (evaluated on Python 3.10)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,10 @@ class OpInfo:
 
 OPS: dict[str, OpInfo] = {
     name: OpInfo(name)
-    for name in "Add Sub Mul Div Max Min Adds Muls Maxs Mins Exp Ln Sqrt Abs Relu".split()
+    for name in (
+        *("Add", "Sub", "Mul", "Div", "Max", "Min", "Adds", "Muls", "Maxs", "Mins"),
+        *("Exp", "Ln", "Sqrt", "Abs", "Relu"),
+    )
 }
 OPS.update(
     {

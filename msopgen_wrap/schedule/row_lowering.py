@@ -56,7 +56,7 @@ def reduction_kind(node: Node) -> str | None:
 
 def reduced_dims(node: Node, rank: int) -> tuple[int, ...]:
     """Return the reduced dims of a reduction of an operand of ``rank``, non-negative, sorted."""
-    dims = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
+    dims: Any = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
     if dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return tuple(range(rank))
     if isinstance(dims, int):
@@ -71,8 +71,8 @@ def _keepdim(node: Node) -> bool:
     return bool(node.kwargs.get("keepdim", False))
 
 
-def _shape(node: Node) -> tuple[Any, ...]:
-    value = node.meta.get("val")
+def _shape(node: Any) -> tuple[Any, ...]:
+    value: Any = node.meta.get("val")
     value = value[0] if isinstance(value, (list, tuple)) else value
     return tuple(value.shape) if hasattr(value, "shape") else ()
 
@@ -144,11 +144,13 @@ class RowLowerer(Lowerer):
                 return tuple(None if i in dims else a for i, a in enumerate(known))
             return tuple(a for i, a in enumerate(known) if i not in dims)
         if target == "aten.unsqueeze.default":
-            axis = int(node.args[1]) % (len(known) + 1)  # type: ignore[call-overload]
+            place: Any = node.args[1]
+            axis = int(place) % (len(known) + 1)
             return (*known[:axis], None, *known[axis:])
         if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
-            dims = node.args[1] if isinstance(node.args[1], (list, tuple)) else [node.args[1]]
-            gone = {int(d) % len(known) for d in dims}  # type: ignore[call-overload]
+            listed: Any = node.args[1]
+            listed = listed if isinstance(listed, (list, tuple)) else [listed]
+            gone = {int(d) % len(known) for d in listed}
             return tuple(a for i, a in enumerate(known) if i not in gone)
         if target == "aten.expand.default":
             extra = len(_shape(node)) - len(known)

@@ -10,6 +10,8 @@ from torch.fx import Node
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
 
+_ZERO = Const(0)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -22,8 +24,8 @@ class Step:
 
     op: str
     axis: int = 0
-    start: ScalarExpr = Const(0)
-    length: ScalarExpr = Const(0)
+    start: ScalarExpr = _ZERO
+    length: ScalarExpr = _ZERO
     axes: tuple[int, ...] = ()
     shape: tuple[ScalarExpr, ...] = ()
 

@@ -38,7 +38,7 @@ def make_spec(
     input_dtypes: dict[str, Any] | None = None,
     input_shapes: dict[str, Any] | None = None,
 ) -> OpSpec:
-    """Build a spec without YAML; every op gets its own name, as the runtime's registry is global."""
+    """Build a spec without YAML; each gets its own name, as the runtime's registry is global."""
     names = inputs.split()
     number = next(_COUNTER)
 
@@ -94,7 +94,11 @@ class BuiltOp:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.text, encoding="utf-8")
-        include = [folder / "op_host", folder / "op_kernel", data_dir("ascendc_kernels") / "include"]
+        include = [
+            folder / "op_host",
+            folder / "op_kernel",
+            data_dir("ascendc_kernels") / "include",
+        ]
         self.runtime = OpRuntime()
         self.runtime.load_host(
             compile_shared([folder / "op_host" / f"{spec.name}.cpp"], include_dirs=include)

@@ -85,8 +85,7 @@ def test_reductions(compute, tmp_path):
 def test_layer_norm_with_row_outputs(tmp_path):
     rows = ShapeList((DimSlice("x", None, -1),))
     spec = make_spec(
-        "mean = x.mean(-1)\n"
-        "z = F.layer_norm(x, [x.shape[-1]], gamma, None, 1e-5)",
+        "mean = x.mean(-1)\nz = F.layer_norm(x, [x.shape[-1]], gamma, None, 1e-5)",
         "x gamma",
         "z mean",
         shapes={"z": ShapeLike("x"), "mean": rows},

@@ -25,7 +25,24 @@ _ROUND = {
     "CAST_CEIL": np.ceil,
     "CAST_TRUNC": np.trunc,
 }
-_TORCH = "expm1 log1p tanh sinh cosh erf erfc sin cos tan atan asin acos asinh acosh atanh".split()
+_TORCH = [
+    "expm1",
+    "log1p",
+    "tanh",
+    "sinh",
+    "cosh",
+    "erf",
+    "erfc",
+    "sin",
+    "cos",
+    "tan",
+    "atan",
+    "asin",
+    "acos",
+    "asinh",
+    "acosh",
+    "atanh",
+]
 
 
 class Machine:

@@ -34,10 +34,34 @@ ALPHA = (Attr("alpha", "float", 0.75),)
 UNARY = [
     *(
         f"torch.{n}(x)"
-        for n in (
-            "abs neg exp exp2 expm1 log1p sin cos tan atan sinh cosh tanh asinh erf erfc sigmoid "
-            "floor ceil trunc round frac sign square reciprocal relu"
-        ).split()
+        for n in [
+            "abs",
+            "neg",
+            "exp",
+            "exp2",
+            "expm1",
+            "log1p",
+            "sin",
+            "cos",
+            "tan",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "asinh",
+            "erf",
+            "erfc",
+            "sigmoid",
+            "floor",
+            "ceil",
+            "trunc",
+            "round",
+            "frac",
+            "sign",
+            "square",
+            "reciprocal",
+            "relu",
+        ]
     ),
     "torch.sqrt(x.abs())",
     "torch.rsqrt(x.abs() + 0.1)",

@@ -1,4 +1,4 @@
-"""Tiling: the Python model against the generated TilingFunc, and its properties on random shapes."""
+"""Tiling: the Python model against the generated TilingFunc; properties on random shapes."""
 
 from __future__ import annotations
 
