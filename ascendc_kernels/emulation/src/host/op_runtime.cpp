@@ -147,7 +147,13 @@ struct Arguments {
 // What lies in front of the user's workspace, and the user's workspace, as the generated entry
 // of CANN's kernel compiler passes them.
 struct Workspace {
-    std::unique_ptr<uint8_t, decltype(&std::free)> own{nullptr, &std::free};
+    // Mapped, not calloc'ed: the libraries' part is 16 MB and hardly touched, and the allocator
+    // would clear all of it in every launch once it has learnt the size.
+    struct Unmap {
+        size_t bytes;
+        void operator()(uint8_t *memory) const { munmap(memory, bytes); }
+    };
+    std::unique_ptr<uint8_t, Unmap> own{nullptr, Unmap{0}};
     uint8_t *base = nullptr;
     uint8_t *user = nullptr;
     uint64_t user_bytes = 0;
@@ -156,7 +162,13 @@ struct Workspace {
         base = static_cast<uint8_t *>(given);
         if (tiled < library || base == nullptr) {
             // Tiling asked for less than the device libraries use; they still need their part.
-            own.reset(static_cast<uint8_t *>(std::calloc(library + tiled + 64, 1)));
+            const size_t bytes = library + tiled + 64;
+            void *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (mapped == MAP_FAILED) {
+                throw OpError("no memory for a workspace of " + std::to_string(bytes) + " bytes");
+            }
+            own = {static_cast<uint8_t *>(mapped), Unmap{bytes}};
             base = own.get();
         }
         user = base + library;
@@ -172,8 +184,14 @@ void Launch(OpgenExec &exec, void *workspace) {
     for (size_t i = 0; i < inputs.size(); ++i) {
         args.AddParam(inputs[i], exec.op.InputName(i), OPGEN_GM_INPUT);
     }
+    const auto &declared = exec.op.entry().def;
     for (size_t i = 0; i < outputs.size(); ++i) {
-        args.AddParam(outputs[i], exec.op.OutputName(i), OPGEN_GM_OUTPUT);
+        // What the runtime fills before the launch may be read and added to.
+        const bool filled =
+            exec.tiling.need_atomic || (declared != nullptr && i < declared->outputs.size() &&
+                                        !declared->outputs[i].init_values.empty());
+        args.AddParam(outputs[i], exec.op.OutputName(i),
+                      filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT);
     }
     const uint64_t tiled = exec.tiling.workspace_size();
     const Workspace space(workspace, tiled, exec.op.soc().LibraryWorkspace());
@@ -203,6 +221,8 @@ void Launch(OpgenExec &exec, void *workspace) {
     args.values.push_back(space.user);
     args.values.push_back(tiling_copy.data());
     args.AddRange(space.user, space.user_bytes, "workspace", OPGEN_GM_WORKSPACE);
+    args.AddRange(space.base, static_cast<uint64_t>(space.user - space.base), "system workspace",
+                  OPGEN_GM_OTHER);
     args.AddRange(tiling_copy.data(), tiling.GetDataSize(), "tiling", OPGEN_GM_TILING);
     args.NameRanges();
 
