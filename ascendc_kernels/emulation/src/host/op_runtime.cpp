@@ -3,6 +3,7 @@
 #include "ascendc_emu/op_runtime.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstdlib>
