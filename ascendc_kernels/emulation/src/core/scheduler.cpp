@@ -269,7 +269,6 @@ void Scheduler::Worker()
         } else {
             changed_.wait(lock, [&] { return epoch_ != seen || failed(); });
         }
-        --idle_;
     }
     for (auto& r : free) GiveCoreMemory(r->memory);
     std::lock_guard<std::mutex> lock(mutex_);
@@ -335,6 +334,7 @@ void Scheduler::Update(void (*change)(void*), void* context)
     std::lock_guard<std::mutex> lock(mutex_);
     change(context);
     ++epoch_;
+    idle_ = 0;  // sleeping workers have something to look at, although they have not woken yet
     changed_.notify_all();
 }
 
@@ -344,6 +344,7 @@ void Scheduler::Fail(const std::string& text)
     if (!failed()) error_ = text;
     failed_ = true;
     ++epoch_;
+    idle_ = 0;
     changed_.notify_all();
 }
 

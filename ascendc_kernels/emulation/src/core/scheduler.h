@@ -95,7 +95,7 @@ private:
     std::condition_variable changed_;
     uint64_t epoch_ = 0;
     int workers_ = 1;
-    int idle_ = 0;
+    int idle_ = 0;  // workers that found nothing to do since the last change
     int left_ = 0;  // workers that have nothing more to do
     std::vector<Running*> waiting_;  // all parked blocks, for the deadlock report
 };
