@@ -1,0 +1,297 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "adv/element_io.h"
+#include "ascendc_emu/adv_tensor_api.h"
+
+namespace ascendc_emu {
+namespace {
+
+AdvOperand Tmp(const TensorRef* tmp)
+{
+    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
+}
+
+bool OnCubeCore() { return Current().kind == CoreKind::kAic; }
+
+// Copies the source before the destination is written: public kernels broadcast in place.
+std::vector<uint8_t> Snapshot(const TensorRef& t, uint64_t elements, uint32_t width)
+{
+    return std::vector<uint8_t>(t.ptr, t.ptr + elements * width);
+}
+
+// Where element [row, column] of a [rows, ...] matrix in the NZ layout lies: stripes of 16 columns.
+uint64_t NzIndex(uint64_t rows, uint64_t row, uint64_t column)
+{
+    const uint64_t padded = (rows + 15) / 16 * 16;
+    return (column / 16 * padded + row) * 16 + column % 16;
+}
+uint64_t NzSize(uint64_t rows, uint64_t columns)
+{
+    return (rows + 15) / 16 * 16 * ((columns + 15) / 16 * 16);
+}
+
+}  // namespace
+
+void RunBroadcast(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+                  uint32_t rows, uint32_t columns, uint32_t srcRows, uint32_t srcColumns,
+                  const TensorRef* tmp, Loc loc)
+{
+    if ((srcRows != rows && srcRows != 1) || (srcColumns != columns && srcColumns != 1)) {
+        TrapCheck(Current(), loc, "ErrorParam", name, "every source size is 1 or the result's",
+                  "[%u, %u] cannot be broadcast to [%u, %u]", srcRows, srcColumns, rows, columns);
+    }
+    const uint64_t all = static_cast<uint64_t>(rows) * columns;
+    const uint64_t from = static_cast<uint64_t>(srcRows) * srcColumns;
+    const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
+                                   {"src", &src, type, from, Access::kRead},
+                                   Tmp(tmp)};
+    AdvBegin(name, loc, operands, 3);
+    if (OnCubeCore()) return;
+    const uint32_t width = DTypeBits(type) / 8;
+    const std::vector<uint8_t> source = Snapshot(src, from, width);
+    for (uint32_t i = 0; i < rows; ++i) {
+        for (uint32_t j = 0; j < columns; ++j) {
+            const uint64_t at = static_cast<uint64_t>(srcRows == 1 ? 0 : i) * srcColumns +
+                                (srcColumns == 1 ? 0 : j);
+            memcpy(dst.ptr + (static_cast<uint64_t>(i) * columns + j) * width,
+                   source.data() + at * width, width);
+        }
+    }
+}
+
+void RunArange(const char* name, DType type, const TensorRef& dst, double first, double step,
+               int32_t count, Loc loc)
+{
+    if (count <= 0) {
+        TrapCheck(Current(), loc, "ErrorParam", name, "count is positive", "count is %d", count);
+    }
+    const AdvOperand operands[] = {
+        {"dst", &dst, type, static_cast<uint64_t>(count), Access::kWrite}};
+    AdvBegin(name, loc, operands, 1);
+    if (OnCubeCore()) return;
+    for (int32_t i = 0; i < count; ++i) {
+        const double v = first + step * i;
+        if (IsInteger(type)) {
+            StoreInt(dst, type, i, static_cast<int64_t>(v));
+        } else {
+            StoreReal(dst, type, i, v);
+        }
+    }
+}
+
+void RunPad(const PadCall& c)
+{
+    const uint32_t width = DTypeBits(c.type) / 8;
+    const bool aligned = c.width * width % 32 == 0;
+    // An aligned source holds its padding already: the result has the same width.
+    const uint32_t out = c.remove ? c.width - std::min(c.right, c.width)
+                         : aligned ? c.width
+                                   : c.left + c.width + c.right;
+    if (c.height == 0 || c.width == 0 || (c.remove && c.right >= c.width)) {
+        TrapCheck(Current(), c.loc, "ErrorParam", c.name, "fill the tiling on the host",
+                  "the tiling says [%u, %u], %u columns on the right", c.height, c.width, c.right);
+    }
+    if (!c.remove && aligned && c.left != 0) {
+        TrapCheck(Current(), c.loc, "ErrorParam", c.name, "pad on the right only",
+                  "a width of %u is aligned to 32 bytes; leftPad is %u", c.width, c.left);
+    }
+    const uint64_t from = static_cast<uint64_t>(c.height) * c.width;
+    const AdvOperand operands[] = {
+        {"dst", c.dst, c.type, static_cast<uint64_t>(c.height) * out, Access::kWrite},
+        {"src", c.src, c.type, from, Access::kRead},
+        Tmp(c.tmp)};
+    AdvBegin(c.name, c.loc, operands, 3);
+    if (OnCubeCore()) return;
+    const std::vector<uint8_t> source = Snapshot(*c.src, from, width);
+    const uint32_t keep = aligned && !c.remove ? std::min(c.validWidth, c.width) : c.width;
+    for (uint32_t i = 0; i < c.height; ++i) {
+        for (uint32_t j = 0; j < out; ++j) {
+            const uint64_t to = static_cast<uint64_t>(i) * out + j;
+            if (c.remove || (j >= c.left && j < c.left + keep)) {
+                const uint64_t at = static_cast<uint64_t>(i) * c.width + j - c.left;
+                memcpy(c.dst->ptr + to * width, source.data() + at * width, width);
+            } else if (IsInteger(c.type)) {
+                StoreInt(*c.dst, c.type, to, c.value);
+            } else {
+                StoreReal(*c.dst, c.type, to, c.value);
+            }
+        }
+    }
+}
+
+void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+                           const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc)
+{
+    if (scene < 1 || scene > 7) {
+        Trap(Current(), loc, name, "transpose type %u is not available on this arch (1 to 7 are)",
+             scene);
+    }
+    const uint64_t b = dims[0], n = dims[1], s = dims[2], d = dims[3], h = n * d;
+    const bool plane = scene == 7;
+    const bool splitSource = scene == 3 || scene == 4;  // [B, S, H]
+    const bool ndResult = scene == 1 || scene == 4 || scene == 5;
+    const bool merged = scene == 5 || scene == 6;
+    const uint64_t dPad = (d + 15) / 16 * 16;
+    const uint64_t hPad = (h + 15) / 16 * 16;
+    const uint64_t from = plane ? b * n : splitSource ? b * NzSize(s, h) : b * n * NzSize(s, d);
+    uint64_t to = from;
+    if (!plane) {
+        if (scene == 1) to = b * s * n * d;
+        if (scene == 2) to = b * s * NzSize(n, d);
+        if (scene == 3) to = b * n * NzSize(s, d);
+        if (scene == 4) to = b * n * s * dPad;
+        if (scene == 5) to = b * s * hPad;
+        if (scene == 6) to = b * NzSize(s, h);
+    }
+    if (from == 0) {
+        TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling with GetTransposeTilingInfo",
+                  "the tiling holds no shape");
+    }
+    const AdvOperand operands[] = {{"dst", &dst, type, to, Access::kWrite},
+                                   {"src", &src, type, from, Access::kRead},
+                                   Tmp(tmp)};
+    AdvBegin(name, loc, operands, 3);
+    if (OnCubeCore()) return;
+    const uint32_t width = DTypeBits(type) / 8;
+    const std::vector<uint8_t> source = Snapshot(src, from, width);
+    const auto move = [&](uint64_t target, uint64_t origin) {
+        memcpy(dst.ptr + target * width, source.data() + origin * width, width);
+    };
+    if (plane) {
+        for (uint64_t i = 0; i < b; ++i) {
+            for (uint64_t j = 0; j < n; ++j) move(j * b + i, i * n + j);
+        }
+        return;
+    }
+    for (uint64_t ib = 0; ib < b; ++ib) {
+        for (uint64_t in = 0; in < n; ++in) {
+            for (uint64_t is = 0; is < s; ++is) {
+                for (uint64_t id = 0; id < d; ++id) {
+                    const uint64_t ih = in * d + id;
+                    const uint64_t origin = splitSource
+                                                ? ib * NzSize(s, h) + NzIndex(s, is, ih)
+                                                : (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
+                    uint64_t target;
+                    if (merged) {
+                        target = ndResult ? (ib * s + is) * hPad + ih
+                                          : ib * NzSize(s, h) + NzIndex(s, is, ih);
+                    } else if (scene == 1) {
+                        target = ((ib * s + is) * n + in) * d + id;
+                    } else if (scene == 2) {
+                        target = (ib * s + is) * NzSize(n, d) + NzIndex(n, in, id);
+                    } else if (scene == 4) {
+                        target = ((ib * n + in) * s + is) * dPad + id;
+                    } else {
+                        target = (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
+                    }
+                    move(target, origin);
+                }
+            }
+        }
+    }
+}
+
+void RunBytesSelect(const BytesSelectCall& c)
+{
+    const uint64_t all = static_cast<uint64_t>(c.rows) * c.columns;
+    if (c.maskColumns < c.columns) {
+        TrapCheck(Current(), c.loc, "ErrorParam", "Select", "maskLastAxis >= srcLastAxis",
+                  "the mask has %u columns, the source %u", c.maskColumns, c.columns);
+    }
+    const AdvOperand operands[] = {
+        {"dst", c.dst, c.type, all, Access::kWrite},
+        {"src", c.src, c.type, all, Access::kRead},
+        {"mask", c.mask, c.maskType, static_cast<uint64_t>(c.rows) * c.maskColumns, Access::kRead},
+        Tmp(c.tmp)};
+    AdvBegin("Select", c.loc, operands, 4);
+    if (OnCubeCore()) return;
+    const uint32_t width = DTypeBits(c.type) / 8;
+    for (uint32_t i = 0; i < c.rows; ++i) {
+        for (uint32_t j = 0; j < c.columns; ++j) {
+            const uint64_t at = static_cast<uint64_t>(i) * c.columns + j;
+            const bool second =
+                LoadInt(*c.mask, c.maskType, static_cast<uint64_t>(i) * c.maskColumns + j) != 0;
+            if (second != c.scalarIsFirst) {
+                StoreReal(*c.dst, c.type, at, c.scalar);
+            } else {
+                memmove(c.dst->ptr + at * width, c.src->ptr + at * width, width);
+            }
+        }
+    }
+}
+
+void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& mask,
+                const TensorRef* tmp, double keepProb, uint32_t rows, uint32_t columns,
+                uint32_t maskColumns, uint32_t mode, Loc loc)
+{
+    // 1, 2: one byte per element; 3: packed bits; 4: bits with every row padded.
+    if (mode == 0) {
+        if (maskColumns >= columns) {
+            mode = maskColumns == columns ? 2 : 1;
+        } else {
+            mode = maskColumns * 8 == columns ? 3 : 4;
+        }
+    }
+    const bool bits = mode >= 3;
+    const uint64_t all = static_cast<uint64_t>(rows) * columns;
+    const uint64_t rowBits = mode == 3 ? columns : static_cast<uint64_t>(maskColumns) * 8;
+    if (keepProb <= 0 || keepProb >= 1 || mode > 4 ||
+        (bits ? rowBits < columns : maskColumns < columns)) {
+        TrapCheck(Current(), loc, "ErrorParam", "DropOut", "see DropOutShapeInfo",
+                  "keepProb %g, %u columns with %u mask columns, mode %u", keepProb, columns,
+                  maskColumns, mode);
+    }
+    const uint64_t maskBytes = bits ? (rowBits * rows + 7) / 8
+                                    : static_cast<uint64_t>(rows) * maskColumns;
+    const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
+                                   {"src", &src, type, all, Access::kRead},
+                                   {"mask", &mask, DType::kU8, maskBytes, Access::kRead},
+                                   Tmp(tmp)};
+    AdvBegin("DropOut", loc, operands, 4);
+    if (OnCubeCore()) return;
+    for (uint32_t i = 0; i < rows; ++i) {
+        for (uint32_t j = 0; j < columns; ++j) {
+            const uint64_t at = static_cast<uint64_t>(i) * columns + j;
+            const uint64_t bit = i * rowBits + j;
+            const bool keep = bits ? (mask.ptr[bit / 8] >> (bit % 8) & 1) != 0
+                                   : mask.ptr[static_cast<uint64_t>(i) * maskColumns + j] != 0;
+            StoreReal(dst, type, at, keep ? LoadReal(src, type, at) / keepProb : 0);
+        }
+    }
+}
+
+void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const TensorRef& src,
+               const TensorRef* tmp, uint32_t rows, uint32_t columns, bool alongLast, Loc loc)
+{
+    const uint64_t all = static_cast<uint64_t>(rows) * columns;
+    if (all == 0 || columns * (DTypeBits(type) / 8) % 32 != 0) {
+        TrapCheck(Current(), loc, "ErrorParam", "CumSum", "inner * sizeof(T) is a multiple of 32",
+                  "the shape is [%u, %u]", rows, columns);
+    }
+    const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
+                                   {"src", &src, type, all, Access::kRead},
+                                   {"lastRow", lastRow, type, columns, Access::kWrite},
+                                   Tmp(tmp)};
+    AdvBegin("CumSum", loc, operands, 4);
+    if (OnCubeCore()) return;
+    std::vector<float> column(columns, 0.0f);
+    for (uint32_t i = 0; i < rows; ++i) {
+        float row = 0;
+        for (uint32_t j = 0; j < columns; ++j) {
+            const uint64_t at = static_cast<uint64_t>(i) * columns + j;
+            const float v = static_cast<float>(LoadReal(src, type, at));
+            row += v;
+            column[j] += v;
+            StoreReal(dst, type, at, alongLast ? row : column[j]);
+        }
+    }
+    if (lastRow == nullptr) return;
+    const uint32_t width = DTypeBits(type) / 8;
+    memcpy(lastRow->ptr, dst.ptr + static_cast<uint64_t>(rows - 1) * columns * width, columns * width);
+}
+
+}  // namespace ascendc_emu
