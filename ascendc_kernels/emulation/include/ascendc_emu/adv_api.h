@@ -5,6 +5,7 @@
 #define ASCENDC_EMU_ADV_API_H
 
 #include "ascendc_emu/adv_math_api.h"
+#include "ascendc_emu/adv_norm_api.h"
 #include "ascendc_emu/adv_quant_api.h"
 #include "ascendc_emu/adv_reduce_api.h"
 #include "ascendc_emu/adv_softmax_api.h"
