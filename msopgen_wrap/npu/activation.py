@@ -7,15 +7,18 @@ its built-in operator kernels.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import os
 import sys
 import threading
 from collections.abc import Sequence
 from types import ModuleType
+from typing import TextIO
 
 from ..diagnostics import Diagnostic, OpgenError, render
 from ..platforms import platform
@@ -24,6 +27,31 @@ from .selection import WISH, RuntimeChoice, choose
 
 _state: dict[str, object] = {}
 _lock = threading.RLock()
+
+
+class _WithoutCannWarning(io.TextIOBase):
+    """Standard output during torch_npu's import, less its line about a missing CANN install.
+
+    It is printed, not warned, and would end up in the output of every program.
+    """
+
+    _LINE = "ASCEND_HOME_PATH environment variable is not set"
+
+    def __init__(self, target: TextIO):
+        self._target = target
+        self._dropped = False
+
+    def write(self, text: str) -> int:
+        if self._LINE in text:
+            self._dropped = True
+        elif self._dropped and text == "\n":
+            self._dropped = False
+        else:
+            self._target.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._target.flush()
 
 
 class _Loader(importlib.abc.Loader):
@@ -45,7 +73,8 @@ class _Loader(importlib.abc.Loader):
         except OpgenError as error:
             text = "\n".join(render(d) for d in error.diagnostics)
             raise ImportError(f"the emulated NPU runtime cannot start:\n{text}") from error
-        self._inner.exec_module(module)
+        with contextlib.redirect_stdout(_WithoutCannWarning(sys.stdout)):
+            self._inner.exec_module(module)
         from .fallback import register_operators
 
         try:

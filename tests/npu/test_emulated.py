@@ -45,7 +45,6 @@ def environment() -> dict[str, str]:
     return env
 
 
-@pytest.mark.npu
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: Path) -> None:
     python = interpreter()

@@ -29,7 +29,7 @@ def opgen_exec(*command: str, env: dict[str, str] | None = None) -> subprocess.C
 
 def test_exec_needs_no_change_of_the_program():
     done = opgen_exec("--", sys.executable, "-c", CODE)
-    assert done.returncode == 0 and "sum 6.0" in done.stdout, done.stderr
+    assert done.returncode == 0 and done.stdout == "sum 6.0\n", done.stdout + done.stderr
     assert run(sys.executable, "-c", CODE).returncode != 0, "without opgen exec there is no device"
 
 
