@@ -266,7 +266,9 @@ aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType placement) {
 aclopAttr* aclopCreateAttr() { return new aclopAttr; }
 void aclopDestroyAttr(const aclopAttr* attr) { delete attr; }
 
-aclError aclopSetAttrBool(aclopAttr* attr, const char* name, uint8_t) { return SetAttr(attr, name); }
+aclError aclopSetAttrBool(aclopAttr* attr, const char* name, uint8_t) {
+    return SetAttr(attr, name);
+}
 aclError aclopSetAttrInt(aclopAttr* attr, const char* name, int64_t) { return SetAttr(attr, name); }
 aclError aclopSetAttrFloat(aclopAttr* attr, const char* name, float) { return SetAttr(attr, name); }
 aclError aclopSetAttrString(aclopAttr* attr, const char* name, const char* value) {

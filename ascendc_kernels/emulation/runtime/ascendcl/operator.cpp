@@ -35,7 +35,7 @@ aclError RunFill(int num_inputs, const aclTensorDesc* const input_desc[],
     return ACL_SUCCESS;
 }
 
-// PadV3(x, paddings, value) -> y with mode "constant": paddings holds (before, after) per dimension.
+// PadV3(x, paddings, value) -> y, mode "constant": paddings holds (before, after) per dimension.
 aclError RunPad(int num_inputs, const aclTensorDesc* const input_desc[],
                 const aclDataBuffer* const inputs[], const aclTensorDesc* output_desc,
                 aclDataBuffer* output, const aclopAttr* attr) {

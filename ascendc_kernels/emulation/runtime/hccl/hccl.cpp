@@ -3,6 +3,7 @@
 // Collectives for a communicator of one rank: every collective is then a copy (or nothing), which
 // is what the functions below do, on the given stream. More ranks are refused by name. The types
 // mirror HCCL's C interface (integers and opaque handles), so no header of it is needed.
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -76,7 +77,7 @@ Result Create(const char* api, uint32_t ranks, uint32_t rank, void** comm) {
     if (comm == nullptr) return Refuse(kNull, std::string(api) + ": null comm");
     if (ranks != 1) return ManyRanks(api, ranks);
     if (rank != 0) return Refuse(kParameter, std::string(api) + ": rank out of range");
-    static uint32_t serial = 0;
+    static std::atomic<uint32_t> serial{0};
     auto* created = new Communicator{};
     created->magic = kMagic;
     std::snprintf(created->name, sizeof created->name, "opgen_emulated_%u", serial++);
@@ -195,7 +196,8 @@ EXPORT Result HcclAlltoAllV(const void* send, const void* send_counts, const voi
     if (send_counts == nullptr || send_offsets == nullptr || recv_offsets == nullptr) {
         return Refuse(kNull, "HcclAlltoAllV: null counts or offsets");
     }
-    const char* from = static_cast<const char*>(send) + First(send_offsets) * ElementBytes(send_type);
+    const char* from =
+        static_cast<const char*>(send) + First(send_offsets) * ElementBytes(send_type);
     char* to = const_cast<char*>(static_cast<const char*>(recv)) +
                First(recv_offsets) * ElementBytes(recv_type);
     return CopyOne("HcclAlltoAllV", from, to, First(send_counts), send_type, comm, stream);

@@ -144,8 +144,8 @@ at::Tensor AliasMap::ToNpu(const at::Tensor& cpu, c10::Device device) {
 }
 
 at::Tensor CopyToNpu(const at::Tensor& cpu, c10::Device device) {
-    at::Tensor npu =
-        at::empty_strided(cpu.sizes(), cpu.strides(), cpu.options().device(device).pinned_memory(false));
+    const at::TensorOptions options = cpu.options().device(device).pinned_memory(false);
+    at::Tensor npu = at::empty_strided(cpu.sizes(), cpu.strides(), options);
     CopyBytes(npu, cpu);
     if (cpu.is_conj()) npu._set_conj(true);
     if (cpu.is_neg()) npu._set_neg(true);

@@ -160,7 +160,9 @@ void RunOnCpu(const OperatorHandle& op, Stack* stack, DispatchKey key) {
     {
         at::AutoDispatchBelowADInplaceOrView below;
         std::unique_ptr<DefaultGeneratorScope> random;
-        if (IsRandom(op) && !has_generator) random = std::make_unique<DefaultGeneratorScope>(device);
+        if (IsRandom(op) && !has_generator) {
+            random = std::make_unique<DefaultGeneratorScope>(device);
+        }
         op.redispatchBoxed(c10::DispatchKeySet(key), stack);
     }
     map.CommitChanges();
