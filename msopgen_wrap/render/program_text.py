@@ -93,6 +93,9 @@ class ProgramText:
         """Return the statements, loads to stores."""
         note = ""
         self._find_padded()
+        if self.body.program.insts:
+            # scratch and row tiles carry over from the section or the tile before
+            self.lines.append("PipeBarrier<PIPE_V>();")
         for inst in self.body.program.insts:
             self._barrier(inst)
             if inst.note and inst.note != note:

@@ -107,6 +107,8 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
                 "number": number,
                 "final": final,
                 "full": make(piece.program.insts, piece, streamed=True),
+                # after the last reduction without full outputs only StoreRows reads row values
+                "store_only": number == len(pieces) - 1 and not pieces[-1].program.insts,
                 "rows": make(passes.rows[number - 1], body) if not final else None,
                 "reduces": [_reduce(i, passes) for i in piece.program.insts if i.op == "Reduce"],
             }
