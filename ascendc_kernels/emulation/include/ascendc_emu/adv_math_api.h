@@ -251,6 +251,12 @@ __aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& sr
     Power<T, isReuseSource>(dst, src, exponent, tmp, src.GetSize(), loc);
 }
 template <typename T, bool isReuseSource = false, const auto&... config>
+__aicore__ inline void Power(const LocalTensor<T>& dst, const T& base, const LocalTensor<T>& src,
+                             const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())
+{
+    Power<T, isReuseSource>(dst, base, src, tmp, src.GetSize(), loc);
+}
+template <typename T, bool isReuseSource = false, const auto&... config>
 __aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& exponent,
                              Loc loc = Loc::Here())
 {

@@ -144,8 +144,8 @@ inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>& mean, cons
 {
     ascendc_emu::NormCall c = Norm("DeepNorm", dst, src, tmp, loc);
     c.mean = &mean;
+    // Documented as the reciprocal deviation, but the official example checks it for the variance.
     c.deviation = &rstd;
-    c.reciprocal = true;
     c.residual = &gx;
     c.gamma = &gamma;
     c.beta = &beta;

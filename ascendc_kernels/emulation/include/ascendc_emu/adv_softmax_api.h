@@ -33,6 +33,25 @@ struct SoftmaxCall {
 };
 void RunSoftmax(const SoftmaxCall& call);
 
+struct SoftmaxV3Call {
+    DType type, rowType;
+    bool update;
+    uint32_t m, k, loops, parts;
+    float alpha;
+    const TensorRef* dst;
+    const TensorRef* src;
+    const TensorRef* mean;
+    const TensorRef* sum;
+    const TensorRef* max;
+    const TensorRef* expMax;
+    const TensorRef* inMean;
+    const TensorRef* inSum;
+    const TensorRef* inMax;
+    const TensorRef* tmp;
+    Loc loc;
+};
+void RunSoftmaxV3(const SoftmaxV3Call& call);
+
 // Rows whose max equals `from` (raw bits) become `to`; returns whether there was one.
 bool RunAdjustSoftmax(const TensorRef& res, DType resType, const TensorRef& max, DType maxType,
                       uint32_t from, double to, uint32_t m, uint32_t k, bool nz, uint8_t stepMode,
@@ -251,6 +270,79 @@ __aicore__ inline void SoftmaxFlashV2(const LocalTensor<D>& dst, const LocalTens
     softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,
                           isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, &tmp, tiling,
                           info, loc);
+}
+
+struct SoftMaxParams {
+    uint32_t srcM;
+    uint32_t srcK;
+    uint32_t oriSrcM;
+    uint32_t oriSrcK;
+    uint32_t loopCnt;
+    uint32_t splitMeanCnt;
+    float alpha;
+};
+
+namespace softmax_detail {
+template <bool update, typename T, typename U>
+inline void FlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& sum,
+                    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+                    const LocalTensor<U>& inMean, const LocalTensor<U>& inSum,
+                    const LocalTensor<U>& inMax, const LocalTensor<uint8_t>* tmp,
+                    const SoftMaxParams& p, Loc loc)
+{
+    ascendc_emu::SoftmaxV3Call c = {};
+    c.type = kDTypeOf<PrimT<T>>;
+    c.rowType = kDTypeOf<PrimT<U>>;
+    c.update = update;
+    c.m = p.srcM;
+    c.k = p.srcK;
+    c.loops = p.loopCnt;
+    c.parts = p.splitMeanCnt;
+    c.alpha = p.alpha;
+    c.dst = &dst;
+    c.src = &src;
+    c.mean = &mean;
+    c.sum = &sum;
+    c.max = &max;
+    if (update) {
+        c.expMax = &expMax;
+        c.inMean = &inMean;
+        c.inSum = &inSum;
+        c.inMax = &inMax;
+    }
+    c.tmp = tmp;
+    c.loc = loc;
+    RunSoftmaxV3(c);
+}
+}  // namespace softmax_detail
+
+// SoftmaxFlash with the row mean of parts taken out first (PASA).
+template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false,
+          bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+__aicore__ inline void SoftmaxFlashV3(
+    const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& expSum,
+    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+    const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum, const LocalTensor<U>& inMax,
+    const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling, const SoftMaxParams& params,
+    Loc loc = Loc::Here())
+{
+    (void)tiling;
+    softmax_detail::FlashV3<isUpdate>(dst, mean, expSum, max, src, expMax, inMean, inExpSum, inMax, &tmp,
+                                      params, loc);
+}
+template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false,
+          bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
+__aicore__ inline void SoftmaxFlashV3(
+    const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& expSum,
+    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+    const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum, const LocalTensor<U>& inMax,
+    const SoftMaxTiling& tiling, const SoftMaxParams& params, Loc loc = Loc::Here())
+{
+    (void)tiling;
+    softmax_detail::FlashV3<isUpdate>(dst, mean, expSum, max, src, expMax, inMean, inExpSum, inMax,
+                                      nullptr, params, loc);
 }
 
 namespace softmax_detail {

@@ -54,8 +54,9 @@ void Grad(const SoftmaxCall& c, const Rows& rows)
     for (uint32_t i = 0; i < c.m; ++i) {
         rows.Load(*c.src, i, src);
         rows.Load(*c.inMax, i, grad);
-        float sum = 0;
-        for (uint32_t j = 0; j < c.validK; ++j) sum += src[j] * grad[j];
+        double total = 0;
+        for (uint32_t j = 0; j < c.validK; ++j) total += static_cast<double>(src[j]) * grad[j];
+        const float sum = static_cast<float>(total);
         if (c.kind == SoftmaxKind::kGradFront) {
             Rows::StoreRow(c.dst, c.type, i, sum);
             continue;
@@ -136,6 +137,77 @@ void RunSoftmax(const SoftmaxCall& c)
         Grad(c, rows);
     } else {
         Forward(c, rows);
+    }
+}
+
+void RunSoftmaxV3(const SoftmaxV3Call& c)
+{
+    if (c.m == 0 || c.k < 512 || c.k % 64 != 0 || c.parts != 8 || c.alpha >= 1 ||
+        (c.update && c.loops == 0)) {
+        TrapCheck(Current(), c.loc, "ErrorParam", "SoftmaxFlashV3",
+                  "srcK a multiple of 64 from 512 on, splitMeanCnt 8, alpha below 1, loopCnt from 1 on",
+                  "srcM %u, srcK %u, splitMeanCnt %u, alpha %g, loopCnt %u", c.m, c.k, c.parts,
+                  static_cast<double>(c.alpha), c.loops);
+    }
+    const uint64_t all = static_cast<uint64_t>(c.m) * c.k;
+    const uint64_t row = static_cast<uint64_t>(c.m) * BlockOf(c.rowType);
+    const AdvOperand operands[] = {
+        {"dst", c.dst, c.type, all, Access::kWrite},
+        {"src", c.src, c.type, all, Access::kRead},
+        {"mean", c.mean, c.rowType, row, Access::kWrite},
+        {"expSum", c.sum, c.rowType, row, Access::kWrite},
+        {"max", c.max, c.rowType, row, Access::kWrite},
+        {"expMax", c.expMax, c.type, static_cast<uint64_t>(c.m) * BlockOf(c.type), Access::kWrite},
+        {"inMean", c.inMean, c.rowType, row, Access::kRead},
+        {"inExpSum", c.inSum, c.rowType, row, Access::kRead},
+        {"inMax", c.inMax, c.rowType, row, Access::kRead},
+        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
+    };
+    AdvBegin("SoftmaxFlashV3", c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    if (Current().kind == CoreKind::kAic) return;
+    const double scale = static_cast<double>(c.alpha) / (1 - static_cast<double>(c.alpha));
+    std::vector<double> x(c.k);
+    for (uint32_t i = 0; i < c.m; ++i) {
+        const uint64_t first = static_cast<uint64_t>(i) * c.k;
+        // The documented folding: 64 columns of the first 512 make a part, later repeats of 64 add
+        // 8 columns to each. What is subtracted goes by eighths of the row.
+        const uint32_t part = c.k / c.parts;
+        std::vector<double> partMean(c.parts, 0);
+        double mean = 0;
+        for (uint32_t j = 0; j < c.k; ++j) {
+            x[j] = LoadReal(*c.src, c.type, first + j);
+            partMean[j < 512 ? j / 64 : j % 64 / 8] += x[j] / part;
+            mean += x[j] / c.k;
+        }
+        double rowMax = -INFINITY;
+        for (uint32_t j = 0; j < c.k; ++j) {
+            x[j] -= (mean - partMean[j / part]) * scale;
+            rowMax = std::max(rowMax, x[j]);
+        }
+        double outMean = mean, before = 0, inMax = 0;
+        if (c.update) {
+            const double inMean = Rows::LoadRow(c.inMean, c.rowType, i);
+            inMax = Rows::LoadRow(c.inMax, c.rowType, i);
+            outMean = (mean + inMean * (c.loops - 1)) / c.loops;
+            before = (inMean - outMean) * scale;
+        }
+        const double shift = (mean - outMean) * scale;
+        double outMax = shift + rowMax;
+        if (c.update) outMax = std::max(outMax, before + inMax);
+        double sum = 0;
+        for (uint32_t j = 0; j < c.k; ++j) {
+            const double e = exp(x[j] - (outMax - shift));
+            sum += e;
+            StoreReal(*c.dst, c.type, first + j, e);
+        }
+        if (c.update) {
+            const double factor = exp(inMax - outMax + before);
+            sum += factor * Rows::LoadRow(c.inSum, c.rowType, i);
+            Rows::StoreRow(c.expMax, c.type, i, factor);
+        }
+        Rows::StoreRow(c.mean, c.rowType, i, outMean);
+        Rows::StoreRow(c.sum, c.rowType, i, sum);
+        Rows::StoreRow(c.max, c.rowType, i, outMax);
     }
 }
 
