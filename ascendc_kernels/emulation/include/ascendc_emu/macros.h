@@ -117,4 +117,23 @@ inline T abs(T x)
     return x < T(0) ? static_cast<T>(-x) : x;
 }
 
+// Scalar min and max that kernels call without a namespace. Two types, so that AscendC::min or std::min
+// is the better match where a using directive brings it in.
+template <typename T, typename U>
+constexpr std::enable_if_t<std::is_arithmetic<T>::value && std::is_arithmetic<U>::value,
+                           std::common_type_t<T, U>>
+min(T a, U b)
+{
+    using C = std::common_type_t<T, U>;
+    return static_cast<C>(b) < static_cast<C>(a) ? static_cast<C>(b) : static_cast<C>(a);
+}
+template <typename T, typename U>
+constexpr std::enable_if_t<std::is_arithmetic<T>::value && std::is_arithmetic<U>::value,
+                           std::common_type_t<T, U>>
+max(T a, U b)
+{
+    using C = std::common_type_t<T, U>;
+    return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
+}
+
 #endif  // ASCENDC_EMU_MACROS_H
