@@ -51,6 +51,9 @@ void Checker::OnLaunch(const LaunchInfo& info) {
 }
 
 void Checker::OnLaunchEnd(const LaunchInfo&) {
+    for (auto& state : cores_) {
+        if (state) Settle(*state);
+    }
     if (ended_ != std::count(started_.begin(), started_.end(), 1)) return;  // stopped in the middle
     ReportPoisonedOutputs();
     ReportLeftCrossFlags();
@@ -84,6 +87,8 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
              (inQueue ? " was enqueued but never dequeued and freed"
                       : " was allocated but not freed");
     f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
+    // A queue that vector instructions fill and drain themselves has no event to lose.
+    f.warning = !inQueue && buffer.producer == buffer.consumer;
     f.fix = inQueue ? "DeQue the tensor and FreeTensor it before the kernel ends"
                     : "call FreeTensor on the queue once the tensor is no longer needed";
     Findings::Instance().Add(f);
@@ -92,6 +97,7 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
 void Checker::OnCoreEnd(Core& core) {
     ++ended_;
     CoreState& state = State(core);
+    Settle(state);
     for (const auto& entry : state.buffers) ReportLeak(state, entry.second);
     for (int src = 0; src < kPipes; ++src) {
         for (int dst = 0; dst < kPipes; ++dst) {

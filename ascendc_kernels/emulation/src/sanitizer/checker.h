@@ -69,7 +69,7 @@ private:
     void CheckUnread(Step& step, const Operand& operand);
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
-    bool WritesSameValues(Step& step, const Operand& dst, uint64_t begin, uint64_t end) const;
+    void Settle(CoreState& state);
 
     // initialisation.cpp: which bytes hold data
     void ReadData(Step& step, const Operand& operand);

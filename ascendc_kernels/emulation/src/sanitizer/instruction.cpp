@@ -52,6 +52,7 @@ bool Contiguous(const Operand& o) {
 
 void Checker::OnInstruction(Core& core, const Record& r) {
     CoreState& state = State(core);
+    Settle(state);
     int pipe = Dense(r.pipe);
     uint64_t seq = state.Issue(pipe);
     Step step{state,
@@ -395,37 +396,6 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     f.why = Format("%s wrote it and its result is lost", site.op);
     f.fix = "remove the earlier instruction, or write to another buffer";
     Findings::Instance().Add(f);
-}
-
-// Whether a copy to global memory leaves the bytes [begin, end) as they are.
-bool Checker::WritesSameValues(Step& step, const Operand& dst, uint64_t begin,
-                               uint64_t end) const {
-    const Record& r = step.record;
-    if (dst.atomic) return false;
-    const Operand* src = nullptr;
-    for (int i = 0; i < r.count; ++i) {
-        if (!Reads(r.operands[i]) || r.operands[i].mem == Mem::kGm) continue;
-        if (src) return false;
-        src = &r.operands[i];
-    }
-    if (!src || src->repeats * src->blocks != dst.repeats * dst.blocks || dst.masked) return false;
-    if (DTypeBits(src->dtype) != DTypeBits(dst.dtype)) return false;
-    const uint8_t* base = step.state.core->memory[static_cast<int>(src->mem)];
-    if (!base) return false;
-    uint32_t bytes = std::min(src->blockBytes, dst.blockBytes);
-    auto at = [](const Operand& o, uint32_t i) {
-        return o.addr + static_cast<int64_t>(i / o.blocks) * o.repeatStride +
-               static_cast<int64_t>(i % o.blocks) * o.blockStride;
-    };
-    for (uint32_t i = 0; i < dst.repeats * dst.blocks; ++i) {
-        uint64_t to = at(dst, i);
-        uint64_t lo = std::max(begin, to);
-        uint64_t hi = std::min(end, to + bytes);
-        if (lo >= hi) continue;
-        const uint8_t* from = base + at(*src, i) + (lo - to);
-        if (std::memcmp(reinterpret_cast<const void*>(lo), from, hi - lo) != 0) return false;
-    }
-    return true;
 }
 
 }  // namespace sanitizer

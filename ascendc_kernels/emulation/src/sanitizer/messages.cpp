@@ -2,6 +2,7 @@
 //
 // The words of the reports: who, where, what it collides with and the cure.
 #include <algorithm>
+#include <cstring>
 
 #include "checker.h"
 
@@ -162,14 +163,28 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
                         : "the two pipes run in parallel and nothing makes the later one wait";
             f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
         }
-        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && WritesSameValues(step, o, c.begin, c.end)) {
-            // The usual way to handle an unaligned tail: the last tile starts earlier and repeats a
-            // few elements. The order does not matter then.
-            f.warning = true;
-            f.why += "; this time both wrote the same values";
+        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && !o.atomic) {
+            // Judged once the instruction has taken effect: see Settle.
+            const auto* bytes = reinterpret_cast<const uint8_t*>(c.begin);
+            step.state.pending.push_back({f, c.begin, {bytes, bytes + (c.end - c.begin)}});
+            continue;
         }
         Findings::Instance().Add(f);
     }
+}
+
+// Writing what is there already is the usual way to handle an unaligned tail: the last tile starts
+// earlier and repeats a few elements. The order does not matter then.
+void Checker::Settle(CoreState& state) {
+    for (Pending& p : state.pending) {
+        if (std::memcmp(reinterpret_cast<const void*>(p.begin), p.before.data(),
+                        p.before.size()) == 0) {
+            p.finding.warning = true;
+            p.finding.why += "; this time both wrote the same values";
+        }
+        Findings::Instance().Add(p.finding);
+    }
+    state.pending.clear();
 }
 
 void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {

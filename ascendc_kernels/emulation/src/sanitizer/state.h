@@ -15,6 +15,7 @@
 #include "ascendc_emu/record.h"
 #include "clock.h"
 #include "local_shadow.h"
+#include "report.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -113,6 +114,13 @@ struct Meeting {
     bool over = false;
 };
 
+// A write to global memory that races with another write: does it change anything?
+struct Pending {
+    Finding finding;
+    uint64_t begin = 0;
+    std::vector<uint8_t> before;
+};
+
 struct CoreState {
     explicit CoreState(Core* c) : core(c) {}
 
@@ -126,6 +134,7 @@ struct CoreState {
     Flag flags[kPipes][kPipes][kEventIds];
     std::map<uint32_t, Buffer> buffers;
     uint32_t rawBuffers = 0;
+    std::vector<Pending> pending;
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
     size_t meeting[3] = {};                             // SyncAll round it is in, per scope

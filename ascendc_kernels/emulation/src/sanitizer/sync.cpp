@@ -8,6 +8,7 @@ namespace sanitizer {
 
 void Checker::OnSync(Core& core, const SyncEvent& e) {
     CoreState& state = State(core);
+    Settle(state);
     int src = Dense(e.src);
     int dst = Dense(e.dst);
     auto report = [&](const char* check, const char* op, const std::string& what, const char* why,
