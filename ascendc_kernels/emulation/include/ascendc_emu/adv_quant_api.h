@@ -237,7 +237,8 @@ inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
 {
     uint32_t height = info.scaleHeight != 0 ? info.scaleHeight : info.offsetHeight;
     uint32_t width = info.scaleWidth != 0 ? info.scaleWidth : info.offsetWidth;
-    for (const LocalTensor<Out>* t : {offset, scale}) {
+    const LocalTensor<Out>* const tensors[] = {offset, scale};
+    for (const LocalTensor<Out>* t : tensors) {
         if (t == nullptr || (height != 0 && width != 0)) continue;
         const ShapeInfo own = t->GetShapeInfo();
         if (own.shapeDim < 1) continue;
