@@ -3,9 +3,12 @@
     scripts/conformance.py --root DIR                     every example folder below DIR
     scripts/conformance.py --root DIR --list LIST.csv     the rows of a list (columns: path)
     scripts/conformance.py --root DIR -k brcb --scenarios all
+    scripts/conformance.py --root DIR --cases 2           op projects of a benchmark, two cases each
 
-DIR holds repositories that the user has fetched; they are only read, programs run in a temporary
-copy. Columns: compiles, runs, matches its golden data, sanitizer clean, seconds.
+DIR holds repositories that the user has fetched: folders with an ``.asc`` program (asc-devkit's
+examples) or tasks with ``answer/0`` and ``validation`` (NPUKernelBench). They are only read,
+programs run in a temporary copy. Columns: compiles, runs, matches its golden data, sanitizer clean,
+seconds.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from msopgen_wrap.run.bench_task import TaskResult, find_tasks, run_task_isolated
 from msopgen_wrap.run.example_project import Example, ExampleResult, read_example, run_example
 
 
@@ -30,13 +34,15 @@ def main() -> int:
     parser.add_argument("--list", type=Path, help="CSV with a column `path`")
     parser.add_argument("-k", default="", help="only folders whose path contains this text")
     parser.add_argument("--scenarios", choices=["default", "all"], default="default")
+    parser.add_argument("--cases", type=int, default=1, help="of a benchmark task; 0: all")
     parser.add_argument("--mode", choices=["fast", "check"], default="check")
     parser.add_argument("--soc", default="ascend910b3")
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     options = parser.parse_args()
     examples = [e for e in _examples(options.root, options.list) if options.k in str(e.folder)]
-    results: list[ExampleResult] = []
+    tasks = [t for t in _tasks(options.root, options.list) if options.k in str(t)]
+    results: list[ExampleResult | TaskResult] = []
     print(
         f"{'example':48} {'compiles':8} {'runs':5} {'golden':6} {'clean':5} {'comp s':>6} {'s':>6}"
     )
@@ -54,7 +60,17 @@ def main() -> int:
                 )
                 results.append(result)
                 print(_row(result), flush=True)
-    counted = [r for r in results if not r.skipped]
+    for task in tasks:
+        outcome = run_task_isolated(
+            task,
+            cases=options.cases,
+            mode=options.mode,
+            soc=options.soc,
+            timeout=options.timeout,
+        )
+        results.append(outcome)
+        print(_row(outcome), flush=True)
+    counted = [r for r in results if not getattr(r, "skipped", "")]
     good = [r for r in counted if r.matches and r.clean is not False]
     print(
         f"{len(good)} of {len(counted)} match and are clean; {len(results) - len(counted)} skipped"
@@ -75,6 +91,16 @@ def _examples(root: Path, listing: Path | None) -> list[Example]:
     return [example for example in found if example is not None]
 
 
+def _tasks(root: Path, listing: Path | None) -> list[Path]:
+    if listing is None:
+        return find_tasks(root)
+    with listing.open(encoding="utf-8") as file:
+        rows = [r["path"] for r in csv.DictReader(file) if "/answer/" in r["path"]]
+    paths = [row.partition("/answer/")[0] for row in rows]
+    folders = [f for p in dict.fromkeys(paths) if (f := _resolve(root, p)) is not None]
+    return [f for f in folders if (f / "validation" / "prepare_inputs.py").is_file()]
+
+
 def _resolve(root: Path, path: str) -> Path | None:
     """A listed path may start with the repository as owner+name, name, or not at all."""
     first, _, rest = path.partition("/")
@@ -85,17 +111,22 @@ def _resolve(root: Path, path: str) -> Path | None:
     return folder
 
 
-def _row(result: ExampleResult) -> str:
+def _row(result: ExampleResult | TaskResult) -> str:
     def mark(value: bool | None) -> str:
         return "-" if value is None else "yes" if value else "NO"
 
-    name = result.name + (f" [{result.scenario}]" if result.scenario else "")
-    if result.skipped:
-        return f"{name:48} skipped: {result.skipped}"
+    name, detail = result.name, result.detail
+    if isinstance(result, TaskResult):
+        name += f" [{result.cases}]" if result.cases else ""
+        detail = "; ".join([detail, *result.alarms]).strip("; ")
+    else:
+        name += f" [{result.scenario}]" if result.scenario else ""
+        if result.skipped:
+            return f"{name:48} skipped: {result.skipped}"
     times = f"{result.compile_seconds:6.1f} {result.seconds:6.1f}"
     return (
         f"{name:48} {mark(result.compiles):8} {mark(result.runs):5} {mark(result.matches):6} "
-        f"{mark(result.clean):5} {times} {result.detail}"
+        f"{mark(result.clean):5} {times} {detail}"
     )
 
 

@@ -8,6 +8,11 @@
 #include <string>
 #include <vector>
 
+// CANN's header makes these global, and op sources have come to rely on it.
+using std::map;
+using std::string;
+using std::vector;
+
 namespace fe {
 enum MemoryType { DDR = 0, HBM };
 enum L2Type { Cache = 0, Buff };
