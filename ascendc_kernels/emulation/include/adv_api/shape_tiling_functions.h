@@ -126,9 +126,12 @@ template <typename Tiling>
 inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t dataTypeSize,
                                  const uint32_t localWorkSpaceSize, Tiling& tiling)
 {
-    AscendC::tiling::LogSoftMaxTiling t;
-    static_cast<AscendC::tiling::SoftMaxTiling&>(t) =
+    const AscendC::tiling::SoftMaxTiling from =
         ascendc_emu::SoftMaxTilingOf(srcShape, dataTypeSize, localWorkSpaceSize, 2);
+    AscendC::tiling::LogSoftMaxTiling t;
+#define OPGEN_TILING_COPY(type, name) t.name = from.name;
+    OPGEN_SOFT_MAX_TILING_FIELDS(OPGEN_TILING_COPY)
+#undef OPGEN_TILING_COPY
     ascendc_emu::StoreTiling(tiling, t);
 }
 // Whether a softmax tiling lets the kernel take the path for basic blocks (64 columns, 8 rows).

@@ -215,8 +215,11 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T
                                   const LocalTensor<uint8_t>& tmp, const LogSoftMaxTiling& tiling,
                                   const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
 {
+    SoftMaxTiling shape;  // the rest of a tiling is not read
+    shape.srcM = tiling.srcM;
+    shape.srcK = tiling.srcK;
     softmax_detail::Full("LogSoftMax", ascendc_emu::SoftmaxKind::kLog, isDataFormatNZ, dst, &sum, &max,
-                         src, &tmp, tiling, info, loc);
+                         src, &tmp, shape, info, loc);
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "kernel_tiling/adv_tiling_fields.h"
+
 namespace AscendC {
 namespace tiling {
 
@@ -28,7 +30,11 @@ struct SoftMaxTiling {
     uint32_t tailReduceSize = 0;
 };
 
-struct LogSoftMaxTiling : SoftMaxTiling {};
+struct LogSoftMaxTiling {
+#define OPGEN_TILING_FIELD(type, name) type name = 0;
+    OPGEN_SOFT_MAX_TILING_FIELDS(OPGEN_TILING_FIELD)
+#undef OPGEN_TILING_FIELD
+};
 
 }  // namespace tiling
 }  // namespace AscendC
