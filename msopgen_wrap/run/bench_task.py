@@ -101,8 +101,7 @@ def run_task(
     result.compile_seconds = time.perf_counter() - started
     started = time.perf_counter()
     prepare, module = _load_validation(folder, runner)
-    rows = [(_prepared(prepare, row), row) for row in read_cases(folder)]
-    rows.sort(key=lambda pair: _elements(pair[0]))
+    rows = _prepared_rows(prepare, read_cases(folder))
     done = good = 0
     for (init, inputs), row in rows[: cases or None]:
         done += 1
@@ -187,6 +186,23 @@ def _load(path: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _prepared_rows(prepare: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
+    """Make the inputs of all cases, smallest first; some exist on a device only (randn of int64).
+
+    Raises:
+        RuntimeError: no case can be prepared on the CPU.
+    """
+    prepared, failure = [], None
+    for row in rows:
+        try:
+            prepared.append((_prepared(prepare, row), row))
+        except (RuntimeError, NotImplementedError) as error:
+            failure = error
+    if not prepared and failure is not None:
+        raise failure
+    return sorted(prepared, key=lambda pair: _elements(pair[0]))
 
 
 def _prepared(prepare: Any, row: Mapping[str, Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -301,6 +317,8 @@ def bind_arguments(
     import torch
 
     slots, names = list(declared["inputs"]), [a["name"] for a in declared["attrs"]]
+    kinds = {a["name"]: a["type"] for a in declared["attrs"]}
+    complete = len(args) == len(slots) + len(names)
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {}
     tensors = sum(_is_tensor(a) or a is None for a in args)
@@ -312,11 +330,14 @@ def bind_arguments(
                 inputs[slots.pop(0)["name"]] = _contiguous(arg)
             elif names and arg is not None:
                 attrs[names.pop(0)] = arg.item() if arg.numel() == 1 else arg.tolist()
-        elif slots and not isinstance(arg, (str, bool)) and tensors < required:
+        elif slots and not isinstance(arg, (str, bool)) and (complete or tensors < required):
             param = slots.pop(0)
             inputs[param["name"]] = torch.tensor(arg, dtype=_value_dtype(param, arg)).reshape(-1)
         elif names:
-            attrs[names.pop(0)] = list(arg) if isinstance(arg, tuple) else arg
+            name = names.pop(0)
+            value = list(arg) if isinstance(arg, tuple) else arg
+            as_float = kinds[name] == "float" and type(value) is int
+            attrs[name] = float(value) if as_float else value
     return inputs, attrs
 
 

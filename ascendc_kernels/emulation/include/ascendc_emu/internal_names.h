@@ -5,6 +5,7 @@
 #define ASCENDC_EMU_INTERNAL_NAMES_H
 
 #include "ascendc_emu/gather_api.h"
+#include "ascendc_emu/instruction_names.h"
 #include "ascendc_emu/system_api.h"
 
 namespace AscendC {
@@ -30,11 +31,7 @@ __aicore__ inline void TransDataTo5HDImpl(T* dst[NCHW_CONV_ADDR_LIST_SIZE], T* s
 template <typename T>
 __aicore__ inline void DuplicateImpl(T* dst, const T& value, const int32_t& count, Loc loc = Loc::Here())
 {
-    const ascendc_emu::Core& core = ascendc_emu::Current();
-    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(ascendc_emu::Mem::kUb)]);
-    LocalTensor<T> t(TPosition::VECCALC, static_cast<uint32_t>(reinterpret_cast<uint64_t>(dst) - base),
-                     static_cast<uint32_t>(count), loc);
-    Duplicate(t, value, count, loc);
+    Duplicate(ascendc_emu::FromPointer(dst, loc), value, count, loc);
 }
 
 // Register access of the device library.
@@ -75,18 +72,6 @@ public:
 };
 
 }  // namespace AscendC
-
-namespace ascendc_emu {
-// A tensor of UB from a pointer that GetPhyAddr() gave.
-template <typename T>
-inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
-{
-    const Core& core = Current();
-    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
-    return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
-                                   static_cast<uint32_t>(reinterpret_cast<uint64_t>(p) - base), 0, loc);
-}
-}  // namespace ascendc_emu
 
 namespace ascendc_emu {
 struct BlockIndex {

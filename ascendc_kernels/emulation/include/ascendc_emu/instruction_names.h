@@ -1,0 +1,138 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Vector and copy instructions by their compiler names, as far as public kernels use them. The mask
+// is what set_vector_mask or SetVectorMask left.
+#ifndef ASCENDC_EMU_INSTRUCTION_NAMES_H
+#define ASCENDC_EMU_INSTRUCTION_NAMES_H
+
+#include "ascendc_emu/copy_api.h"
+#include "ascendc_emu/gather_api.h"
+#include "ascendc_emu/vector_api.h"
+
+namespace ascendc_emu {
+
+// A tensor of UB from a pointer that GetPhyAddr() gave.
+template <typename T>
+inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
+{
+    const Core& core = Current();
+    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
+    return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
+                                   static_cast<uint32_t>(reinterpret_cast<uint64_t>(p) - base), 0, loc);
+}
+
+// Address registers of the transpose instruction: eight addresses each, per core.
+constexpr int kAddressRegisters = 8;
+constexpr int kAddressCores = 128;
+inline uint64_t g_addressRegisters[kAddressCores][kAddressRegisters][8] = {};
+inline uint64_t* AddressRegisters(int first)
+{
+    return g_addressRegisters[Current().id % kAddressCores][first % kAddressRegisters];
+}
+
+}  // namespace ascendc_emu
+
+enum ub_addr8_t { VA0 = 0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };
+
+inline void set_va_reg_sb(ub_addr8_t reg, uint64_t* addresses)
+{
+    for (int i = 0; i < 8; ++i) ascendc_emu::AddressRegisters(reg)[i] = addresses[i];
+}
+
+// dst and src name the first of two neighbouring registers, 16 addresses; strides in 32-byte blocks.
+inline void scatter_vnchwconv_b16(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dstStride,
+                                  uint16_t srcStride,
+                                  ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    AscendC::TransDataTo5HD<uint16_t>(ascendc_emu::AddressRegisters(dst),
+                                      ascendc_emu::AddressRegisters(src),
+                                      {false, false, repeat, dstStride, srcStride}, loc);
+}
+inline void scatter_vnchwconv_b32(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dstStride,
+                                  uint16_t srcStride,
+                                  ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    AscendC::TransDataTo5HD<uint32_t>(ascendc_emu::AddressRegisters(dst),
+                                      ascendc_emu::AddressRegisters(src),
+                                      {false, false, repeat, dstStride, srcStride}, loc);
+}
+
+// 16 x 16 elements of 16 bits.
+inline void vtranspose(uint16_t* dst, uint16_t* src, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    AscendC::Transpose(ascendc_emu::FromPointer(dst, loc), ascendc_emu::FromPointer(src, loc), loc);
+}
+
+template <typename T>
+inline void vector_dup(T* dst, T value, uint8_t repeat, uint16_t dstBlkStride, uint16_t, uint8_t dstRepStride,
+                       uint8_t, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    AscendC::Duplicate<T, false>(ascendc_emu::FromPointer(dst, loc), value, uint64_t(0), repeat,
+                                 dstBlkStride, dstRepStride, loc);
+}
+
+// nBurst bursts of lenBurst blocks of 32 bytes; gaps in blocks between them.
+inline void copy_ubuf_to_ubuf(void* dst, void* src, uint8_t, uint16_t nBurst, uint16_t lenBurst,
+                              uint16_t srcGap, uint16_t dstGap,
+                              ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+{
+    AscendC::DataCopy(ascendc_emu::FromPointer(static_cast<int16_t*>(dst), loc),
+                      ascendc_emu::FromPointer(static_cast<int16_t*>(src), loc),
+                      AscendC::DataCopyParams(nBurst, lenBurst, srcGap, dstGap), loc);
+}
+
+#define OPGEN_INSTRUCTION(NAME, API)                                                               \
+    template <typename T>                                                                          \
+    inline void NAME(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlk, uint8_t src0Blk,    \
+                     uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep, uint8_t src1Rep,            \
+                     ascendc_emu::Loc loc = ascendc_emu::Loc::Here())                              \
+    {                                                                                              \
+        using ascendc_emu::FromPointer;                                                            \
+        AscendC::API<T, false>(FromPointer(dst, loc), FromPointer(src0, loc),                      \
+                               FromPointer(src1, loc), uint64_t(0), repeat,                        \
+                               AscendC::BinaryRepeatParams(dstBlk, src0Blk, src1Blk, dstRep,       \
+                                                           src0Rep, src1Rep),                      \
+                               loc);                                                               \
+    }
+OPGEN_INSTRUCTION(vor, Or)
+OPGEN_INSTRUCTION(vand, And)
+OPGEN_INSTRUCTION(vadd, Add)
+OPGEN_INSTRUCTION(vsub, Sub)
+OPGEN_INSTRUCTION(vmul, Mul)
+OPGEN_INSTRUCTION(vdiv, Div)
+OPGEN_INSTRUCTION(vmax, Max)
+OPGEN_INSTRUCTION(vmin, Min)
+#undef OPGEN_INSTRUCTION
+
+namespace AscendC {
+
+// Elements one repeat of Brcb spreads.
+constexpr int32_t BRCB_BROADCAST_NUMBER = 8;
+
+// Copies between memories by address; counts and gaps of params in blocks of 32 bytes.
+template <typename T>
+__aicore__ inline void DataCopyUB2GMImpl(T* dst, T* src, const DataCopyParams& params,
+                                         Loc loc = Loc::Here())
+{
+    GlobalTensor<T> gm;
+    gm.SetGlobalBuffer(dst);
+    DataCopy(gm, ascendc_emu::FromPointer(src, loc), params, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopyGM2UBImpl(T* dst, T* src, const DataCopyParams& params,
+                                         Loc loc = Loc::Here())
+{
+    GlobalTensor<T> gm;
+    gm.SetGlobalBuffer(src);
+    DataCopy(ascendc_emu::FromPointer(dst, loc), gm, params, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopyUB2UBImpl(T* dst, T* src, const DataCopyParams& params,
+                                         Loc loc = Loc::Here())
+{
+    DataCopy(ascendc_emu::FromPointer(dst, loc), ascendc_emu::FromPointer(src, loc), params, loc);
+}
+
+}  // namespace AscendC
+
+#endif  // ASCENDC_EMU_INSTRUCTION_NAMES_H
