@@ -117,8 +117,8 @@ def _combo_cases(spec: OpSpec, combo: int, *, large: bool) -> Iterator[TestCase]
         yield TestCase(combo, shapes, defaults)
     for attrs in _attr_variants(spec, defaults):
         for shape in ((13, 7), (5, 32), (2, 3, 5, 7), (8, 16, 33)):
-            if (shapes := _input_shapes(spec, shape, attrs)) is not None:
-                yield TestCase(combo, shapes, attrs)
+            if (varied := _input_shapes(spec, shape, attrs)) is not None:
+                yield TestCase(combo, varied, attrs)
     for shapes in _optional_shapes(spec, defaults):
         yield TestCase(combo, shapes, defaults)
     if (special := _input_shapes(spec, SPECIAL_SHAPE, defaults)) is not None and any(
@@ -180,9 +180,14 @@ def _one_input(
     if param.shape is None:
         return base
     try:
-        return tuple(evaluate(param.shape, _plain(known), attrs))
+        return _first_shape(evaluate(param.shape, _plain(known), attrs))
     except ShapeError:
         return None
+
+
+def _first_shape(shape: Any) -> Shape:
+    """A rule's result; the first tensor stands for a list."""
+    return tuple(shape[0]) if shape and isinstance(shape[0], (tuple, list)) else tuple(shape)
 
 
 def _plain(shapes: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +202,7 @@ def _outputs_fit(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) ->
     try:
         for output in spec.outputs:
             if output.shape is not None:
-                dims = evaluate(output.shape, _plain(shapes), attrs)
+                dims = _first_shape(evaluate(output.shape, _plain(shapes), attrs))
                 if any(d < 0 for d in dims) or len(dims) > 8:
                     return False
                 # A gather multiplies its inputs: one base shape for both would ask for gigabytes.

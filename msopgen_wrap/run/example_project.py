@@ -180,8 +180,8 @@ def run_example(
         result.matches = False
         result.detail = _last_line(outcome.output)
     if result.clean is False and not result.detail:
-        first = outcome.errors[0]
-        result.detail = f"{first.get('check', '')} at line {first.get('line', '?')}"
+        finding = outcome.errors[0]
+        result.detail = f"{finding.get('check', '')} at line {finding.get('line', '?')}"
     return result
 
 

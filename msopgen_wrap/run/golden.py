@@ -75,9 +75,9 @@ def _draw(
         low = int(param.low) if param.low is not None else max(info.min, -50)
         high = int(param.high) if param.high is not None else min(info.max, 100)
         return torch.randint(low, high + 1, shape, generator=generator).to(dtype)
-    low = -4.0 if param.low is None else param.low
-    high = 4.0 if param.high is None else param.high
-    data = torch.rand(shape, generator=generator) * (high - low) + low
+    lowest = -4.0 if param.low is None else param.low
+    highest = 4.0 if param.high is None else param.high
+    data = torch.rand(shape, generator=generator) * (highest - lowest) + lowest
     if case.values == "special" and param.low is None and param.high is None:
         data = _sprinkle(data, dtype, generator)
     return data.to(dtype)

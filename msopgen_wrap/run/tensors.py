@@ -63,9 +63,9 @@ class Tensor:
             low = int(spec.low if spec.low is not None else (0 if unsigned else -10))
             high = int(spec.high if spec.high is not None else 10)
             return cls(spec.dtype, rng.integers(low, high + 1, spec.shape).astype(row.numpy))
-        low = spec.low if spec.low is not None else -1.0
-        high = spec.high if spec.high is not None else 1.0
-        return cls.from_float(rng.uniform(low, high, spec.shape), spec.dtype)
+        lowest = spec.low if spec.low is not None else -1.0
+        highest = spec.high if spec.high is not None else 1.0
+        return cls.from_float(rng.uniform(lowest, highest, spec.shape), spec.dtype)
 
     @classmethod
     def from_float(cls, values: np.ndarray[Any, Any], dtype: str) -> Tensor:
