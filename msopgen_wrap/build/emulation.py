@@ -14,6 +14,7 @@ from pathlib import Path
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..resources import data_dir
 from . import cache
+from .device_dialect import host_text
 from .toolchain import (
     Toolchain,
     common_flags,
@@ -240,13 +241,8 @@ def _dialect_flags(source: Path, text: str) -> list[str]:
 
 
 def _host_source(source: Path, text: str) -> Path:
-    """Return the source, or a cached copy with what only the device compiler takes removed.
-
-    Op kernels often carry ``void add_do(...) { add<<<dim, l2ctrl, stream>>>(...); }`` for the
-    device compiler. A kernel library never calls it; without the brackets it is an ordinary call.
-    """
-    blank = re.compile(r"<<<.*?>>>|\[aicore\]", re.DOTALL)
-    clean = blank.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    """Return the source, or a cached copy without what only the device compiler takes."""
+    clean = host_text(text)
     if clean == text:
         return source
     clean = f'#line 1 "{source.absolute()}"\n{clean}'

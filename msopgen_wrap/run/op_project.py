@@ -109,8 +109,9 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
                 )
             )
     project = OpProject(root)
-    for path in sorted((root / "op_host").rglob("*.cpp")):
-        if _in_tests(path, root):
+    for path in sorted((root / "op_host").rglob("*")):
+        # The endings that CMake's aux_source_directory, which CANN projects use, takes for C++.
+        if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         (project.skipped if _API_SOURCE.search(text) else project.host_sources).append(path)

@@ -1,0 +1,58 @@
+"""Kernel text that the device compiler takes and g++ does not, rewritten line by line.
+
+* ``add<<<dim, l2ctrl, stream>>>(...)`` in a launcher that a kernel library never calls becomes an
+  ordinary call; the function attributes ``[aicore]`` and ``[host, aicore]`` go.
+* Catlass kernels specialise a member template per core kind inside the class (``template <> void
+  operator()<AscendC::AIC>(...)``; CWG 727, g++ 14), and pick one by a default argument. Here one
+  binary serves both kinds, so the specialisations become overloads with a tag, and the primary
+  template chooses by the core it runs on.
+
+Lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BRACKETS = re.compile(r"<<<.*?>>>|\[\s*(?:host\s*,\s*)?aicore\s*\]", re.DOTALL)
+_HEAD = r"(?P<head>[^;{}()]*?\bvoid\s+operator\s*\(\s*\))"
+_PARAMS = r"\(\s*(?P<params>[^;{}()]*?\b(?P<name>\w+))\s*\)"
+_PRIMARY = re.compile(
+    r"template\s*<\s*int32_t\s+(?P<kind>\w+)\s*=\s*g_coreType\s*>"
+    + _HEAD
+    + r"\s*"
+    + _PARAMS
+    + r"\s*(?:;|\{\s*\})"
+)
+_SPECIAL = re.compile(
+    r"template\s*<\s*>" + _HEAD + r"\s*<\s*(?P<kind>(?:AscendC::)?AI[CV])\s*>\s*" + _PARAMS
+)
+_TAG = "::ascendc_emu::CoreTag"
+
+
+def host_text(text: str) -> str:
+    """Return the text for g++; the same object content when there is nothing to rewrite."""
+    text = _BRACKETS.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    if "g_coreType" not in text or not _PRIMARY.search(text):
+        return text
+    text = _SPECIAL.sub(lambda m: _keep_lines(m, f"{m['head']}({m['params']}, {_tag(m)})"), text)
+    return _PRIMARY.sub(lambda m: _keep_lines(m, _dispatcher(m)), text)
+
+
+def _tag(match: re.Match[str]) -> str:
+    return f"{_TAG}<{match['kind']}>"
+
+
+def _dispatcher(match: re.Match[str]) -> str:
+    head, params, name = match["head"], match["params"], match["name"]
+    flat = " ".join(head.split())
+    call = f"(*this)({name}, {_TAG}<::AscendC::%s>{{}});"
+    return (
+        f"{head}({params}) {{ if (::ascendc_emu::OnAic()) {call % 'AIC'} else {call % 'AIV'} }} "
+        f"template <int32_t {match['kind']}> {flat}({params}, {_tag(match)}) {{}}"
+    )
+
+
+def _keep_lines(match: re.Match[str], text: str) -> str:
+    """Add the line ends that the rewriting lost."""
+    return text + "\n" * (match[0].count("\n") - text.count("\n"))
