@@ -42,7 +42,15 @@ void RunAdvMath(const AdvMathCall& call);
 namespace AscendC {
 
 // The configurations of the 9.x interfaces choose an algorithm on the device; accepted, not needed.
+// The form without a location has the documented function type: kernels pass `&Sigmoid<half, false>`.
 #define OPGEN_ADV_UNARY(NAME)                                                                       \
+    template <typename T, bool isReuseSource = false, typename... None,                             \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
+                                const uint32_t count, None...)                                      \
+    {                                                                                               \
+        NAME<T, isReuseSource>(dst, src, count, Loc());                                             \
+    }                                                                                               \
     template <typename T, bool isReuseSource = false, const auto&... config>                        \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
                                 const LocalTensor<uint8_t>& tmp, const uint32_t count,              \

@@ -139,8 +139,9 @@ int64_t IntegerPower(int64_t base, int64_t exponent)
 
 }  // namespace
 
-void RunAdvMath(const AdvMathCall& c)
+void RunAdvMath(const AdvMathCall& call)
 {
+    AdvMathCall c = call;
     if (c.count == 0) return;
     const Access dstAccess = c.op == AdvOp::kAxpy ? Access::kReadWrite : Access::kWrite;
     const AdvOperand operands[] = {
@@ -155,6 +156,22 @@ void RunAdvMath(const AdvMathCall& c)
     if (IsBitwise(c.op)) {
         Bitwise(c);
         return;
+    }
+    // A destination that begins inside a source: read everything first, as one repeat does.
+    std::vector<uint8_t> copies[3];
+    TensorRef refs[3];
+    const TensorRef** sources[] = {&c.src0, &c.src1, &c.src2};
+    for (int k = 0; k < 3; ++k) {
+        const TensorRef* t = *sources[k];
+        const uint64_t bytes = c.count * DTypeBits(c.st) / 8;
+        if (t == nullptr || t->mem != c.dst->mem || c.dst->addr <= t->addr ||
+            c.dst->addr >= t->addr + bytes) {
+            continue;
+        }
+        copies[k].assign(t->ptr, t->ptr + bytes);
+        refs[k] = *t;
+        refs[k].ptr = copies[k].data();
+        *sources[k] = &refs[k];
     }
     const bool integers = IsInteger(c.st) && IsInteger(c.dt);
     for (uint64_t i = 0; i < c.count; ++i) {
