@@ -127,6 +127,13 @@ def test_binary(kernel, name, dtype):
     _close(_part(z, kind, 256), function(x.astype(np.float64), y.astype(np.float64)), 2 * tolerance)
 
 
+@pytest.mark.parametrize(("key", "at"), [(46, 0), (47, 32)], ids=["function pointer", "overlap"])
+def test_sigmoid_called_otherwise(kernel, key, at):
+    x = np.linspace(-5, 5, 64, dtype=np.float32)
+    z = _run(kernel, key, x, 64)
+    _close(_part(z, np.float32, 64, 4 * at), 1 / (1 + np.exp(-x.astype(np.float64))), 2e-6)
+
+
 @pytest.mark.parametrize("shapes", [((16, 1), (16, 24)), ((1, 16), (9, 16)), ((16, 1), (16, 7))])
 def test_broadcast(kernel, shapes):
     source, target = shapes

@@ -64,6 +64,15 @@ private:
     case KEY: NAME<T>(f.Z<T>(), f.X<T>(), f.Tmp(), n); return true;
 #define BINARY(KEY, NAME) \
     case KEY: NAME<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.Tmp(), n); return true;
+// Kernels that run an API given as a function pointer name its documented type.
+template <typename T>
+using UnaryOp = void(const LocalTensor<T>&, const LocalTensor<T>&, const uint32_t);
+template <typename T, UnaryOp<T>* op>
+__aicore__ inline void Apply(Frame& f)
+{
+    op(f.Z<T>(), f.X<T>(), f.params.a[1]);
+}
+
 template <typename T>
 __aicore__ inline bool Elementwise(Frame& f)
 {
@@ -78,6 +87,12 @@ __aicore__ inline bool Elementwise(Frame& f)
         BINARY(40, Fmod) BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU) BINARY(44, ReGlu)
         case 45:
             SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
+            return true;
+        case 46: Apply<T, Sigmoid<T, false>>(f); return true;
+        case 47:  // the destination begins inside the source
+            Adds(f.Z<T>(), f.X<T>(), T(0), n);
+            PipeBarrier<PIPE_V>();
+            Sigmoid(f.Z<T>(n / 2 * sizeof(T)), f.Z<T>(), n);
             return true;
         default: return false;
     }
