@@ -105,15 +105,16 @@ def run_task(
     done = good = 0
     for (init, inputs), row in rows[: cases or None]:
         done += 1
-        with torch.no_grad():
-            golden = module.Model(*_copy(init))(*_copy(inputs))
-            try:
+        # A reference may use autograd itself.
+        golden = _detached(module.Model(*_copy(init))(*_copy(inputs)))
+        try:
+            with torch.no_grad():
                 actual = runner.call_as(golden, module.ModelNew(*_copy(init)), _copy(inputs))
-            except OpgenError as error:
-                result.compiles = error.diagnostics[0].code != "OPG303"
-                result.runs = False if result.compiles else None
-                result.detail = _first(error)
-                break
+        except OpgenError as error:
+            result.compiles = error.diagnostics[0].code != "OPG303"
+            result.runs = False if result.compiles else None
+            result.detail = _first(error)
+            break
         result.compiles = result.runs = True
         reason = _mismatch(prepare, row, golden, actual)
         good += not reason
@@ -220,6 +221,12 @@ def _copy(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_copy(v) for v in value)
     return value
+
+
+def _detached(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_detached(v) for v in value]
+    return value.detach() if hasattr(value, "detach") else value
 
 
 def _elements(value: Any) -> int:
