@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// High-level APIs, one call per launch. x and y are copied whole to UB; results are in z, second and
-// third results from byte 8192 and 12288 on. The key is the API, a[0] the type (0 float, 1 half).
+// High-level APIs, one call per launch. x and y are copied whole to UB; results are in z, second
+// and third results from byte 8192 and 12288 on. The key is the API, a[0] the type (0 float, 1
+// half).
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -15,9 +16,8 @@ constexpr uint32_t kSecond = 8192;
 constexpr uint32_t kThird = 12288;
 
 class Frame {
-public:
-    __aicore__ inline void Begin(GM_ADDR x, GM_ADDR y, const Params& p)
-    {
+ public:
+    __aicore__ inline void Begin(GM_ADDR x, GM_ADDR y, const Params& p) {
         params = p;
         pipe.InitBuffer(bufX, 32768);
         pipe.InitBuffer(bufY, 32768);
@@ -30,26 +30,30 @@ public:
         SetFlag<HardEvent::MTE2_V>(0);
         WaitFlag<HardEvent::MTE2_V>(0);
     }
-    __aicore__ inline void End(GM_ADDR z)
-    {
+    __aicore__ inline void End(GM_ADDR z) {
         SetFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::V_MTE3>(0);
         GlobalTensor<uint8_t> g;
         g.SetGlobalBuffer(z, params.bytesZ);
         DataCopyPad(g, bufZ.Get<uint8_t>(), DataCopyExtParams(1, params.bytesZ, 0, 0, 0));
     }
-    template <typename T> __aicore__ inline LocalTensor<T> X() { return bufX.Get<T>(); }
-    template <typename T> __aicore__ inline LocalTensor<T> Y() { return bufY.Get<T>(); }
-    template <typename T> __aicore__ inline LocalTensor<T> Z(uint32_t at = 0)
-    {
+    template <typename T>
+    __aicore__ inline LocalTensor<T> X() {
+        return bufX.Get<T>();
+    }
+    template <typename T>
+    __aicore__ inline LocalTensor<T> Y() {
+        return bufY.Get<T>();
+    }
+    template <typename T>
+    __aicore__ inline LocalTensor<T> Z(uint32_t at = 0) {
         return bufZ.Get<T>()[at / sizeof(T)];
     }
     __aicore__ inline LocalTensor<uint8_t> Tmp() { return bufTmp.Get<uint8_t>(); }
     Params params;
 
-private:
-    __aicore__ inline void Load(TBuf<>& buf, GM_ADDR from, uint32_t bytes)
-    {
+ private:
+    __aicore__ inline void Load(TBuf<>& buf, GM_ADDR from, uint32_t bytes) {
         if (bytes == 0) return;
         GlobalTensor<uint8_t> g;
         g.SetGlobalBuffer(from, bytes);
@@ -60,47 +64,52 @@ private:
     TBuf<> bufX, bufY, bufZ, bufTmp;
 };
 
-#define UNARY(KEY, NAME) \
-    case KEY: NAME<T>(f.Z<T>(), f.X<T>(), f.Tmp(), n); return true;
-#define BINARY(KEY, NAME) \
-    case KEY: NAME<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.Tmp(), n); return true;
+#define UNARY(KEY, NAME)                         \
+    case KEY:                                    \
+        NAME<T>(f.Z<T>(), f.X<T>(), f.Tmp(), n); \
+        return true;
+#define BINARY(KEY, NAME)                                  \
+    case KEY:                                              \
+        NAME<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.Tmp(), n); \
+        return true;
 // Kernels that run an API given as a function pointer name its documented type.
 template <typename T>
 using UnaryOp = void(const LocalTensor<T>&, const LocalTensor<T>&, const uint32_t);
 template <typename T, UnaryOp<T>* op>
-__aicore__ inline void Apply(Frame& f)
-{
+__aicore__ inline void Apply(Frame& f) {
     op(f.Z<T>(), f.X<T>(), f.params.a[1]);
 }
 
 template <typename T>
-__aicore__ inline bool Elementwise(Frame& f)
-{
+__aicore__ inline bool Elementwise(Frame& f) {
     const uint32_t n = f.params.a[1];
     switch (TILING_KEY_VAR) {
-        UNARY(1, Acos) UNARY(2, Acosh) UNARY(3, Asin) UNARY(4, Asinh) UNARY(5, Atan) UNARY(6, Atanh)
-        UNARY(7, Ceil) UNARY(8, Cos) UNARY(9, Cosh) UNARY(10, Digamma) UNARY(11, Erf) UNARY(12, Erfc)
-        UNARY(13, Floor) UNARY(14, Frac) UNARY(15, Lgamma) UNARY(16, Log) UNARY(17, Log10)
-        UNARY(18, Log2) UNARY(19, Round) UNARY(20, Sigmoid) UNARY(21, Sign) UNARY(22, Silu)
-        UNARY(23, Sin) UNARY(24, Sinh) UNARY(25, Tan) UNARY(26, Tanh) UNARY(27, Trunc)
-        UNARY(28, Gelu) UNARY(29, FasterGelu) UNARY(30, FasterGeluV2)
-        BINARY(40, Fmod) BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU) BINARY(44, ReGlu)
-        case 45:
-            SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
+    UNARY(1, Acos)
+    UNARY(2, Acosh) UNARY(3, Asin) UNARY(4, Asinh) UNARY(5, Atan) UNARY(6, Atanh) UNARY(7, Ceil)
+        UNARY(8, Cos) UNARY(9, Cosh) UNARY(10, Digamma) UNARY(11, Erf) UNARY(12, Erfc)
+            UNARY(13, Floor) UNARY(14, Frac) UNARY(15, Lgamma) UNARY(16, Log) UNARY(17, Log10)
+                UNARY(18, Log2) UNARY(19, Round) UNARY(20, Sigmoid) UNARY(21, Sign) UNARY(22, Silu)
+                    UNARY(23, Sin) UNARY(24, Sinh) UNARY(25, Tan) UNARY(26, Tanh) UNARY(27, Trunc)
+                        UNARY(28, Gelu) UNARY(29, FasterGelu) UNARY(30, FasterGeluV2)
+                            BINARY(40, Fmod) BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU)
+                                BINARY(44, ReGlu) case 45:
+        SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
+        return true;
+        case 46:
+            Apply<T, Sigmoid<T, false>>(f);
             return true;
-        case 46: Apply<T, Sigmoid<T, false>>(f); return true;
         case 47:  // the destination begins inside the source
             Adds(f.Z<T>(), f.X<T>(), T(0), n);
             PipeBarrier<PIPE_V>();
             Sigmoid(f.Z<T>(n / 2 * sizeof(T)), f.Z<T>(), n);
             return true;
-        default: return false;
+        default:
+            return false;
     }
 }
 
 template <typename T>
-__aicore__ inline bool Tensors(Frame& f)
-{
+__aicore__ inline bool Tensors(Frame& f) {
     const uint32_t* a = f.params.a;
     const float s0 = f.params.scalar[0], s1 = f.params.scalar[1];
     const LocalTensor<T> x = f.X<T>(), y = f.Y<T>(), z = f.Z<T>();
@@ -115,7 +124,9 @@ __aicore__ inline bool Tensors(Frame& f)
             }
             return true;
         }
-        case 101: ArithProgression<T>(z, T(s0), T(s1), a[1]); return true;
+        case 101:
+            ArithProgression<T>(z, T(s0), T(s1), a[1]);
+            return true;
         case 102:
         case 103: {
             PadTiling tiling;
@@ -173,8 +184,12 @@ __aicore__ inline bool Tensors(Frame& f)
             }
             return true;
         }
-        case 110: Sum(z, x, tmp, SumParams{a[1], a[2], a[3]}); return true;
-        case 111: Mean<T, float>(z, x, tmp, MeanParams{a[1], a[2], a[3]}); return true;
+        case 110:
+            Sum(z, x, tmp, SumParams{a[1], a[2], a[3]});
+            return true;
+        case 111:
+            Mean<T, float>(z, x, tmp, MeanParams{a[1], a[2], a[3]});
+            return true;
         case 120:
         case 121: {
             TopkTiling tiling;
@@ -187,13 +202,17 @@ __aicore__ inline bool Tensors(Frame& f)
             if (TILING_KEY_IS(120)) {
                 TopK<T>(z, index, x, from, finish, tmp, a[4], tiling, info, a[5] != 0);
             } else {
-                TopK<T, true, false, false, TopKMode::TOPK_NSMALL>(z, index, x, from, finish, tmp, a[4],
-                                                                   tiling, info, a[5] != 0);
+                TopK<T, true, false, false, TopKMode::TOPK_NSMALL>(z, index, x, from, finish, tmp,
+                                                                   a[4], tiling, info, a[5] != 0);
             }
             return true;
         }
-        case 130: AscendQuant<T>(f.Z<int8_t>(), x, tmp, s0, s1, a[1]); return true;
-        case 131: AscendQuant<T>(f.Z<int8_t>(), x, tmp, y, T(s1), a[2], a[1]); return true;
+        case 130:
+            AscendQuant<T>(f.Z<int8_t>(), x, tmp, s0, s1, a[1]);
+            return true;
+        case 131:
+            AscendQuant<T>(f.Z<int8_t>(), x, tmp, y, T(s1), a[2], a[1]);
+            return true;
         case 132: {
             const uint32_t shape[2] = {a[2], a[3]};
             LocalTensor<half> scale = f.Y<half>(), offset = f.Y<half>()[2048];
@@ -210,13 +229,13 @@ __aicore__ inline bool Tensors(Frame& f)
         case 133:
             AscendDequant(z, f.X<int32_t>(), f.Y<float>(), tmp, DequantParams{a[1], a[2], a[3]});
             return true;
-        default: return false;
+        default:
+            return false;
     }
 }
 
 template <typename T>
-__aicore__ inline bool Norms(Frame& f)
-{
+__aicore__ inline bool Norms(Frame& f) {
     const uint32_t* a = f.params.a;  // [b, s, h, original h]
     const LocalTensor<T> x = f.X<T>(), gamma = f.Y<T>(), beta = f.Y<T>()[1024];
     const LocalTensor<T> z = f.Z<T>(), second = f.Z<T>(kSecond), third = f.Z<T>(kThird);
@@ -237,8 +256,8 @@ __aicore__ inline bool Norms(Frame& f)
         case 202: {
             DeepNormTiling t;
             t.bLength = a[1], t.sLength = a[2], t.hLength = a[3], t.originalHLength = a[4];
-            DeepNorm(z, second, third, x, f.X<T>()[4096], beta, gamma, f.Tmp(), T(f.params.scalar[1]),
-                     eps, t);
+            DeepNorm(z, second, third, x, f.X<T>()[4096], beta, gamma, f.Tmp(),
+                     T(f.params.scalar[1]), eps, t);
             return true;
         }
         case 203: {
@@ -260,40 +279,41 @@ __aicore__ inline bool Norms(Frame& f)
             LayerNormGradBetaTiling b;
             b.bLength = a[1], b.sLength = a[2], b.hLength = a[3], b.originalHLength = a[4];
             // x: dy and x; y: gamma, mean, variance
-            LayerNormGrad(z, second, x, f.X<T>()[2048], f.Y<T>()[2048], f.Y<T>()[1024], gamma, f.Tmp(),
-                          eps, t);
+            LayerNormGrad(z, second, x, f.X<T>()[2048], f.Y<T>()[2048], f.Y<T>()[1024], gamma,
+                          f.Tmp(), eps, t);
             PipeBarrier<PIPE_V>();
             LayerNormGradBeta(third, f.Z<T>(kThird + 2048), second, x, f.Tmp(), b);
             return true;
         }
-        default: return false;
+        default:
+            return false;
     }
 }
 
 template <typename T>
-__aicore__ inline bool Reductions(Frame& f)
-{
+__aicore__ inline bool Reductions(Frame& f) {
     const uint32_t shape[2] = {f.params.a[2], f.params.a[3]};
     const LocalTensor<T> x = f.X<T>(), z = f.Z<T>();
     using AR = Pattern::Reduce::AR;
     using RA = Pattern::Reduce::RA;
-#define REDUCE(KEY, NAME)                                   \
-    case KEY:                                               \
-        if (f.params.a[1] == 0) {                           \
-            NAME<T, AR, true>(z, x, f.Tmp(), shape, true);  \
-        } else {                                            \
-            NAME<T, RA>(z, x, shape, true);                 \
-        }                                                   \
+#define REDUCE(KEY, NAME)                                  \
+    case KEY:                                              \
+        if (f.params.a[1] == 0) {                          \
+            NAME<T, AR, true>(z, x, f.Tmp(), shape, true); \
+        } else {                                           \
+            NAME<T, RA>(z, x, shape, true);                \
+        }                                                  \
         return true;
     switch (TILING_KEY_VAR) {
-        REDUCE(300, ReduceSum) REDUCE(301, ReduceMean) REDUCE(302, ReduceMax) REDUCE(303, ReduceMin)
-        REDUCE(304, ReduceProd) REDUCE(305, ReduceAny) REDUCE(306, ReduceAll)
-        default: return false;
+        REDUCE(300, ReduceSum)
+        REDUCE(301, ReduceMean) REDUCE(302, ReduceMax) REDUCE(303, ReduceMin)
+            REDUCE(304, ReduceProd) REDUCE(305, ReduceAny) REDUCE(306, ReduceAll) default
+            : return false;
     }
 }
 
-extern "C" __global__ __aicore__ void adv(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void adv(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR,
+                                          GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(Params, params, tiling);
     Frame f;
     f.Begin(x, y, params);

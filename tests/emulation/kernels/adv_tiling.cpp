@@ -26,8 +26,7 @@ struct KernelTiling {
 
 extern "C" {
 // Fills `out` with what the kernel reads back; returns false when a function refuses.
-bool Fill(uint32_t rows, uint32_t columns, uint32_t k, uint32_t workspace, uint32_t* out)
-{
+bool Fill(uint32_t rows, uint32_t columns, uint32_t k, uint32_t workspace, uint32_t* out) {
     optiling::AdvTiling tiling;
     const ge::Shape plane({rows, columns});
     const ge::Shape cube({1, rows, columns});
@@ -44,25 +43,24 @@ bool Fill(uint32_t rows, uint32_t columns, uint32_t k, uint32_t workspace, uint3
     }
     KernelTiling kernel = {};
     tiling.SaveToBuffer(&kernel, sizeof(kernel));
-    const uint32_t values[] = {kernel.first,
-                               kernel.softmax.srcM,
-                               kernel.softmax.srcK,
-                               kernel.softmax.splitM * kernel.softmax.rangeM + kernel.softmax.tailM,
-                               kernel.layerNorm.sLength,
-                               kernel.layerNorm.hLength,
-                               kernel.rmsNorm.mainBsLength * kernel.rmsNorm.loopRound +
-                                   kernel.rmsNorm.tailBsLength,
-                               static_cast<uint32_t>(kernel.topk.kAlignFourBytes),
-                               kernel.groupNorm.g,
-                               kernel.groupNorm.d,
-                               kernel.groupNorm.hw};
+    const uint32_t values[] = {
+        kernel.first,
+        kernel.softmax.srcM,
+        kernel.softmax.srcK,
+        kernel.softmax.splitM * kernel.softmax.rangeM + kernel.softmax.tailM,
+        kernel.layerNorm.sLength,
+        kernel.layerNorm.hLength,
+        kernel.rmsNorm.mainBsLength * kernel.rmsNorm.loopRound + kernel.rmsNorm.tailBsLength,
+        static_cast<uint32_t>(kernel.topk.kAlignFourBytes),
+        kernel.groupNorm.g,
+        kernel.groupNorm.d,
+        kernel.groupNorm.hw};
     memcpy(out, values, sizeof(values));
     return true;
 }
 
 // Pairs of (max, min) bytes.
-uint32_t TmpSizes(uint32_t rows, uint32_t columns, uint32_t* out)
-{
+uint32_t TmpSizes(uint32_t rows, uint32_t columns, uint32_t* out) {
     const ge::Shape shape({rows, columns});
     uint32_t n = 0, high = 0, low = 0;
     const auto add = [&]() {
@@ -76,7 +74,8 @@ uint32_t TmpSizes(uint32_t rows, uint32_t columns, uint32_t* out)
     AscendC::GetLayerNormMaxMinTmpSize(shape, 4, false, high, low), add();
     AscendC::GetAscendDequantMaxMinTmpSize(shape, 4, high, low), add();
     AscendC::GetReduceSumMaxMinTmpSize(shape, ge::DT_FLOAT, AscendC::ReducePattern::AR, true, false,
-                                       high, low), add();
+                                       high, low),
+        add();
     high = AscendC::GetSoftMaxMaxTmpSize(shape, 4, false);
     low = AscendC::GetSoftMaxMinTmpSize(shape, 4, false), add();
     return n;

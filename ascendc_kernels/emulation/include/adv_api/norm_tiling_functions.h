@@ -11,8 +11,7 @@ namespace AscendC {
 #define OPGEN_TMP_NORM(NAME, NODES)                                                            \
     inline void Get##NAME##MaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, \
                                          const bool isReuseSource, uint32_t& maxValue,         \
-                                         uint32_t& minValue)                                   \
-    {                                                                                          \
+                                         uint32_t& minValue) {                                 \
         (void)typeSize;                                                                        \
         (void)isReuseSource;                                                                   \
         ascendc_emu::TmpRows(srcShape, NODES, maxValue, minValue);                             \
@@ -23,8 +22,8 @@ OPGEN_TMP_NORM(LayerNormGradBeta, 4)
 #undef OPGEN_TMP_NORM
 inline void GetLayerNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize,
                                       const bool isReuseSource, const bool isComputeRstd,
-                                      const bool isOnlyOutput, uint32_t& maxValue, uint32_t& minValue)
-{
+                                      const bool isOnlyOutput, uint32_t& maxValue,
+                                      uint32_t& minValue) {
     (void)isComputeRstd;
     (void)isOnlyOutput;
     GetLayerNormMaxMinTmpSize(srcShape, typeSize, isReuseSource, maxValue, minValue);
@@ -32,8 +31,7 @@ inline void GetLayerNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_
 inline void GetNormalizeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSizeU,
                                       const uint32_t typeSizeT, const bool isReuseSource,
                                       const bool isComputeRstd, const bool isOnlyOutput,
-                                      uint32_t& maxValue, uint32_t& minValue)
-{
+                                      uint32_t& maxValue, uint32_t& minValue) {
     (void)typeSizeU;
     (void)typeSizeT;
     (void)isReuseSource;
@@ -43,8 +41,8 @@ inline void GetNormalizeMaxMinTmpSize(const TensorShape& srcShape, const uint32_
 }
 inline void GetWelfordUpdateMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSizeT,
                                           const uint32_t typeSizeU, const bool isReuseSource,
-                                          const bool isInplace, uint32_t& maxValue, uint32_t& minValue)
-{
+                                          const bool isInplace, uint32_t& maxValue,
+                                          uint32_t& minValue) {
     (void)typeSizeT;
     (void)typeSizeU;
     (void)isReuseSource;
@@ -53,8 +51,7 @@ inline void GetWelfordUpdateMaxMinTmpSize(const TensorShape& srcShape, const uin
 }
 inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize,
                                     uint32_t& maxValue, uint32_t& minValue,
-                                    const bool isBasicBlock = false)
-{
+                                    const bool isBasicBlock = false) {
     (void)typeSize;
     (void)isBasicBlock;
     ascendc_emu::TmpRows(srcShape, 3, maxValue, minValue);
@@ -62,19 +59,17 @@ inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t 
 }
 inline bool GetDeepNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize,
                                      const bool isReuseSource, const bool isBasicBlock,
-                                     uint32_t& maxValue, uint32_t& minValue)
-{
+                                     uint32_t& maxValue, uint32_t& minValue) {
     (void)typeSize;
     (void)isReuseSource;
     (void)isBasicBlock;
     ascendc_emu::TmpRows(srcShape, 4, maxValue, minValue);
     return true;
 }
-inline bool GetBatchNormMaxMinTmpSize(const TensorShape& srcShape, const TensorShape& originSrcShape,
-                                      const uint32_t typeSize, const bool isReuseSource,
-                                      uint32_t& maxValue, uint32_t& minValue,
-                                      const bool isBasicBlock = false)
-{
+inline bool GetBatchNormMaxMinTmpSize(const TensorShape& srcShape,
+                                      const TensorShape& originSrcShape, const uint32_t typeSize,
+                                      const bool isReuseSource, uint32_t& maxValue,
+                                      uint32_t& minValue, const bool isBasicBlock = false) {
     (void)originSrcShape;
     (void)typeSize;
     (void)isReuseSource;
@@ -84,20 +79,19 @@ inline bool GetBatchNormMaxMinTmpSize(const TensorShape& srcShape, const TensorS
 }
 inline void GetGroupNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize,
                                       const bool isReuseSource, const uint32_t groupNum,
-                                      uint32_t& maxValue, uint32_t& minValue)
-{
+                                      uint32_t& maxValue, uint32_t& minValue) {
     (void)typeSize;
     (void)isReuseSource;
-    const uint32_t group = ascendc_emu::Elements(srcShape) /
-                           std::max(1u, ascendc_emu::DimAt(srcShape, 0) * groupNum);
+    const uint32_t group =
+        ascendc_emu::Elements(srcShape) / std::max(1u, ascendc_emu::DimAt(srcShape, 0) * groupNum);
     minValue = ascendc_emu::RoundUpTo(std::max(1u, group) * 4, ascendc_emu::kRepeatBytes) * 3;
     maxValue = std::max(minValue, ascendc_emu::Elements(srcShape) * 12);
 }
 
 template <typename Tiling>
 inline void GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize,
-                                     const uint32_t typeSize, const bool isReuseSource, Tiling& tiling)
-{
+                                     const uint32_t typeSize, const bool isReuseSource,
+                                     Tiling& tiling) {
     (void)stackBufferSize;
     (void)typeSize;
     (void)isReuseSource;
@@ -114,15 +108,14 @@ inline void GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t
 // The older spelling.
 template <typename Tiling>
 inline void GetLayerNormNDTillingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize,
-                                      const uint32_t typeSize, const bool isReuseSource, Tiling& tiling)
-{
+                                      const uint32_t typeSize, const bool isReuseSource,
+                                      Tiling& tiling) {
     GetLayerNormNDTilingInfo(srcShape, stackBufferSize, typeSize, isReuseSource, tiling);
 }
 template <typename Tiling>
 inline void GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize,
                                      const uint32_t typeSize, const bool isReuseSource,
-                                     const bool isComputeRstd, Tiling& tiling)
-{
+                                     const bool isComputeRstd, Tiling& tiling) {
     (void)stackBufferSize;
     (void)typeSize;
     (void)isReuseSource;
@@ -138,8 +131,7 @@ inline void GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t
 template <typename Tiling>
 inline void GetLayerNormGradNDTilingInfo(const TensorShape srcShape, const uint32_t stackBufferSize,
                                          const uint32_t typeSize, const bool isReuseSource,
-                                         Tiling& tiling)
-{
+                                         Tiling& tiling) {
     (void)typeSize;
     (void)isReuseSource;
     AscendC::tiling::LayerNormGradTiling t;
@@ -151,10 +143,10 @@ inline void GetLayerNormGradNDTilingInfo(const TensorShape srcShape, const uint3
     ascendc_emu::StoreTiling(tiling, t);
 }
 template <typename Tiling>
-inline void GetLayerNormGradBetaNDTilingInfo(const TensorShape srcShape, const uint32_t stackBufferSize,
+inline void GetLayerNormGradBetaNDTilingInfo(const TensorShape srcShape,
+                                             const uint32_t stackBufferSize,
                                              const uint32_t typeSize, const bool isReuseSource,
-                                             Tiling& tiling)
-{
+                                             Tiling& tiling) {
     (void)typeSize;
     (void)isReuseSource;
     AscendC::tiling::LayerNormGradBetaTiling t;
@@ -170,8 +162,7 @@ inline void GetLayerNormGradBetaNDTilingInfo(const TensorShape srcShape, const u
 template <typename Tiling>
 inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
                                  const uint32_t stackBufferByteSize, const uint32_t typeSize,
-                                 Tiling& tiling, const bool isBasicBlock = false)
-{
+                                 Tiling& tiling, const bool isBasicBlock = false) {
     (void)typeSize;
     (void)isBasicBlock;
     AscendC::tiling::RmsNormTiling t;
@@ -197,8 +188,8 @@ inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape&
 template <typename Tiling>
 inline bool GetDeepNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
                                   const uint32_t stackBufferSize, const uint32_t typeSize,
-                                  const bool isReuseSource, const bool isBasicBlock, Tiling& tiling)
-{
+                                  const bool isReuseSource, const bool isBasicBlock,
+                                  Tiling& tiling) {
     (void)stackBufferSize;
     (void)typeSize;
     (void)isReuseSource;
@@ -219,8 +210,7 @@ template <typename Tiling>
 inline bool GetBatchNormNDTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
                                      const uint32_t stackBufferByteSize, const uint32_t typeSize,
                                      const bool isReuseSource, Tiling& tiling,
-                                     const bool isBasicBlock = false)
-{
+                                     const bool isBasicBlock = false) {
     (void)stackBufferByteSize;
     (void)typeSize;
     (void)isReuseSource;
@@ -236,8 +226,7 @@ inline bool GetBatchNormNDTilingInfo(const TensorShape& srcShape, const TensorSh
 template <typename Tiling>
 inline void GetGroupNormNDTilingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize,
                                      const uint32_t typeSize, const bool isReuseSource,
-                                     const uint32_t groupNum, Tiling& tiling)
-{
+                                     const uint32_t groupNum, Tiling& tiling) {
     (void)stackBufferSize;
     (void)isReuseSource;
     AscendC::tiling::GroupNormTiling t;

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Tiling data classes of the high-level APIs for ops in the BEGIN_TILING_DATA_DEF style, and how they
-// are filled from the kernel's struct.
+// Tiling data classes of the high-level APIs for ops in the BEGIN_TILING_DATA_DEF style, and how
+// they are filled from the kernel's struct.
 #ifndef ADV_API_TILING_DATA_H
 #define ADV_API_TILING_DATA_H
 
@@ -10,21 +10,19 @@
 
 #define OPGEN_TILING_FIELD(type, name) TILING_DATA_FIELD_DEF(type, name)
 #define OPGEN_TILING_SET(type, name) to.set_##name(from.name);
-#define OPGEN_TILING_CLASS(CLASS, FIELDS)                                            \
-    namespace optiling {                                                             \
-    BEGIN_TILING_DATA_DEF(CLASS)                                                     \
-    FIELDS(OPGEN_TILING_FIELD)                                                       \
-    END_TILING_DATA_DEF                                                              \
-    }                                                                                \
-    namespace ascendc_emu {                                                          \
-    inline void StoreTiling(optiling::CLASS& to, const AscendC::tiling::CLASS& from) \
-    {                                                                                \
-        FIELDS(OPGEN_TILING_SET)                                                     \
-    }                                                                                \
-    inline void StoreTiling(AscendC::tiling::CLASS& to, const AscendC::tiling::CLASS& from) \
-    {                                                                                \
-        to = from;                                                                   \
-    }                                                                                \
+#define OPGEN_TILING_CLASS(CLASS, FIELDS)                                                     \
+    namespace optiling {                                                                      \
+    BEGIN_TILING_DATA_DEF(CLASS)                                                              \
+    FIELDS(OPGEN_TILING_FIELD)                                                                \
+    END_TILING_DATA_DEF                                                                       \
+    }                                                                                         \
+    namespace ascendc_emu {                                                                   \
+    inline void StoreTiling(optiling::CLASS& to, const AscendC::tiling::CLASS& from) {        \
+        FIELDS(OPGEN_TILING_SET)                                                              \
+    }                                                                                         \
+    inline void StoreTiling(AscendC::tiling::CLASS& to, const AscendC::tiling::CLASS& from) { \
+        to = from;                                                                            \
+    }                                                                                         \
     }
 OPGEN_TILING_CLASS(UnPadTiling, OPGEN_UN_PAD_TILING_FIELDS)
 OPGEN_TILING_CLASS(PadTiling, OPGEN_PAD_TILING_FIELDS)

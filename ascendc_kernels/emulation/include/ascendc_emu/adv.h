@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Common ground of the high-level APIs: one call is one record on the V pipe with all operands, and is
-// computed in one go by the library. What the device does inside (its own barriers, the split into
-// basic instructions, the use of the temporary buffer) does not show.
+// Common ground of the high-level APIs: one call is one record on the V pipe with all operands, and
+// is computed in one go by the library. What the device does inside (its own barriers, the split
+// into basic instructions, the use of the temporary buffer) does not show.
 #ifndef ASCENDC_EMU_ADV_H
 #define ASCENDC_EMU_ADV_H
 
@@ -24,8 +24,7 @@ void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t coun
 
 // The temporary buffer is written and its content lost: all of it.
 template <typename Tensor>
-inline AdvOperand TmpOperand(const Tensor& tmp)
-{
+inline AdvOperand TmpOperand(const Tensor& tmp) {
     return {"sharedTmpBuffer", &tmp, DType::kU8, tmp.size, Access::kWrite};
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// High-level elementwise math, activation and logic. Source: asc-devkit docs, SIMD-API / high-level API
-// (mathematical computation, activation functions). Computed in float32 (double inside for the
+// High-level elementwise math, activation and logic. Source: asc-devkit docs, SIMD-API / high-level
+// API (mathematical computation, activation functions). Computed in float32 (double inside for the
 // transcendental ones) and rounded once to the element type.
 #ifndef ASCENDC_EMU_ADV_MATH_API_H
 #define ASCENDC_EMU_ADV_MATH_API_H
@@ -11,12 +11,62 @@
 namespace ascendc_emu {
 
 enum class AdvOp : uint8_t {
-    kAcos, kAcosh, kAsin, kAsinh, kAtan, kAtanh, kCeil, kCos, kCosh, kDigamma, kErf, kErfc, kExp,
-    kFloor, kFrac, kGelu, kFasterGelu, kFasterGeluV2, kIsFinite, kIsInf, kIsNan, kLgamma, kLog, kLog10,
-    kLog2, kLogicalNot, kRint, kRound, kSigmoid, kSign, kSilu, kSin, kSinh, kSwish, kTan, kTanh, kTrunc,
-    kBitwiseNot, kClampMax, kClampMin, kClamp, kAxpy,
-    kBitwiseAnd, kBitwiseOr, kXor, kFmod, kHypot, kPower, kLogicalAnd, kLogicalOr, kLogicalXor, kGeGLU,
-    kReGlu, kSwiGLU, kFma, kWhere,
+    kAcos,
+    kAcosh,
+    kAsin,
+    kAsinh,
+    kAtan,
+    kAtanh,
+    kCeil,
+    kCos,
+    kCosh,
+    kDigamma,
+    kErf,
+    kErfc,
+    kExp,
+    kFloor,
+    kFrac,
+    kGelu,
+    kFasterGelu,
+    kFasterGeluV2,
+    kIsFinite,
+    kIsInf,
+    kIsNan,
+    kLgamma,
+    kLog,
+    kLog10,
+    kLog2,
+    kLogicalNot,
+    kRint,
+    kRound,
+    kSigmoid,
+    kSign,
+    kSilu,
+    kSin,
+    kSinh,
+    kSwish,
+    kTan,
+    kTanh,
+    kTrunc,
+    kBitwiseNot,
+    kClampMax,
+    kClampMin,
+    kClamp,
+    kAxpy,
+    kBitwiseAnd,
+    kBitwiseOr,
+    kXor,
+    kFmod,
+    kHypot,
+    kPower,
+    kLogicalAnd,
+    kLogicalOr,
+    kLogicalXor,
+    kGeGLU,
+    kReGlu,
+    kSwiGLU,
+    kFma,
+    kWhere,
 };
 
 struct AdvMathCall {
@@ -42,43 +92,39 @@ void RunAdvMath(const AdvMathCall& call);
 namespace AscendC {
 
 // The configurations of the 9.x interfaces choose an algorithm on the device; accepted, not needed.
-// The form without a location has the documented function type: kernels pass `&Sigmoid<half, false>`.
-#define OPGEN_ADV_UNARY(NAME)                                                                       \
-    template <typename T, bool isReuseSource = false, typename... None,                             \
-              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const uint32_t count, None...)                                      \
-    {                                                                                               \
-        NAME<T, isReuseSource>(dst, src, count, Loc());                                             \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const LocalTensor<uint8_t>& tmp, const uint32_t count,              \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 &tmp, count, 0, 0, loc});                                          \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())             \
-    {                                                                                               \
-        NAME<T, isReuseSource>(dst, src, tmp, src.GetSize(), loc);                                  \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 nullptr, count, 0, 0, loc});                                       \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        NAME<T, isReuseSource>(dst, src, src.GetSize(), loc);                                       \
+// The form without a location has the documented function type: kernels pass `&Sigmoid<half,
+// false>`.
+#define OPGEN_ADV_UNARY(NAME)                                                                      \
+    template <typename T, bool isReuseSource = false, typename... None,                            \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t count, None...) {                                   \
+        NAME<T, isReuseSource>(dst, src, count, Loc());                                            \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
+                                Loc loc = Loc::Here()) {                                           \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {          \
+        NAME<T, isReuseSource>(dst, src, tmp, src.GetSize(), loc);                                 \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t count, Loc loc = Loc::Here()) {                     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                Loc loc = Loc::Here()) {                                           \
+        NAME<T, isReuseSource>(dst, src, src.GetSize(), loc);                                      \
     }
 
 OPGEN_ADV_UNARY(Acos)
@@ -111,23 +157,21 @@ OPGEN_ADV_UNARY(Trunc)
 #undef OPGEN_ADV_UNARY
 
 // Forms whose template parameters differ from the family above.
-#define OPGEN_ADV_GELU(NAME)                                                                        \
-    template <typename T, bool highPrecision = false, bool highPerformance = false>                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const LocalTensor<uint8_t>& tmp, const uint32_t count,              \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 &tmp, count, 0, 0, loc});                                          \
-    }                                                                                               \
-    template <typename T, bool highPrecision = false, bool highPerformance = false>                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 nullptr, count, 0, 0, loc});                                       \
+#define OPGEN_ADV_GELU(NAME)                                                                       \
+    template <typename T, bool highPrecision = false, bool highPerformance = false>                \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
+                                Loc loc = Loc::Here()) {                                           \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
+    }                                                                                              \
+    template <typename T, bool highPrecision = false, bool highPerformance = false>                \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t count, Loc loc = Loc::Here()) {                     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
     }
 OPGEN_ADV_GELU(Gelu)
 OPGEN_ADV_GELU(FasterGelu)
@@ -138,16 +182,14 @@ OPGEN_ADV_GELU(FasterGeluV2)
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 __aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LocalTensor<uint8_t>& tmp, const uint32_t count,
-                           Loc loc = Loc::Here())
-{
+                           Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvMath({"Exp", AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
                 nullptr, &tmp, count, 0, 0, loc});
 }
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
-__aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
-                           Loc loc = Loc::Here())
-{
+__aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                           const uint32_t count, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvMath({"Exp", AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
                 nullptr, nullptr, count, 0, 0, loc});
@@ -155,31 +197,28 @@ __aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void Swish(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count,
-                             const T scalar, Loc loc = Loc::Here())
-{
+                             const T scalar, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvMath({"Swish", AdvOp::kSwish, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
                 nullptr, nullptr, count, double(float(scalar)), 0, loc});
 }
 
 // One result type other than the source type.
-#define OPGEN_ADV_TEST(NAME)                                                                        \
-    template <const auto&... config, typename T, typename U>                                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,               \
-                                const LocalTensor<uint8_t>& tmp, const uint32_t count,              \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src, nullptr, nullptr,     \
-                                 &tmp, count, 0, 0, loc});                                          \
-    }                                                                                               \
-    template <const auto&... config, typename T, typename U>                                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,               \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src, nullptr, nullptr,     \
-                                 nullptr, count, 0, 0, loc});                                       \
+#define OPGEN_ADV_TEST(NAME)                                                                       \
+    template <const auto&... config, typename T, typename U>                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
+                                const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
+                                Loc loc = Loc::Here()) {                                           \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<U>>, \
+                                 &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
+    }                                                                                              \
+    template <const auto&... config, typename T, typename U>                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
+                                const uint32_t count, Loc loc = Loc::Here()) {                     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<U>>, \
+                                 &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
     }
 // Not offered by arch 2201 and 2002, where kernels define classes of these names themselves.
 #if defined(__NPU_ARCH__) && __NPU_ARCH__ >= 3510
@@ -192,37 +231,33 @@ OPGEN_ADV_TEST(Rint)
 OPGEN_ADV_TEST(BitwiseNot)
 #undef OPGEN_ADV_TEST
 
-#define OPGEN_ADV_BINARY(NAME)                                                                      \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,              \
-                                const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,        \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src0, &src1, nullptr, &tmp, \
-                                 count, 0, 0, loc});                                                \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,              \
-                                const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,        \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        NAME<T, isReuseSource>(dst, src0, src1, tmp, src0.GetSize(), loc);                          \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,              \
-                                const LocalTensor<T>& src1, const uint32_t count,                   \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src0, &src1, nullptr,      \
-                                 nullptr, count, 0, 0, loc});                                       \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,              \
-                                const LocalTensor<T>& src1, Loc loc = Loc::Here())                  \
-    {                                                                                               \
-        NAME<T, isReuseSource>(dst, src0, src1, src0.GetSize(), loc);                               \
+#define OPGEN_ADV_BINARY(NAME)                                                                     \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,       \
+                                const uint32_t count, Loc loc = Loc::Here()) {                     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src0, &src1, nullptr, &tmp, count, 0, 0, loc});            \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,       \
+                                Loc loc = Loc::Here()) {                                           \
+        NAME<T, isReuseSource>(dst, src0, src1, tmp, src0.GetSize(), loc);                         \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const uint32_t count,                  \
+                                Loc loc = Loc::Here()) {                                           \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src0, &src1, nullptr, nullptr, count, 0, 0, loc});         \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, Loc loc = Loc::Here()) {               \
+        NAME<T, isReuseSource>(dst, src0, src1, src0.GetSize(), loc);                              \
     }
 OPGEN_ADV_BINARY(Fmod)
 OPGEN_ADV_BINARY(Hypot)
@@ -233,22 +268,23 @@ OPGEN_ADV_BINARY(ReGlu)
 #undef OPGEN_ADV_BINARY
 
 // Power with a scalar on either side.
-#define OPGEN_POWER_SCALAR(PARAMS, BASE, EXPONENT, SCALAR)                                          \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS, const LocalTensor<uint8_t>& tmp, \
-                                 uint32_t count, Loc loc = Loc::Here())                             \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, BASE, EXPONENT, nullptr,    \
-                                 &tmp, count, double(float(SCALAR)), 0, loc});                      \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, const auto&... config>                        \
-    __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS, uint32_t count,                 \
-                                 Loc loc = Loc::Here())                                             \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, BASE, EXPONENT, nullptr,    \
-                                 nullptr, count, double(float(SCALAR)), 0, loc});                   \
+#define OPGEN_POWER_SCALAR(PARAMS, BASE, EXPONENT, SCALAR)                                         \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS,                                \
+                                 const LocalTensor<uint8_t>& tmp, uint32_t count,                  \
+                                 Loc loc = Loc::Here()) {                                          \
+        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower,                              \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, BASE, EXPONENT, nullptr, &tmp, count,                       \
+                                 double(float(SCALAR)), 0, loc});                                  \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false, const auto & ... config>                     \
+    __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS, uint32_t count,                \
+                                 Loc loc = Loc::Here()) {                                          \
+        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower,                              \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, BASE, EXPONENT, nullptr, nullptr, count,                    \
+                                 double(float(SCALAR)), 0, loc});                                  \
     }
 #define OPGEN_COMMA ,
 OPGEN_POWER_SCALAR(const LocalTensor<T>& src OPGEN_COMMA const T& exponent, &src, nullptr, exponent)
@@ -256,27 +292,24 @@ OPGEN_POWER_SCALAR(const T& base OPGEN_COMMA const LocalTensor<T>& src, nullptr,
 #undef OPGEN_COMMA
 #undef OPGEN_POWER_SCALAR
 template <typename T, bool isReuseSource = false, const auto&... config>
-__aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& exponent,
-                             const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())
-{
+__aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                             const T& exponent, const LocalTensor<uint8_t>& tmp,
+                             Loc loc = Loc::Here()) {
     Power<T, isReuseSource>(dst, src, exponent, tmp, src.GetSize(), loc);
 }
 template <typename T, bool isReuseSource = false, const auto&... config>
 __aicore__ inline void Power(const LocalTensor<T>& dst, const T& base, const LocalTensor<T>& src,
-                             const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())
-{
+                             const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {
     Power<T, isReuseSource>(dst, base, src, tmp, src.GetSize(), loc);
 }
 template <typename T, bool isReuseSource = false, const auto&... config>
-__aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& exponent,
-                             Loc loc = Loc::Here())
-{
+__aicore__ inline void Power(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                             const T& exponent, Loc loc = Loc::Here()) {
     Power<T, isReuseSource>(dst, src, exponent, src.GetSize(), loc);
 }
 template <typename T, bool isReuseSource = false, const auto&... config>
 __aicore__ inline void Power(const LocalTensor<T>& dst, const T& base, const LocalTensor<T>& src,
-                             Loc loc = Loc::Here())
-{
+                             Loc loc = Loc::Here()) {
     Power<T, isReuseSource>(dst, base, src, src.GetSize(), loc);
 }
 
@@ -285,44 +318,40 @@ template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<T>& src1, const float& beta,
                               const LocalTensor<uint8_t>& tmp, const uint32_t count,
-                              Loc loc = Loc::Here())
-{
+                              Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
-                nullptr, &tmp, count, 0, beta, loc});
+    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
+                &src1, nullptr, &tmp, count, 0, beta, loc});
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<T>& src1, const float& beta,
-                              const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())
-{
+                              const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {
     SwiGLU<T, isReuseSource>(dst, src0, src1, beta, tmp, src0.GetSize(), loc);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<T>& src1, const float& beta, const uint32_t count,
-                              Loc loc = Loc::Here())
-{
+                              Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
-                nullptr, nullptr, count, 0, beta, loc});
+    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
+                &src1, nullptr, nullptr, count, 0, beta, loc});
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
-                              const LocalTensor<T>& src1, const float& beta, Loc loc = Loc::Here())
-{
+                              const LocalTensor<T>& src1, const float& beta,
+                              Loc loc = Loc::Here()) {
     SwiGLU<T, isReuseSource>(dst, src0, src1, beta, src0.GetSize(), loc);
 }
 
-#define OPGEN_ADV_LOGIC(NAME, OP)                                                                   \
-    template <const auto&... config, typename T, typename U>                                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,              \
-                                const LocalTensor<U>& src1, const uint32_t count,                   \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::OP, ascendc_emu::kDTypeOf<PrimT<T>>,    \
-                                 ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src0, &src1, nullptr,      \
-                                 nullptr, count, 0, 0, loc});                                       \
+#define OPGEN_ADV_LOGIC(NAME, OP)                                                                \
+    template <const auto&... config, typename T, typename U>                                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,           \
+                                const LocalTensor<U>& src1, const uint32_t count,                \
+                                Loc loc = Loc::Here()) {                                         \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::OP, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src0, &src1, nullptr,   \
+                                 nullptr, count, 0, 0, loc});                                    \
     }
 OPGEN_ADV_LOGIC(LogicalAnd, kLogicalAnd)
 OPGEN_ADV_LOGIC(LogicalOr, kLogicalOr)
@@ -332,23 +361,23 @@ OPGEN_ADV_LOGIC(BitwiseOr, kBitwiseOr)
 OPGEN_ADV_LOGIC(BitwiseXor, kXor)
 #undef OPGEN_ADV_LOGIC
 
-#define OPGEN_ADV_CLAMP(NAME)                                                                       \
-    template <typename T, bool isReuseSource = false>                                               \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const LocalTensor<uint8_t>& tmp, const T scalar,                    \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 &tmp, count, double(float(scalar)), 0, loc});                      \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false>                                               \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T scalar, \
-                                const uint32_t count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, nullptr, nullptr,     \
-                                 nullptr, count, double(float(scalar)), 0, loc});                   \
+#define OPGEN_ADV_CLAMP(NAME)                                                                      \
+    template <typename T, bool isReuseSource = false>                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const LocalTensor<uint8_t>& tmp, const T scalar,                   \
+                                const uint32_t count, Loc loc = Loc::Here()) {                     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, &tmp, count, double(float(scalar)), \
+                                 0, loc});                                                         \
+    }                                                                                              \
+    template <typename T, bool isReuseSource = false>                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const T scalar, const uint32_t count, Loc loc = Loc::Here()) {     \
+        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
+                                 &dst, &src, nullptr, nullptr, nullptr, count,                     \
+                                 double(float(scalar)), 0, loc});                                  \
     }
 OPGEN_ADV_CLAMP(ClampMax)
 OPGEN_ADV_CLAMP(ClampMin)
@@ -358,8 +387,7 @@ OPGEN_ADV_CLAMP(ClampMin)
 template <typename T, typename U, bool isReuseSource = false>
 __aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U scalar,
                             const LocalTensor<uint8_t>& tmp, const uint32_t count,
-                            Loc loc = Loc::Here())
-{
+                            Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvMath({"Axpy", AdvOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, &dst, &src, nullptr,
                 nullptr, &tmp, count, double(float(scalar)), 0, loc});
@@ -368,20 +396,18 @@ template <const auto&... config, typename T>
 __aicore__ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                            const LocalTensor<T>& src1, const LocalTensor<T>& src2,
                            const LocalTensor<uint8_t>& tmp, const uint32_t count,
-                           Loc loc = Loc::Here())
-{
+                           Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1, &src2,
-                &tmp, count, 0, 0, loc});
+    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
+                &src2, &tmp, count, 0, 0, loc});
 }
 template <const auto&... config, typename T>
 __aicore__ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                            const LocalTensor<T>& src1, const LocalTensor<T>& src2,
-                           const uint32_t count, Loc loc = Loc::Here())
-{
+                           const uint32_t count, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1, &src2,
-                nullptr, count, 0, 0, loc});
+    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
+                &src2, nullptr, count, 0, 0, loc});
 }
 
 }  // namespace AscendC

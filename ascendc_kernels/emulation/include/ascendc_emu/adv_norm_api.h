@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// High-level normalisation. Source: asc-devkit docs, high-level API (归一化操作). Everything is computed
-// in float32 or better and rounded once to the element type.
+// High-level normalisation. Source: asc-devkit docs, high-level API (归一化操作). Everything is
+// computed in float32 or better and rounded once to the element type.
 #ifndef ASCENDC_EMU_ADV_NORM_API_H
 #define ASCENDC_EMU_ADV_NORM_API_H
 
@@ -38,7 +38,8 @@ void RunNorm(const NormCall& call);
 
 // [B, plane]: normalised over B, gamma and beta per B.
 void RunBatchNorm(const NormCall& call);
-// [n, groups * depth, plane (stride apart)]: normalised over depth * plane, gamma and beta per channel.
+// [n, groups * depth, plane (stride apart)]: normalised over depth * plane, gamma and beta per
+// channel.
 void RunGroupNorm(const NormCall& call, uint32_t n, uint32_t groups, uint32_t depth);
 
 struct NormGradCall {
@@ -86,14 +87,13 @@ namespace AscendC {
 
 namespace adv_detail {
 // Columns that count: the original length when the tiling tells one.
-inline uint32_t Original(uint32_t original, uint32_t padded)
-{
+inline uint32_t Original(uint32_t original, uint32_t padded) {
     return original != 0 && original <= padded ? original : padded;
 }
 template <typename T>
 inline ascendc_emu::NormCall Norm(const char* name, const LocalTensor<T>& dst,
-                                  const LocalTensor<T>& src, const LocalTensor<uint8_t>* tmp, Loc loc)
-{
+                                  const LocalTensor<T>& src, const LocalTensor<uint8_t>* tmp,
+                                  Loc loc) {
     ascendc_emu::NormCall c = {};
     c.name = name;
     c.type = c.statType = c.gainType = ascendc_emu::kDTypeOf<PrimT<T>>;
@@ -108,9 +108,8 @@ template <typename T>
 inline void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& variance, const LocalTensor<T>& x,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
-                      const LocalTensor<uint8_t>* tmp, double epsilon, const LayerNormTiling& tiling,
-                      Loc loc)
-{
+                      const LocalTensor<uint8_t>* tmp, double epsilon,
+                      const LayerNormTiling& tiling, Loc loc) {
     ascendc_emu::NormCall c = Norm("LayerNorm", output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
@@ -123,10 +122,9 @@ inline void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
     ascendc_emu::RunNorm(c);
 }
 template <typename T>
-inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,
-                    const LocalTensor<uint8_t>* tmp, double epsilon, const RmsNormTiling& tiling,
-                    Loc loc)
-{
+inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                    const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp, double epsilon,
+                    const RmsNormTiling& tiling, Loc loc) {
     ascendc_emu::NormCall c = Norm("RmsNorm", dst, src, tmp, loc);
     c.gamma = &gamma;
     c.epsilon = epsilon;
@@ -137,11 +135,11 @@ inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
     ascendc_emu::RunNorm(c);
 }
 template <typename T>
-inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>& mean, const LocalTensor<T>& rstd,
-                     const LocalTensor<T>& src, const LocalTensor<T>& gx, const LocalTensor<T>& beta,
+inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>& mean,
+                     const LocalTensor<T>& rstd, const LocalTensor<T>& src,
+                     const LocalTensor<T>& gx, const LocalTensor<T>& beta,
                      const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp, double alpha,
-                     double epsilon, const DeepNormTiling& tiling, Loc loc)
-{
+                     double epsilon, const DeepNormTiling& tiling, Loc loc) {
     ascendc_emu::NormCall c = Norm("DeepNorm", dst, src, tmp, loc);
     c.mean = &mean;
     // Documented as the reciprocal deviation, but the official example checks it for the variance.
@@ -160,9 +158,8 @@ template <typename T>
 inline void BatchNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& variance, const LocalTensor<T>& x,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
-                      const LocalTensor<uint8_t>* tmp, double epsilon, const BatchNormTiling& tiling,
-                      Loc loc)
-{
+                      const LocalTensor<uint8_t>* tmp, double epsilon,
+                      const BatchNormTiling& tiling, Loc loc) {
     ascendc_emu::NormCall c = Norm("BatchNorm", output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
@@ -177,9 +174,8 @@ template <typename T>
 inline void GroupNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& variance, const LocalTensor<T>& x,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
-                      const LocalTensor<uint8_t>* tmp, double epsilon, const GroupNormTiling& tiling,
-                      Loc loc)
-{
+                      const LocalTensor<uint8_t>* tmp, double epsilon,
+                      const GroupNormTiling& tiling, Loc loc) {
     ascendc_emu::NormCall c = Norm("GroupNorm", output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
@@ -195,36 +191,33 @@ template <typename T>
 inline void LayerNormGrad(const LocalTensor<T>& dx, const LocalTensor<T>& forGamma,
                           const LocalTensor<T>& dy, const LocalTensor<T>& x,
                           const LocalTensor<T>& variance, const LocalTensor<T>& mean,
-                          const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp, double epsilon,
-                          const LayerNormGradTiling& t, Loc loc)
-{
-    ascendc_emu::RunLayerNormGrad({ascendc_emu::kDTypeOf<PrimT<T>>, &dx, &forGamma, &dy, &x, &variance,
-                                   &mean, &gamma, tmp, epsilon, t.bLength * t.sLength,
+                          const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp,
+                          double epsilon, const LayerNormGradTiling& t, Loc loc) {
+    ascendc_emu::RunLayerNormGrad({ascendc_emu::kDTypeOf<PrimT<T>>, &dx, &forGamma, &dy, &x,
+                                   &variance, &mean, &gamma, tmp, epsilon, t.bLength * t.sLength,
                                    Original(t.originalHLength, t.hLength), t.hLength, loc});
 }
 }  // namespace adv_detail
 
-#define OPGEN_NORM_BSH(NAME, TILING)                                                               \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false>                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& output, const LocalTensor<T>& outputMean,    \
-                                const LocalTensor<T>& outputVariance, const LocalTensor<T>& inputX, \
-                                const LocalTensor<T>& gamma, const LocalTensor<T>& beta,           \
-                                const LocalTensor<uint8_t>& tmp, const PrimT<T> epsilon,           \
-                                const TILING& tiling, Loc loc = Loc::Here())                       \
-    {                                                                                              \
-        adv_detail::NAME(output, outputMean, outputVariance, inputX, gamma, beta, &tmp,            \
-                         ascendc_emu::AdvScalar(epsilon), tiling, loc);                            \
-    }                                                                                              \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false>                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& output, const LocalTensor<T>& outputMean,    \
-                                const LocalTensor<T>& outputVariance, const LocalTensor<T>& inputX, \
-                                const LocalTensor<T>& gamma, const LocalTensor<T>& beta,           \
-                                const PrimT<T> epsilon, const TILING& tiling,                      \
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        adv_detail::NAME(output, outputMean, outputVariance, inputX, gamma, beta,                  \
-                         static_cast<const LocalTensor<uint8_t>*>(nullptr),                        \
-                         ascendc_emu::AdvScalar(epsilon), tiling, loc);                            \
+#define OPGEN_NORM_BSH(NAME, TILING)                                                              \
+    template <typename T, bool isReuseSource = false, bool isBasicBlock = false>                  \
+    __aicore__ inline void NAME(                                                                  \
+        const LocalTensor<T>& output, const LocalTensor<T>& outputMean,                           \
+        const LocalTensor<T>& outputVariance, const LocalTensor<T>& inputX,                       \
+        const LocalTensor<T>& gamma, const LocalTensor<T>& beta, const LocalTensor<uint8_t>& tmp, \
+        const PrimT<T> epsilon, const TILING& tiling, Loc loc = Loc::Here()) {                    \
+        adv_detail::NAME(output, outputMean, outputVariance, inputX, gamma, beta, &tmp,           \
+                         ascendc_emu::AdvScalar(epsilon), tiling, loc);                           \
+    }                                                                                             \
+    template <typename T, bool isReuseSource = false, bool isBasicBlock = false>                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& output, const LocalTensor<T>& outputMean,   \
+                                const LocalTensor<T>& outputVariance,                             \
+                                const LocalTensor<T>& inputX, const LocalTensor<T>& gamma,        \
+                                const LocalTensor<T>& beta, const PrimT<T> epsilon,               \
+                                const TILING& tiling, Loc loc = Loc::Here()) {                    \
+        adv_detail::NAME(output, outputMean, outputVariance, inputX, gamma, beta,                 \
+                         static_cast<const LocalTensor<uint8_t>*>(nullptr),                       \
+                         ascendc_emu::AdvScalar(epsilon), tiling, loc);                           \
     }
 OPGEN_NORM_BSH(LayerNorm, LayerNormTiling)
 OPGEN_NORM_BSH(BatchNorm, BatchNormTiling)
@@ -235,15 +228,13 @@ template <typename T, bool isBasicBlock = false>
 __aicore__ inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<T>& gamma, const LocalTensor<uint8_t>& tmp,
                                const PrimT<T> epsilon, const RmsNormTiling& tiling,
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     adv_detail::RmsNorm(dst, src, gamma, &tmp, ascendc_emu::AdvScalar(epsilon), tiling, loc);
 }
 template <typename T, bool isBasicBlock = false>
 __aicore__ inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<T>& gamma, const PrimT<T> epsilon,
-                               const RmsNormTiling& tiling, Loc loc = Loc::Here())
-{
+                               const RmsNormTiling& tiling, Loc loc = Loc::Here()) {
     adv_detail::RmsNorm(dst, src, gamma, nullptr, ascendc_emu::AdvScalar(epsilon), tiling, loc);
 }
 template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
@@ -252,8 +243,7 @@ __aicore__ inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>&
                                 const LocalTensor<T>& gx, const LocalTensor<T>& beta,
                                 const LocalTensor<T>& gamma, const LocalTensor<uint8_t>& tmp,
                                 const PrimT<T> alpha, const PrimT<T> epsilon,
-                                const DeepNormTiling& tiling, Loc loc = Loc::Here())
-{
+                                const DeepNormTiling& tiling, Loc loc = Loc::Here()) {
     adv_detail::DeepNorm(dst, mean, rstd, src, gx, beta, gamma, &tmp, ascendc_emu::AdvScalar(alpha),
                          ascendc_emu::AdvScalar(epsilon), tiling, loc);
 }
@@ -263,65 +253,59 @@ __aicore__ inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>&
                                 const LocalTensor<T>& gx, const LocalTensor<T>& beta,
                                 const LocalTensor<T>& gamma, const PrimT<T> alpha,
                                 const PrimT<T> epsilon, const DeepNormTiling& tiling,
-                                Loc loc = Loc::Here())
-{
-    adv_detail::DeepNorm(dst, mean, rstd, src, gx, beta, gamma, nullptr, ascendc_emu::AdvScalar(alpha),
-                         ascendc_emu::AdvScalar(epsilon), tiling, loc);
+                                Loc loc = Loc::Here()) {
+    adv_detail::DeepNorm(dst, mean, rstd, src, gx, beta, gamma, nullptr,
+                         ascendc_emu::AdvScalar(alpha), ascendc_emu::AdvScalar(epsilon), tiling,
+                         loc);
 }
 
 struct LayerNormGradShapeInfo {
     DataFormat dataFormat = DataFormat::ND;
 };
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNormGrad(const LocalTensor<T>& outputPdX, const LocalTensor<T>& resForGamma,
-                                     const LocalTensor<T>& inputDy, const LocalTensor<T>& inputX,
-                                     const LocalTensor<T>& inputVariance,
-                                     const LocalTensor<T>& inputMean, const LocalTensor<T>& inputGamma,
-                                     const LocalTensor<uint8_t>& tmp, PrimT<T> epsilon,
-                                     const LayerNormGradTiling& tiling,
-                                     const LayerNormGradShapeInfo& shapeInfo = {},
-                                     Loc loc = Loc::Here())
-{
+__aicore__ inline void LayerNormGrad(
+    const LocalTensor<T>& outputPdX, const LocalTensor<T>& resForGamma,
+    const LocalTensor<T>& inputDy, const LocalTensor<T>& inputX,
+    const LocalTensor<T>& inputVariance, const LocalTensor<T>& inputMean,
+    const LocalTensor<T>& inputGamma, const LocalTensor<uint8_t>& tmp, PrimT<T> epsilon,
+    const LayerNormGradTiling& tiling, const LayerNormGradShapeInfo& shapeInfo = {},
+    Loc loc = Loc::Here()) {
     (void)shapeInfo;
     adv_detail::LayerNormGrad(outputPdX, resForGamma, inputDy, inputX, inputVariance, inputMean,
                               inputGamma, &tmp, ascendc_emu::AdvScalar(epsilon), tiling, loc);
 }
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNormGrad(const LocalTensor<T>& outputPdX, const LocalTensor<T>& resForGamma,
-                                     const LocalTensor<T>& inputDy, const LocalTensor<T>& inputX,
-                                     const LocalTensor<T>& inputVariance,
-                                     const LocalTensor<T>& inputMean, const LocalTensor<T>& inputGamma,
-                                     PrimT<T> epsilon, const LayerNormGradTiling& tiling,
-                                     const LayerNormGradShapeInfo& shapeInfo = {},
-                                     Loc loc = Loc::Here())
-{
+__aicore__ inline void LayerNormGrad(
+    const LocalTensor<T>& outputPdX, const LocalTensor<T>& resForGamma,
+    const LocalTensor<T>& inputDy, const LocalTensor<T>& inputX,
+    const LocalTensor<T>& inputVariance, const LocalTensor<T>& inputMean,
+    const LocalTensor<T>& inputGamma, PrimT<T> epsilon, const LayerNormGradTiling& tiling,
+    const LayerNormGradShapeInfo& shapeInfo = {}, Loc loc = Loc::Here()) {
     (void)shapeInfo;
     adv_detail::LayerNormGrad(outputPdX, resForGamma, inputDy, inputX, inputVariance, inputMean,
                               inputGamma, nullptr, ascendc_emu::AdvScalar(epsilon), tiling, loc);
 }
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNormGradBeta(const LocalTensor<T>& outputPdGamma,
-                                         const LocalTensor<T>& outputPdBeta,
-                                         const LocalTensor<T>& resForGamma,
-                                         const LocalTensor<T>& inputDy, const LocalTensor<uint8_t>& tmp,
-                                         const LayerNormGradBetaTiling& tiling, Loc loc = Loc::Here())
-{
-    ascendc_emu::RunLayerNormGradBeta(
-        ascendc_emu::kDTypeOf<PrimT<T>>, outputPdGamma, outputPdBeta, resForGamma, inputDy, &tmp,
-        tiling.bLength * tiling.sLength, adv_detail::Original(tiling.originalHLength, tiling.hLength),
-        tiling.hLength, loc);
+__aicore__ inline void LayerNormGradBeta(
+    const LocalTensor<T>& outputPdGamma, const LocalTensor<T>& outputPdBeta,
+    const LocalTensor<T>& resForGamma, const LocalTensor<T>& inputDy,
+    const LocalTensor<uint8_t>& tmp, const LayerNormGradBetaTiling& tiling, Loc loc = Loc::Here()) {
+    ascendc_emu::RunLayerNormGradBeta(ascendc_emu::kDTypeOf<PrimT<T>>, outputPdGamma, outputPdBeta,
+                                      resForGamma, inputDy, &tmp, tiling.bLength * tiling.sLength,
+                                      adv_detail::Original(tiling.originalHLength, tiling.hLength),
+                                      tiling.hLength, loc);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void LayerNormGradBeta(const LocalTensor<T>& outputPdGamma,
                                          const LocalTensor<T>& outputPdBeta,
                                          const LocalTensor<T>& resForGamma,
                                          const LocalTensor<T>& inputDy,
-                                         const LayerNormGradBetaTiling& tiling, Loc loc = Loc::Here())
-{
+                                         const LayerNormGradBetaTiling& tiling,
+                                         Loc loc = Loc::Here()) {
     ascendc_emu::RunLayerNormGradBeta(
         ascendc_emu::kDTypeOf<PrimT<T>>, outputPdGamma, outputPdBeta, resForGamma, inputDy, nullptr,
-        tiling.bLength * tiling.sLength, adv_detail::Original(tiling.originalHLength, tiling.hLength),
-        tiling.hLength, loc);
+        tiling.bLength * tiling.sLength,
+        adv_detail::Original(tiling.originalHLength, tiling.hLength), tiling.hLength, loc);
 }
 
 // LayerNorm of [A, R] that also gives the reciprocal standard deviation (or the variance).
@@ -363,8 +347,7 @@ inline ascendc_emu::NormCall NormRows(const char* name, const Config& config,
                                       const LocalTensor<T>& output, const LocalTensor<float>& mean,
                                       const LocalTensor<T>& x, const LocalTensor<U>& gamma,
                                       const LocalTensor<U>& beta, float epsilon,
-                                      const LocalTensor<uint8_t>* tmp, const Para& para, Loc loc)
-{
+                                      const LocalTensor<uint8_t>* tmp, const Para& para, Loc loc) {
     ascendc_emu::NormCall c = Norm(name, output, x, tmp, loc);
     c.statType = ascendc_emu::DType::kF32;
     c.gainType = ascendc_emu::kDTypeOf<PrimT<U>>;
@@ -386,16 +369,16 @@ inline ascendc_emu::NormCall NormRows(const char* name, const Config& config,
         const LocalTensor<T>& output, const LocalTensor<float>& outputMean,                        \
         const LocalTensor<float>& outputRstd, const LocalTensor<T>& inputX,                        \
         const LocalTensor<U>& gamma, const LocalTensor<U>& beta, const float epsilon TMP,          \
-        const LayerNormPara& para, const LayerNormSeparateTiling& tiling, Loc loc = Loc::Here())   \
-    {                                                                                              \
+        const LayerNormPara& para, const LayerNormSeparateTiling& tiling, Loc loc = Loc::Here()) { \
         (void)tiling;                                                                              \
-        ascendc_emu::NormCall c = adv_detail::NormRows(                                            \
-            "LayerNorm", config, output, outputMean, inputX, gamma, beta, epsilon, PASS, para, loc); \
+        ascendc_emu::NormCall c =                                                                  \
+            adv_detail::NormRows("LayerNorm", config, output, outputMean, inputX, gamma, beta,     \
+                                 epsilon, PASS, para, loc);                                        \
         c.deviation = &outputRstd;                                                                 \
         c.reciprocal = config.isOutputRstd;                                                        \
         ascendc_emu::RunNorm(c);                                                                   \
     }
-#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>&tmp
+#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>& tmp
 OPGEN_NORM_ROWS(OPGEN_TMP_PARAM, &tmp)
 OPGEN_NORM_ROWS(, nullptr)
 #undef OPGEN_NORM_ROWS
@@ -407,10 +390,10 @@ OPGEN_NORM_ROWS(, nullptr)
         const LocalTensor<T>& output, const LocalTensor<float>& outputRstd,                        \
         const LocalTensor<float>& inputMean, const LocalTensor<float>& inputVariance,              \
         const LocalTensor<T>& inputX, const LocalTensor<U>& gamma, const LocalTensor<U>& beta TMP, \
-        const float epsilon, const NormalizePara& para, Loc loc = Loc::Here())                     \
-    {                                                                                              \
-        ascendc_emu::NormCall c = adv_detail::NormRows(                                            \
-            "Normalize", config, output, inputMean, inputX, gamma, beta, epsilon, PASS, para, loc); \
+        const float epsilon, const NormalizePara& para, Loc loc = Loc::Here()) {                   \
+        ascendc_emu::NormCall c =                                                                  \
+            adv_detail::NormRows("Normalize", config, output, inputMean, inputX, gamma, beta,      \
+                                 epsilon, PASS, para, loc);                                        \
         c.deviation = &inputVariance;                                                              \
         c.given = true;                                                                            \
         c.rstd = config.isOnlyOutput ? nullptr : &outputRstd;                                      \
@@ -452,9 +435,9 @@ template <typename T, typename U>
 inline void WelfordUpdate(const LocalTensor<U>& outMean, const LocalTensor<U>& outVariance,
                           const LocalTensor<U>& inMean, const LocalTensor<U>& inVariance,
                           const LocalTensor<T>& x, const LocalTensor<uint8_t>* tmp,
-                          const WelfordUpdateParam& p, bool inPlace, Loc loc)
-{
-    static_assert(ascendc_emu::kDTypeOf<PrimT<U>> == ascendc_emu::DType::kF32, "WelfordUpdate keeps mean and variance in float");
+                          const WelfordUpdateParam& p, bool inPlace, Loc loc) {
+    static_assert(ascendc_emu::kDTypeOf<PrimT<U>> == ascendc_emu::DType::kF32,
+                  "WelfordUpdate keeps mean and variance in float");
     ascendc_emu::WelfordCall c = {};
     c.name = "WelfordUpdate";
     c.type = ascendc_emu::kDTypeOf<PrimT<T>>;
@@ -472,11 +455,11 @@ inline void WelfordUpdate(const LocalTensor<U>& outMean, const LocalTensor<U>& o
     c.loc = loc;
     ascendc_emu::RunWelfordUpdate(c);
 }
-inline void WelfordFinalize(const LocalTensor<float>& outMean, const LocalTensor<float>& outVariance,
-                            const LocalTensor<float>& inMean, const LocalTensor<float>& inVariance,
+inline void WelfordFinalize(const LocalTensor<float>& outMean,
+                            const LocalTensor<float>& outVariance, const LocalTensor<float>& inMean,
+                            const LocalTensor<float>& inVariance,
                             const LocalTensor<int32_t>* counts, const LocalTensor<uint8_t>* tmp,
-                            const WelfordFinalizePara& p, bool corrected, Loc loc)
-{
+                            const WelfordFinalizePara& p, bool corrected, Loc loc) {
     ascendc_emu::WelfordCall c = {};
     c.name = "WelfordFinalize";
     c.outMean = &outMean;
@@ -504,38 +487,36 @@ template <typename T, typename U, bool isReuseSource = false,
 __aicore__ inline void WelfordUpdate(const LocalTensor<U>& outputMean,
                                      const LocalTensor<U>& outputVariance,
                                      const LocalTensor<U>& inputMean,
-                                     const LocalTensor<U>& inputVariance, const LocalTensor<T>& inputX,
-                                     const LocalTensor<uint8_t>& tmp, const WelfordUpdateParam& para,
-                                     Loc loc = Loc::Here())
-{
-    adv_detail::WelfordUpdate(outputMean, outputVariance, inputMean, inputVariance, inputX, &tmp, para,
-                              config.isInplace, loc);
+                                     const LocalTensor<U>& inputVariance,
+                                     const LocalTensor<T>& inputX, const LocalTensor<uint8_t>& tmp,
+                                     const WelfordUpdateParam& para, Loc loc = Loc::Here()) {
+    adv_detail::WelfordUpdate(outputMean, outputVariance, inputMean, inputVariance, inputX, &tmp,
+                              para, config.isInplace, loc);
 }
 template <typename T, typename U, bool isReuseSource = false,
           const WelfordUpdateConfig& config = WFUPDATE_DEFAULT_CFG>
 __aicore__ inline void WelfordUpdate(const LocalTensor<U>& outputMean,
                                      const LocalTensor<U>& outputVariance,
                                      const LocalTensor<U>& inputMean,
-                                     const LocalTensor<U>& inputVariance, const LocalTensor<T>& inputX,
-                                     const WelfordUpdateParam& para, Loc loc = Loc::Here())
-{
+                                     const LocalTensor<U>& inputVariance,
+                                     const LocalTensor<T>& inputX, const WelfordUpdateParam& para,
+                                     Loc loc = Loc::Here()) {
     adv_detail::WelfordUpdate(outputMean, outputVariance, inputMean, inputVariance, inputX,
                               static_cast<const LocalTensor<uint8_t>*>(nullptr), para,
                               config.isInplace, loc);
 }
-#define OPGEN_WELFORD_FINALIZE(COUNTS, PASS_COUNTS, TMP, PASS_TMP)                                   \
-    template <bool isReuseSource = false,                                                            \
-              const WelfordFinalizeConfig& config = WFFINALIZE_DEFAULT_CFG>                          \
-    __aicore__ inline void WelfordFinalize(                                                          \
-        const LocalTensor<float>& outputMean, const LocalTensor<float>& outputVariance,              \
-        const LocalTensor<float>& inputMean, const LocalTensor<float>& inputVariance COUNTS TMP,     \
-        const WelfordFinalizePara& para, Loc loc = Loc::Here())                                      \
-    {                                                                                                \
-        adv_detail::WelfordFinalize(outputMean, outputVariance, inputMean, inputVariance, PASS_COUNTS, \
-                                    PASS_TMP, para, config.isCorrection, loc);                       \
+#define OPGEN_WELFORD_FINALIZE(COUNTS, PASS_COUNTS, TMP, PASS_TMP)                               \
+    template <bool isReuseSource = false,                                                        \
+              const WelfordFinalizeConfig& config = WFFINALIZE_DEFAULT_CFG>                      \
+    __aicore__ inline void WelfordFinalize(                                                      \
+        const LocalTensor<float>& outputMean, const LocalTensor<float>& outputVariance,          \
+        const LocalTensor<float>& inputMean, const LocalTensor<float>& inputVariance COUNTS TMP, \
+        const WelfordFinalizePara& para, Loc loc = Loc::Here()) {                                \
+        adv_detail::WelfordFinalize(outputMean, outputVariance, inputMean, inputVariance,        \
+                                    PASS_COUNTS, PASS_TMP, para, config.isCorrection, loc);      \
     }
-#define OPGEN_COUNTS_PARAM , const LocalTensor<int32_t>&counts
-#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>&tmp
+#define OPGEN_COUNTS_PARAM , const LocalTensor<int32_t>& counts
+#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>& tmp
 OPGEN_WELFORD_FINALIZE(OPGEN_COUNTS_PARAM, &counts, OPGEN_TMP_PARAM, &tmp)
 OPGEN_WELFORD_FINALIZE(, nullptr, OPGEN_TMP_PARAM, &tmp)
 OPGEN_WELFORD_FINALIZE(OPGEN_COUNTS_PARAM, &counts, , nullptr)

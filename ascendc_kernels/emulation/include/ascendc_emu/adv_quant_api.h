@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Quantisation of the high-level API on arch 2201. Source: asc-devkit docs, high-level API (量化操作).
+// Quantisation of the high-level API on arch 2201. Source: asc-devkit docs, high-level API
+// (量化操作).
 #ifndef ASCENDC_EMU_ADV_QUANT_API_H
 #define ASCENDC_EMU_ADV_QUANT_API_H
 
@@ -70,60 +71,54 @@ template <typename T>
 inline void Quant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src,
                   const LocalTensor<uint8_t>* tmp, const LocalTensor<T>* scale, double scale0,
                   const LocalTensor<T>* offset, double offset0, uint32_t scaleCount,
-                  uint32_t offsetCount, uint32_t count, Loc loc)
-{
+                  uint32_t offsetCount, uint32_t count, Loc loc) {
     ascendc_emu::RunAscendQuant({ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp, scale, offset,
                                  scale0, offset0, scaleCount, offsetCount, count, loc});
 }
 }  // namespace adv_detail
 
-#define OPGEN_QUANT_HEAD \
-    template <typename T, bool isReuseSource = false, const auto&... config> __aicore__ inline void
+#define OPGEN_QUANT_HEAD                                                       \
+    template <typename T, bool isReuseSource = false, const auto & ... config> \
+    __aicore__ inline void
 // TMP is the parameter, PASS its pointer.
 #define OPGEN_QUANT_FORMS(TMP, PASS)                                                               \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
                                  const float scale, const float offset, const uint32_t count,      \
-                                 Loc loc = Loc::Here())                                            \
-    {                                                                                              \
+                                 Loc loc = Loc::Here()) {                                          \
         adv_detail::Quant<T>(dst, src, PASS, nullptr, scale, nullptr, offset, 0, 0, count, loc);   \
     }                                                                                              \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
-                                 const float scale, const float offset, Loc loc = Loc::Here())     \
-    {                                                                                              \
+                                 const float scale, const float offset, Loc loc = Loc::Here()) {   \
         adv_detail::Quant<T>(dst, src, PASS, nullptr, scale, nullptr, offset, 0, 0, src.GetSize(), \
                              loc);                                                                 \
     }                                                                                              \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
                                  const LocalTensor<T>& scale, const PrimT<T> offset,               \
                                  const uint32_t scaleCount, const uint32_t count,                  \
-                                 Loc loc = Loc::Here())                                            \
-    {                                                                                              \
+                                 Loc loc = Loc::Here()) {                                          \
         adv_detail::Quant<T>(dst, src, PASS, &scale, 0, nullptr, ascendc_emu::AdvScalar(offset),   \
                              scaleCount, 0, count, loc);                                           \
     }                                                                                              \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
                                  const LocalTensor<T>& scale, const PrimT<T> offset,               \
-                                 Loc loc = Loc::Here())                                            \
-    {                                                                                              \
+                                 Loc loc = Loc::Here()) {                                          \
         adv_detail::Quant<T>(dst, src, PASS, &scale, 0, nullptr, ascendc_emu::AdvScalar(offset),   \
                              scale.GetSize(), 0, src.GetSize(), loc);                              \
     }                                                                                              \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
                                  const LocalTensor<T>& scale, const LocalTensor<T>& offset,        \
                                  const uint32_t scaleCount, const uint32_t offsetCount,            \
-                                 const uint32_t count, Loc loc = Loc::Here())                      \
-    {                                                                                              \
-        adv_detail::Quant<T>(dst, src, PASS, &scale, 0, &offset, 0, scaleCount, offsetCount, count, \
-                             loc);                                                                 \
+                                 const uint32_t count, Loc loc = Loc::Here()) {                    \
+        adv_detail::Quant<T>(dst, src, PASS, &scale, 0, &offset, 0, scaleCount, offsetCount,       \
+                             count, loc);                                                          \
     }                                                                                              \
     OPGEN_QUANT_HEAD AscendQuant(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src TMP,    \
                                  const LocalTensor<T>& scale, const LocalTensor<T>& offset,        \
-                                 Loc loc = Loc::Here())                                            \
-    {                                                                                              \
+                                 Loc loc = Loc::Here()) {                                          \
         adv_detail::Quant<T>(dst, src, PASS, &scale, 0, &offset, 0, scale.GetSize(),               \
                              offset.GetSize(), src.GetSize(), loc);                                \
     }
-#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>&tmp
+#define OPGEN_TMP_PARAM , const LocalTensor<uint8_t>& tmp
 OPGEN_QUANT_FORMS(OPGEN_TMP_PARAM, &tmp)
 OPGEN_QUANT_FORMS(, nullptr)
 #undef OPGEN_QUANT_FORMS
@@ -141,8 +136,7 @@ namespace adv_detail {
 template <typename D, typename S>
 inline void Dequant(const LocalTensor<D>& dst, const LocalTensor<int32_t>& src,
                     const LocalTensor<S>* scale, double scale0, const LocalTensor<uint8_t>* tmp,
-                    const DequantParams& p, DeQuantMode mode, Loc loc)
-{
+                    const DequantParams& p, DeQuantMode mode, Loc loc) {
     ascendc_emu::RunAscendDequant({ascendc_emu::kDTypeOf<PrimT<D>>, ascendc_emu::kDTypeOf<PrimT<S>>,
                                    &dst, &src, tmp, scale, scale0, p.m, p.n, p.calCount,
                                    mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc});
@@ -153,30 +147,26 @@ template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUAN
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale,
                                      const LocalTensor<uint8_t>& tmp, DequantParams params,
-                                     Loc loc = Loc::Here())
-{
+                                     Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, &tmp, params, mode, loc);
 }
 template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale, DequantParams params,
-                                     Loc loc = Loc::Here())
-{
+                                     Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, nullptr, params, mode, loc);
 }
 template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const scaleT deqScale, const LocalTensor<uint8_t>& tmp,
-                                     DequantParams params, Loc loc = Loc::Here())
-{
-    adv_detail::Dequant<dstT, scaleT>(dst, src, nullptr, ascendc_emu::AdvScalar(deqScale), &tmp, params,
-                                      mode, loc);
+                                     DequantParams params, Loc loc = Loc::Here()) {
+    adv_detail::Dequant<dstT, scaleT>(dst, src, nullptr, ascendc_emu::AdvScalar(deqScale), &tmp,
+                                      params, mode, loc);
 }
 template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const scaleT deqScale, DequantParams params,
-                                     Loc loc = Loc::Here())
-{
+                                     Loc loc = Loc::Here()) {
     adv_detail::Dequant<dstT, scaleT>(dst, src, nullptr, ascendc_emu::AdvScalar(deqScale), nullptr,
                                       params, mode, loc);
 }
@@ -185,8 +175,7 @@ template <typename dstT, typename scaleT, bool isPureDqParams = false>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale,
                                      const LocalTensor<uint8_t>& tmp, const uint32_t count,
-                                     Loc loc = Loc::Here())
-{
+                                     Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, &tmp,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()), count},
                         DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
@@ -194,8 +183,7 @@ __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTe
 template <typename dstT, typename scaleT, bool isPureDqParams = false>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale, const uint32_t count,
-                                     Loc loc = Loc::Here())
-{
+                                     Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, nullptr,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()), count},
                         DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
@@ -203,8 +191,7 @@ __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTe
 template <typename dstT, typename scaleT, bool isPureDqParams = false>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale,
-                                     const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())
-{
+                                     const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, &tmp,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()),
                                       static_cast<uint32_t>(deqScale.GetSize())},
@@ -212,8 +199,7 @@ __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTe
 }
 template <typename dstT, typename scaleT, bool isPureDqParams = false>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
-                                     const LocalTensor<scaleT>& deqScale, Loc loc = Loc::Here())
-{
+                                     const LocalTensor<scaleT>& deqScale, Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, nullptr,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()),
                                       static_cast<uint32_t>(deqScale.GetSize())},
@@ -233,8 +219,7 @@ template <typename In, typename Out, bool transposed>
 inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
                       const LocalTensor<Out>* offset, double offset0, const LocalTensor<Out>* scale,
                       double scale0, const LocalTensor<uint8_t>& tmp, uint32_t k,
-                      const AntiQuantShapeInfo& info, Loc loc)
-{
+                      const AntiQuantShapeInfo& info, Loc loc) {
     uint32_t height = info.scaleHeight != 0 ? info.scaleHeight : info.offsetHeight;
     uint32_t width = info.scaleWidth != 0 ? info.scaleWidth : info.offsetWidth;
     const LocalTensor<Out>* const tensors[] = {offset, scale};
@@ -246,8 +231,8 @@ inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
         height = own.shapeDim > 1 ? own.shape[own.shapeDim - 2] : 1;
     }
     ascendc_emu::RunAscendAntiQuant({ascendc_emu::kDTypeOf<PrimT<In>>,
-                                     ascendc_emu::kDTypeOf<PrimT<Out>>, transposed, &dst, &src, &tmp,
-                                     scale, offset, scale0, offset0, k,
+                                     ascendc_emu::kDTypeOf<PrimT<Out>>, transposed, &dst, &src,
+                                     &tmp, scale, offset, scale0, offset0, k,
                                      static_cast<uint32_t>(src.GetSize()), height, width, loc});
 }
 }  // namespace adv_detail
@@ -258,39 +243,38 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<OutputDataType>& offset,
                                        const LocalTensor<OutputDataType>& scale,
                                        const LocalTensor<uint8_t>& tmp, const uint32_t k,
-                                       const AntiQuantShapeInfo& shapeInfo = {}, Loc loc = Loc::Here())
-{
-    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, &offset, 0, &scale, 1,
-                                                                      tmp, k, shapeInfo, loc);
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, &offset, 0, &scale,
+                                                                      1, tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
                                        const LocalTensor<OutputDataType>& scale,
                                        const LocalTensor<uint8_t>& tmp, const uint32_t k,
-                                       const AntiQuantShapeInfo& shapeInfo = {}, Loc loc = Loc::Here())
-{
-    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, nullptr, 0, &scale, 1,
-                                                                      tmp, k, shapeInfo, loc);
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, nullptr, 0, &scale,
+                                                                      1, tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
                                        const OutputDataType offset, const OutputDataType scale,
                                        const LocalTensor<uint8_t>& tmp, const uint32_t k,
-                                       const AntiQuantShapeInfo& shapeInfo = {}, Loc loc = Loc::Here())
-{
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
-        dst, src, nullptr, ascendc_emu::AdvScalar(offset), nullptr, ascendc_emu::AdvScalar(scale), tmp,
-        k, shapeInfo, loc);
+        dst, src, nullptr, ascendc_emu::AdvScalar(offset), nullptr, ascendc_emu::AdvScalar(scale),
+        tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
                                        const OutputDataType scale, const LocalTensor<uint8_t>& tmp,
                                        const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {},
-                                       Loc loc = Loc::Here())
-{
+                                       Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
         dst, src, nullptr, 0, nullptr, ascendc_emu::AdvScalar(scale), tmp, k, shapeInfo, loc);
 }

@@ -76,33 +76,32 @@ namespace adv_detail {
 template <typename T, typename pattern>
 inline void Reduce(const char* name, ascendc_emu::AdvReduce op, const LocalTensor<T>& dst,
                    const LocalTensor<T>& src, const LocalTensor<uint8_t>* tmp,
-                   const uint32_t shape[], bool srcInnerPad, Loc loc)
-{
+                   const uint32_t shape[], bool srcInnerPad, Loc loc) {
     static_assert(pattern::kPattern == ReducePattern::AR || pattern::kPattern == ReducePattern::RA,
                   "high-level reductions take the patterns AR and RA");
     const uint32_t perBlock = 32 / sizeof(PrimT<T>);
-    const uint32_t stride = srcInnerPad ? (shape[1] + perBlock - 1) / perBlock * perBlock : shape[1];
+    const uint32_t stride =
+        srcInnerPad ? (shape[1] + perBlock - 1) / perBlock * perBlock : shape[1];
     ascendc_emu::RunAdvReduce({name, op, ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::DType::kF32,
                                &dst, &src, tmp, shape[0], shape[1], stride,
                                pattern::kPattern == ReducePattern::RA, loc});
 }
 }  // namespace adv_detail
 
-#define OPGEN_PATTERN_REDUCE(NAME, OP)                                                             \
-    template <class T, class pattern, bool isReuseSource = false>                                  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const LocalTensor<uint8_t>& tmp, const uint32_t srcShape[],        \
-                                bool srcInnerPad, Loc loc = Loc::Here())                           \
-    {                                                                                              \
-        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, &tmp, srcShape, \
-                                       srcInnerPad, loc);                                          \
-    }                                                                                              \
-    template <class T, class pattern, bool isReuseSource = false>                                  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const uint32_t srcShape[], bool srcInnerPad, Loc loc = Loc::Here()) \
-    {                                                                                              \
-        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, nullptr,       \
-                                       srcShape, srcInnerPad, loc);                                \
+#define OPGEN_PATTERN_REDUCE(NAME, OP)                                                       \
+    template <class T, class pattern, bool isReuseSource = false>                            \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
+                                const LocalTensor<uint8_t>& tmp, const uint32_t srcShape[],  \
+                                bool srcInnerPad, Loc loc = Loc::Here()) {                   \
+        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, &tmp,    \
+                                       srcShape, srcInnerPad, loc);                          \
+    }                                                                                        \
+    template <class T, class pattern, bool isReuseSource = false>                            \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
+                                const uint32_t srcShape[], bool srcInnerPad,                 \
+                                Loc loc = Loc::Here()) {                                     \
+        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, nullptr, \
+                                       srcShape, srcInnerPad, loc);                          \
     }
 OPGEN_PATTERN_REDUCE(ReduceSum, kSum)
 OPGEN_PATTERN_REDUCE(ReduceMean, kMean)
@@ -116,26 +115,23 @@ OPGEN_PATTERN_REDUCE(ReduceAll, kAll)
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
 __aicore__ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LocalTensor<uint8_t>& tmp, const SumParams& params,
-                           Loc loc = Loc::Here())
-{
+                           Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvReduce({"Sum", AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, &tmp,
                   params.outter, params.n, params.inner, false, loc});
 }
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
 __aicore__ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                           const SumParams& params, Loc loc = Loc::Here())
-{
+                           const SumParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Sum", AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
-                  params.outter, params.n, params.inner, false, loc});
+    RunAdvReduce({"Sum", AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src,
+                  nullptr, params.outter, params.n, params.inner, false, loc});
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
           int32_t reduceDim = -1>
 __aicore__ inline void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                             const LocalTensor<uint8_t>& tmp, const MeanParams& params,
-                            Loc loc = Loc::Here())
-{
+                            Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunAdvReduce({"Mean", AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src, &tmp,
                   params.outter, params.n, params.inner, false, loc});
@@ -143,27 +139,26 @@ __aicore__ inline void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
           int32_t reduceDim = -1>
 __aicore__ inline void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                            const MeanParams& params, Loc loc = Loc::Here())
-{
+                            const MeanParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Mean", AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src, nullptr,
-                  params.outter, params.n, params.inner, false, loc});
+    RunAdvReduce({"Mean", AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src,
+                  nullptr, params.outter, params.n, params.inner, false, loc});
 }
 
 // dst[0] = sum of src0[i] ^ src1[i].
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ReduceXorSum(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                                     const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,
-                                    const uint32_t count, Loc loc = Loc::Here())
-{
-    ascendc_emu::RunReduceXorSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src0, src1, &tmp, count, loc);
+                                    const uint32_t count, Loc loc = Loc::Here()) {
+    ascendc_emu::RunReduceXorSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src0, src1, &tmp, count,
+                                 loc);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ReduceXorSum(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                                     const LocalTensor<T>& src1, const uint32_t count,
-                                    Loc loc = Loc::Here())
-{
-    ascendc_emu::RunReduceXorSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src0, src1, nullptr, count, loc);
+                                    Loc loc = Loc::Here()) {
+    ascendc_emu::RunReduceXorSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src0, src1, nullptr, count,
+                                 loc);
 }
 
 struct TopKInfo {
@@ -177,11 +172,10 @@ __aicore__ inline void TopK(const LocalTensor<T>& dstValue, const LocalTensor<in
                             const LocalTensor<T>& src, const LocalTensor<int32_t>& srcIndex,
                             const LocalTensor<bool>& finish, const LocalTensor<uint8_t>& tmp,
                             const int32_t k, const TopkTiling& tiling, const TopKInfo& info,
-                            const bool isLargest = true, Loc loc = Loc::Here())
-{
+                            const bool isLargest = true, Loc loc = Loc::Here()) {
     ascendc_emu::RunTopK({ascendc_emu::kDTypeOf<PrimT<T>>, &dstValue, &dstIndex, &src,
-                          isInitIndex ? &srcIndex : nullptr, isHasfinish ? &finish : nullptr, &tmp, k,
-                          info.outter, info.inner, info.n, topkMode == TopKMode::TOPK_NSMALL,
+                          isInitIndex ? &srcIndex : nullptr, isHasfinish ? &finish : nullptr, &tmp,
+                          k, info.outter, info.inner, info.n, topkMode == TopKMode::TOPK_NSMALL,
                           isLargest, loc});
     (void)tiling;
 }
@@ -191,12 +185,11 @@ __aicore__ inline void TopK(const LocalTensor<T>& dstValue, const LocalTensor<in
                             const LocalTensor<T>& src, const LocalTensor<int32_t>& srcIndex,
                             const LocalTensor<bool>& finish, const int32_t k,
                             const TopkTiling& tiling, const TopKInfo& info,
-                            const bool isLargest = true, Loc loc = Loc::Here())
-{
+                            const bool isLargest = true, Loc loc = Loc::Here()) {
     ascendc_emu::RunTopK({ascendc_emu::kDTypeOf<PrimT<T>>, &dstValue, &dstIndex, &src,
-                          isInitIndex ? &srcIndex : nullptr, isHasfinish ? &finish : nullptr, nullptr,
-                          k, info.outter, info.inner, info.n, topkMode == TopKMode::TOPK_NSMALL,
-                          isLargest, loc});
+                          isInitIndex ? &srcIndex : nullptr, isHasfinish ? &finish : nullptr,
+                          nullptr, k, info.outter, info.inner, info.n,
+                          topkMode == TopKMode::TOPK_NSMALL, isLargest, loc});
     (void)tiling;
 }
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Softmax family of the high-level API. Rows are [m, k] with k padded to 32 bytes; max and sum tensors
-// hold one 32-byte block per row. Source: asc-devkit docs, high-level API / activation functions.
+// Softmax family of the high-level API. Rows are [m, k] with k padded to 32 bytes; max and sum
+// tensors hold one 32-byte block per row. Source: asc-devkit docs, high-level API / activation
+// functions.
 #ifndef ASCENDC_EMU_ADV_SOFTMAX_API_H
 #define ASCENDC_EMU_ADV_SOFTMAX_API_H
 
@@ -84,8 +85,7 @@ using ascendc_emu::SoftmaxKind;
 // The shape comes from the argument, else from the source tensor, else from the tiling.
 template <typename T>
 inline void Shape(SoftmaxCall& c, const LocalTensor<T>& src, const SoftMaxTiling& tiling,
-                  const SoftMaxShapeInfo& info)
-{
+                  const SoftMaxShapeInfo& info) {
     c.m = info.srcM;
     c.k = info.srcK;
     c.validK = info.oriSrcK;
@@ -107,8 +107,7 @@ template <typename T, typename R>
 inline void Full(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
                  const LocalTensor<R>* sum, const LocalTensor<R>* max, const LocalTensor<T>& src,
                  const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
-                 const SoftMaxShapeInfo& info, Loc loc)
-{
+                 const SoftMaxShapeInfo& info, Loc loc) {
     SoftmaxCall c = {};
     c.name = name;
     c.kind = kind;
@@ -131,12 +130,12 @@ inline void Full(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<
 }
 
 template <typename T, typename R, typename E>
-inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz, const LocalTensor<T>& dst,
-                  const LocalTensor<R>& sum, const LocalTensor<R>& max, const LocalTensor<T>& src,
-                  const LocalTensor<E>& expMax, const LocalTensor<R>& inSum,
-                  const LocalTensor<R>& inMax, const LocalTensor<uint8_t>* tmp,
-                  const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info, Loc loc)
-{
+inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
+                  const LocalTensor<T>& dst, const LocalTensor<R>& sum, const LocalTensor<R>& max,
+                  const LocalTensor<T>& src, const LocalTensor<E>& expMax,
+                  const LocalTensor<R>& inSum, const LocalTensor<R>& inMax,
+                  const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
+                  const SoftMaxShapeInfo& info, Loc loc) {
     SoftmaxCall c = {};
     c.name = name;
     c.kind = kind;
@@ -161,30 +160,28 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz, cons
 }
 }  // namespace softmax_detail
 
-// SoftMax and SimpleSoftMax with and without a temporary buffer. The row tensors may be float beside
-// half data. Trailing template parameters steer the device's algorithm only.
-#define OPGEN_SOFTMAX_ROWS(NAME, KIND)                                                              \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                    \
-              bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,       \
-              typename D, typename R>                                                               \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,               \
-                                const LocalTensor<R>& max, const LocalTensor<D>& src,               \
-                                const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},     \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum, &max, \
-                             src, nullptr, tiling, info, loc);                                      \
-    }                                                                                               \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                    \
-              bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,       \
-              typename D, typename R>                                                               \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,               \
-                                const LocalTensor<R>& max, const LocalTensor<D>& src,               \
-                                const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,       \
-                                const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())           \
-    {                                                                                               \
-        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum, &max, \
-                             src, &tmp, tiling, info, loc);                                         \
+// SoftMax and SimpleSoftMax with and without a temporary buffer. The row tensors may be float
+// beside half data. Trailing template parameters steer the device's algorithm only.
+#define OPGEN_SOFTMAX_ROWS(NAME, KIND)                                                          \
+    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                \
+              bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,   \
+              typename D, typename R>                                                           \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,           \
+                                const LocalTensor<R>& max, const LocalTensor<D>& src,           \
+                                const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {}, \
+                                Loc loc = Loc::Here()) {                                        \
+        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum,  \
+                             &max, src, nullptr, tiling, info, loc);                            \
+    }                                                                                           \
+    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                \
+              bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,   \
+              typename D, typename R>                                                           \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,           \
+                                const LocalTensor<R>& max, const LocalTensor<D>& src,           \
+                                const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,   \
+                                const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {     \
+        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum,  \
+                             &max, src, &tmp, tiling, info, loc);                               \
     }
 OPGEN_SOFTMAX_ROWS(SoftMax, kSoftmax)
 OPGEN_SOFTMAX_ROWS(SimpleSoftMax, kSimple)
@@ -194,8 +191,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
 __aicore__ inline void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     softmax_detail::Full<T, T>("SoftMax", ascendc_emu::SoftmaxKind::kSoftmax, false, dst, nullptr,
                                nullptr, src, nullptr, tiling, info, loc);
 }
@@ -203,8 +199,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
 __aicore__ inline void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,
-                               const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
+                               const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     softmax_detail::Full<T, T>("SoftMax", ascendc_emu::SoftmaxKind::kSoftmax, false, dst, nullptr,
                                nullptr, src, &tmp, tiling, info, loc);
 }
@@ -213,13 +208,12 @@ template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& sum,
                                   const LocalTensor<T>& max, const LocalTensor<T>& src,
                                   const LocalTensor<uint8_t>& tmp, const LogSoftMaxTiling& tiling,
-                                  const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
+                                  const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     SoftMaxTiling shape;  // the rest of a tiling is not read
     shape.srcM = tiling.srcM;
     shape.srcK = tiling.srcK;
-    softmax_detail::Full("LogSoftMax", ascendc_emu::SoftmaxKind::kLog, isDataFormatNZ, dst, &sum, &max,
-                         src, &tmp, shape, info, loc);
+    softmax_detail::Full("LogSoftMax", ascendc_emu::SoftmaxKind::kLog, isDataFormatNZ, dst, &sum,
+                         &max, src, &tmp, shape, info, loc);
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
@@ -229,10 +223,9 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
                                     const LocalTensor<E>& expMax, const LocalTensor<R>& inSum,
                                     const LocalTensor<R>& inMax, const SoftMaxTiling& tiling,
                                     bool isUpdate = false, const SoftMaxShapeInfo& info = {},
-                                    Loc loc = Loc::Here())
-{
-    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst, sum,
-                          max, src, expMax, inSum, inMax, nullptr, tiling, info, loc);
+                                    Loc loc = Loc::Here()) {
+    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
+                          sum, max, src, expMax, inSum, inMax, nullptr, tiling, info, loc);
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
           typename E>
@@ -241,38 +234,35 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
                                     const LocalTensor<E>& expMax, const LocalTensor<R>& inSum,
                                     const LocalTensor<R>& inMax, const LocalTensor<uint8_t>& tmp,
                                     const SoftMaxTiling& tiling, bool isUpdate = false,
-                                    const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
-    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst, sum,
-                          max, src, expMax, inSum, inMax, &tmp, tiling, info, loc);
+                                    const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
+    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
+                          sum, max, src, expMax, inSum, inMax, &tmp, tiling, info, loc);
 }
 
 template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D,
-          typename R, typename E>
+          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
+          typename D, typename R, typename E>
 __aicore__ inline void SoftmaxFlashV2(const LocalTensor<D>& dst, const LocalTensor<R>& expSum,
                                       const LocalTensor<R>& max, const LocalTensor<D>& src,
                                       const LocalTensor<E>& expMax, const LocalTensor<R>& inExpSum,
                                       const LocalTensor<R>& inMax, const SoftMaxTiling& tiling,
-                                      const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
+                                      const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,
                           isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, nullptr,
                           tiling, info, loc);
 }
 template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D,
-          typename R, typename E>
+          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
+          typename D, typename R, typename E>
 __aicore__ inline void SoftmaxFlashV2(const LocalTensor<D>& dst, const LocalTensor<R>& expSum,
                                       const LocalTensor<R>& max, const LocalTensor<D>& src,
                                       const LocalTensor<E>& expMax, const LocalTensor<R>& inExpSum,
                                       const LocalTensor<R>& inMax, const LocalTensor<uint8_t>& tmp,
-                                      const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},
-                                      Loc loc = Loc::Here())
-{
+                                      const SoftMaxTiling& tiling,
+                                      const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,
-                          isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, &tmp, tiling,
-                          info, loc);
+                          isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, &tmp,
+                          tiling, info, loc);
 }
 
 struct SoftMaxParams {
@@ -287,12 +277,11 @@ struct SoftMaxParams {
 
 namespace softmax_detail {
 template <bool update, typename T, typename U>
-inline void FlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& sum,
-                    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
-                    const LocalTensor<U>& inMean, const LocalTensor<U>& inSum,
-                    const LocalTensor<U>& inMax, const LocalTensor<uint8_t>* tmp,
-                    const SoftMaxParams& p, Loc loc)
-{
+inline void FlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean,
+                    const LocalTensor<U>& sum, const LocalTensor<U>& max, const LocalTensor<T>& src,
+                    const LocalTensor<T>& expMax, const LocalTensor<U>& inMean,
+                    const LocalTensor<U>& inSum, const LocalTensor<U>& inMax,
+                    const LocalTensor<uint8_t>* tmp, const SoftMaxParams& p, Loc loc) {
     ascendc_emu::SoftmaxV3Call c = {};
     c.type = kDTypeOf<PrimT<T>>;
     c.rowType = kDTypeOf<PrimT<U>>;
@@ -323,26 +312,26 @@ inline void FlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean, const
 template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false,
           bool isBasicBlock = false, bool isDataFormatNZ = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
-__aicore__ inline void SoftmaxFlashV3(
-    const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& expSum,
-    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
-    const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum, const LocalTensor<U>& inMax,
-    const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling, const SoftMaxParams& params,
-    Loc loc = Loc::Here())
-{
+__aicore__ inline void SoftmaxFlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean,
+                                      const LocalTensor<U>& expSum, const LocalTensor<U>& max,
+                                      const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+                                      const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum,
+                                      const LocalTensor<U>& inMax, const LocalTensor<uint8_t>& tmp,
+                                      const SoftMaxTiling& tiling, const SoftMaxParams& params,
+                                      Loc loc = Loc::Here()) {
     (void)tiling;
-    softmax_detail::FlashV3<isUpdate>(dst, mean, expSum, max, src, expMax, inMean, inExpSum, inMax, &tmp,
-                                      params, loc);
+    softmax_detail::FlashV3<isUpdate>(dst, mean, expSum, max, src, expMax, inMean, inExpSum, inMax,
+                                      &tmp, params, loc);
 }
 template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false,
           bool isBasicBlock = false, bool isDataFormatNZ = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
-__aicore__ inline void SoftmaxFlashV3(
-    const LocalTensor<T>& dst, const LocalTensor<U>& mean, const LocalTensor<U>& expSum,
-    const LocalTensor<U>& max, const LocalTensor<T>& src, const LocalTensor<T>& expMax,
-    const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum, const LocalTensor<U>& inMax,
-    const SoftMaxTiling& tiling, const SoftMaxParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void SoftmaxFlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean,
+                                      const LocalTensor<U>& expSum, const LocalTensor<U>& max,
+                                      const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+                                      const LocalTensor<U>& inMean, const LocalTensor<U>& inExpSum,
+                                      const LocalTensor<U>& inMax, const SoftMaxTiling& tiling,
+                                      const SoftMaxParams& params, Loc loc = Loc::Here()) {
     (void)tiling;
     softmax_detail::FlashV3<isUpdate>(dst, mean, expSum, max, src, expMax, inMean, inExpSum, inMax,
                                       nullptr, params, loc);
@@ -353,8 +342,7 @@ template <typename T>
 inline void Grad(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
                  const LocalTensor<T>& grad, const LocalTensor<T>& src,
                  const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
-                 const SoftMaxShapeInfo& info, Loc loc)
-{
+                 const SoftMaxShapeInfo& info, Loc loc) {
     SoftmaxCall c = {};
     c.name = name;
     c.kind = kind;
@@ -375,8 +363,7 @@ template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                    const LocalTensor<T>& src, const SoftMaxTiling& tiling,
                                    bool isFront = false, const SoftMaxShapeInfo& info = {},
-                                   Loc loc = Loc::Here())
-{
+                                   Loc loc = Loc::Here()) {
     using ascendc_emu::SoftmaxKind;
     softmax_detail::Grad("SoftmaxGrad", isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad,
                          isDataFormatNZ, dst, grad, src, nullptr, tiling, info, loc);
@@ -385,8 +372,7 @@ template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                    const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
                                    const SoftMaxTiling& tiling, bool isFront = false,
-                                   const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
+                                   const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     using ascendc_emu::SoftmaxKind;
     softmax_detail::Grad("SoftmaxGrad", isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad,
                          isDataFormatNZ, dst, grad, src, &tmp, tiling, info, loc);
@@ -394,26 +380,23 @@ __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<
 template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                         const LocalTensor<T>& src, const SoftMaxTiling& tiling,
-                                        const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
-    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ, dst,
-                         grad, src, nullptr, tiling, info, loc);
+                                        const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
+    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ,
+                         dst, grad, src, nullptr, tiling, info, loc);
 }
 template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                         const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
                                         const SoftMaxTiling& tiling,
-                                        const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here())
-{
-    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ, dst,
-                         grad, src, &tmp, tiling, info, loc);
+                                        const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
+    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ,
+                         dst, grad, src, &tmp, tiling, info, loc);
 }
 
 template <typename T1, typename T2, bool isDataFormatNZ = false, uint8_t stepSizeMode = 0>
 __aicore__ inline bool AdjustSoftMaxRes(const LocalTensor<T1>& res, const LocalTensor<T2>& max,
-                                        const uint32_t from, const T1 to, const SoftMaxShapeInfo& info,
-                                        Loc loc = Loc::Here())
-{
+                                        const uint32_t from, const T1 to,
+                                        const SoftMaxShapeInfo& info, Loc loc = Loc::Here()) {
     using ascendc_emu::kDTypeOf;
     return ascendc_emu::RunAdjustSoftmax(res, kDTypeOf<PrimT<T1>>, max, kDTypeOf<PrimT<T2>>, from,
                                          double(float(to)), info.srcM, info.srcK, isDataFormatNZ,

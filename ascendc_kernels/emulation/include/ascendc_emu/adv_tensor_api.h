@@ -13,8 +13,7 @@ namespace ascendc_emu {
 
 // A scalar argument of any element type; integers up to 53 bits exactly.
 template <typename T>
-inline double AdvScalar(T value)
-{
+inline double AdvScalar(T value) {
     if constexpr (std::is_arithmetic<T>::value) {
         return static_cast<double>(value);
     } else {
@@ -66,42 +65,39 @@ void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const
 
 namespace AscendC {
 
-#define OPGEN_BROADCAST(NAME)                                                                      \
-    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],        \
-                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here())            \
-    {                                                                                              \
-        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                     \
-        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                         \
-        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,                \
-                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                   \
-                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], &tmp, loc);       \
-    }                                                                                              \
-    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],        \
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                     \
-        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                         \
-        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,                \
-                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                   \
-                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], nullptr, loc);    \
+#define OPGEN_BROADCAST(NAME)                                                                   \
+    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,           \
+                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],     \
+                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {       \
+        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                  \
+        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                      \
+        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,             \
+                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                \
+                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], &tmp, loc);    \
+    }                                                                                           \
+    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,           \
+                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],     \
+                                Loc loc = Loc::Here()) {                                        \
+        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                  \
+        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                      \
+        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,             \
+                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                \
+                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], nullptr, loc); \
     }
 OPGEN_BROADCAST(Broadcast)
 OPGEN_BROADCAST(BroadCast)
 #undef OPGEN_BROADCAST
 
-#define OPGEN_ARANGE(NAME)                                                                        \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const PrimT<T> firstValue,             \
-                                const PrimT<T> diffValue, const int32_t count,                    \
-                                Loc loc = Loc::Here())                                            \
-    {                                                                                             \
-        ascendc_emu::RunArange(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst,                       \
-                               ascendc_emu::AdvScalar(firstValue), ascendc_emu::AdvScalar(diffValue), \
-                               count, loc);                                                       \
+#define OPGEN_ARANGE(NAME)                                                            \
+    template <typename T>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const PrimT<T> firstValue, \
+                                const PrimT<T> diffValue, const int32_t count,        \
+                                Loc loc = Loc::Here()) {                              \
+        ascendc_emu::RunArange(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst,           \
+                               ascendc_emu::AdvScalar(firstValue),                    \
+                               ascendc_emu::AdvScalar(diffValue), count, loc);        \
     }
 OPGEN_ARANGE(Arange)
 OPGEN_ARANGE(ArithProgression)
@@ -120,24 +116,22 @@ struct UnPadParams {
 namespace adv_detail {
 template <typename T>
 inline void Pad(const LocalTensor<T>& dst, const LocalTensor<T>& src, const PadParams& params,
-                const LocalTensor<uint8_t>* tmp, const PadTiling& tiling, Loc loc)
-{
+                const LocalTensor<uint8_t>* tmp, const PadTiling& tiling, Loc loc) {
     ascendc_emu::RunPad({"Pad", ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp, tiling.srcHeight,
                          tiling.srcWidth, tiling.srcOriWidth, params.leftPad, params.rightPad,
                          params.padValue, false, loc});
 }
 template <typename T>
 inline void UnPad(const LocalTensor<T>& dst, const LocalTensor<T>& src, const UnPadParams& params,
-                  const LocalTensor<uint8_t>* tmp, const UnPadTiling& tiling, Loc loc)
-{
-    ascendc_emu::RunPad({"UnPad", ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp, tiling.srcHeight,
-                         tiling.srcWidth, tiling.srcWidth, 0, params.rightPad, 0, true, loc});
+                  const LocalTensor<uint8_t>* tmp, const UnPadTiling& tiling, Loc loc) {
+    ascendc_emu::RunPad({"UnPad", ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp,
+                         tiling.srcHeight, tiling.srcWidth, tiling.srcWidth, 0, params.rightPad, 0,
+                         true, loc});
 }
 template <typename T>
 inline void Transpose(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src,
                       const LocalTensor<uint8_t>* tmp, TransposeType type,
-                      const ConfusionTransposeTiling& tiling, Loc loc)
-{
+                      const ConfusionTransposeTiling& tiling, Loc loc) {
     const uint32_t dims[4] = {tiling.param0, tiling.param1, tiling.param2, tiling.param3};
     ascendc_emu::RunConfusionTranspose(name, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, tmp,
                                        static_cast<uint8_t>(type), dims, loc);
@@ -147,46 +141,41 @@ inline void Transpose(const char* name, const LocalTensor<T>& dst, const LocalTe
 template <typename T>
 __aicore__ inline void Pad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const PadParams& padParams, const LocalTensor<uint8_t>& tmp,
-                           const PadTiling& tiling, Loc loc = Loc::Here())
-{
+                           const PadTiling& tiling, Loc loc = Loc::Here()) {
     adv_detail::Pad(dst, src, padParams, &tmp, tiling, loc);
 }
 template <typename T>
 __aicore__ inline void Pad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                           const PadParams& padParams, const PadTiling& tiling, Loc loc = Loc::Here())
-{
+                           const PadParams& padParams, const PadTiling& tiling,
+                           Loc loc = Loc::Here()) {
     adv_detail::Pad(dst, src, padParams, nullptr, tiling, loc);
 }
 template <typename T>
 __aicore__ inline void UnPad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                              const UnPadParams& unPadParams, const LocalTensor<uint8_t>& tmp,
-                             const UnPadTiling& tiling, Loc loc = Loc::Here())
-{
+                             const UnPadTiling& tiling, Loc loc = Loc::Here()) {
     adv_detail::UnPad(dst, src, unPadParams, &tmp, tiling, loc);
 }
 template <typename T>
 __aicore__ inline void UnPad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                              const UnPadParams& unPadParams, const UnPadTiling& tiling,
-                             Loc loc = Loc::Here())
-{
+                             Loc loc = Loc::Here()) {
     adv_detail::UnPad(dst, src, unPadParams, nullptr, tiling, loc);
 }
 
-#define OPGEN_CONFUSION_TRANSPOSE(NAME)                                                          \
-    template <typename T>                                                                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                const LocalTensor<uint8_t>& tmp, TransposeType transposeType,    \
-                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here())   \
-    {                                                                                            \
-        adv_detail::Transpose(#NAME, dst, src, &tmp, transposeType, tiling, loc);                \
-    }                                                                                            \
-    template <typename T>                                                                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                TransposeType transposeType, const ConfusionTransposeTiling& tiling, \
-                                Loc loc = Loc::Here())                                           \
-    {                                                                                            \
+#define OPGEN_CONFUSION_TRANSPOSE(NAME)                                                           \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const LocalTensor<uint8_t>& tmp, TransposeType transposeType,     \
+                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) {  \
+        adv_detail::Transpose(#NAME, dst, src, &tmp, transposeType, tiling, loc);                 \
+    }                                                                                             \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                TransposeType transposeType,                                      \
+                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) {  \
         adv_detail::Transpose(#NAME, dst, src, static_cast<const LocalTensor<uint8_t>*>(nullptr), \
-                              transposeType, tiling, loc);                                       \
+                              transposeType, tiling, loc);                                        \
     }
 OPGEN_CONFUSION_TRANSPOSE(Transpose)
 OPGEN_CONFUSION_TRANSPOSE(ConfusionTranspose)
@@ -201,20 +190,20 @@ struct SelectWithBytesMaskShapeInfo {
 // Where the mask element is 0 the first source is taken, else the second.
 #define OPGEN_BYTES_SELECT(NAME)                                                                   \
     template <typename T, typename U, bool isReuseMask = true>                                     \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, PrimT<T> src1, \
-                                const LocalTensor<U>& mask, const LocalTensor<uint8_t>& tmp,       \
-                                const SelectWithBytesMaskShapeInfo& info, Loc loc = Loc::Here())   \
-    {                                                                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                PrimT<T> src1, const LocalTensor<U>& mask,                         \
+                                const LocalTensor<uint8_t>& tmp,                                   \
+                                const SelectWithBytesMaskShapeInfo& info, Loc loc = Loc::Here()) { \
         ascendc_emu::RunBytesSelect({ascendc_emu::kDTypeOf<PrimT<T>>,                              \
                                      ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src0, &mask, &tmp,    \
                                      ascendc_emu::AdvScalar(src1), false, info.firstAxis,          \
                                      info.srcLastAxis, info.maskLastAxis, loc});                   \
     }                                                                                              \
     template <typename T, typename U, bool isReuseMask = true>                                     \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, PrimT<T> src0, const LocalTensor<T>& src1, \
-                                const LocalTensor<U>& mask, const LocalTensor<uint8_t>& tmp,       \
-                                const SelectWithBytesMaskShapeInfo& info, Loc loc = Loc::Here())   \
-    {                                                                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, PrimT<T> src0,                          \
+                                const LocalTensor<T>& src1, const LocalTensor<U>& mask,            \
+                                const LocalTensor<uint8_t>& tmp,                                   \
+                                const SelectWithBytesMaskShapeInfo& info, Loc loc = Loc::Here()) { \
         ascendc_emu::RunBytesSelect({ascendc_emu::kDTypeOf<PrimT<T>>,                              \
                                      ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src1, &mask, &tmp,    \
                                      ascendc_emu::AdvScalar(src0), true, info.firstAxis,           \
@@ -234,16 +223,14 @@ template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
 __aicore__ inline void DropOut(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint8_t>& mask, const LocalTensor<uint8_t>& tmp,
                                const float keepProb, const DropOutShapeInfo& info,
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     ascendc_emu::RunDropOut(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, mask, &tmp, keepProb,
                             info.firstAxis, info.srcLastAxis, info.maskLastAxis, dropOutMode, loc);
 }
 template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
 __aicore__ inline void DropOut(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint8_t>& mask, const float keepProb,
-                               const DropOutShapeInfo& info, Loc loc = Loc::Here())
-{
+                               const DropOutShapeInfo& info, Loc loc = Loc::Here()) {
     ascendc_emu::RunDropOut(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, mask, nullptr, keepProb,
                             info.firstAxis, info.srcLastAxis, info.maskLastAxis, dropOutMode, loc);
 }
@@ -264,8 +251,7 @@ struct CumSumInfo {
 template <typename T, const CumSumConfig& config = defaultCumSumConfig>
 __aicore__ inline void CumSum(const LocalTensor<T>& dst, const LocalTensor<T>& lastRow,
                               const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
-                              const CumSumInfo& info, Loc loc = Loc::Here())
-{
+                              const CumSumInfo& info, Loc loc = Loc::Here()) {
     ascendc_emu::RunCumSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst,
                            config.outputLastRow ? &lastRow : nullptr, src, &tmp, info.outter,
                            info.inner, config.isLastAxis, loc);
@@ -273,8 +259,7 @@ __aicore__ inline void CumSum(const LocalTensor<T>& dst, const LocalTensor<T>& l
 template <typename T, const CumSumConfig& config = defaultCumSumConfig>
 __aicore__ inline void CumSum(const LocalTensor<T>& dst, const LocalTensor<T>& lastRow,
                               const LocalTensor<T>& src, const CumSumInfo& info,
-                              Loc loc = Loc::Here())
-{
+                              Loc loc = Loc::Here()) {
     ascendc_emu::RunCumSum(ascendc_emu::kDTypeOf<PrimT<T>>, dst,
                            config.outputLastRow ? &lastRow : nullptr, src, nullptr, info.outter,
                            info.inner, config.isLastAxis, loc);

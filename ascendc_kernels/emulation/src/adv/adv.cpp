@@ -3,8 +3,7 @@
 
 namespace ascendc_emu {
 
-void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t count)
-{
+void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t count) {
     Core& core = Current();
     for (uint32_t i = 0; i < count; ++i) {
         const AdvOperand& o = operands[i];

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Typed access to the elements of an on-chip tensor, for bodies that are written once for all types.
+// Typed access to the elements of an on-chip tensor, for bodies that are written once for all
+// types.
 #ifndef SRC_ADV_ELEMENT_IO_H
 #define SRC_ADV_ELEMENT_IO_H
 
@@ -11,47 +12,60 @@
 
 namespace ascendc_emu {
 
-inline bool IsInteger(DType t)
-{
+inline bool IsInteger(DType t) {
     return t != DType::kF16 && t != DType::kBf16 && t != DType::kF32 && t != DType::kF64;
 }
 
-inline int64_t LoadInt(const uint8_t* data, DType t, uint64_t i)
-{
+inline int64_t LoadInt(const uint8_t* data, DType t, uint64_t i) {
     switch (t) {
-        case DType::kI8: return reinterpret_cast<const int8_t*>(data)[i];
+        case DType::kI8:
+            return reinterpret_cast<const int8_t*>(data)[i];
         case DType::kBool:
-        case DType::kU8: return data[i];
-        case DType::kI16: return reinterpret_cast<const int16_t*>(data)[i];
-        case DType::kU16: return reinterpret_cast<const uint16_t*>(data)[i];
-        case DType::kI32: return reinterpret_cast<const int32_t*>(data)[i];
-        case DType::kU32: return reinterpret_cast<const uint32_t*>(data)[i];
+        case DType::kU8:
+            return data[i];
+        case DType::kI16:
+            return reinterpret_cast<const int16_t*>(data)[i];
+        case DType::kU16:
+            return reinterpret_cast<const uint16_t*>(data)[i];
+        case DType::kI32:
+            return reinterpret_cast<const int32_t*>(data)[i];
+        case DType::kU32:
+            return reinterpret_cast<const uint32_t*>(data)[i];
         case DType::kI64:
-        case DType::kU64: return reinterpret_cast<const int64_t*>(data)[i];
+        case DType::kU64:
+            return reinterpret_cast<const int64_t*>(data)[i];
         case DType::kI4: {
             const int v = (i & 1) ? data[i / 2] >> 4 : data[i / 2] & 15;
             return v >= 8 ? v - 16 : v;
         }
-        default: return 0;
+        default:
+            return 0;
     }
 }
-inline int64_t LoadInt(const TensorRef& t, DType type, uint64_t i) { return LoadInt(t.ptr, type, i); }
+inline int64_t LoadInt(const TensorRef& t, DType type, uint64_t i) {
+    return LoadInt(t.ptr, type, i);
+}
 
-inline double LoadReal(const uint8_t* data, DType t, uint64_t i)
-{
+inline double LoadReal(const uint8_t* data, DType t, uint64_t i) {
     switch (t) {
-        case DType::kF16: return HalfBitsToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
-        case DType::kBf16: return Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
-        case DType::kF32: return reinterpret_cast<const float*>(data)[i];
-        case DType::kF64: return reinterpret_cast<const double*>(data)[i];
-        default: return static_cast<double>(LoadInt(data, t, i));
+        case DType::kF16:
+            return HalfBitsToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
+        case DType::kBf16:
+            return Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(data)[i]);
+        case DType::kF32:
+            return reinterpret_cast<const float*>(data)[i];
+        case DType::kF64:
+            return reinterpret_cast<const double*>(data)[i];
+        default:
+            return static_cast<double>(LoadInt(data, t, i));
     }
 }
-inline double LoadReal(const TensorRef& t, DType type, uint64_t i) { return LoadReal(t.ptr, type, i); }
+inline double LoadReal(const TensorRef& t, DType type, uint64_t i) {
+    return LoadReal(t.ptr, type, i);
+}
 
 // Stores the low bits.
-inline void StoreInt(uint8_t* data, DType t, uint64_t i, int64_t v)
-{
+inline void StoreInt(uint8_t* data, DType t, uint64_t i, int64_t v) {
     if (t == DType::kI4) {
         uint8_t& byte = data[i / 2];
         const uint8_t nibble = static_cast<uint8_t>(v) & 15;
@@ -61,14 +75,12 @@ inline void StoreInt(uint8_t* data, DType t, uint64_t i, int64_t v)
     }
     memcpy(data + i * (DTypeBits(t) / 8), &v, DTypeBits(t) / 8);
 }
-inline void StoreInt(const TensorRef& t, DType type, uint64_t i, int64_t v)
-{
+inline void StoreInt(const TensorRef& t, DType type, uint64_t i, int64_t v) {
     StoreInt(t.ptr, type, i, v);
 }
 
 // Rounds to nearest even in the element type; integers saturate.
-inline void StoreReal(uint8_t* data, DType t, uint64_t i, double v)
-{
+inline void StoreReal(uint8_t* data, DType t, uint64_t i, double v) {
     switch (t) {
         case DType::kF16:
             reinterpret_cast<uint16_t*>(data)[i] = FloatToHalfBits(static_cast<float>(v));
@@ -76,13 +88,18 @@ inline void StoreReal(uint8_t* data, DType t, uint64_t i, double v)
         case DType::kBf16:
             reinterpret_cast<uint16_t*>(data)[i] = FloatToBf16Bits(static_cast<float>(v));
             return;
-        case DType::kF32: reinterpret_cast<float*>(data)[i] = static_cast<float>(v); return;
-        case DType::kF64: reinterpret_cast<double*>(data)[i] = v; return;
-        default: break;
+        case DType::kF32:
+            reinterpret_cast<float*>(data)[i] = static_cast<float>(v);
+            return;
+        case DType::kF64:
+            reinterpret_cast<double*>(data)[i] = v;
+            return;
+        default:
+            break;
     }
     const uint32_t bits = DTypeBits(t);
-    const bool isSigned = t == DType::kI4 || t == DType::kI8 || t == DType::kI16 || t == DType::kI32 ||
-                          t == DType::kI64;
+    const bool isSigned = t == DType::kI4 || t == DType::kI8 || t == DType::kI16 ||
+                          t == DType::kI32 || t == DType::kI64;
     const double high = isSigned ? ldexp(1.0, int(bits) - 1) - 1 : ldexp(1.0, int(bits)) - 1;
     const double low = isSigned ? -ldexp(1.0, int(bits) - 1) : 0;
     const double r = isnan(v) ? 0 : nearbyint(v);
@@ -94,8 +111,7 @@ inline void StoreReal(uint8_t* data, DType t, uint64_t i, double v)
     }
     StoreInt(data, t, i, whole);
 }
-inline void StoreReal(const TensorRef& t, DType type, uint64_t i, double v)
-{
+inline void StoreReal(const TensorRef& t, DType type, uint64_t i, double v) {
     StoreReal(t.ptr, type, i, v);
 }
 

@@ -10,27 +10,23 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp)
-{
+AdvOperand Tmp(const TensorRef* tmp) {
     return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
 bool OnCubeCore() { return Current().kind == CoreKind::kAic; }
 
 // Copies the source before the destination is written: public kernels broadcast in place.
-std::vector<uint8_t> Snapshot(const TensorRef& t, uint64_t elements, uint32_t width)
-{
+std::vector<uint8_t> Snapshot(const TensorRef& t, uint64_t elements, uint32_t width) {
     return std::vector<uint8_t>(t.ptr, t.ptr + elements * width);
 }
 
 // Where element [row, column] of a [rows, ...] matrix in the NZ layout lies: stripes of 16 columns.
-uint64_t NzIndex(uint64_t rows, uint64_t row, uint64_t column)
-{
+uint64_t NzIndex(uint64_t rows, uint64_t row, uint64_t column) {
     const uint64_t padded = (rows + 15) / 16 * 16;
     return (column / 16 * padded + row) * 16 + column % 16;
 }
-uint64_t NzSize(uint64_t rows, uint64_t columns)
-{
+uint64_t NzSize(uint64_t rows, uint64_t columns) {
     return (rows + 15) / 16 * 16 * ((columns + 15) / 16 * 16);
 }
 
@@ -38,8 +34,7 @@ uint64_t NzSize(uint64_t rows, uint64_t columns)
 
 void RunBroadcast(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
                   uint32_t rows, uint32_t columns, uint32_t srcRows, uint32_t srcColumns,
-                  const TensorRef* tmp, Loc loc)
-{
+                  const TensorRef* tmp, Loc loc) {
     if ((srcRows != rows && srcRows != 1) || (srcColumns != columns && srcColumns != 1)) {
         TrapCheck(Current(), loc, "ErrorParam", name, "every source size is 1 or the result's",
                   "[%u, %u] cannot be broadcast to [%u, %u]", srcRows, srcColumns, rows, columns);
@@ -64,8 +59,7 @@ void RunBroadcast(const char* name, DType type, const TensorRef& dst, const Tens
 }
 
 void RunArange(const char* name, DType type, const TensorRef& dst, double first, double step,
-               int32_t count, Loc loc)
-{
+               int32_t count, Loc loc) {
     if (count <= 0) {
         TrapCheck(Current(), loc, "ErrorParam", name, "count is positive", "count is %d", count);
     }
@@ -83,12 +77,11 @@ void RunArange(const char* name, DType type, const TensorRef& dst, double first,
     }
 }
 
-void RunPad(const PadCall& c)
-{
+void RunPad(const PadCall& c) {
     const uint32_t width = DTypeBits(c.type) / 8;
     const bool aligned = c.width * width % 32 == 0;
     // An aligned source holds its padding already: the result has the same width.
-    const uint32_t out = c.remove ? c.width - std::min(c.right, c.width)
+    const uint32_t out = c.remove  ? c.width - std::min(c.right, c.width)
                          : aligned ? c.width
                                    : c.left + c.width + c.right;
     if (c.height == 0 || c.width == 0 || (c.remove && c.right >= c.width)) {
@@ -124,8 +117,7 @@ void RunPad(const PadCall& c)
 }
 
 void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
-                           const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc)
-{
+                           const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc) {
     if (scene < 1 || scene > 7) {
         Trap(Current(), loc, name, "transpose type %u is not available on this arch (1 to 7 are)",
              scene);
@@ -195,8 +187,7 @@ void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, c
     }
 }
 
-void RunBytesSelect(const BytesSelectCall& c)
-{
+void RunBytesSelect(const BytesSelectCall& c) {
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.columns;
     if (c.maskColumns < c.columns) {
         TrapCheck(Current(), c.loc, "ErrorParam", "Select", "maskLastAxis >= srcLastAxis",
@@ -226,8 +217,7 @@ void RunBytesSelect(const BytesSelectCall& c)
 
 void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& mask,
                 const TensorRef* tmp, double keepProb, uint32_t rows, uint32_t columns,
-                uint32_t maskColumns, uint32_t mode, Loc loc)
-{
+                uint32_t maskColumns, uint32_t mode, Loc loc) {
     // 1, 2: one byte per element; 3: packed bits; 4: bits with every row padded.
     if (mode == 0) {
         if (maskColumns >= columns) {
@@ -245,8 +235,8 @@ void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const Te
                   "keepProb %g, %u columns with %u mask columns, mode %u", keepProb, columns,
                   maskColumns, mode);
     }
-    const uint64_t maskBytes = bits ? (rowBits * rows + 7) / 8
-                                    : static_cast<uint64_t>(rows) * maskColumns;
+    const uint64_t maskBytes =
+        bits ? (rowBits * rows + 7) / 8 : static_cast<uint64_t>(rows) * maskColumns;
     const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
                                    {"src", &src, type, all, Access::kRead},
                                    {"mask", &mask, DType::kU8, maskBytes, Access::kRead},
@@ -265,8 +255,7 @@ void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const Te
 }
 
 void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const TensorRef& src,
-               const TensorRef* tmp, uint32_t rows, uint32_t columns, bool alongLast, Loc loc)
-{
+               const TensorRef* tmp, uint32_t rows, uint32_t columns, bool alongLast, Loc loc) {
     const uint64_t all = static_cast<uint64_t>(rows) * columns;
     if (all == 0 || columns * (DTypeBits(type) / 8) % 32 != 0) {
         TrapCheck(Current(), loc, "ErrorParam", "CumSum", "inner * sizeof(T) is a multiple of 32",
@@ -291,7 +280,8 @@ void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const
     }
     if (lastRow == nullptr) return;
     const uint32_t width = DTypeBits(type) / 8;
-    memcpy(lastRow->ptr, dst.ptr + static_cast<uint64_t>(rows - 1) * columns * width, columns * width);
+    memcpy(lastRow->ptr, dst.ptr + static_cast<uint64_t>(rows - 1) * columns * width,
+           columns * width);
 }
 
 }  // namespace ascendc_emu

@@ -12,13 +12,11 @@ namespace {
 double Sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // The tanh form, as the Gelu page gives it.
-double GeluTanh(double x)
-{
+double GeluTanh(double x) {
     return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-double Digamma(double x)
-{
+double Digamma(double x) {
     if (x <= 0 && floor(x) == x) return NAN;
     double result = 0;
     if (x < 0) {
@@ -34,85 +32,133 @@ double Digamma(double x)
            f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f * (1.0 / 240 - f * (1.0 / 132)))));
 }
 
-double Unary(AdvOp op, double x)
-{
+double Unary(AdvOp op, double x) {
     switch (op) {
-        case AdvOp::kAcos: return acos(x);
-        case AdvOp::kAcosh: return acosh(x);
-        case AdvOp::kAsin: return asin(x);
-        case AdvOp::kAsinh: return asinh(x);
-        case AdvOp::kAtan: return atan(x);
-        case AdvOp::kAtanh: return atanh(x);
-        case AdvOp::kCeil: return ceil(x);
-        case AdvOp::kCos: return cos(x);
-        case AdvOp::kCosh: return cosh(x);
-        case AdvOp::kDigamma: return Digamma(x);
-        case AdvOp::kErf: return erf(x);
-        case AdvOp::kErfc: return erfc(x);
-        case AdvOp::kExp: return exp(x);
-        case AdvOp::kFloor: return floor(x);
-        case AdvOp::kFrac: return x - trunc(x);
-        case AdvOp::kGelu: return GeluTanh(x);
-        case AdvOp::kFasterGelu: return x / (1.0 + exp(-1.702 * x));
+        case AdvOp::kAcos:
+            return acos(x);
+        case AdvOp::kAcosh:
+            return acosh(x);
+        case AdvOp::kAsin:
+            return asin(x);
+        case AdvOp::kAsinh:
+            return asinh(x);
+        case AdvOp::kAtan:
+            return atan(x);
+        case AdvOp::kAtanh:
+            return atanh(x);
+        case AdvOp::kCeil:
+            return ceil(x);
+        case AdvOp::kCos:
+            return cos(x);
+        case AdvOp::kCosh:
+            return cosh(x);
+        case AdvOp::kDigamma:
+            return Digamma(x);
+        case AdvOp::kErf:
+            return erf(x);
+        case AdvOp::kErfc:
+            return erfc(x);
+        case AdvOp::kExp:
+            return exp(x);
+        case AdvOp::kFloor:
+            return floor(x);
+        case AdvOp::kFrac:
+            return x - trunc(x);
+        case AdvOp::kGelu:
+            return GeluTanh(x);
+        case AdvOp::kFasterGelu:
+            return x / (1.0 + exp(-1.702 * x));
         case AdvOp::kFasterGeluV2: {
-            // x * (sign(x) * [(a * min(|x|, -b) + ...)]): the page's polynomial approximates erf; the
-            // exact function differs from it by less than the half precision it is meant for.
+            // x * (sign(x) * [(a * min(|x|, -b) + ...)]): the page's polynomial approximates erf;
+            // the exact function differs from it by less than the half precision it is meant for.
             return 0.5 * x * (1.0 + erf(x * M_SQRT1_2));
         }
-        case AdvOp::kIsFinite: return isfinite(x) ? 1 : 0;
-        case AdvOp::kIsInf: return isinf(x) ? 1 : 0;
-        case AdvOp::kIsNan: return isnan(x) ? 1 : 0;
-        case AdvOp::kLgamma: return lgamma(x);
-        case AdvOp::kLog: return log(x);
-        case AdvOp::kLog10: return log10(x);
-        case AdvOp::kLog2: return log2(x);
-        case AdvOp::kLogicalNot: return x == 0 ? 1 : 0;
-        case AdvOp::kRint: return nearbyint(x);
-        case AdvOp::kRound: return nearbyint(x);  // to even, as its page says
-        case AdvOp::kSigmoid: return Sigmoid(x);
-        case AdvOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
-        case AdvOp::kSilu: return x * Sigmoid(x);
-        case AdvOp::kSin: return sin(x);
-        case AdvOp::kSinh: return sinh(x);
-        case AdvOp::kTan: return tan(x);
-        case AdvOp::kTanh: return tanh(x);
-        case AdvOp::kTrunc: return trunc(x);
-        default: return 0;
+        case AdvOp::kIsFinite:
+            return isfinite(x) ? 1 : 0;
+        case AdvOp::kIsInf:
+            return isinf(x) ? 1 : 0;
+        case AdvOp::kIsNan:
+            return isnan(x) ? 1 : 0;
+        case AdvOp::kLgamma:
+            return lgamma(x);
+        case AdvOp::kLog:
+            return log(x);
+        case AdvOp::kLog10:
+            return log10(x);
+        case AdvOp::kLog2:
+            return log2(x);
+        case AdvOp::kLogicalNot:
+            return x == 0 ? 1 : 0;
+        case AdvOp::kRint:
+            return nearbyint(x);
+        case AdvOp::kRound:
+            return nearbyint(x);  // to even, as its page says
+        case AdvOp::kSigmoid:
+            return Sigmoid(x);
+        case AdvOp::kSign:
+            return x > 0 ? 1 : x < 0 ? -1 : x;
+        case AdvOp::kSilu:
+            return x * Sigmoid(x);
+        case AdvOp::kSin:
+            return sin(x);
+        case AdvOp::kSinh:
+            return sinh(x);
+        case AdvOp::kTan:
+            return tan(x);
+        case AdvOp::kTanh:
+            return tanh(x);
+        case AdvOp::kTrunc:
+            return trunc(x);
+        default:
+            return 0;
     }
 }
 
 bool IsUnary(AdvOp op) { return op <= AdvOp::kTrunc && op != AdvOp::kSwish; }
 
-double Other(AdvOp op, double x, double y, double z, double old)
-{
+double Other(AdvOp op, double x, double y, double z, double old) {
     switch (op) {
-        case AdvOp::kSwish: return x / (1.0 + exp(-y * x));
-        case AdvOp::kClampMax: return x > y ? y : x;
-        case AdvOp::kClampMin: return x < y ? y : x;
-        case AdvOp::kClamp: return x < y ? y : x > z ? z : x;
-        case AdvOp::kAxpy: return x * y + old;
-        case AdvOp::kFmod: return fmod(x, y);
-        case AdvOp::kHypot: return hypot(x, y);
-        case AdvOp::kPower: return pow(x, y);
-        case AdvOp::kLogicalAnd: return x != 0 && y != 0 ? 1 : 0;
-        case AdvOp::kLogicalOr: return x != 0 || y != 0 ? 1 : 0;
-        case AdvOp::kLogicalXor: return (x != 0) != (y != 0) ? 1 : 0;
-        case AdvOp::kGeGLU: return x * GeluTanh(y);
-        case AdvOp::kReGlu: return x * (y > 0 ? y : 0);
-        case AdvOp::kSwiGLU: return x * y * Sigmoid(z * y);
-        case AdvOp::kFma: return fma(x, y, z);
-        default: return 0;
+        case AdvOp::kSwish:
+            return x / (1.0 + exp(-y * x));
+        case AdvOp::kClampMax:
+            return x > y ? y : x;
+        case AdvOp::kClampMin:
+            return x < y ? y : x;
+        case AdvOp::kClamp:
+            return x < y ? y : x > z ? z : x;
+        case AdvOp::kAxpy:
+            return x * y + old;
+        case AdvOp::kFmod:
+            return fmod(x, y);
+        case AdvOp::kHypot:
+            return hypot(x, y);
+        case AdvOp::kPower:
+            return pow(x, y);
+        case AdvOp::kLogicalAnd:
+            return x != 0 && y != 0 ? 1 : 0;
+        case AdvOp::kLogicalOr:
+            return x != 0 || y != 0 ? 1 : 0;
+        case AdvOp::kLogicalXor:
+            return (x != 0) != (y != 0) ? 1 : 0;
+        case AdvOp::kGeGLU:
+            return x * GeluTanh(y);
+        case AdvOp::kReGlu:
+            return x * (y > 0 ? y : 0);
+        case AdvOp::kSwiGLU:
+            return x * y * Sigmoid(z * y);
+        case AdvOp::kFma:
+            return fma(x, y, z);
+        default:
+            return 0;
     }
 }
 
-bool IsBitwise(AdvOp op)
-{
+bool IsBitwise(AdvOp op) {
     return op == AdvOp::kBitwiseAnd || op == AdvOp::kBitwiseOr || op == AdvOp::kXor ||
            op == AdvOp::kBitwiseNot;
 }
 
-void Bitwise(const AdvMathCall& c)
-{
+void Bitwise(const AdvMathCall& c) {
     const uint64_t bytes = c.count * DTypeBits(c.dt) / 8;
     for (uint64_t i = 0; i < bytes; ++i) {
         const uint8_t a = c.src0->ptr[i];
@@ -126,8 +172,7 @@ void Bitwise(const AdvMathCall& c)
 }
 
 // Integer powers are exact and wrap.
-int64_t IntegerPower(int64_t base, int64_t exponent)
-{
+int64_t IntegerPower(int64_t base, int64_t exponent) {
     if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
     uint64_t result = 1, factor = static_cast<uint64_t>(base);
     for (; exponent > 0; exponent >>= 1) {
@@ -139,8 +184,7 @@ int64_t IntegerPower(int64_t base, int64_t exponent)
 
 }  // namespace
 
-void RunAdvMath(const AdvMathCall& call)
-{
+void RunAdvMath(const AdvMathCall& call) {
     AdvMathCall c = call;
     if (c.count == 0) return;
     const Access dstAccess = c.op == AdvOp::kAxpy ? Access::kReadWrite : Access::kWrite;
@@ -177,7 +221,8 @@ void RunAdvMath(const AdvMathCall& call)
     for (uint64_t i = 0; i < c.count; ++i) {
         if (integers && c.op == AdvOp::kPower) {
             const int64_t base = c.src0 != nullptr ? LoadInt(*c.src0, c.st, i) : int64_t(c.scalar0);
-            const int64_t power = c.src1 != nullptr ? LoadInt(*c.src1, c.st, i) : int64_t(c.scalar0);
+            const int64_t power =
+                c.src1 != nullptr ? LoadInt(*c.src1, c.st, i) : int64_t(c.scalar0);
             StoreInt(*c.dst, c.dt, i, IntegerPower(base, power));
             continue;
         }

@@ -7,13 +7,11 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp)
-{
+AdvOperand Tmp(const TensorRef* tmp) {
     return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
-void CheckShape(const char* name, uint32_t rows, uint32_t columns, uint32_t stride, Loc loc)
-{
+void CheckShape(const char* name, uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
     if (rows != 0 && columns != 0 && stride >= columns) return;
     TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling on the host",
               "the shape is %u rows of %u (stored %u)", rows, columns, stride);
@@ -23,8 +21,7 @@ struct Moments {
     double mean = 0;
     double variance = 0;
 };
-Moments MomentsOf(const std::vector<double>& x)
-{
+Moments MomentsOf(const std::vector<double>& x) {
     Moments m;
     for (double v : x) m.mean += v;
     m.mean /= static_cast<double>(x.size());
@@ -33,15 +30,13 @@ Moments MomentsOf(const std::vector<double>& x)
     return m;
 }
 
-double GainAt(const TensorRef* t, DType type, uint64_t i, double absent)
-{
+double GainAt(const TensorRef* t, DType type, uint64_t i, double absent) {
     return t != nullptr ? LoadReal(*t, type, i) : absent;
 }
 
 }  // namespace
 
-void RunNorm(const NormCall& c)
-{
+void RunNorm(const NormCall& c) {
     CheckShape(c.name, c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
     const Access stat = c.given ? Access::kRead : Access::kWrite;
@@ -89,17 +84,17 @@ void RunNorm(const NormCall& c)
     }
 }
 
-void RunBatchNorm(const NormCall& c)
-{
+void RunBatchNorm(const NormCall& c) {
     CheckShape(c.name, c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
-    const AdvOperand operands[] = {{"output", c.dst, c.type, all, Access::kWrite},
-                                   {"outputMean", c.mean, c.type, c.columns, Access::kWrite},
-                                   {"outputVariance", c.deviation, c.type, c.columns, Access::kWrite},
-                                   {"inputX", c.src, c.type, all, Access::kRead},
-                                   {"gamma", c.gamma, c.type, c.rows, Access::kRead},
-                                   {"beta", c.beta, c.type, c.rows, Access::kRead},
-                                   Tmp(c.tmp)};
+    const AdvOperand operands[] = {
+        {"output", c.dst, c.type, all, Access::kWrite},
+        {"outputMean", c.mean, c.type, c.columns, Access::kWrite},
+        {"outputVariance", c.deviation, c.type, c.columns, Access::kWrite},
+        {"inputX", c.src, c.type, all, Access::kRead},
+        {"gamma", c.gamma, c.type, c.rows, Access::kRead},
+        {"beta", c.beta, c.type, c.rows, Access::kRead},
+        Tmp(c.tmp)};
     AdvBegin(c.name, c.loc, operands, 7);
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(c.rows);
@@ -119,8 +114,7 @@ void RunBatchNorm(const NormCall& c)
     }
 }
 
-void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth)
-{
+void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth) {
     CheckShape(c.name, c.rows * depth, c.columns, c.stride, c.loc);
     const uint32_t channels = groups * depth;
     const uint64_t all = static_cast<uint64_t>(n) * channels * c.stride;
@@ -150,8 +144,9 @@ void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth
             const double gain = LoadReal(*c.gamma, c.type, channel);
             const double shift = LoadReal(*c.beta, c.type, channel);
             for (uint32_t j = 0; j < c.columns; ++j) {
-                StoreReal(*c.dst, c.type, at(d, j),
-                          (x[static_cast<size_t>(d) * c.columns + j] - m.mean) * rstd * gain + shift);
+                StoreReal(
+                    *c.dst, c.type, at(d, j),
+                    (x[static_cast<size_t>(d) * c.columns + j] - m.mean) * rstd * gain + shift);
             }
         }
         StoreReal(*c.mean, c.type, i, m.mean);
@@ -159,8 +154,7 @@ void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth
     }
 }
 
-void RunLayerNormGrad(const NormGradCall& c)
-{
+void RunLayerNormGrad(const NormGradCall& c) {
     CheckShape("LayerNormGrad", c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
     const AdvOperand operands[] = {{"outputPdX", c.dx, c.type, all, Access::kWrite},
@@ -198,8 +192,7 @@ void RunLayerNormGrad(const NormGradCall& c)
 
 void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& dBeta,
                           const TensorRef& forGamma, const TensorRef& dy, const TensorRef* tmp,
-                          uint32_t rows, uint32_t columns, uint32_t stride, Loc loc)
-{
+                          uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
     CheckShape("LayerNormGradBeta", rows, columns, stride, loc);
     const uint64_t all = static_cast<uint64_t>(rows) * stride;
     const AdvOperand operands[] = {{"outputPdGamma", &dGamma, type, columns, Access::kWrite},
@@ -222,16 +215,16 @@ void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& 
     }
 }
 
-void RunWelfordUpdate(const WelfordCall& c)
-{
+void RunWelfordUpdate(const WelfordCall& c) {
     CheckShape(c.name, c.rows, c.used, c.length, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.length;
-    const AdvOperand operands[] = {{"outputMean", c.outMean, DType::kF32, all, Access::kWrite},
-                                   {"outputVariance", c.outVariance, DType::kF32, all, Access::kWrite},
-                                   {"inputMean", c.inMean, DType::kF32, all, Access::kRead},
-                                   {"inputVariance", c.inVariance, DType::kF32, all, Access::kRead},
-                                   {"inputX", c.x, c.type, all, Access::kRead},
-                                   Tmp(c.tmp)};
+    const AdvOperand operands[] = {
+        {"outputMean", c.outMean, DType::kF32, all, Access::kWrite},
+        {"outputVariance", c.outVariance, DType::kF32, all, Access::kWrite},
+        {"inputMean", c.inMean, DType::kF32, all, Access::kRead},
+        {"inputVariance", c.inVariance, DType::kF32, all, Access::kRead},
+        {"inputX", c.x, c.type, all, Access::kRead},
+        Tmp(c.tmp)};
     AdvBegin(c.name, c.loc, operands, 6);
     if (Current().kind == CoreKind::kAic) return;
     // In float32 step by step, as the device: official goldens allow no more error than that.
@@ -255,8 +248,7 @@ void RunWelfordUpdate(const WelfordCall& c)
     }
 }
 
-void RunWelfordFinalize(const WelfordCall& c)
-{
+void RunWelfordFinalize(const WelfordCall& c) {
     CheckShape(c.name, 1, c.length, c.length, c.loc);
     const AdvOperand operands[] = {
         {"outputMean", c.outMean, DType::kF32, 1, Access::kWrite},

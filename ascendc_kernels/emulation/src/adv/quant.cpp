@@ -7,17 +7,16 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp)
-{
+AdvOperand Tmp(const TensorRef* tmp) {
     return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
 double ToHalf(double v) { return HalfBitsToFloat(FloatToHalfBits(static_cast<float>(v))); }
 
 // A 64-bit dequantisation scale holds the bits of a float32 in its low half.
-float ScaleAt(const TensorRef& scale, DType type, uint64_t i)
-{
-    if (type != DType::kU64 && type != DType::kI64) return static_cast<float>(LoadReal(scale, type, i));
+float ScaleAt(const TensorRef& scale, DType type, uint64_t i) {
+    if (type != DType::kU64 && type != DType::kI64)
+        return static_cast<float>(LoadReal(scale, type, i));
     float value;
     memcpy(&value, scale.ptr + i * 8, sizeof(value));
     return value;
@@ -25,8 +24,7 @@ float ScaleAt(const TensorRef& scale, DType type, uint64_t i)
 
 }  // namespace
 
-void RunAscendQuant(const QuantCall& c)
-{
+void RunAscendQuant(const QuantCall& c) {
     if ((c.scale != nullptr && c.scaleCount == 0) || (c.offset != nullptr && c.offsetCount == 0)) {
         TrapCheck(Current(), c.loc, "ErrorParam", "AscendQuant", "scaleCount, offsetCount > 0",
                   "scaleCount %u, offsetCount %u", c.scaleCount, c.offsetCount);
@@ -46,8 +44,7 @@ void RunAscendQuant(const QuantCall& c)
     }
 }
 
-void RunAscendDequant(const DequantCall& call)
-{
+void RunAscendDequant(const DequantCall& call) {
     DequantCall c = call;
     const uint32_t perBlock = 32 * 8 / DTypeBits(c.dstType);
     if (c.m == 0 || c.n == 0 || c.count == 0 || c.count > c.n) {
@@ -68,8 +65,8 @@ void RunAscendDequant(const DequantCall& call)
     if (Current().kind == CoreKind::kAic) return;
     for (uint32_t i = 0; i < c.m; ++i) {
         for (uint32_t j = 0; j < c.count; ++j) {
-            const float scale = c.scale ? ScaleAt(*c.scale, c.scaleType, j)
-                                        : static_cast<float>(c.scale0);
+            const float scale =
+                c.scale ? ScaleAt(*c.scale, c.scaleType, j) : static_cast<float>(c.scale0);
             const float v = static_cast<float>(
                 LoadInt(*c.src, DType::kI32, static_cast<uint64_t>(i) * c.n + j));
             StoreReal(*c.dst, c.dstType, i * dstRow + j, v * scale);
@@ -77,8 +74,7 @@ void RunAscendDequant(const DequantCall& call)
     }
 }
 
-void RunAscendAntiQuant(const AntiQuantCall& c)
-{
+void RunAscendAntiQuant(const AntiQuantCall& c) {
     const bool scalar = c.scale == nullptr;
     const uint32_t n = c.k == 0 ? 0 : c.count / c.k;
     uint32_t height = c.height, width = c.width;
@@ -89,9 +85,10 @@ void RunAscendAntiQuant(const AntiQuantCall& c)
     const uint32_t groups = c.transposed ? width : height;
     const uint32_t channels = c.transposed ? height : width;
     if (c.k == 0 || n == 0 || (!scalar && (groups == 0 || c.k % groups != 0 || channels != n))) {
-        TrapCheck(Current(), c.loc, "ErrorParam", "AscendAntiQuant",
-                  "src is [k, n] ([n, k] transposed), scale and offset one value per channel and group",
-                  "src has %u elements, k is %u, scale is [%u, %u]", c.count, c.k, height, width);
+        TrapCheck(
+            Current(), c.loc, "ErrorParam", "AscendAntiQuant",
+            "src is [k, n] ([n, k] transposed), scale and offset one value per channel and group",
+            "src has %u elements, k is %u, scale is [%u, %u]", c.count, c.k, height, width);
     }
     const uint64_t all = static_cast<uint64_t>(c.k) * n;
     const uint64_t factors = static_cast<uint64_t>(height) * width;

@@ -9,14 +9,13 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp)
-{
+AdvOperand Tmp(const TensorRef* tmp) {
     return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
 // Pairwise, as the device adds: a half sum keeps its accuracy.
-double PairwiseSum(const std::vector<double>& values, size_t first, size_t count, DType accumulate)
-{
+double PairwiseSum(const std::vector<double>& values, size_t first, size_t count,
+                   DType accumulate) {
     if (count == 1) return values[first];
     const size_t half = count / 2;
     const double sum = PairwiseSum(values, first, half, accumulate) +
@@ -27,10 +26,10 @@ double PairwiseSum(const std::vector<double>& values, size_t first, size_t count
     return LoadReal(reinterpret_cast<const uint8_t*>(&rounded), DType::kF16, 0);
 }
 
-double Reduced(AdvReduce op, const std::vector<double>& values, DType accumulate)
-{
+double Reduced(AdvReduce op, const std::vector<double>& values, DType accumulate) {
     switch (op) {
-        case AdvReduce::kSum: return PairwiseSum(values, 0, values.size(), accumulate);
+        case AdvReduce::kSum:
+            return PairwiseSum(values, 0, values.size(), accumulate);
         case AdvReduce::kMean:
             return PairwiseSum(values, 0, values.size(), accumulate) /
                    static_cast<double>(values.size());
@@ -43,7 +42,8 @@ double Reduced(AdvReduce op, const std::vector<double>& values, DType accumulate
             return std::any_of(values.begin(), values.end(), [](double v) { return v != 0; });
         case AdvReduce::kAll:
             return std::all_of(values.begin(), values.end(), [](double v) { return v != 0; });
-        default: break;
+        default:
+            break;
     }
     double best = values[0];
     for (double v : values) {
@@ -55,8 +55,7 @@ double Reduced(AdvReduce op, const std::vector<double>& values, DType accumulate
 
 }  // namespace
 
-void RunAdvReduce(const AdvReduceCall& c)
-{
+void RunAdvReduce(const AdvReduceCall& c) {
     if (c.rows == 0 || c.columns == 0 || c.stride < c.columns) {
         TrapCheck(Current(), c.loc, "ErrorParam", c.name, "sizes are positive and inner >= n",
                   "the source is [%u, %u] with rows of %u", c.rows, c.columns, c.stride);
@@ -64,7 +63,8 @@ void RunAdvReduce(const AdvReduceCall& c)
     const uint32_t results = c.alongRows ? c.columns : c.rows;
     const AdvOperand operands[] = {
         {"dst", c.dst, c.type, results, Access::kWrite},
-        {"src", c.src, c.type, static_cast<uint64_t>(c.rows - 1) * c.stride + c.columns, Access::kRead},
+        {"src", c.src, c.type, static_cast<uint64_t>(c.rows - 1) * c.stride + c.columns,
+         Access::kRead},
         Tmp(c.tmp)};
     AdvBegin(c.name, c.loc, operands, 3);
     if (Current().kind == CoreKind::kAic) return;
@@ -82,8 +82,7 @@ void RunAdvReduce(const AdvReduceCall& c)
 }
 
 void RunReduceXorSum(DType type, const TensorRef& dst, const TensorRef& src0, const TensorRef& src1,
-                     const TensorRef* tmp, uint32_t count, Loc loc)
-{
+                     const TensorRef* tmp, uint32_t count, Loc loc) {
     const AdvOperand operands[] = {{"dst", &dst, type, 1, Access::kWrite},
                                    {"src0", &src0, type, count, Access::kRead},
                                    {"src1", &src1, type, count, Access::kRead},
@@ -95,8 +94,7 @@ void RunReduceXorSum(DType type, const TensorRef& dst, const TensorRef& src0, co
     StoreInt(dst, type, 0, sum);
 }
 
-void RunTopK(const TopKCall& c)
-{
+void RunTopK(const TopKCall& c) {
     if (c.rows <= 0 || c.inner <= 0 || c.inner % 32 != 0 || c.n <= 0 || c.n > c.inner || c.k <= 0 ||
         c.k > c.n || (c.small && c.inner != 32) || (!c.small && c.inner > 4096)) {
         TrapCheck(Current(), c.loc, "ErrorParam", "TopK",

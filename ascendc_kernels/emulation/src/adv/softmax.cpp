@@ -13,43 +13,40 @@ namespace {
 uint32_t BlockOf(DType t) { return 32 * 8 / DTypeBits(t); }
 
 class Rows {
-public:
+ public:
     explicit Rows(const SoftmaxCall& c) : c_(c) {}
 
-    uint64_t Index(uint32_t row, uint32_t column) const
-    {
+    uint64_t Index(uint32_t row, uint32_t column) const {
         if (!c_.nz) return static_cast<uint64_t>(row) * c_.k + column;
         constexpr uint32_t kColumns = 16;
-        return (static_cast<uint64_t>(column / kColumns) * c_.m + row) * kColumns + column % kColumns;
+        return (static_cast<uint64_t>(column / kColumns) * c_.m + row) * kColumns +
+               column % kColumns;
     }
-    void Load(const TensorRef& t, uint32_t row, std::vector<float>& out) const
-    {
+    void Load(const TensorRef& t, uint32_t row, std::vector<float>& out) const {
         for (uint32_t j = 0; j < c_.validK; ++j) {
             out[j] = static_cast<float>(LoadReal(t, c_.type, Index(row, j)));
         }
     }
-    void Store(uint32_t row, const std::vector<float>& values) const
-    {
-        for (uint32_t j = 0; j < c_.validK; ++j) StoreReal(*c_.dst, c_.type, Index(row, j), values[j]);
+    void Store(uint32_t row, const std::vector<float>& values) const {
+        for (uint32_t j = 0; j < c_.validK; ++j)
+            StoreReal(*c_.dst, c_.type, Index(row, j), values[j]);
     }
     // One 32-byte block per row.
-    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value)
-    {
+    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value) {
         if (t == nullptr) return;
         const uint32_t block = BlockOf(type);
-        for (uint32_t j = 0; j < block; ++j) StoreReal(*t, type, static_cast<uint64_t>(row) * block + j, value);
+        for (uint32_t j = 0; j < block; ++j)
+            StoreReal(*t, type, static_cast<uint64_t>(row) * block + j, value);
     }
-    static double LoadRow(const TensorRef* t, DType type, uint32_t row)
-    {
+    static double LoadRow(const TensorRef* t, DType type, uint32_t row) {
         return LoadReal(*t, type, static_cast<uint64_t>(row) * BlockOf(type));
     }
 
-private:
+ private:
     const SoftmaxCall& c_;
 };
 
-void Grad(const SoftmaxCall& c, const Rows& rows)
-{
+void Grad(const SoftmaxCall& c, const Rows& rows) {
     std::vector<float> src(c.validK), grad(c.validK);
     for (uint32_t i = 0; i < c.m; ++i) {
         rows.Load(*c.src, i, src);
@@ -66,8 +63,7 @@ void Grad(const SoftmaxCall& c, const Rows& rows)
     }
 }
 
-void Forward(const SoftmaxCall& c, const Rows& rows)
-{
+void Forward(const SoftmaxCall& c, const Rows& rows) {
     std::vector<float> x(c.validK);
     for (uint32_t i = 0; i < c.m; ++i) {
         rows.Load(*c.src, i, x);
@@ -107,19 +103,19 @@ void Forward(const SoftmaxCall& c, const Rows& rows)
 
 }  // namespace
 
-void RunSoftmax(const SoftmaxCall& c)
-{
+void RunSoftmax(const SoftmaxCall& c) {
     const uint64_t all = static_cast<uint64_t>(c.m) * c.k;
     const uint64_t row = static_cast<uint64_t>(c.m) * BlockOf(c.rowType);
     const bool front = c.kind == SoftmaxKind::kGradFront;
     const bool grad = front || c.kind == SoftmaxKind::kGrad;
     const AdvOperand operands[] = {
-        {"dst", c.dst, c.type, front ? c.m * static_cast<uint64_t>(BlockOf(c.type)) : all, Access::kWrite},
+        {"dst", c.dst, c.type, front ? c.m * static_cast<uint64_t>(BlockOf(c.type)) : all,
+         Access::kWrite},
         {"src", c.src, c.type, all, Access::kRead},
         {"sum", c.sum, c.rowType, row, Access::kWrite},
         {"max", c.max, c.rowType, row, Access::kWrite},
-        {"expMax", c.expMax, c.expType, c.expMax ? c.m * static_cast<uint64_t>(BlockOf(c.expType)) : 0,
-         Access::kWrite},
+        {"expMax", c.expMax, c.expType,
+         c.expMax ? c.m * static_cast<uint64_t>(BlockOf(c.expType)) : 0, Access::kWrite},
         {"inSum", c.inSum, c.rowType, row, Access::kRead},
         {grad ? "grad" : "inMax", c.inMax, c.rowType, grad ? all : row, Access::kRead},
         {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
@@ -128,7 +124,8 @@ void RunSoftmax(const SoftmaxCall& c)
         Core& core = Current();
         TrapCheck(core, c.loc, "ErrorParam", c.name, "pass SoftMaxShapeInfo or a filled tiling",
                   "the shape is [%u, %u]: neither the shape argument, the source tensor nor the "
-                  "tiling tells it", c.m, c.k);
+                  "tiling tells it",
+                  c.m, c.k);
     }
     AdvBegin(c.name, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
     if (Current().kind == CoreKind::kAic) return;
@@ -140,14 +137,14 @@ void RunSoftmax(const SoftmaxCall& c)
     }
 }
 
-void RunSoftmaxV3(const SoftmaxV3Call& c)
-{
+void RunSoftmaxV3(const SoftmaxV3Call& c) {
     if (c.m == 0 || c.k < 512 || c.k % 64 != 0 || c.parts != 8 || c.alpha >= 1 ||
         (c.update && c.loops == 0)) {
-        TrapCheck(Current(), c.loc, "ErrorParam", "SoftmaxFlashV3",
-                  "srcK a multiple of 64 from 512 on, splitMeanCnt 8, alpha below 1, loopCnt from 1 on",
-                  "srcM %u, srcK %u, splitMeanCnt %u, alpha %g, loopCnt %u", c.m, c.k, c.parts,
-                  static_cast<double>(c.alpha), c.loops);
+        TrapCheck(
+            Current(), c.loc, "ErrorParam", "SoftmaxFlashV3",
+            "srcK a multiple of 64 from 512 on, splitMeanCnt 8, alpha below 1, loopCnt from 1 on",
+            "srcM %u, srcK %u, splitMeanCnt %u, alpha %g, loopCnt %u", c.m, c.k, c.parts,
+            static_cast<double>(c.alpha), c.loops);
     }
     const uint64_t all = static_cast<uint64_t>(c.m) * c.k;
     const uint64_t row = static_cast<uint64_t>(c.m) * BlockOf(c.rowType);
@@ -212,8 +209,8 @@ void RunSoftmaxV3(const SoftmaxV3Call& c)
 }
 
 bool RunAdjustSoftmax(const TensorRef& res, DType resType, const TensorRef& max, DType maxType,
-                      uint32_t from, double to, uint32_t m, uint32_t k, bool nz, uint8_t stepMode, Loc loc)
-{
+                      uint32_t from, double to, uint32_t m, uint32_t k, bool nz, uint8_t stepMode,
+                      Loc loc) {
     const uint32_t block = stepMode != 0 ? 1 : BlockOf(maxType);
     const AdvOperand operands[] = {
         {"softMaxRes", &res, resType, static_cast<uint64_t>(m) * k, Access::kReadWrite},

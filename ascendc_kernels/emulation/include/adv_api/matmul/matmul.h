@@ -34,7 +34,8 @@ constexpr const MatmulConfig& PlainConfig(const Config& c)
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
-          typename... POLICY>
+          template <const auto&, typename, typename, typename, typename, typename> class POLICY =
+              Impl::Detail::MatmulPolicy>
 class MatmulImpl {
 public:
     using AType = A_TYPE;
@@ -163,12 +164,16 @@ public:
     }
     __aicore__ void SetUserDefInfo(const uint64_t tiling) { userTiling_ = tiling; }
     template <class T>
-    __aicore__ void SetWorkspace(__gm__ const T*, int)
+    __aicore__ void SetWorkspace(__gm__ const T* address, int bytes)
     {
+        GlobalTensor<T> t;
+        t.SetGlobalBuffer(const_cast<__gm__ T*>(address), uint64_t(bytes) / sizeof(T));
+        workspace_ = t;
     }
     template <class T>
-    __aicore__ void SetWorkspace(GlobalTensor<T>&)
+    __aicore__ void SetWorkspace(GlobalTensor<T>& t)
     {
+        workspace_ = t;
     }
     __aicore__ void SetLocalWorkspace(const LocalTensor<uint8_t>&) {}
     __aicore__ void SetBatchNum(int32_t batchA, int32_t batchB)
@@ -186,10 +191,24 @@ public:
             Restart();
             return false;
         }
+        if (enPartialSum) Accumulate();
         // Asynchronous: one Iterate starts all blocks and every GetTensorC fetches the next.
         async_ = !sync;
         current_ = sync ? next_++ : next_;
         partial_ = enPartialSum;
+        lastA_ = a_;
+        lastB_ = b_;
+        return true;
+    }
+    // The next block goes to the caller's L0C memory.
+    template <bool sync = true, class T>
+    __aicore__ bool Iterate(bool enPartialSum, const LocalTensor<T>& co1, Loc loc = Loc::Here())
+    {
+        if (!Iterate<true>(enPartialSum, loc)) return false;
+        ascendc_emu::MatrixRef c;
+        SetLocal(c, co1, ascendc_emu::kDTypeOf<T>, ascendc_emu::MatrixFormat::kNz, false);
+        c.nzWidth = 16;
+        WriteBlock(c, 0, true, true, loc);
         return true;
     }
 
@@ -198,7 +217,7 @@ public:
                                bool enSequentialWrite = false, Loc loc = Loc::Here())
     {
         ascendc_emu::MatrixRef c;
-        SetGm(c, gm, ascendc_emu::kDTypeOf<DstT>, matmul_detail::FormatOf(C_TYPE::format), false);
+        SetC(c, gm);
         WriteBlock(c, enAtomic, enSequentialWrite, false, loc);
     }
     template <bool sync = true>
@@ -206,8 +225,7 @@ public:
                                bool enSequentialWrite = false, Loc loc = Loc::Here())
     {
         ascendc_emu::MatrixRef c;
-        SetLocal(c, local, ascendc_emu::kDTypeOf<DstT>, matmul_detail::FormatOf(C_TYPE::format),
-                 false);
+        SetC(c, local);
         (void)enSequentialWrite;
         WriteBlock(c, enAtomic, true, true, loc);
     }
@@ -239,9 +257,9 @@ public:
     {
         (void)waitIterateAll;
         (void)fakeMsg;
-        if (!enSequentialWrite) {
+        if (!enSequentialWrite && kTriangle == 0 && !MM_CB::copiesOut) {
             ascendc_emu::MatrixRef c;
-            SetGm(c, gm, ascendc_emu::kDTypeOf<DstT>, matmul_detail::FormatOf(C_TYPE::format), false);
+            SetC(c, gm);
             c.stride = StrideC();
             Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false, "Matmul::IterateAll", loc);
             return;
@@ -249,6 +267,11 @@ public:
         Restart();
         uint64_t offset = 0;
         while (Iterate()) {
+            if (kTriangle != 0 && Skipped(current_)) continue;
+            if (!enSequentialWrite) {
+                GetTensorC(gm, enAtomic, false, loc);
+                continue;
+            }
             GetTensorC(gm[offset], enAtomic, true, loc);
             offset += uint64_t(tiling_.baseM) * uint32_t(tiling_.baseN);
         }
@@ -258,8 +281,7 @@ public:
                                Loc loc = Loc::Here())
     {
         ascendc_emu::MatrixRef c;
-        SetLocal(c, local, ascendc_emu::kDTypeOf<DstT>, matmul_detail::FormatOf(C_TYPE::format),
-                 false);
+        SetC(c, local);
         c.stride = LocalStride(singleM_, singleN_);
         Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false, "Matmul::IterateAll", loc);
     }
@@ -272,10 +294,8 @@ public:
                                  Loc loc = Loc::Here())
     {
         (void)enSequentialWrite;
-        (void)matrixStrideA;
-        (void)matrixStrideB;
         partial_ = enPartialSum;
-        Batch(dst, batchA, batchB, matrixStrideC, enAtomic, loc);
+        Batch(dst, 0, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, enAtomic, loc);
     }
     template <bool sync = true, bool waitIterateBatch = false>
     __aicore__ void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB,
@@ -284,18 +304,91 @@ public:
                                   const uint32_t matrixStrideC = 0, Loc loc = Loc::Here())
     {
         (void)enSequentialWrite;
-        (void)matrixStrideA;
-        (void)matrixStrideB;
-        nBatch_ = batchLoop;
-        nBatchA_ = batchA;
-        nBatchB_ = batchB;
-        nStrideC_ = matrixStrideC;
-        (void)loc;
+        const GlobalTensor<DstT> to = Workspace();
+        for (uint32_t i = 0; i < batchLoop; ++i) {
+            Batch(to, i, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, 0, loc);
+        }
+        fetched_ = 0;
+    }
+    // The next group of batches of an IterateNBatch: its place in the workspace.
+    template <bool sync = true>
+    __aicore__ GlobalTensor<DstT> GetBatchTensorC(uint32_t batchA, uint32_t batchB, bool = false)
+    {
+        const uint32_t batches = batchA > batchB ? batchA : batchB;
+        return Workspace()[BatchIndexC(fetched_++ * batches, 0)];
+    }
+    template <bool sync = true>
+    __aicore__ GlobalTensor<DstT> GetBatchC(uint32_t batchA, uint32_t batchB, bool = false)
+    {
+        return GetBatchTensorC<sync>(batchA, batchB);
     }
     __aicore__ void End() { Restart(); }
 
 private:
     static constexpr MatmulConfig kConfig = matmul_detail::PlainConfig(MM_CFG);
+    // 1: blocks below the diagonal are skipped, 2: those above. A policy of the user's own replaces
+    // parts of CANN's implementation that do not exist here: it has no `triangle` and is refused.
+    static constexpr int kTriangle =
+        POLICY<MM_CFG, int, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>::triangle;
+    using SumT = typename GetMmDstType<SrcAT>::Type;
+    static constexpr int kScratchSums = 0, kScratchA = 1, kScratchB = 2;
+
+    __aicore__ bool Skipped(uint32_t block) const
+    {
+        const uint32_t m = RowOfBlock(block), n = ColumnOfBlock(block);
+        return kTriangle == 1 ? m > n : m < n;
+    }
+    __aicore__ uint32_t RowOfBlock(uint32_t block) const
+    {
+        return AlongNFirst() ? block / BlocksN() : block % BlocksM();
+    }
+    __aicore__ uint32_t ColumnOfBlock(uint32_t block) const
+    {
+        return AlongNFirst() ? block % BlocksN() : block / BlocksM();
+    }
+
+    // Keeps what the last Iterate left in L0C, for the Iterate that adds to it.
+    __aicore__ void Accumulate()
+    {
+        const uint32_t m = singleM_, n = singleN_;
+        uint8_t* sums = ascendc_emu::MatmulScratch(this, kScratchSums, uint64_t(m) * n * sizeof(SumT));
+        if (lastA_.data == nullptr && lastA_.format != ascendc_emu::MatrixFormat::kScalar) {
+            memset(sums, 0, uint64_t(m) * n * sizeof(SumT));
+            return;
+        }
+        const ascendc_emu::MatrixRef a = a_, b = b_;
+        a_ = lastA_;
+        b_ = lastB_;
+        ascendc_emu::MatrixRef to = Sums(sums);
+        ascendc_emu::MatmulArgs args = Arguments(to, 0, m, 0, n, partial_);
+        args.quant = 0;
+        args.relu = false;
+        args.atomic = ascendc_emu::kPlainStore;
+        ascendc_emu::MatmulCompute(args, "Matmul::Iterate", Loc::Here());
+        a_ = a;
+        b_ = b;
+    }
+    __aicore__ ascendc_emu::MatrixRef Sums(uint8_t* data) const
+    {
+        ascendc_emu::MatrixRef m;
+        m.data = data;
+        m.type = ascendc_emu::kDTypeOf<SumT>;
+        m.stride = singleN_;
+        m.hidden = true;
+        return m;
+    }
+
+    template <typename Tensor>
+    __aicore__ void SetC(ascendc_emu::MatrixRef& c, const Tensor& t)
+    {
+        constexpr auto format = matmul_detail::FormatOf(C_TYPE::format);
+        if constexpr (std::is_base_of<ascendc_emu::GmRef, Tensor>::value) {
+            SetGm(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
+        } else {
+            SetLocal(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
+        }
+        c.nzWidth = sizeof(DstT) == 1 ? 32 : sizeof(DstT) == 4 && kConfig.isEnableChannelSplit ? 8 : 16;
+    }
 
     __aicore__ void ApplyStaticTiling()
     {
@@ -384,11 +477,9 @@ private:
     __aicore__ void WriteBlock(ascendc_emu::MatrixRef& c, uint8_t atomic, bool sequential, bool local,
                                Loc loc)
     {
-        const uint32_t blocksM = BlocksM();
-        const uint32_t blocksN = BlocksN();
         if (async_) current_ = next_++;
-        const uint32_t mi = AlongNFirst() ? current_ / blocksN : current_ % blocksM;
-        const uint32_t ni = AlongNFirst() ? current_ % blocksN : current_ / blocksM;
+        const uint32_t mi = RowOfBlock(current_);
+        const uint32_t ni = ColumnOfBlock(current_);
         const uint32_t m0 = mi * uint32_t(tiling_.baseM);
         const uint32_t n0 = ni * uint32_t(tiling_.baseN);
         const uint32_t m = m0 + uint32_t(tiling_.baseM) > singleM_ ? singleM_ - m0 : uint32_t(tiling_.baseM);
@@ -409,32 +500,134 @@ private:
                             uint32_t cRow, uint32_t cColumn, uint8_t atomic, bool partial,
                             const char* op, Loc loc)
     {
-        static_assert(!MM_CB::any, "MatmulCallBackFunc is not emulated yet");
+        ascendc_emu::MatrixRef a = a_, b = b_;
+        if constexpr (MM_CB::CopyA1Func != nullptr) a_ = CopiedIn<SrcAT, true>(a);
+        if constexpr (MM_CB::CopyB1Func != nullptr) b_ = CopiedIn<SrcBT, false>(b);
+        ascendc_emu::MatmulArgs args = Arguments(c, m0, m, n0, n, partial);
+        args.cRow = cRow;
+        args.cColumn = cColumn;
+        args.atomic = atomic;
+        if constexpr (MM_CB::copiesOut) {
+            CopyOut(args, loc);
+        } else {
+            ascendc_emu::MatmulCompute(args, op, loc);
+        }
+        a_ = a;
+        b_ = b;
+    }
+
+    __aicore__ ascendc_emu::MatmulArgs Arguments(const ascendc_emu::MatrixRef& c, uint32_t m0, uint32_t m,
+                                                 uint32_t n0, uint32_t n, bool partial)
+    {
         ascendc_emu::MatmulArgs args;
         args.a = a_;
         args.b = b_;
         args.bias = bias_;
         args.c = c;
-        args.a.stride = StrideOf(a_, a_.transposed ? orgKa_ : orgM_, a_.transposed ? orgM_ : orgKa_,
-                                 A_TYPE::pos != TPosition::GM, singleM_, singleK_);
-        args.b.stride = StrideOf(b_, b_.transposed ? orgN_ : orgKb_, b_.transposed ? orgKb_ : orgN_,
-                                 B_TYPE::pos != TPosition::GM, singleK_, singleN_);
+        if (!a_.hidden) {
+            args.a.stride = StrideOf(a_, a_.transposed ? orgKa_ : orgM_, a_.transposed ? orgM_ : orgKa_,
+                                     A_TYPE::pos != TPosition::GM, singleM_, singleK_);
+        }
+        if (!b_.hidden) {
+            args.b.stride = StrideOf(b_, b_.transposed ? orgN_ : orgKb_, b_.transposed ? orgKb_ : orgN_,
+                                     B_TYPE::pos != TPosition::GM, singleK_, singleN_);
+        }
         args.hasBias = hasBias_ && !partial;
         args.m0 = m0;
         args.m = m;
         args.n0 = n0;
         args.n = n;
         args.k = singleK_;
-        args.cRow = cRow;
-        args.cColumn = cColumn;
         args.partial = partial;
-        args.atomic = atomic;
+        if (partial) {
+            args.initial = Sums(ascendc_emu::MatmulScratch(
+                this, kScratchSums, uint64_t(singleM_) * singleN_ * sizeof(SumT)));
+        }
         args.hf32 = hf32_;
         args.relu = kConfig.enableRelu;
         args.quant = QuantMode();
         args.quantScalar = quantScalar_;
         args.quantVector = quantVector_;
-        ascendc_emu::MatmulCompute(args, op, loc);
+        return args;
+    }
+
+    // The whole of A or B as the user's function copies it, block by block, kept in NZ.
+    template <typename T, bool left>
+    __aicore__ ascendc_emu::MatrixRef CopiedIn(const ascendc_emu::MatrixRef& from)
+    {
+        const uint32_t rows = left ? singleM_ : singleK_, columns = left ? singleK_ : singleN_;
+        const uint32_t stepR = uint32_t(left ? tiling_.baseM : tiling_.baseK);
+        const uint32_t stepC = uint32_t(left ? tiling_.baseK : tiling_.baseN);
+        ascendc_emu::MatrixRef to;
+        to.type = from.type;
+        to.format = ascendc_emu::MatrixFormat::kNd;
+        to.hidden = true;
+        to.stride = columns;
+        to.data = ascendc_emu::MatmulScratch(this, left ? kScratchA : kScratchB,
+                                             uint64_t(rows) * columns * sizeof(T));
+        T* out = reinterpret_cast<T*>(to.data);
+        constexpr uint32_t c0 = matmul_detail::BlockElements<T>();
+        ascendc_emu::CubeRole role;
+        LocalTensor<int8_t> block(TPosition::A1, 0,
+                                  matmul_detail::Align(stepR, 32) * matmul_detail::Align(stepC, 32) *
+                                      uint32_t(sizeof(T)));
+        const T* in = reinterpret_cast<const T*>(role.L1());
+        for (uint32_t r = 0; r < rows; r += stepR) {
+            for (uint32_t c = 0; c < columns; c += stepC) {
+                const uint32_t useR = r + stepR > rows ? rows - r : stepR;
+                const uint32_t useC = c + stepC > columns ? columns - c : stepC;
+                if constexpr (left) {
+                    MM_CB::CopyA1Func(block, from.data, int(r / stepR), int(c / stepC), int(useR),
+                                      int(useC), userTiling_, userData_);
+                } else {
+                    MM_CB::CopyB1Func(block, from.data, int(r / stepR), int(c / stepC), int(useR),
+                                      int(useC), userTiling_, userData_);
+                }
+                const uint32_t height = matmul_detail::Align(from.transposed ? useC : useR, 16);
+                for (uint32_t i = 0; i < useR; ++i) {
+                    for (uint32_t j = 0; j < useC; ++j) {
+                        const uint32_t y = from.transposed ? j : i, x = from.transposed ? i : j;
+                        out[uint64_t(r + i) * columns + c + j] = in[(x / c0 * height + y) * c0 + x % c0];
+                    }
+                }
+            }
+        }
+        return to;
+    }
+
+    // The block as L0C holds it, handed to the user's function with the address of its place in C.
+    __aicore__ void CopyOut(ascendc_emu::MatmulArgs& args, Loc loc)
+    {
+        const ascendc_emu::MatrixRef c = args.c;
+        const uint32_t height = matmul_detail::Align(args.m, 16);
+        ascendc_emu::MatrixRef sums;
+        sums.type = ascendc_emu::kDTypeOf<SumT>;
+        sums.format = ascendc_emu::MatrixFormat::kNz;
+        sums.nzWidth = 16;
+        sums.hidden = true;
+        sums.stride = height;
+        ascendc_emu::CubeRole role;
+        sums.data = role.L0c();
+        DataCopyOutParams p;
+        p.cBurstNum = uint16_t((args.n + 15) / 16);
+        p.burstLen = uint16_t(args.m * 16 * sizeof(SumT) / 32);
+        p.srcStride = uint16_t((height - args.m) * 16 * sizeof(SumT) / 32);
+        p.dstStride = uint32_t(c.stride);
+        p.oriNSize = uint16_t(args.n);
+        p.enableNZ2ND = c.format == ascendc_emu::MatrixFormat::kNd;
+        p.quantScalar = quantScalar_;
+        const uint64_t at = c.format == ascendc_emu::MatrixFormat::kNd
+                                ? args.cRow * c.stride + args.cColumn
+                                : (args.cColumn / 16 * c.stride + args.cRow) * 16;
+        args.c = sums;
+        args.cRow = args.cColumn = 0;
+        args.quant = 0;
+        args.relu = false;
+        args.atomic = ascendc_emu::kPlainStore;
+        ascendc_emu::MatmulCompute(args, "Matmul", loc);
+        const LocalTensor<int8_t> co1(TPosition::CO1, 0, height * matmul_detail::Align(args.n, 16) *
+                                                             uint32_t(sizeof(SumT)));
+        MM_CB::DataCopyOutFunc(c.data + at * sizeof(DstT), co1, &p, userTiling_, userData_);
     }
 
     // rows x columns as stored; on the chip a matrix has the single-core shape.
@@ -462,33 +655,47 @@ private:
         return QuantMode_t::NoQuant;
     }
 
+    __aicore__ GlobalTensor<DstT> Workspace() const
+    {
+        GlobalTensor<DstT> t;
+        static_cast<ascendc_emu::GmRef&>(t) = workspace_;
+        return t;
+    }
+    __aicore__ uint64_t BatchIndexC(uint32_t index, uint32_t stride) const
+    {
+        return BatchOffset(C_TYPE::layout, index, tiling_.CLayoutInfoB,
+                           tiling_.CLayoutInfoN * tiling_.CLayoutInfoG, tiling_.CLayoutInfoS1,
+                           tiling_.CLayoutInfoS2, stride ? stride : uint64_t(singleM_) * singleN_);
+    }
+
+    // Group `loop` of max(batchA, batchB) products.
     template <typename Destination>
-    __aicore__ void Batch(const Destination& dst, uint32_t batchA, uint32_t batchB,
-                          uint32_t matrixStrideC, uint8_t enAtomic, Loc loc)
+    __aicore__ void Batch(const Destination& dst, uint32_t loop, uint32_t batchA, uint32_t batchB,
+                          uint32_t strideA, uint32_t strideB, uint32_t strideC, uint8_t enAtomic,
+                          Loc loc)
     {
         const uint32_t batches = batchA > batchB ? batchA : batchB;
         const ascendc_emu::MatrixRef a = a_, b = b_, bias = bias_;
         const uint32_t m = orgM_, n = orgN_, ka = orgKa_, kb = orgKb_;
         for (uint32_t i = 0; i < batches; ++i) {
             // The side with fewer batches is used again by every group of the other.
-            const uint32_t ia = batchA >= batchB ? i : i / (batches / (batchA ? batchA : 1));
-            const uint32_t ib = batchB >= batchA ? i : i / (batches / (batchB ? batchB : 1));
-            a_ = Shifted(a, BatchOffset<SrcAT>(A_TYPE::layout, ia, tiling_.ALayoutInfoN,
-                                               tiling_.ALayoutInfoG, tiling_.ALayoutInfoD,
-                                               uint64_t(singleM_) * singleK_));
-            b_ = Shifted(b, BatchOffset<SrcBT>(B_TYPE::layout, ib, tiling_.BLayoutInfoN,
-                                               tiling_.BLayoutInfoG, tiling_.BLayoutInfoD,
-                                               uint64_t(singleN_) * singleK_));
+            const uint32_t ia = loop * batchA + i / (batches / (batchA ? batchA : 1));
+            const uint32_t ib = loop * batchB + i / (batches / (batchB ? batchB : 1));
+            a_ = Shifted(a, ascendc_emu::BytesOf<SrcAT>(BatchOffset(
+                                A_TYPE::layout, ia, tiling_.ALayoutInfoB,
+                                tiling_.ALayoutInfoN * tiling_.ALayoutInfoG, tiling_.ALayoutInfoS,
+                                tiling_.ALayoutInfoD,
+                                strideA ? strideA : uint64_t(singleM_) * singleK_)));
+            b_ = Shifted(b, ascendc_emu::BytesOf<SrcBT>(BatchOffset(
+                                B_TYPE::layout, ib, tiling_.BLayoutInfoB,
+                                tiling_.BLayoutInfoN * tiling_.BLayoutInfoG, tiling_.BLayoutInfoS,
+                                tiling_.BLayoutInfoD,
+                                strideB ? strideB : uint64_t(singleN_) * singleK_)));
             if (hasBias_ && kConfig.isBiasBatch) {
-                bias_ = Shifted(bias, ascendc_emu::BytesOf<BiasT>(uint64_t(i) * singleN_));
+                bias_ = Shifted(bias, ascendc_emu::BytesOf<BiasT>(uint64_t(loop * batches + i) * singleN_));
             }
-            uint64_t cOffset = uint64_t(i) * (matrixStrideC ? matrixStrideC
-                                                            : uint64_t(singleM_) * singleN_);
+            const uint64_t cOffset = BatchIndexC(loop * batches + i, strideC);
             SetBatchShapes();
-            if (IsInterleaved(C_TYPE::layout)) {
-                cOffset = uint64_t(i) * uint32_t(tiling_.CLayoutInfoS2);
-                orgKc_ = uint32_t(tiling_.CLayoutInfoN * tiling_.CLayoutInfoG * tiling_.CLayoutInfoS2);
-            }
             const uint32_t next = next_;
             IterateAll(dst[cOffset], enAtomic, loc);
             next_ = next;
@@ -511,13 +718,20 @@ private:
     {
         return mode == LayoutMode::BSNGD || mode == LayoutMode::SBNGD;
     }
-    // BSNGD and SBNGD keep the heads of one row next to each other.
-    template <typename T>
-    __aicore__ uint64_t BatchOffset(LayoutMode mode, uint32_t index, int32_t, int32_t, int32_t d,
-                                    uint64_t matrix) const
+    // BSNGD and SBNGD keep the heads of one row next to each other; SBNGD the batches, too.
+    __aicore__ static uint64_t BatchOffset(LayoutMode mode, uint32_t index, int32_t, int32_t heads,
+                                           int32_t rows, int32_t columns, uint64_t matrix)
     {
-        return ascendc_emu::BytesOf<T>(IsInterleaved(mode) ? uint64_t(index) * uint32_t(d)
-                                                           : uint64_t(index) * matrix);
+        if (mode == LayoutMode::BSNGD) {
+            const uint32_t h = heads > 0 ? uint32_t(heads) : 1;
+            return (uint64_t(index / h) * uint32_t(rows) * h + index % h) * uint32_t(columns);
+        }
+        return index * (mode == LayoutMode::SBNGD ? uint64_t(uint32_t(columns)) : matrix);
+    }
+    // Elements from row to row of an interleaved layout.
+    __aicore__ static uint32_t BatchRow(LayoutMode mode, int32_t b, int32_t heads, int32_t columns)
+    {
+        return uint32_t((mode == LayoutMode::SBNGD ? b : 1) * heads * columns);
     }
     __aicore__ void SetBatchShapes()
     {
@@ -525,13 +739,19 @@ private:
         orgN_ = singleN_;
         orgKa_ = orgKb_ = singleK_;
         if (IsInterleaved(A_TYPE::layout)) {
-            const uint32_t row = uint32_t(tiling_.ALayoutInfoN * tiling_.ALayoutInfoG * tiling_.ALayoutInfoD);
-            (a_.transposed ? orgM_ : orgKa_) = row;
+            (a_.transposed ? orgM_ : orgKa_) =
+                BatchRow(A_TYPE::layout, tiling_.ALayoutInfoB,
+                         tiling_.ALayoutInfoN * tiling_.ALayoutInfoG, tiling_.ALayoutInfoD);
         }
+        orgKc_ = singleN_;
         if (IsInterleaved(B_TYPE::layout)) {
-            const uint32_t row = uint32_t(tiling_.BLayoutInfoN * tiling_.BLayoutInfoG * tiling_.BLayoutInfoD);
-            (b_.transposed ? orgKb_ : orgN_) = row;
-            orgKc_ = b_.transposed ? 0 : singleN_;
+            (b_.transposed ? orgKb_ : orgN_) =
+                BatchRow(B_TYPE::layout, tiling_.BLayoutInfoB,
+                         tiling_.BLayoutInfoN * tiling_.BLayoutInfoG, tiling_.BLayoutInfoD);
+        }
+        if (IsInterleaved(C_TYPE::layout)) {
+            orgKc_ = BatchRow(C_TYPE::layout, tiling_.CLayoutInfoB,
+                              tiling_.CLayoutInfoN * tiling_.CLayoutInfoG, tiling_.CLayoutInfoS2);
         }
     }
     __aicore__ static ascendc_emu::MatrixRef Shifted(ascendc_emu::MatrixRef m, uint64_t bytes)
@@ -543,7 +763,7 @@ private:
     }
 
     ::TCubeTiling tiling_;
-    ascendc_emu::MatrixRef a_, b_, bias_;
+    ascendc_emu::MatrixRef a_, b_, bias_, lastA_, lastB_;
     uint32_t orgM_ = 0, orgN_ = 0, orgKa_ = 0, orgKb_ = 0, orgKc_ = 0;
     uint32_t singleM_ = 0, singleN_ = 0, singleK_ = 0;
     uint32_t next_ = 0, current_ = 0;
@@ -553,14 +773,16 @@ private:
     const uint64_t* quantVector_ = nullptr;
     uint64_t userData_ = 0, userTiling_ = 0;
     int32_t batchA_ = 0, batchB_ = 0;
-    uint32_t nBatch_ = 0, nBatchA_ = 0, nBatchB_ = 0, nStrideC_ = 0;
+    ascendc_emu::GmRef workspace_;
+    uint32_t fetched_ = 0;  // groups of batches handed out
     uint8_t subBlock_ = 0;
 };
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
-          typename... POLICY>
-using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, POLICY...>;
+          template <const auto&, typename, typename, typename, typename, typename> class POLICY =
+              Impl::Detail::MatmulPolicy>
+using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, POLICY>;
 
 namespace matmul_detail {
 inline void Register() {}

@@ -318,7 +318,7 @@ struct MatmulCallBackFunc {
     static constexpr auto DataCopyOutFunc = copyOut;
     static constexpr auto CopyA1Func = copyA1;
     static constexpr auto CopyB1Func = copyB1;
-    static constexpr bool any = copyOut != nullptr || copyA1 != nullptr || copyB1 != nullptr;
+    static constexpr bool copiesOut = copyOut != nullptr;
 };
 
 // What a copy-out callback is told.
@@ -344,9 +344,44 @@ struct DataCopyOutParams {
     uint8_t reluEn = 0;
 };
 
-template <const auto& MM_CFG, typename IMPL, typename A_TYPE, typename B_TYPE, typename C_TYPE,
-          typename BIAS_TYPE>
-struct MatmulPolicy {};
+namespace Impl {
+constexpr int32_t QUEUE_DEPTH = 1;
+namespace Detail {
+// Built-in policies. Only the triangles change results; the others move data differently.
+template <const auto&, typename, typename, typename, typename, typename>
+struct MatmulPolicy {
+    static constexpr int triangle = 0;
+};
+template <const auto&, typename, typename, typename, typename, typename>
+struct NBuffer33MatmulPolicy {
+    static constexpr int triangle = 0;
+};
+// Base blocks below (upper) or above (lower) the diagonal are left as they are.
+template <const auto&, typename, typename, typename, typename, typename>
+struct TrianUpperMatmulPolicy {
+    static constexpr int triangle = 1;
+};
+template <const auto&, typename, typename, typename, typename, typename>
+struct TrianLowerMatmulPolicy {
+    static constexpr int triangle = 2;
+};
+}  // namespace Detail
+}  // namespace Impl
+using Impl::Detail::MatmulPolicy;
+
+// Element type of L0C for inputs of type T.
+template <typename T>
+struct GetMmDstType {
+    using Type = float;
+};
+template <>
+struct GetMmDstType<int8_t> {
+    using Type = int32_t;
+};
+template <>
+struct GetMmDstType<int4b_t> {
+    using Type = int32_t;
+};
 
 }  // namespace AscendC
 
