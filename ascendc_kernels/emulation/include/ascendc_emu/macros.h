@@ -118,19 +118,22 @@ inline T abs(T x)
 }
 
 // Scalar min and max that kernels call without a namespace. Two types, so that AscendC::min or std::min
-// is the better match where a using directive brings it in.
-template <typename T, typename U>
-constexpr std::enable_if_t<std::is_arithmetic<T>::value && std::is_arithmetic<U>::value,
+// is the better match where a using directive brings it in; the empty pack, so that a kernel's own
+// one for two types is, too.
+template <typename T, typename U, typename... None>
+constexpr std::enable_if_t<sizeof...(None) == 0 && std::is_arithmetic<T>::value &&
+                               std::is_arithmetic<U>::value,
                            std::common_type_t<T, U>>
-min(T a, U b)
+min(T a, U b, None...)
 {
     using C = std::common_type_t<T, U>;
     return static_cast<C>(b) < static_cast<C>(a) ? static_cast<C>(b) : static_cast<C>(a);
 }
-template <typename T, typename U>
-constexpr std::enable_if_t<std::is_arithmetic<T>::value && std::is_arithmetic<U>::value,
+template <typename T, typename U, typename... None>
+constexpr std::enable_if_t<sizeof...(None) == 0 && std::is_arithmetic<T>::value &&
+                               std::is_arithmetic<U>::value,
                            std::common_type_t<T, U>>
-max(T a, U b)
+max(T a, U b, None...)
 {
     using C = std::common_type_t<T, U>;
     return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
