@@ -60,8 +60,12 @@ def _scale(scale, offset=0, signed=True):
 
 
 def _run(kernel, types, a, b, c, m, n, k, *, bias=None, mode="check", **options):
-    o = dict.fromkeys("loadA loadB splitK quant relu nz split atomic scalar".split(), 0)
-    o |= dict.fromkeys("height width channels filter stride pad hf32".split(), 0)
+    o = dict.fromkeys(
+        ["loadA", "loadB", "splitK", "quant", "relu", "nz", "split", "atomic", "scalar"], 0
+    )
+    o |= dict.fromkeys(
+        ["atomic", "scalar", "height", "width", "channels", "filter", "stride", "pad", "hf32"], 0
+    )
     o |= {"splitK": 1} | options
     tiling = struct.pack(
         "<12IQ7I4x",

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "ascendc_emu/types.h"
@@ -48,12 +50,15 @@ Out Element(const uint8_t* data, DType type, uint64_t index)
     }
 }
 
+// Elements in a row of a fractal.
+uint32_t RowOf(const MatrixRef& m) { return m.nzWidth ? m.nzWidth : kBlock * 8 / DTypeBits(m.type); }
+
 // Position of (row, column) in elements.
 uint64_t IndexOf(const MatrixRef& m, uint32_t row, uint32_t column)
 {
     if (m.transposed) std::swap(row, column);
     if (m.format == MatrixFormat::kNd) return static_cast<uint64_t>(row) * m.stride + column;
-    const uint32_t c0 = kBlock * 8 / DTypeBits(m.type);
+    const uint32_t c0 = RowOf(m);
     return static_cast<uint64_t>(column / c0) * m.stride * c0 + static_cast<uint64_t>(row) * c0 +
            column % c0;
 }
@@ -111,7 +116,7 @@ void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint3
               uint32_t column, uint32_t columns, Access access, bool atomic)
 {
     (void)core;
-    if (m.format == MatrixFormat::kScalar || rows == 0 || columns == 0) return;
+    if (m.hidden || m.format == MatrixFormat::kScalar || rows == 0 || columns == 0) return;
     Operand& o = m.onChip ? AddOperand(r, role, m.local, m.type, access, kBlock)
                           : AddOperand(r, role, m.gm, m.type, access);
     o.atomic = atomic;
@@ -127,11 +132,12 @@ void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint3
         o.repeatStride = static_cast<int64_t>(m.stride * bits / 8);
         return;
     }
-    const uint32_t c0 = kBlock * 8 / bits;
-    o.addr += (static_cast<uint64_t>(column / c0) * m.stride + row) * kBlock;
-    o.blockBytes = rows * kBlock;
+    const uint32_t c0 = RowOf(m);
+    const uint32_t line = c0 * bits / 8;
+    o.addr += (static_cast<uint64_t>(column / c0) * m.stride + row) * line;
+    o.blockBytes = rows * line;
     o.repeats = CeilDiv(column % c0 + columns, c0);
-    o.repeatStride = static_cast<int64_t>(m.stride) * kBlock;
+    o.repeatStride = static_cast<int64_t>(m.stride) * line;
 }
 
 void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atomic)
@@ -146,8 +152,7 @@ void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atom
     r.op = op;
     r.pipe = Pipe::kFix;
     r.loc = Where(core, loc);
-    Describe(core, r, "C", a.c, a.cRow, a.m, a.cColumn, a.n,
-             a.partial ? Access::kReadWrite : Access::kWrite, atomic);
+    Describe(core, r, "C", a.c, a.cRow, a.m, a.cColumn, a.n, Access::kWrite, atomic);
     Describe(core, r, "A", a.a, a.m0, a.m, 0, a.k, Access::kRead, false);
     Describe(core, r, "B", a.b, 0, a.k, a.n0, a.n, Access::kRead, false);
     if (a.hasBias) Describe(core, r, "bias", a.bias, 0, 1, a.n0, a.n, Access::kRead, false);
@@ -191,7 +196,7 @@ void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
             for (uint32_t i = 0; i < a.m; ++i) {
                 for (uint32_t j = 0; j < n; ++j) {
                     sums[static_cast<size_t>(i) * n + j] =
-                        a.partial ? Previous<Acc>(a.c, IndexOf(a.c, a.cRow + i, a.cColumn + n0 + j))
+                        a.partial ? Previous<Acc>(a.initial, IndexOf(a.initial, i, n0 + j))
                                   : Element<Acc>(a.bias.data, a.bias.type, a.n0 + n0 + j);
                 }
             }
@@ -226,7 +231,8 @@ void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
 {
     Core& core = Current();
     if (a.m == 0 || a.n == 0) return;
-    const uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
+    uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
+    if (atomic == kPlainStore) atomic = 0;
     if (core.sink != nullptr) EmitAll(core, a, op, loc, atomic != 0);
     const bool integer = a.a.type == DType::kI8 || a.a.type == DType::kI4;
     if (integer && a.b.type != DType::kF16) {
@@ -234,6 +240,58 @@ void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
     } else {
         Run<float>(a, atomic, DType::kF32);
     }
+}
+
+uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes)
+{
+    using Memory = std::map<std::pair<const void*, int>, std::vector<uint8_t>>;
+    Extension& e = Current().ext[kExtMatmul];
+    if (e.data == nullptr) {
+        e.data = new Memory;
+        e.destroy = [](void* p) { delete static_cast<Memory*>(p); };
+    }
+    std::vector<uint8_t>& v = (*static_cast<Memory*>(e.data))[{owner, slot}];
+    if (v.size() < bytes) v.resize(bytes);
+    return v.data();
+}
+
+CubeRole::CubeRole()
+{
+    Core& core = Current();
+    const Mem mems[2] = {Mem::kL1, Mem::kL0c};
+    const uint32_t sizes[2] = {core.soc->l1Bytes, core.soc->l0cBytes};
+    uint8_t* own[2];
+    for (int i = 0; i < 2; ++i) {
+        const int at = static_cast<int>(mems[i]);
+        oldMemory_[i] = core.memory[at];
+        oldCapacity_[i] = core.capacity[at];
+        own[i] = MatmulScratch(&core, i, sizes[i]);
+        core.memory[at] = own[i];
+        core.capacity[at] = sizes[i];
+    }
+    l1_ = own[0];
+    l0c_ = own[1];
+    oldSink_ = core.sink;
+    oldKind_ = core.kind;
+    oldBlock_ = core.blockIdx;
+    core.sink = nullptr;
+    if (core.mixed && core.kind == CoreKind::kAiv) {
+        core.kind = CoreKind::kAic;
+        core.blockIdx = core.group;
+    }
+}
+
+CubeRole::~CubeRole()
+{
+    Core& core = Current();
+    const Mem mems[2] = {Mem::kL1, Mem::kL0c};
+    for (int i = 0; i < 2; ++i) {
+        core.memory[static_cast<int>(mems[i])] = oldMemory_[i];
+        core.capacity[static_cast<int>(mems[i])] = oldCapacity_[i];
+    }
+    core.sink = oldSink_;
+    core.kind = oldKind_;
+    core.blockIdx = oldBlock_;
 }
 
 bool IsMatmulServer(Loc loc)
