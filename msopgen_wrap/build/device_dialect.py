@@ -5,7 +5,8 @@
 * Catlass kernels specialise a member template per core kind inside the class (``template <> void
   operator()<AscendC::AIC>(...)``; CWG 727, g++ 14), and pick one by a default argument. Here one
   binary serves both kinds, so the specialisations become overloads with a tag, and the primary
-  template chooses by the core it runs on.
+  template chooses by the core it runs on. Such kernels leave it to the compiler to see which cores
+  they need: both kinds when there is a body for the vector core, else cubes alone.
 
 Lines keep their numbers.
 """
@@ -27,6 +28,7 @@ _PRIMARY = re.compile(
 _SPECIAL = re.compile(
     r"template\s*<\s*>" + _HEAD + r"\s*<\s*(?P<kind>(?:AscendC::)?AI[CV])\s*>\s*" + _PARAMS
 )
+_VECTOR_BODY = re.compile(r"operator\s*\(\s*\)\s*<[^<>]*AIV\s*>\s*\([^()]*\)\s*\{(?!\s*\})")
 _TAG = "::ascendc_emu::CoreTag"
 
 
@@ -35,20 +37,25 @@ def host_text(text: str) -> str:
     text = _BRACKETS.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     if "g_coreType" not in text or not _PRIMARY.search(text):
         return text
+    kind = ""
+    if "KERNEL_TASK_TYPE" not in text:
+        kind = "KERNEL_TYPE_MIX_AIC_1_2" if _VECTOR_BODY.search(text) else "KERNEL_TYPE_AIC_ONLY"
     text = _SPECIAL.sub(lambda m: _keep_lines(m, f"{m['head']}({m['params']}, {_tag(m)})"), text)
-    return _PRIMARY.sub(lambda m: _keep_lines(m, _dispatcher(m)), text)
+    return _PRIMARY.sub(lambda m: _keep_lines(m, _dispatcher(m, kind)), text)
 
 
 def _tag(match: re.Match[str]) -> str:
     return f"{_TAG}<{match['kind']}>"
 
 
-def _dispatcher(match: re.Match[str]) -> str:
+def _dispatcher(match: re.Match[str], kind: str) -> str:
     head, params, name = match["head"], match["params"], match["name"]
     flat = " ".join(head.split())
     call = f"(*this)({name}, {_TAG}<::AscendC::%s>{{}});"
+    declare = f"KERNEL_TASK_TYPE_DEFAULT({kind}); " if kind else ""
+    choice = f"if (::ascendc_emu::OnAic()) {call % 'AIC'} else {call % 'AIV'}"
     return (
-        f"{head}({params}) {{ if (::ascendc_emu::OnAic()) {call % 'AIC'} else {call % 'AIV'} }} "
+        f"{head}({params}) {{ {declare}{choice} }} "
         f"template <int32_t {match['kind']}> {flat}({params}, {_tag(match)}) {{}}"
     )
 

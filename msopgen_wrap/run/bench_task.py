@@ -7,7 +7,7 @@ runs on CPU tensors; the extension is replaced by a module whose every function 
 emulation. What the real extension's C++ would do - order arguments, allocate outputs - follows
 from the op's declaration.
 
-Run as a module (``python -m msopgen_wrap.run.bench_task TASK``) it prints one JSON line, so that a
+Run as a module (``python -m msopgen_wrap.run.bench_task TASK``) it prints its result as JSON, so that a
 kernel that crashes takes no one along.
 """
 
@@ -31,6 +31,7 @@ from msopgen_wrap.platforms import DEFAULT_SOC
 
 #: The benchmark's own bounds, absolute and relative; an element fails when it exceeds both.
 MAX_ERROR = 1e-3
+_RESULT = "bench-task-result: "
 
 
 @dataclass
@@ -71,9 +72,9 @@ def run_task_isolated(
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return TaskResult(folder.name, runs=False, detail=f"no end after {timeout:g} s")
-    lines = [line for line in done.stdout.splitlines() if line.startswith('{"name"')]
-    if lines:
-        return TaskResult(**json.loads(lines[-1]))
+    start = done.stdout.rfind(_RESULT)  # op_host prints too, not always whole lines
+    if start >= 0:
+        return TaskResult(**json.JSONDecoder().raw_decode(done.stdout[start + len(_RESULT) :])[0])
     last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
     detail = f"ended with code {done.returncode}: {last[:200]}"
     return TaskResult(folder.name, runs=False, detail=detail)
@@ -454,7 +455,7 @@ def main() -> int:
     parser.add_argument("--soc", default=DEFAULT_SOC)
     options = parser.parse_args()
     result = run_task(options.folder, cases=options.cases, mode=options.mode, soc=options.soc)
-    print(json.dumps(asdict(result)), flush=True)
+    print(_RESULT + json.dumps(asdict(result)), flush=True)
     return 0
 
 
