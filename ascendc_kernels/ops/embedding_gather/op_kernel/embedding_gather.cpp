@@ -10,7 +10,12 @@
 // Tiling data (opgen's default for handwritten kernels): tableShape, indexRank, indexShape.
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/project.h"
 #include "opgen/tile.h"
+
+#if OPGEN_PLAIN_TILING
+#include "embedding_gather_tiling.h"
+#endif
 
 namespace embedding_gather_kernel {
 using namespace AscendC;
@@ -120,6 +125,9 @@ private:
 extern "C" __global__ __aicore__ void embedding_gather(GM_ADDR table, GM_ADDR index, GM_ADDR y,
                                                        GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+#if OPGEN_PLAIN_TILING
+    REGISTER_TILING_DEFAULT(EmbeddingGatherTilingData);
+#endif
     GET_TILING_DATA(tilingData, tiling);
     AscendC::TPipe pipe;
     embedding_gather_kernel::Kernel<DTYPE_TABLE, DTYPE_INDEX> kernel;
