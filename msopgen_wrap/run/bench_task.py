@@ -7,8 +7,8 @@ runs on CPU tensors; the extension is replaced by a module whose every function 
 emulation. What the real extension's C++ would do - order arguments, allocate outputs - follows
 from the op's declaration.
 
-Run as a module (``python -m msopgen_wrap.run.bench_task TASK``) it prints its result as JSON, so that a
-kernel that crashes takes no one along.
+Run as a module (``python -m msopgen_wrap.run.bench_task TASK``) it prints its result as JSON, so
+that a kernel that crashes takes no one along.
 """
 
 from __future__ import annotations
@@ -344,8 +344,9 @@ def bind_arguments(
         elif names:
             name = names.pop(0)
             value = list(arg) if isinstance(arg, tuple) else arg
-            as_float = kinds[name] == "float" and type(value) is int
-            attrs[name] = float(value) if as_float else value
+            plain = isinstance(value, (int, float))
+            convert = {"float": float, "bool": bool, "int": int}.get(kinds[name]) if plain else None
+            attrs[name] = convert(value) if convert else value
     return inputs, attrs
 
 
