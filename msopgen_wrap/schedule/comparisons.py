@@ -53,12 +53,23 @@ def _compare_int(low: Lowerer, mode: str, a: Val, b: Operand) -> Val:
     return inclusive if mode in ("GE", "LE") else _negate(low, inclusive)
 
 
+def _compared(low: Lowerer, node: Node, index: int) -> Any:
+    """Return an operand; PyTorch wraps a literal to the small integer type it is compared with."""
+    arg, other = node.args[index], node.args[1 - index]
+    if isinstance(arg, int) and not isinstance(arg, bool) and isinstance(other, Node):
+        bits = {"int8": 8, "uint8": 8, "int16": 16}.get(low.dtype(other))
+        if bits is not None:
+            arg %= 1 << bits
+            if low.dtype(other) != "uint8" and arg >= 1 << (bits - 1):
+                arg -= 1 << bits
+    return low.operand(arg)
+
+
 def _register_comparisons() -> None:
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
         def handler(low: Lowerer, node: Node, mode: str = name.upper()) -> Any:
-            a, b = low.operand(node.args[0]), low.operand(node.args[1])
-            return compare(low, mode, a, b)
+            return compare(low, mode, _compared(low, node, 0), _compared(low, node, 1))
 
         lowers(f"aten.{name}.Tensor", f"aten.{name}.Scalar")(handler)
 
