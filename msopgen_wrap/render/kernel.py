@@ -83,6 +83,7 @@ def tidy(text: str) -> str:
 def wrap_line(line: str, limit: int = 100) -> list[str]:
     """Break a long C++ line at a comma or operator outside strings, aligned after the bracket."""
     result = []
+    hanging = len(line) - len(line.lstrip()) + 4
     while len(line) > limit:
         indent = len(line) - len(line.lstrip())
         if line.lstrip().startswith("//"):
@@ -91,9 +92,9 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
         else:
             cut = _best_cut(line, indent, limit)
             bracket = _open_bracket(line[:cut])
-            prefix = " " * (bracket + 1 if bracket is not None else indent + 4)
+            prefix = " " * (bracket + 1 if bracket is not None else hanging)
             if len(prefix) > 48:
-                prefix = " " * (indent + 4)
+                prefix = " " * hanging
         if cut <= indent or len(prefix) + len(line) - cut >= len(line):
             break
         result.append(line[:cut].rstrip())
@@ -102,8 +103,8 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
 
 
 def _best_cut(line: str, indent: int, limit: int) -> int:
-    """Return the last good place to break: after a comma outside <>, else before a word."""
-    comma = word = 0
+    """Return the last good place to break: a comma outside <>, else a word, else a comma in <>."""
+    comma = word = argument = 0
     quoted = False
     angles = 0
     for i, c in enumerate(line[:limit]):
@@ -115,11 +116,14 @@ def _best_cut(line: str, indent: int, limit: int) -> int:
             angles += 1
         elif c == ">" and angles and line[i - 1] not in " -":
             angles -= 1
-        elif c == "," and not angles and line[i + 1 : i + 2] == " ":
-            comma = i + 1
+        elif c == "," and line[i + 1 : i + 2] == " ":
+            if angles:
+                argument = i + 1
+            else:
+                comma = i + 1
         elif c == " " and not angles and i > indent:
             word = i
-    return comma if comma > indent + 8 else word
+    return comma if comma > indent + 8 else word or argument
 
 
 def _open_bracket(text: str) -> int | None:
