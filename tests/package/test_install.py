@@ -346,6 +346,8 @@ def test_signal_exit_codes(package, tmp_path):
         env={"PATH": f"{slow}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)},
         start_new_session=True,
         stdout=subprocess.DEVNULL,
+        # A suite started in the background inherits SIGINT ignored, which no shell can trap.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(1.5)
     os.killpg(process.pid, signal.SIGINT)
