@@ -67,14 +67,17 @@ def _run(kernel, types, a, b, c, m, n, k, *, bias=None, mode="check", **options)
         ["atomic", "scalar", "height", "width", "channels", "filter", "stride", "pad", "hf32"], 0
     )
     o |= {"splitK": 1} | options
+    bias_kind = 0
+    if bias is not None and bias.dtype != np.uint64:
+        bias_kind = 2 if bias.dtype == np.float16 else 1
     tiling = struct.pack(
         "<12IQ7I4x",
-        *(m, n, k, o["loadA"], o["loadB"], int(bias is not None and bias.dtype != np.uint64)),
+        *(m, n, k, o["loadA"], o["loadB"], bias_kind),
         *(o["splitK"], o["quant"], o["relu"], o["nz"], o["split"], o["atomic"], o["scalar"]),
         *(o["height"], o["width"], o["channels"], o["filter"], o["stride"], o["pad"], o["hf32"]),
     )
-    # The table is copied in whole blocks of 16 columns.
-    table = np.zeros(-(-n // 16) * 16, np.int32 if bias is None else bias.dtype)
+    # The table is copied in whole blocks of 16 columns, of 32 where it is half.
+    table = np.zeros(-(-n // 32) * 32, np.int32 if bias is None else bias.dtype)
     if bias is not None:
         table[:n] = bias
     arrays = [np.ascontiguousarray(a), np.ascontiguousarray(b), table, c]
@@ -92,7 +95,8 @@ def _product(kernel, types, m, n, k, *, bias=False, loadA=0, loadB=0, seed=0, **
     table = None
     if bias:
         integer = types[0] in ("i8", "i4")
-        table = rng.integers(-9999, 9999, n).astype(np.int32 if integer else np.float32)
+        dtype = np.int32 if integer else np.float16 if bias == "f16" else np.float32
+        table = rng.integers(-2048 if bias == "f16" else -9999, 2048, n).astype(dtype)
         want = want + table
     c = np.zeros((m, n), NUMPY[types[1]])
     out = _run(
@@ -115,6 +119,12 @@ def test_product(kernel, types, m, n, k, bias):
     else:
         # fp32 accumulation: k roundings of products of about sqrt(k)
         np.testing.assert_allclose(got, want, rtol=2e-6 * 8, atol=2e-5 if not bias else 2e-2)
+
+
+@pytest.mark.parametrize("m, n, k", SHAPES)
+def test_half_bias_widens_on_its_way_to_the_bias_table(kernel, m, n, k):
+    want, got = _product(kernel, ("f16", "f32"), m, n, k, bias="f16")
+    np.testing.assert_allclose(got, want, rtol=2e-6 * 8, atol=2e-2)
 
 
 @pytest.mark.parametrize("types", [("f16", "f32"), ("f32", "f32"), ("i8", "i32")])

@@ -29,6 +29,7 @@ public:
         aGm.SetGlobalBuffer((__gm__ A*)a);
         bGm.SetGlobalBuffer((__gm__ A*)b);
         biasGm.SetGlobalBuffer((__gm__ L0C*)bias);
+        halfBiasGm.SetGlobalBuffer((__gm__ half*)bias);
         tableGm.SetGlobalBuffer((__gm__ uint64_t*)bias);
         cGm.SetGlobalBuffer((__gm__ Dst*)c);
         pipe.InitBuffer(a1, 128 * 1024);
@@ -81,7 +82,8 @@ private:
         }
         if (p.loadB == 0) ToL1(b1, bGm, p.n, p.k);
         else ToL1(b1, bGm, p.k, p.n);
-        if (p.bias) DataCopy(c1.Get<L0C>(), biasGm, nBlocks * 16);
+        if (p.bias == 1) DataCopy(c1.Get<L0C>(), biasGm, nBlocks * 16);
+        if (p.bias == 2) DataCopy(c1.Get<half>(), halfBiasGm, (p.n + 31) / 32 * 32);
         if (UsesTable()) DataCopy(c1.Get<uint64_t>(), tableGm, nBlocks * 16);
     }
     __aicore__ inline bool UsesTable() const
@@ -171,7 +173,13 @@ private:
             q.cmatrixInitVal = part == 0;
             q.kDirectionAlign = IsSameType<A, float>::value && kBlocks % 2 == 0;
             if (part == 0 && p.bias) {
-                DataCopy(c2.Get<L0C>(), c1.Get<L0C>(), nBlocks * 16);
+                if (p.bias == 1) {
+                    DataCopy(c2.Get<L0C>(), c1.Get<L0C>(), nBlocks * 16);
+                } else {
+                    // Half becomes float on the way; lengths count 64 bytes of half.
+                    DataCopy(c2.Get<L0C>(), c1.Get<half>(),
+                             DataCopyParams(1, uint16_t((p.n + 31) / 32), 0, 0));
+                }
                 PipeBarrier<PIPE_ALL>();
                 q.cmatrixInitVal = false;
                 Mmad(c, left, right, c2.Get<L0C>(), q);
@@ -214,6 +222,7 @@ private:
     TPipe pipe;
     GlobalTensor<A> aGm, bGm;
     GlobalTensor<L0C> biasGm;
+    GlobalTensor<half> halfBiasGm;
     GlobalTensor<uint64_t> tableGm;
     GlobalTensor<Dst> cGm;
     TBuf<TPosition::A1> a1, b1;

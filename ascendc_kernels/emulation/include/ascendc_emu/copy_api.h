@@ -17,6 +17,7 @@ struct CopyCall {
     uint64_t blockBytes;
     int64_t srcGap, dstGap;
     Loc loc;
+    bool widens = false;  // half read, float written: the bias on its way from L1 to the bias table
 };
 void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src);
 void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src);
@@ -107,13 +108,17 @@ __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>&
     ascendc_emu::RunCopyLocal(
         ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst), dst, src);
 }
-// Different element types: bytes are moved as they are (L1 -> BT, L1 -> FB).
+// Different element types (L1 -> BT, L1 -> FB): a half bias becomes float on the way, blockLen counts
+// 64 bytes of the source; every other pair moves bytes as they are.
+// Source: API page "DataCopy (L1 to BiasTable Buffer)", data types.
 template <typename D, typename S>
 __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here())
 {
-    ascendc_emu::RunCopyLocal(
-        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst), dst, src);
+    auto call = ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst);
+    call.widens = dst.mem == ascendc_emu::Mem::kBt && std::is_same_v<PrimT<S>, half> &&
+                  std::is_same_v<PrimT<D>, float>;
+    ascendc_emu::RunCopyLocal(call, dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,

@@ -235,24 +235,36 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
         return;
     }
     const uint64_t bytes = WholeUnits(core, c);
+    const uint64_t written = c.widens ? bytes * 2 : bytes;
     const int64_t srcStride = static_cast<int64_t>(bytes) + c.srcGap;
-    const int64_t dstStride = static_cast<int64_t>(bytes) + c.dstGap;
+    const int64_t dstStride = static_cast<int64_t>(written) + c.dstGap;
     if (core.sink) {
         Pipe pipe = Pipe::kV;
         if (src.mem == Mem::kL1) pipe = dst.mem == Mem::kFb ? Pipe::kFix : Pipe::kMte1;
         if (src.mem == Mem::kUb && dst.mem != Mem::kUb) pipe = Pipe::kMte3;
         Record r = Start(core, c, pipe);
         r.countForm = c.blocks == 1;
-        SetBlocks(AddLocal(r, "dst", dst, c.type, Access::kWrite), bytes, c.blocks, dstStride);
+        const DType to = c.widens ? DType::kF32 : c.type;
+        SetBlocks(AddLocal(r, "dst", dst, to, Access::kWrite), written, c.blocks, dstStride);
         SetBlocks(AddLocal(r, "src", src, c.type, Access::kRead), bytes, c.blocks, srcStride);
         core.sink->OnInstruction(core, r);
     }
     if (bytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, dst, dst.addr + Span(bytes, c.blocks, dstStride), c.name, "dst", c.loc);
+    CheckLocal(core, dst, dst.addr + Span(written, c.blocks, dstStride), c.name, "dst", c.loc);
     CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.name, "src", c.loc);
     for (uint32_t i = 0; i < c.blocks; ++i) {
-        memmove(dst.ptr + static_cast<int64_t>(i) * dstStride, src.ptr + static_cast<int64_t>(i) * srcStride,
-                bytes);
+        uint8_t* to = dst.ptr + static_cast<int64_t>(i) * dstStride;
+        const uint8_t* from = src.ptr + static_cast<int64_t>(i) * srcStride;
+        if (!c.widens) {
+            memmove(to, from, bytes);
+            continue;
+        }
+        for (uint64_t at = 0; at < bytes; at += 2) {
+            uint16_t bits;
+            memcpy(&bits, from + at, 2);
+            const float value = HalfBitsToFloat(bits);
+            memcpy(to + 2 * at, &value, 4);
+        }
     }
 }
 
