@@ -158,7 +158,8 @@ def allocate(
                 release(value)
         if inst.dst is not None and last[inst.dst.id] == index and inst.op != "Store":
             release(inst.dst)
-    _share(result, busy, owner, mergeable or {}, len(program.insts))
+    apart = {i for i, inst in enumerate(program.insts) if not OPS[inst.op].in_place or inst.temps}
+    _share(result, busy, owner, mergeable or {}, apart)
     return result
 
 
@@ -171,9 +172,12 @@ def _share(
     busy: dict[Place, list[tuple[int, int]]],
     owner: dict[str, int],
     mergeable: dict[str, list[str]],
-    end: int,
+    apart: set[int],
 ) -> None:
-    """Let an output share the scratch slot of an operand that is never live with it."""
+    """Let an output share the scratch slot of an operand that is never live with it.
+
+    ``apart`` are the instructions whose result may not lie on an operand that they read.
+    """
     taken: set[Place] = set()
     for name in owner:
         mine = busy.get(Place("output", name), [])
@@ -181,8 +185,10 @@ def _share(
             other = Place("input", operand)
             if other in taken or other not in busy:
                 continue
-            if all(b <= a0 or a >= b0 for a, b in mine for a0, b0 in busy[other]) and not any(
-                a0 == b for _, b in mine for a0, _ in busy[other]
+            if all(
+                b < a0 or a > b0 or (a == b0 and a not in apart)
+                for a, b in mine
+                for a0, b0 in busy[other]
             ):
                 result.shared[name] = other
                 taken.add(other)
