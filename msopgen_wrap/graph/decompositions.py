@@ -35,7 +35,9 @@ def _variance(x: torch.Tensor, dims: list[int], correction: Any) -> tuple[Any, A
     mean = x.mean(dims, keepdim=True) if dims else x
     centred = x - mean
     total = (centred * centred).sum(dims, keepdim=True) if dims else centred * centred
-    return total / (_count(x, dims) - (1 if correction is None else correction)), mean
+    # Like PyTorch: too few elements for the correction divide by 0, not by a negative count.
+    freedom = torch.sym_max(0, _count(x, dims) - (1 if correction is None else correction))
+    return total / freedom, mean
 
 
 def _var(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:

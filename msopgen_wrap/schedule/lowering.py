@@ -56,6 +56,7 @@ VIEW_OPS = {
     "aten.split.Tensor",
     "aten.split_with_sizes.default",
 }
+_SCALAR_CALLS = {"sym_float", "sym_max", "sym_min", "math.sqrt", "sym_sqrt"}
 _IDENTITY = {
     "aten.alias.default",
     "aten.detach.default",
@@ -128,7 +129,7 @@ class Lowerer:
         if target == "aten.sym_size.int":
             source, axis = node.args[0], node.args[1]
             return self._size(source, int(axis))  # type: ignore[arg-type]
-        if target.startswith("operator.") or target in ("sym_float", "math.sqrt", "sym_sqrt"):
+        if target.startswith("operator.") or target in _SCALAR_CALLS:
             return self._scalar_call(node, target)
         if target in _IDENTITY:
             return self.values[node.args[0]]  # type: ignore[index]
@@ -168,6 +169,8 @@ class Lowerer:
             "pow": "**",
             "max": "max",
             "min": "min",
+            "sym_max": "max",
+            "sym_min": "min",
         }
         if name in binary:
             return fold(binary[name], *args)
