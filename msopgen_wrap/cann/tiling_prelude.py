@@ -79,6 +79,13 @@ def _resolve(expression: str, constants: dict[str, str]) -> str:
     return expression
 
 
+# C library functions of <math.h> that are also likely names of ops, and so of kernel entries.
+_LIBM = re.compile(
+    r"acosh?|asinh?|atan[2h]?|ceil|cosh?|erfc?|exp(2|m1)?|floor|fmod|hypot|lgamma|log(10|1p|2|b)?"
+    r"|pow|rint|round|sinh?|sqrt|tanh?|trunc"
+)
+
+
 def kernel_prelude(op_type: str, host_sources: Iterable[Path], kernel: Path) -> str:
     """Return what to put before ``kernel`` so that ``GET_TILING_DATA`` works in it.
 
@@ -105,6 +112,12 @@ def kernel_prelude(op_type: str, host_sources: Iterable[Path], kernel: Path) -> 
     ):
         # Library tilings (TCubeTiling, SoftMaxTiling ...) used as fields.
         lines.append('#include "kernel_tiling/kernel_tiling.h"')
+    entries = dict.fromkeys(re.findall(r"__aicore__\s+void\s+(\w+)\s*\(", kernel_text))
+    clashes = [entry for entry in entries if _LIBM.fullmatch(entry)]
+    if clashes:
+        # The host's C library declares these names with other types.
+        lines += ["#include <cmath>", '#include "kernel_operator.h"']
+        lines += [f"#define {entry} {entry}_entry" for entry in clashes]
     # A struct the kernel defines itself must not come twice.
     own = set(re.findall(r"struct\s+(?:alignas\s*\(\w+\)\s*)?(\w+)\s*\{", kernel_text))
     lines += [s.text for s in structs if s.name not in own]

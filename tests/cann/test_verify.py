@@ -12,7 +12,7 @@ import pytest
 from msopgen_wrap.cann.discovery import combine, find_cann
 from msopgen_wrap.cann.op_sources import read_op_sources
 from msopgen_wrap.cann.precompiled import may_precompile
-from msopgen_wrap.cann.tiling_prelude import tiling_structs
+from msopgen_wrap.cann.tiling_prelude import kernel_prelude, tiling_structs
 from msopgen_wrap.cann.verify import verify_project
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
@@ -279,3 +279,11 @@ def test_the_whole_op_library_passes_on_real_headers(real_tree, capsys):
         if c["status"] == "failed"
     ]
     assert (code, failed) == (0, [])
+
+
+@pytest.mark.parametrize(("entry", "renamed"), [("asinh", True), ("asinh_custom", False)])
+def test_entries_named_like_the_c_library_are_renamed(tmp_path, entry, renamed):
+    kernel = tmp_path / f"{entry}.cpp"
+    kernel.write_text(f'extern "C" __global__ __aicore__ void {entry}(GM_ADDR x) {{}}\n')
+    prelude = kernel_prelude("Asinh", [], kernel)
+    assert (f"#define {entry} {entry}_entry" in prelude) is renamed
