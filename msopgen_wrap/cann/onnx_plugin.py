@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import jinja2
-
 from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, cpp_default
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.templating import environment
 
 # The documentation names opsets 9-15; built-in plugins of 8.1 register up to 18, torch's exporters
 # write 17 to 20 and more. A key that no ATC looks up costs nothing, a missing one is error E19010.
@@ -72,17 +70,6 @@ def _plugin_attr(attr: Attr) -> _PluginAttr:
     return _PluginAttr(attr.name, cpp_type, reader, attr.required, default)
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates")),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-
-
 def render_onnx_plugin(
     specs: Sequence[OpSpec], vendor: str = "opgen", style: str = "8.1"
 ) -> list[GeneratedFile]:
@@ -93,7 +80,7 @@ def render_onnx_plugin(
         vendor: ONNX domain of exported nodes.
         style: ``8.1`` or ``9.x``; only the CMakeLists.txt differ.
     """
-    env = _environment()
+    env = environment()
     plugin = env.get_template("cann/onnx_plugin.cpp.jinja")
     folder = "framework/onnx_plugin"
     files = [

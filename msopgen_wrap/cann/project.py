@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import jinja2
-
 from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.msopgen_json import (
     MsopgenRun,
@@ -29,6 +27,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.templating import environment
 
 STYLES = ("8.1", "9.x")
 
@@ -81,18 +80,6 @@ def compute_units(specs: Sequence[OpSpec], soc: Sequence[str] = ()) -> list[str]
         ) from None
 
 
-def template_environment() -> jinja2.Environment:
-    """Return the jinja2 environment over ``templates/``: undefined names are errors."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates")),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-
-
 def render_cann_project(
     specs: Sequence[OpSpec], options: ProjectLike | None = None
 ) -> list[GeneratedFile]:
@@ -111,7 +98,7 @@ def render_cann_project(
         raise ValueError("a project needs at least one spec")
     vendor = check_vendor(options.vendor)
     units = compute_units(specs, options.soc)
-    env = template_environment()
+    env = environment()
     family = "cann9" if options.style == "9.x" else "cann81"
     values = {
         "vendor": vendor,
@@ -172,7 +159,7 @@ def render_install_scripts(
         extra: further ``key=value`` stamps, e.g. ``arch``.
         folder: path prefix of the files.
     """
-    env = template_environment()
+    env = environment()
     values = {
         "vendor": vendor,
         "ops": [s.op for s in specs],

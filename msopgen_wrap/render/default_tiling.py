@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-import jinja2
-
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.templating import environment
 
 MAX_RANK = 8
 _ATTRS = {
@@ -53,9 +50,9 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
     }
     return TilingText(
         includes=("<algorithm>", '"tiling/platform/platform_ascendc.h"'),
-        functions=_environment().get_template("default_tiling.cpp.jinja").render(values),
+        functions=environment("op_host").get_template("default_tiling.cpp.jinja").render(values),
         tiling_func_name="TilingFunc",
-        header_text=_environment().get_template("default_tiling.h.jinja").render(values),
+        header_text=environment("op_host").get_template("default_tiling.h.jinja").render(values),
     )
 
 
@@ -81,14 +78,3 @@ def _tensors(spec: OpSpec) -> list[dict[str, str]]:
         if p in _params(spec)
     ]
     return rows
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates") / "op_host"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

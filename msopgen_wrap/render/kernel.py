@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-
-import jinja2
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.program_text import ProgramText, local_name
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule.elementwise import needs_slot, slot_order
 from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, MASK, Scalar
 from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.templating import environment
 
 # Tensors per list of a foreach op: their lengths travel as tiling data.
 MAX_TENSORS = 256
@@ -49,24 +46,12 @@ def render_kernel(spec: OpSpec, plan: OpPlan, style: str = "8.1") -> KernelSourc
     from msopgen_wrap.render.tiling import host_headers, render_elementwise_tiling
 
     text = (
-        environment().get_template("elementwise.cpp.jinja").render(kernel_values(spec, plan, style))
+        environment("op_kernel")
+        .get_template("elementwise.cpp.jinja")
+        .render(kernel_values(spec, plan, style))
     )
     files = [GeneratedFile(f"op_kernel/{spec.name}.cpp", tidy(text)), *host_headers()]
     return KernelSources(files, render_elementwise_tiling(spec, plan, style))
-
-
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """Return the environment of ``templates/op_kernel``."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates") / "op_kernel"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["regex_typename"] = lambda name: f"typename {name}"
-    return environment
 
 
 def tidy(text: str) -> str:

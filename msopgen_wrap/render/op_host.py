@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from msopgen_wrap.render.default_tiling import default_tiling
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.infer_shape import infer_data_type_body, infer_shape_body
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.templating import environment
 
 __all__ = ["TilingText", "render_op_host", "tiling_header_path"]
 
@@ -188,16 +187,5 @@ def _static(name: str) -> GeneratedFile:
     return GeneratedFile(f"op_host/{name}", _template(name).render())
 
 
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates") / "op_host"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name + ".jinja")
+    return environment("op_host").get_template(name + ".jinja")

@@ -12,7 +12,6 @@ from msopgen_wrap.render.kernel import (
     KernelText,
     choose_type,
     doc_lines,
-    environment,
     kernel_args,
     member_name,
     slots,
@@ -26,6 +25,7 @@ from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, Inst, Program, Scalar, Val
 from msopgen_wrap.schedule.row import MODES, ROW_SHARE, Passes, Piece
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.templating import environment
 
 
 @dataclass
@@ -47,7 +47,7 @@ def render_row(spec: OpSpec, plan: OpPlan, style: str) -> KernelSources:
     names: dict[Scalar, str] = plan.details["scalar_names"]
     kernels = [_kernel(spec, plan, body, names) for body in plan.bodies]
     text = (
-        environment()
+        environment("op_kernel")
         .get_template("row.cpp.jinja")
         .render(
             spec=spec,

@@ -7,7 +7,6 @@ from typing import Any
 from msopgen_wrap.render.kernel import member_name, tidy
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
-    environment,
     field_row,
     header_text,
     scalar_fields,
@@ -20,6 +19,7 @@ from msopgen_wrap.schedule.plan import ROW_UNIT, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar
 from msopgen_wrap.schedule.row import ROW_SHARE
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.templating import environment
 
 
 def render_row_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingText:
@@ -75,7 +75,7 @@ def render_row_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingText:
     axes = plan.details["axes"]
     positions = any(i.op == "Position" for b in plan.bodies for i in b.program.insts)
     text = (
-        environment()
+        environment("tiling")
         .get_template("row.cpp.jinja")
         .render(
             **setters(style),

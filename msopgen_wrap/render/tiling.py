@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
-
-import jinja2
 
 from msopgen_wrap.graph.scalars import ScalarExpr, to_cpp
 from msopgen_wrap.render.files import GeneratedFile
@@ -16,6 +13,7 @@ from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
 from msopgen_wrap.schedule.views import Step, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.templating import environment
 
 GE_DTYPE = {
     "float16": "ge::DT_FLOAT16",
@@ -43,20 +41,6 @@ def host_headers() -> list[GeneratedFile]:
     ]
 
 
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """Return the environment of ``templates/tiling``."""
-    env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates") / "tiling"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters["percent_d"] = lambda name: f"{name} %d"
-    return env
-
-
 def setters(style: str) -> dict[str, Any]:
     """Return the template functions that store into the tiling struct of a style."""
 
@@ -78,7 +62,7 @@ def header_text(
 ) -> str:
     """Return the tiling header: struct ``<Op>TilingData`` with the given fields."""
     return (
-        environment()
+        environment("tiling")
         .get_template("header.h.jinja")
         .render(
             spec=spec,
@@ -332,7 +316,7 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     fields += scalar_fields(names, used)
     template = "foreach.cpp.jinja" if plan.family == "foreach" else "elementwise.cpp.jinja"
     text = (
-        environment()
+        environment("tiling")
         .get_template(template)
         .render(
             **setters(style),

@@ -132,11 +132,12 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     """
     function = compile_compute(spec, wrap_errors=False)
     wide = tree_map(lambda t: t.double() if _is_float(t) else t, inputs)
+    attrs = _attrs_as_passed(spec, case)
     try:
         with torch.no_grad():
             with _KeepDouble():
-                golden = function(_copies(wide), _attrs_as_passed(spec, case))
-            native = function(_copies(inputs), _attrs_as_passed(spec, case))
+                golden = function(_copies(wide), attrs)
+            native = function(_copies(inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
     return Reference(_as_outputs(spec, case, golden, wide=True), _as_outputs(spec, case, native))

@@ -20,6 +20,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.names import camel_case
 
 # The last digit of the tiling key.
 MODES = {"flat": 0, "broadcast": 1}
@@ -187,8 +188,7 @@ def class_name(
 
 
 def _camel(text: str) -> str:
-    words = "".join(c if c.isalnum() else " " for c in text.replace("-", " minus ")).split()
-    return "".join(w[:1].upper() + w[1:] for w in words)
+    return camel_case(text.replace("-", " minus "))
 
 
 # ---- UB ----------------------------------------------------------------------------------------

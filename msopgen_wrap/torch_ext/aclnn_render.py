@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.signature import (
     ACL_DTYPES,
     aclnn_attrs,
@@ -16,7 +17,6 @@ from msopgen_wrap.torch_ext.signature import (
     aclnn_outputs,
     aclnn_params,
 )
-from msopgen_wrap.torch_ext.templating import render_template
 
 _ATTR_CALLS = {
     "int": "AttrInt",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast, ShapeRule, TensorParam
+from msopgen_wrap.templating import render_template, static_text
 from msopgen_wrap.torch_ext.shape_code import CppShapes
 from msopgen_wrap.torch_ext.signature import aclnn_name, fresh_outputs, torch_schema
-from msopgen_wrap.torch_ext.templating import render_template, static_text
 
 HEADERS = ("torch_api.h", "shapes.h", "opapi_library.h", "device_launch.h", "aclnn_call.h")
 

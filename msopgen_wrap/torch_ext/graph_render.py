@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.ops_render import plain_parameters
 from msopgen_wrap.torch_ext.signature import fresh_outputs, is_functional
-from msopgen_wrap.torch_ext.templating import render_template
 
 
 def _source(specs: Sequence[OpSpec]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.compute_runner import function_source
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
 from msopgen_wrap.torch_ext.shape_code import PythonShapes
 from msopgen_wrap.torch_ext.signature import (
@@ -18,7 +19,6 @@ from msopgen_wrap.torch_ext.signature import (
     is_functional,
     mutated_input,
 )
-from msopgen_wrap.torch_ext.templating import render_template
 
 _ATTR_TYPES = {
     "int": "int",

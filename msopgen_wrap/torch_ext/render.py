@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.templating import render_template, static_text
 from msopgen_wrap.torch_ext.binding_render import render_binding
 from msopgen_wrap.torch_ext.graph_render import render_onnx, render_torchair
 from msopgen_wrap.torch_ext.ops_render import render_op, render_reference
-from msopgen_wrap.torch_ext.templating import render_template, static_text
 
 # Copied as they are; they know nothing of the ops.
 RUNTIME = (

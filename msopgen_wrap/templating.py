@@ -1,8 +1,8 @@
-"""The jinja environment of this package."""
+"""The jinja environment of the generated sources."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -10,21 +10,25 @@ import jinja2
 from msopgen_wrap.resources import data_dir
 
 
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates")),
+@cache
+def environment(folder: str = "") -> jinja2.Environment:
+    """Return the environment of ``templates/<folder>``: undefined names are errors."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(data_dir("templates") / folder),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
     )
+    env.filters["percent_d"] = lambda name: f"{name} %d"
+    env.filters["regex_typename"] = lambda name: f"typename {name}"
+    return env
 
 
 def render_template(name: str, /, **values: Any) -> str:
     """Return ``templates/<name>.jinja`` filled with ``values``."""
-    return _environment().get_template(name + ".jinja").render(**values)
+    return environment().get_template(name + ".jinja").render(**values)
 
 
 def static_text(name: str) -> str:
