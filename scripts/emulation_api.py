@@ -23,6 +23,8 @@ _FUNCTION = re.compile(
     r"[\w:<>,&*\s]+?\b(\w+)\s*\(",
     re.MULTILINE,
 )
+# Functions of the host in a device header, such as those of the CPU twin.
+_HOST_FUNCTION = re.compile(r"^(?:void\*?|uint64_t) ([A-Z]\w+)\(", re.MULTILINE)
 _FAMILY = re.compile(r"^\s*OPGEN_[A-Z0-9_]+\((\w+)[,)]", re.MULTILINE)
 _ABSENT = re.compile(r"^\s*OPGEN_NOT_ON_2201\((\w+)\)", re.MULTILINE)
 _TYPE = re.compile(r"^\s*(?:class|struct|enum class|using)\s+(\w+)", re.MULTILINE)
@@ -37,7 +39,7 @@ def declared_names() -> dict[str, str]:
         text = header.read_text(encoding="utf-8")
         where = str(header.relative_to(INCLUDE))
         absent = set(_ABSENT.findall(text))
-        for pattern in (_FUNCTION, _FAMILY, _TYPE, _MACRO, _METHOD):
+        for pattern in (_FUNCTION, _HOST_FUNCTION, _FAMILY, _TYPE, _MACRO, _METHOD):
             for name in pattern.findall(text):
                 if name not in absent and not name.startswith(("OPGEN_", "ASCENDC_EMU")):
                     names.setdefault(name, where)

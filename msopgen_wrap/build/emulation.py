@@ -237,6 +237,11 @@ def _dialect_flags(source: Path, text: str) -> list[str]:
     """Return the macros that make g++ accept what the sources rely on the device compiler for."""
     near = sorted(source.absolute().parent.iterdir()) if source.parent.is_dir() else []
     texts = [text, *(_read(p) for p in near if p.suffix in _SOURCE_SUFFIXES and p != source)]
+    return open_assert_flags(texts)
+
+
+def open_assert_flags(texts: Iterable[str]) -> list[str]:
+    """Return the macro for sources that lack the semicolon before an ``ASSERT``."""
     return ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
 
 

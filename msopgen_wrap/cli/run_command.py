@@ -9,8 +9,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-
-_SOURCES = (".asc", ".cpp", ".cc", ".cxx")
+from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -26,6 +25,23 @@ _SOURCES = (".asc", ".cpp", ".cc", ".cxx")
 )
 @click.option("-I", "--include", "includes", multiple=True, type=click.Path(path_type=Path))
 @click.option("-D", "--define", "defines", multiple=True, help="Macro NAME or NAME=VALUE.")
+@click.option("-U", "--undefine", "undefines", multiple=True, help="Macro not to define.")
+@click.option(
+    "--include-file",
+    "include_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Program: header that every source sees first (g++'s -include).",
+)
+@click.option("-l", "--library", "libraries", multiple=True, help="Program: library to link.")
+@click.option(
+    "-L",
+    "--library-dir",
+    "library_dirs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Program: folder with libraries.",
+)
 @click.option("--op", help="Project: op type, when it has several.")
 @click.option(
     "-i",
@@ -50,14 +66,16 @@ _SOURCES = (".asc", ".cpp", ".cc", ".cxx")
 def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
     """Run TARGET: a self-contained .asc/.cpp program, or a PROJECT folder (op_host + op_kernel).
 
-    A program gets ARGUMENTS. A project's op is compiled and called: InferShape, TilingFunc, kernel.
+    Further .asc/.cpp files behind a program are linked with it; it gets the rest of ARGUMENTS. Unit
+    tests that call kernels through tikicpulib.h run too, gtest included if it is installed.
+    A project's op is compiled and called: InferShape, TilingFunc, kernel.
     Exit code 0: it ran and nothing was found; 1: it failed or the sanitizer found something.
     """
     if target.is_dir():
         if arguments:
             raise click.UsageError(f"a project takes no argument {arguments[0]!r}")
         return _run_project(target, **options)
-    if target.suffix in _SOURCES:
+    if target.suffix in SOURCE_SUFFIXES:
         return _run_program(target, arguments, options)
     raise OpgenError(
         Diagnostic(
@@ -78,6 +96,7 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
 def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
+    sources, arguments = _split_sources(arguments)
     result = run_program(
         source,
         arguments,
@@ -85,7 +104,12 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
             soc=options["soc"],
             mode=options["mode"],
             defines=options["defines"],
+            undefines=options["undefines"],
             include_dirs=options["includes"],
+            include_files=options["include_files"],
+            sources=sources,
+            libraries=options["libraries"],
+            library_dirs=options["library_dirs"],
         ),
     )
     _write_sarif(result.findings, options["sarif"])
@@ -108,13 +132,23 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
     return output.OK if ok else output.FINDINGS
 
 
+def _split_sources(arguments: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Take the further sources off the front of a program's arguments."""
+    count = 0
+    for text in arguments:
+        if Path(text).suffix not in SOURCE_SUFFIXES or not Path(text).is_file():
+            break
+        count += 1
+    return tuple(Path(text) for text in arguments[:count]), arguments[count:]
+
+
 def _program_reason(result: Any) -> str:
     if result.exit_code < 0:
         return f"died with signal {-result.exit_code}"
     if result.exit_code:
         return f"ended with exit code {result.exit_code}"
     if not result.reported:
-        return "ended without a report of the emulation"
+        return "ended without having launched a kernel"
     return f"{result.failures} of {result.launches} launches failed"
 
 

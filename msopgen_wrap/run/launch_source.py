@@ -49,8 +49,7 @@ class Launch:
 def kernel_kinds(texts: list[str]) -> dict[str, str]:
     """Return the ``OpgenKernelKind`` name of every kernel declared in ``texts``."""
     kinds: dict[str, str] = {}
-    mixed = any(_CUBE_CALLS.search(t) for t in texts)
-    declared = any(_TASK_TYPE.search(t) for t in texts)
+    undeclared = cube_kind(texts)
     for text in texts:
         for match in _KERNEL.finditer(blank_comments(text)):
             attributes = match["attributes"]
@@ -63,17 +62,30 @@ def kernel_kinds(texts: list[str]) -> dict[str, str]:
                 for attribute, name in _ATTRIBUTE_KINDS.items():
                     if attribute in attributes:
                         kind = name
-            if kind == _AUTO and mixed and not declared:
-                kind = "OPGEN_KERNEL_MIX_AIC_1_2"
+            if kind == _AUTO:
+                kind = undeclared
             if kind != _AUTO or match["name"] not in kinds:
                 kinds[match["name"]] = kind
     return kinds
 
 
-def blank_comments(text: str) -> str:
-    """Replace comments, strings and character literals by spaces, offsets and newlines kept."""
+def cube_kind(texts: list[str]) -> str:
+    """Return the kind of kernels without attributes, by what the sources call and declare."""
+    mixed = any(_CUBE_CALLS.search(t) for t in texts)
+    declared = any(_TASK_TYPE.search(t) for t in texts)
+    return "OPGEN_KERNEL_MIX_AIC_1_2" if mixed and not declared else _AUTO
+
+
+def blank_comments(text: str, *, strings: bool = True) -> str:
+    """Replace comments, strings and character literals by spaces, offsets and newlines kept.
+
+    Args:
+        strings: whether strings and character literals go, too.
+    """
     out = list(text)
     for start, end in _opaque_spans(text):
+        if not strings and text[start] != "/":
+            continue
         for i in range(start, end):
             if out[i] != "\n":
                 out[i] = " "

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build import cache
-from msopgen_wrap.build.emulation import emulation_library, include_dirs, kernel_defines
+from msopgen_wrap.build.emulation import (
+    emulation_library,
+    include_dirs,
+    kernel_defines,
+    open_assert_flags,
+)
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.launch_source import kernel_kinds, rewrite
-
-_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.platforms import platform
+from msopgen_wrap.run.launch_source import cube_kind, kernel_kinds
+from msopgen_wrap.run.program_sources import (
+    TWIN_DEFINES,
+    SourceKind,
+    compiled_text,
+    framework_libraries,
+    is_twin,
+    local_sources,
+    mirrored,
+    write_overlay,
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +44,13 @@ class ProgramOptions:
         soc: exact or family name of the SoC.
         mode: ``fast`` or ``check``.
         defines: ``NAME`` or ``NAME=VALUE`` macros.
+        undefines: macros that are not to be set, of ours or of the compiler.
         include_dirs: further include folders.
+        include_files: headers that every source sees first.
+        sources: further sources, linked with the first one.
+        libraries: names of libraries to link, without ``lib``; a test framework that the sources
+            include (gtest, gmock) need not be named.
+        library_dirs: folders with such libraries.
         opt: optimisation flag of the program (the emulation library has its own).
         timeout: seconds after which the program is stopped, None for never.
     """
@@ -37,7 +58,12 @@ class ProgramOptions:
     soc: str = "ascend910b3"
     mode: str = "check"
     defines: tuple[str, ...] = ()
+    undefines: tuple[str, ...] = ()
     include_dirs: tuple[Path, ...] = ()
+    include_files: tuple[Path, ...] = ()
+    sources: tuple[Path, ...] = ()
+    libraries: tuple[str, ...] = ()
+    library_dirs: tuple[Path, ...] = ()
     opt: str = "-O1"
     timeout: float | None = None
 
@@ -72,46 +98,85 @@ class ProgramResult:
 
 
 def compile_program(source: Path, options: ProgramOptions) -> Path:
-    """Compile ``source`` to an executable in the cache.
+    """Compile ``source`` and ``options.sources`` to an executable in the cache.
+
+    A program that includes ``tikicpulib.h`` is compiled as CANN's CPU twin builds are: with
+    ``__CCE_KT_TEST__``, ``ASCENDC_CPU_DEBUG`` and ``ASCENDC_DEBUG``.
 
     Raises:
         OpgenError: OPG905 (broken launch), OPG906 (no such file), OPG307 (does not compile).
     """
-    source = source.resolve()
-    if not source.is_file():
-        raise OpgenError(
-            Diagnostic(
-                "OPG906", f"{source} is not a file", fix="name a .asc or .cpp program to run"
+    sources = [p.resolve() for p in (source, *options.sources)]
+    for path in (*sources, *options.include_files):
+        if not path.is_file():
+            raise OpgenError(
+                Diagnostic(
+                    "OPG906", f"{path} is not a file", fix="name a .asc or .cpp program to run"
+                )
             )
-        )
     library = emulation_library()
     tool = find_toolchain()
     runtime = runtime_libraries()
-    sources = _local_sources(source, options.include_dirs)
-    kinds = kernel_kinds(list(sources.values()))
-    rewritten = {path: rewrite(text, kinds, path) for path, text in sources.items()}
-    flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", *kernel_defines()]
-    flags += [f"-D{d}" for d in options.defines]
-    flags += ["-DOPGEN_PROGRAM", "-include", "ascendc_emu/program.h"]
+    forced = [p.resolve() for p in options.include_files]
+    reached: dict[Path, dict[Path, str]] = {}
+    for path in sources:
+        reached[path] = local_sources(path, options.include_dirs)
+        for header in forced:
+            reached[path].update(local_sources(header, options.include_dirs))
+    texts = {p: t for files in reached.values() for p, t in files.items()}
+    all_texts = list(texts.values())
+    kinds = kernel_kinds(all_texts)
+    twin = is_twin(all_texts)
+    roles = {p: SourceKind.of(files.values()) for p, files in reached.items()}
+    host_files = {f for p in sources if roles[p].host for f in reached[p]}
+    rewritten = {
+        p: compiled_text(p, t, kinds, device=p not in host_files) for p, t in texts.items()
+    }
+    defines = [*kernel_defines(platform(options.soc).arch)]
+    if twin:
+        defines += [f"-D{d}" for d in TWIN_DEFINES] + [f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
+    flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", *defines]
+    flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
+    flags += [*open_assert_flags(all_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
+    link = [f"-L{d.resolve()}" for d in options.library_dirs]
+    link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
+    given = list(options.libraries)
+    given += [n for n in framework_libraries(all_texts) if n not in given]
+    link += [f"-l{name}" for name in given]
     text = "\0".join(f"{p}\0{t}" for p, t in rewritten.items())
     headers = cache.text_hash(*(cache.file_hash(p) for p in _header_files()))
-    extra = [str(d) for d in options.include_dirs]
+    extra = [*map(str, options.include_dirs), *map(str, forced), *map(str, sources), *link]
     key = cache.text_hash(
         tool.identity, *flags, *extra, text, headers, str(library.path), *map(str, runtime)
     )
 
     def build(folder: Path) -> list[Path]:
-        with tempfile.TemporaryDirectory(prefix="opgen-program-") as scratch:
-            main = _write_overlay(Path(scratch), source, rewritten)
-            overlay = [f"-I{d}" for d in _overlay_dirs(Path(scratch), rewritten)]
-            searched = [*dict.fromkeys(p.parent for p in sources), *options.include_dirs]
-            command = [tool.cxx, *flags, *overlay, *(f"-I{d}" for d in searched)]
-            command += [f"-I{d}" for d in include_dirs()]
-            command += ["-x", "c++", str(main), "-x", "none", "-o", str(folder / "program")]
+        with tempfile.TemporaryDirectory(prefix="opgen-program-") as scratch_name:
+            scratch = Path(scratch_name)
+            write_overlay(scratch, rewritten)
+
+            def compile_one(path: Path) -> Path:
+                out = scratch / f"{sources.index(path)}.o"
+                own = list(dict.fromkeys(p.parent for p in (*reached[path], *texts)))
+                searched = [*own, *options.include_dirs]
+                command = [tool.cxx, *flags]
+                command += roles[path].flags(twin=twin, single=len(sources) == 1)
+                for header in forced:
+                    command += ["-include", str(mirrored(scratch, header))]
+                command += [f"-I{mirrored(scratch, d)}" for d in own]
+                command += [f"-I{d}" for d in (*searched, *include_dirs())]
+                command += ["-x", "c++", "-c", str(mirrored(scratch, path)), "-o", str(out)]
+                run_compiler(command, path, code="OPG307", what=f"{path.name} does not compile")
+                return out
+
+            with ThreadPoolExecutor(max_workers=2) as pool:
+                objects = list(pool.map(compile_one, sources))
+            command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / "program")]
+            command += link
             for path in (library.path, *runtime):
                 command += [str(path), f"-Wl,-rpath,{path.parent}"]
-            command += ["-ldl"]
-            run_compiler(command, source, code="OPG307", what=f"{source.name} does not compile")
+            what = f"{source.name} does not link"
+            run_compiler([*command, "-ldl"], source, code="OPG307", what=what)
         return []
 
     folder, _ = cache.cached("program", key, source.name, build)
@@ -175,43 +240,3 @@ def run_program(
 
 def _header_files() -> list[Path]:
     return sorted(p for d in include_dirs() for p in d.rglob("*") if p.is_file())
-
-
-def _local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
-    """The program and the quoted headers it reaches, by absolute path."""
-    found: dict[Path, str] = {}
-    waiting = [source]
-    while waiting:
-        path = waiting.pop()
-        if path in found:
-            continue
-        try:
-            found[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            raise OpgenError(
-                Diagnostic("OPG906", f"cannot read {path}: {error.strerror}", Location(str(path)))
-            ) from error
-        for name in _QUOTED_INCLUDE.findall(found[path]):
-            for folder in (path.parent, source.parent, *folders):
-                candidate = (folder / name).resolve()
-                if candidate.is_file():
-                    waiting.append(candidate)
-                    break
-    return found
-
-
-def _write_overlay(scratch: Path, source: Path, rewritten: dict[Path, str]) -> Path:
-    """Mirror the rewritten files under ``scratch`` so that relative includes find each other."""
-    for path, text in rewritten.items():
-        target = _mirror(scratch, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
-    return _mirror(scratch, source)
-
-
-def _mirror(scratch: Path, path: Path) -> Path:
-    return scratch / path.relative_to(path.anchor)
-
-
-def _overlay_dirs(scratch: Path, rewritten: dict[Path, str]) -> list[Path]:
-    return list(dict.fromkeys(_mirror(scratch, p).parent for p in rewritten))

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 // How the blocks of a kernel map to cores. AUTO: KERNEL_TASK_TYPE* inside the kernel decides, else
-// AIV only on split architectures.
+// AIV only on split architectures. AUTO_MIX: the same, but without a declaration 1 AIC + 2 AIV.
 typedef enum OpgenKernelKind {
     OPGEN_KERNEL_AUTO = 0,
     OPGEN_KERNEL_AIV_ONLY = 1,
@@ -21,6 +21,7 @@ typedef enum OpgenKernelKind {
     OPGEN_KERNEL_MIX_AIC_1_0 = 4,
     OPGEN_KERNEL_MIX_AIC_1_1 = 5,
     OPGEN_KERNEL_MIX_AIC_1_2 = 6,
+    OPGEN_KERNEL_AUTO_MIX = 7,
 } OpgenKernelKind;
 
 typedef enum OpgenMode { OPGEN_MODE_DEFAULT = 0, OPGEN_MODE_FAST = 1, OPGEN_MODE_CHECK = 2,

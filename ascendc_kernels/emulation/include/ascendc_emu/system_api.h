@@ -448,10 +448,12 @@ __aicore__ inline void PrintTimeStamp(uint32_t) {}
 
 // Workspace.
 // The kernel's part of the workspace: behind the area of the device libraries. As on the device the
-// launch's (or SetSysWorkspace's) base counts, not the argument, unless there is none.
+// launch's (or SetSysWorkspace's) base counts, not the argument, unless there is none. Launches of the
+// CPU twin (tikicpulib.h) reserve nothing in it: their argument is the kernel's part already.
 __aicore__ inline uint8_t* GetUserWorkspace(uint8_t* workspace)
 {
     const ascendc_emu::Core& c = ascendc_emu::Current();
+    if (c.systemWorkspace == 0) return workspace;
     uint8_t* const base = c.workspace != nullptr ? c.workspace : workspace;
     return base == nullptr ? nullptr : base + c.systemWorkspace;
 }

@@ -20,36 +20,60 @@ struct TilingHolder {
 
 }  // namespace ascendc_emu
 
+#ifndef TILING_KEY_IS
 #define TILING_KEY_IS(key) (::ascendc_emu::g_current->tilingKey == static_cast<uint64_t>(key))
+#endif
+#ifndef TILING_KEY_VAR
 #define TILING_KEY_VAR (::ascendc_emu::g_current->tilingKey)
+#endif
 
+// Unit tests bring macros of these names in a header that every source sees first; theirs count.
+//
 // GET_TILING_DATA takes the struct registered by REGISTER_TILING_DEFAULT in scope. Sources in the
 // BEGIN_TILING_DATA_DEF style get a global `OpgenDefaultTiling` from a generated header.
+#ifndef REGISTER_TILING_DEFAULT
 #define REGISTER_TILING_DEFAULT(type) using OpgenDefaultTiling [[maybe_unused]] = type
+#endif
+#ifndef REGISTER_TILING_FOR_TILINGKEY
 #define REGISTER_TILING_FOR_TILINGKEY(condition, type) \
     static_assert(sizeof(type) >= 0, "tiling struct of " condition)
+#endif
+#ifndef REGISTER_NONE_TILING
 #define REGISTER_NONE_TILING
+#endif
+#ifndef GET_TILING_DATA
 #define GET_TILING_DATA(name, arg)                                                             \
     OpgenDefaultTiling name;                                                                   \
     ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), "the default tiling struct", \
                               ::ascendc_emu::Loc::Here())
+#endif
+#ifndef GET_TILING_DATA_WITH_STRUCT
 #define GET_TILING_DATA_WITH_STRUCT(type, name, arg) \
     type name;                                       \
     ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), #type, ::ascendc_emu::Loc::Here())
+#endif
+#ifndef GET_TILING_DATA_MEMBER
 #define GET_TILING_DATA_MEMBER(type, member, name, arg)                                           \
     decltype(((type*)nullptr)->member) name##OpgenRef;                                            \
     ::ascendc_emu::LoadTiling(&name##OpgenRef,                                                    \
                               (const void*)((const uint8_t*)(arg) + offsetof(type, member)),      \
                               sizeof(name##OpgenRef), #type "::" #member, ::ascendc_emu::Loc::Here()); \
     auto& name = name##OpgenRef
+#endif
+#ifndef GET_TILING_DATA_PTR_WITH_STRUCT
 #define GET_TILING_DATA_PTR_WITH_STRUCT(type, name, arg) const type* name = (const type*)(arg)
+#endif
+#ifndef COPY_TILING_WITH_STRUCT
 #define COPY_TILING_WITH_STRUCT(type, src, dst) \
     const type dst##OpgenCopy = *(const type*)(src);       \
     const type* dst = &dst##OpgenCopy
+#endif
+#ifndef COPY_TILING_WITH_ARRAY
 #define COPY_TILING_WITH_ARRAY(type, length, src, dst)                     \
     ::ascendc_emu::TilingHolder<type[length]> dst##OpgenCopy;              \
     memcpy(dst##OpgenCopy.value, (const void*)(src), sizeof(type) * (length)); \
     const type* dst = dst##OpgenCopy.value
+#endif
 
 // Kinds; values of OpgenKernelKind.
 enum OpgenTaskType {

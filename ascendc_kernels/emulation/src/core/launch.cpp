@@ -85,9 +85,11 @@ int Run(const OpgenLaunch& given)
     }
     void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
     int kind = launch.kind;
-    if (kind == OPGEN_KERNEL_AUTO) {
+    if (kind == OPGEN_KERNEL_AUTO || kind == OPGEN_KERNEL_AUTO_MIX) {
+        const int undeclared =
+            kind == OPGEN_KERNEL_AUTO ? OPGEN_KERNEL_AIV_ONLY : OPGEN_KERNEL_MIX_AIC_1_2;
         auto known = DeclaredKinds().find({identity, launch.tiling_key});
-        kind = known != DeclaredKinds().end() ? known->second : OPGEN_KERNEL_AIV_ONLY;
+        kind = known != DeclaredKinds().end() ? known->second : undeclared;
     }
     for (int attempt = 0; attempt < 2; ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);

@@ -285,6 +285,12 @@ void AssertFailed(const char* condition, const char* file, int line, const char*
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    if (g_current == nullptr) {
+        // A program's own assert(), between its launches.
+        fprintf(stderr, "%s:%d: assertion failed: %s%s%s\n", file, line, condition,
+                text[0] ? ": " : "", text);
+        abort();
+    }
     Loc loc;
     loc.file = file;
     loc.line = static_cast<uint32_t>(line);
@@ -359,7 +365,8 @@ void DeclareKind(int kind, Loc)
     Scheduler& s = *core.scheduler;
     if (kind <= 0 || kind > OPGEN_KERNEL_MIX_AIC_1_2 || core.kind == CoreKind::kUnified) return;
     // An explicit kind of the launch wins: the host has decided how many cores there are.
-    if (s.launch().kind != OPGEN_KERNEL_AUTO || kind == s.kind()) return;
+    const int given = s.launch().kind;
+    if ((given != OPGEN_KERNEL_AUTO && given != OPGEN_KERNEL_AUTO_MIX) || kind == s.kind()) return;
     s.RequestKind(kind);
     s.Fail("");
     throw BlockAbort();

@@ -1,0 +1,75 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "program/exit_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mutex>
+
+#include "ascendc_emu/op_runtime.h"
+
+namespace ascendc_emu {
+namespace {
+
+// Collected over the life of the program and written where `opgen run` asked for it.
+class ExitReport {
+public:
+    static ExitReport& Instance()
+    {
+        static ExitReport report;
+        return report;
+    }
+
+    void AddFailure(const char* kernel, const char* text)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        ++failures_;
+        fprintf(stderr, "kernel %s failed: %s\n", kernel, text);
+        fflush(stderr);
+    }
+
+    void AddLaunch()
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        ++launches_;
+    }
+
+    ~ExitReport()
+    {
+        const char* path = getenv("OPGEN_PROGRAM_REPORT");
+        if (path == nullptr || *path == '\0') {
+            return;
+        }
+        FILE* file = fopen(path, "w");
+        if (file == nullptr) {
+            fprintf(stderr, "opgen: cannot write the report of the program to %s\n", path);
+            return;
+        }
+        fprintf(file, "{\"launches\": %llu, \"failures\": %llu, \"findings\": %s}\n",
+                static_cast<unsigned long long>(launches_),
+                static_cast<unsigned long long>(failures_), opgen_findings_json());
+        fclose(file);
+    }
+
+private:
+    // The findings live in the library's own static storage: touching them here makes them outlive
+    // this object.
+    ExitReport() { (void)opgen_findings_json(); }
+
+    std::mutex mutex_;
+    unsigned long long launches_ = 0;
+    unsigned long long failures_ = 0;
+};
+
+}  // namespace
+
+void RunReported(const OpgenLaunch& launch)
+{
+    ExitReport& report = ExitReport::Instance();
+    report.AddLaunch();
+    if (opgen_run_kernel(&launch) != 0) {
+        report.AddFailure(launch.name, opgen_launch_error());
+    }
+}
+
+}  // namespace ascendc_emu
