@@ -329,3 +329,72 @@ KERNEL(handed_over_by_ibset) {
         DataCopy(g.z, b.b, kTile);
     }
 }
+
+// case tail_split_writes_full_tiles: GmOverlap found blocks=4
+KERNEL(tail_split_writes_full_tiles) {
+    TENSORS;
+    Queues q;
+    uint32_t from = GetBlockIdx() * 250;
+    auto a = q.in.AllocTensor<float>();
+    DataCopyPad(a, g.x[from], {1, 1000, 0, 0, 0}, {false, 0, 0, 0});
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    Muls(o, a, 2.0f, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z[from], o, kTile);  // <- GmOverlap
+    q.out.FreeTensor(o);
+}
+
+// case clear_while_others_accumulate: GmOverlap found blocks=2
+KERNEL(clear_while_others_accumulate) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.b, 0.0f, kTile);
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    if (GetBlockIdx() == 0) DataCopy(g.z, b.b, kTile);
+    PipeBarrier<PIPE_MTE3>();
+    SetAtomicAdd<float>();
+    DataCopy(g.z, b.a, kTile);  // <- GmOverlap
+    SetAtomicNone();
+}
+
+// case accumulate_without_clearing: ErrorRead2 found blocks=4
+KERNEL(accumulate_without_clearing) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x[GetBlockIdx() * kTile], kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    SetAtomicAdd<float>();
+    DataCopy(g.z, b.a, kTile);  // <- ErrorRead2
+    SetAtomicNone();
+}
+
+// case first_core_gathers_too_early: ErrorSync1 found blocks=4
+// The first core reads before the others write.
+KERNEL(first_core_gathers_too_early) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.x[GetBlockIdx() * 64], b.a, 64);  // <- ErrorSync1
+    if (GetBlockIdx() != 0) return;
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(b.b, g.x, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case soft_syncall_skipped: Deadlock found blocks=4
+KERNEL(soft_syncall_skipped) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)ws, 128);
+    TBuf<TPosition::VECCALC> buf;
+    b.pipe.InitBuffer(buf, 4 * 32);
+    if (GetBlockIdx() == 3) return;
+    SyncAll(flags, buf.Get<int32_t>());  // <- Deadlock
+}

@@ -139,3 +139,72 @@ KERNEL(early_return) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.a, kTile);
 }
+
+// case wide_padding_is_not_zero: ErrorParam found
+KERNEL(wide_padding_is_not_zero) {
+    Buffers b;
+    GlobalTensor<int64_t> from, to;
+    from.SetGlobalBuffer((__gm__ int64_t*)x, kCount / 2);
+    to.SetGlobalBuffer((__gm__ int64_t*)z, kCount / 2);
+    auto a = b.a.ReinterpretCast<int64_t>();
+    DataCopyPad(a, from, {1, 24, 0, 0, 0}, DataCopyPadExtParams<int64_t>{true, 0, 1, 7});  // <- ErrorParam
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(to, a, 4);
+}
+
+// case slices_of_different_bursts: ErrorParam found
+KERNEL(slices_of_different_bursts) {
+    TENSORS;
+    Buffers b;
+    SliceInfo from[] = {{0, 63, 0, 8, 64}};
+    SliceInfo to[] = {{0, 31, 0, 4, 32}};
+    DataCopy(b.a, g.x, to, from, 1);  // <- ErrorParam
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 32);
+}
+
+// case slices_of_equal_bursts: ErrorParam silent
+KERNEL(slices_of_equal_bursts) {
+    TENSORS;
+    Buffers b;
+    SliceInfo from[] = {{16, 31, 0, 2, 64}, {0, 3, 0, 1, 4}};
+    SliceInfo to[] = {{0, 15, 0, 2, 16}, {0, 3, 0, 1, 4}};
+    DataCopy(b.a, g.x, to, from, 2);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 64);
+}
+
+// case slice_past_buffer: ErrorWrite2 found
+KERNEL(slice_past_buffer) {
+    TENSORS;
+    Buffers b;
+    SliceInfo from[] = {{0, 63, 0, 8, 64}, {0, 4, 0, 1, 8}};
+    SliceInfo to[] = {{0, 63, 0, 8, 64}, {0, 4, 0, 1, 8}};
+    DataCopy(b.a, g.x, to, from, 2);  // <- ErrorWrite2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case rows_given_by_pitch: ErrorWrite2 found
+// The gap between rows was given where the padding of a row belongs.
+KERNEL(rows_given_by_pitch) {
+    TENSORS;
+    Buffers b;
+    DataCopyExtParams rows{16, 20 * sizeof(float), 20 * sizeof(float), 1, 0};
+    DataCopyPad(b.a, g.x, rows, {true, 0, 4, 0.0f});  // <- ErrorWrite2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case too_many_blocks: ErrorParam found
+KERNEL(too_many_blocks) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 140 * 1024);
+    auto a = buf.Get<float>();
+    Duplicate(a, 1.0f, 4096);
+    DataCopy(a[64], a, DataCopyParams(4096, 1, 0, 0));  // <- ErrorParam
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, kTile);
+}

@@ -433,3 +433,141 @@ KERNEL(to_the_end_of_ub) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, a[47 * 1024], 1024);
 }
+
+// case nine_tensors_of_one_position: EventId found
+KERNEL(nine_tensors_of_one_position) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> q[9];
+    LocalTensor<float> t[9];
+    for (int i = 0; i < 9; ++i) pipe.InitBuffer(q[i], 1, kTileBytes);
+    for (int i = 0; i < 9; ++i) {
+        t[i] = q[i].AllocTensor<float>();  // <- EventId
+        DataCopy(t[i], g.x, kTile);
+        q[i].EnQue(t[i]);
+    }
+    for (int i = 0; i < 9; ++i) {
+        t[i] = q[i].DeQue<float>();
+        q[i].FreeTensor(t[i]);
+    }
+}
+
+// case eight_tensors_of_one_position: EventId silent
+KERNEL(eight_tensors_of_one_position) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> q[9];
+    LocalTensor<float> t[9];
+    for (int i = 0; i < 9; ++i) pipe.InitBuffer(q[i], 1, kTileBytes);
+    for (int i = 0; i < 9; ++i) {
+        if (i == 8) q[0].FreeTensor(t[0]);
+        t[i] = q[i].AllocTensor<float>();
+        DataCopy(t[i], g.x, kTile);
+        q[i].EnQue(t[i]);
+        t[i] = q[i].DeQue<float>();
+    }
+    for (int i = 1; i < 9; ++i) q[i].FreeTensor(t[i]);
+}
+
+// case two_tensors_in_queue_of_depth_one: ErrorBuffer2 found
+KERNEL(two_tensors_in_queue_of_depth_one) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> q;
+    pipe.InitBuffer(q, 2, kTileBytes);
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.EnQue(a);  // <- ErrorBuffer2
+    }
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.DeQue<float>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        q.FreeTensor(a);
+    }
+}
+
+// case two_tensors_in_queue_of_depth_two: ErrorBuffer2 silent
+KERNEL(two_tensors_in_queue_of_depth_two) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 2> q;
+    pipe.InitBuffer(q, 2, kTileBytes);
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.EnQue(a);
+    }
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.DeQue<float>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        q.FreeTensor(a);
+    }
+}
+
+// case one_enqueue_forgotten: ErrorBuffer2 found
+KERNEL(one_enqueue_forgotten) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        auto o = q.out.AllocTensor<float>();
+        a = q.in.DeQue<float>();  // <- ErrorBuffer2
+        Exp(o, a, kTile);
+        q.in.FreeTensor(a);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case one_dequeue_forgotten: ErrorBuffer2 found
+KERNEL(one_dequeue_forgotten) {
+    TENSORS;
+    Queues q(2);
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    auto o = q.out.AllocTensor<float>();
+    Exp(o, a, kTile);     // <- ErrorBuffer2
+    q.in.FreeTensor(a);   // <- ErrorBuffer2
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case skipped_by_continue: ErrorLeak found
+KERNEL(skipped_by_continue) {
+    TENSORS;
+    Queues q(2);
+    for (int i = 0; i < 2; ++i) {
+        auto a = q.in.AllocTensor<float>();  // <- ErrorLeak
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        if (i == 1) continue;
+        auto o = q.out.AllocTensor<float>();
+        Exp(o, a, kTile);
+        q.in.FreeTensor(a);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z, o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case sixty_five_buffers: InitBuffer found
+KERNEL(sixty_five_buffers) {
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf[65];
+    for (int i = 0; i < 65; ++i) {
+        pipe.InitBuffer(buf[i], 32);  // <- InitBuffer
+    }
+}
+
+// case sixty_four_buffers: InitBuffer silent
+KERNEL(sixty_four_buffers) {
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf[64];
+    for (int i = 0; i < 64; ++i) pipe.InitBuffer(buf[i], 32);
+}

@@ -108,7 +108,7 @@ void CheckLocal(Core& core, const TensorRef& t, uint64_t end, const char* name, 
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (end > size) {
-        TrapCheck(core, loc, "TensorOverflow", name, "reduce the length or enlarge the buffer",
+        TrapCheck(core, loc, "ErrorBuffer3", name, "reduce the length or enlarge the buffer",
                   "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
                   Name(t.mem), size);
     }
@@ -168,10 +168,14 @@ Record Start(const Core& core, const CopyCall& c, Pipe pipe)
 uint64_t WholeUnits(Core& core, const CopyCall& c)
 {
     if (c.blockBytes % 32 != 0) {
-        Complain(core, c.loc, "DataCopy", c.name, "use DataCopyPad for lengths that are not multiples of 32 bytes",
+        Complain(core, c.loc, "ErrorParam", c.name, "use DataCopyPad for lengths that are not multiples of 32 bytes",
                  "%llu bytes are not a multiple of 32: the device copies only %llu",
                  static_cast<unsigned long long>(c.blockBytes),
                  static_cast<unsigned long long>(c.blockBytes / 32 * 32));
+    }
+    if (c.blocks > 4095) {
+        Complain(core, c.loc, "ErrorParam", c.name, "split the copy", "blockCount %u is not in 1..4095",
+                 c.blocks);
     }
     return c.blockBytes / 32 * 32;
 }
@@ -279,16 +283,16 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
     const int64_t srcStride = static_cast<int64_t>(c.blockBytes) + c.srcGap;
     const int64_t dstStride = static_cast<int64_t>(padded) + c.dstGap * 32;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
-        Complain(core, c.loc, "DataCopyPad", c.name, "split the copy",
+        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
                  "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range", c.blocks,
                  static_cast<unsigned long long>(c.blockBytes));
     }
     if (left > 32 || right > 32) {
-        Complain(core, c.loc, "DataCopyPad", c.name, "pad at most 32 bytes on each side",
+        Complain(core, c.loc, "ErrorParam", c.name, "pad at most 32 bytes on each side",
                  "leftPadding %u and rightPadding %u elements", p.left, p.right);
     }
     if (es == 8 && p.isPad && p.value != 0) {
-        Complain(core, c.loc, "DataCopyPad", c.name, "pad 64-bit types with 0",
+        Complain(core, c.loc, "ErrorParam", c.name, "pad 64-bit types with 0",
                  "paddingValue of a 64-bit type must be 0");
     }
     if (core.sink) {
@@ -339,7 +343,7 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
     const int64_t srcStride = static_cast<int64_t>(padded) + c.srcGap * 32;
     const int64_t dstStride = static_cast<int64_t>(c.blockBytes) + c.dstGap;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
-        Complain(core, c.loc, "DataCopyPad", c.name, "split the copy",
+        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
                  "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range", c.blocks,
                  static_cast<unsigned long long>(c.blockBytes));
     }
@@ -542,6 +546,18 @@ void ForSlices(const AscendC::SliceInfo* s, uint32_t dims, uint32_t es, F f)
         f(i, offset, burst);
     }
 }
+// Both sides must name the same bursts: the device walks them in step.
+void CheckSlices(size_t from, size_t to, const AscendC::SliceInfo* s, const AscendC::SliceInfo* d,
+                 Loc loc)
+{
+    if (from == to && s[0].burstLen == d[0].burstLen) return;
+    Complain(Current(), loc, "ErrorParam", "DataCopy",
+             "give both slices the same burstLen and the same number of elements per dimension",
+             "srcSlice has %llu bursts of %u blocks, dstSlice %llu of %u",
+             static_cast<unsigned long long>(from), s[0].burstLen, static_cast<unsigned long long>(to),
+             d[0].burstLen);
+}
+
 }  // namespace
 
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
@@ -552,6 +568,7 @@ void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const Ascend
     uint64_t burst = 0;
     ForSlices(s, dims, es, [&](uint64_t, uint64_t o, uint64_t b) { from.push_back(o), burst = b; });
     ForSlices(d, dims, es, [&](uint64_t, uint64_t o, uint64_t) { to.push_back(o); });
+    CheckSlices(from.size(), to.size(), s, d, loc);
     LocScope scope(loc);
     for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
         TensorRef t = dst;
@@ -571,6 +588,7 @@ void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const Ascen
     uint64_t burst = 0;
     ForSlices(s, dims, es, [&](uint64_t, uint64_t o, uint64_t b) { from.push_back(o), burst = b; });
     ForSlices(d, dims, es, [&](uint64_t, uint64_t o, uint64_t) { to.push_back(o); });
+    CheckSlices(from.size(), to.size(), s, d, loc);
     LocScope scope(loc);
     for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
         TensorRef t = src;

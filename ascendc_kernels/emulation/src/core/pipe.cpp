@@ -264,13 +264,13 @@ void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos
     pool.size = len;
     if (share != nullptr) {
         if (len > share->size) {
-            TrapCheck(core, loc, "InitBufPool", "InitBufPool", "make the shared pool at least as large",
+            TrapCheck(core, loc, "InitBuffer", "InitBufPool", "make the shared pool at least as large",
                       "a pool of %u bytes cannot share one of %u", len, share->size);
         }
         pool.base = share->base;
     } else if (parent != nullptr) {
         if (parent->used + len > parent->size) {
-            TrapCheck(core, loc, "InitBufPool", "InitBufPool", "enlarge the parent pool",
+            TrapCheck(core, loc, "InitBuffer", "InitBufPool", "enlarge the parent pool",
                       "the parent pool has %u bytes left, %u are needed", parent->size - parent->used, len);
         }
         pool.base = parent->base + parent->used;
@@ -278,7 +278,7 @@ void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos
     } else {
         uint32_t& next = pipe.next[static_cast<int>(mem)];
         if (next + static_cast<uint64_t>(len) > SizeOf(core, mem)) {
-            TrapCheck(core, loc, "InitBufPool", "InitBufPool", "use a smaller pool",
+            TrapCheck(core, loc, "InitBuffer", "InitBufPool", "use a smaller pool",
                       "%s overflow: %u of %u bytes are taken, %u more are needed", Name(mem), next,
                       SizeOf(core, mem), len);
         }
@@ -373,6 +373,10 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc)
     }
     if (core.sink) {
         core.sink->OnBuffer(core, Event(BufferKind::kEnQue, q, static_cast<uint32_t>(index), Where(core, loc)));
+        if (q.depth > 0 && q.queued >= static_cast<uint32_t>(q.depth) && q.queued < q.number) {
+            Complain(core, loc, "ErrorBuffer2", "EnQue", "DeQue in between, or declare the queue deeper",
+                     "%u tensors are in a queue of depth %d: the device loses one", q.queued + 1u, q.depth);
+        }
     }
     if (q.queued >= q.number) {
         TrapCheck(core, loc, "ErrorBuffer2", "EnQue", "dequeue before enqueueing again",
@@ -529,6 +533,10 @@ void Barrier(Pipe pipe, Loc loc)
 {
     Core& core = Current();
     if (!core.sink || (pipe != Pipe::kAll && !HasPipe(core, pipe))) return;
+    if (pipe == Pipe::kS) {
+        Complain(core, loc, "ErrorParam", "PipeBarrier", "remove it: the scalar unit works in order",
+                 "there is no barrier of the scalar pipe PIPE_S");
+    }
     SyncEvent e;
     e.kind = SyncKind::kPipeBarrier;
     e.src = e.dst = pipe;
@@ -570,7 +578,7 @@ TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
     const uint32_t size = SizeOf(core, mem);
     if (bytes == 0) bytes = addr < size ? size - addr : 0;
     if (mem != Mem::kGm && addr + bytes > size) {
-        TrapCheck(core, loc, "LocalTensor", "LocalTensor", "stay inside the buffer",
+        TrapCheck(core, loc, "ErrorBuffer3", "LocalTensor", "stay inside the buffer",
                   "bytes %u..%llu are outside the %u bytes of %s", addr,
                   static_cast<unsigned long long>(addr + bytes), size, Name(mem));
     }

@@ -49,7 +49,7 @@ void SyncAllCores(int scope, int wanted, Loc loc)
                          : core.kind == CoreKind::kAic   ? core.soc->aicCores
                                                          : core.soc->aivCores;
     if (core.blockNum > physical) {
-        TrapCheck(core, loc, "SyncAll", "SyncAll", "launch at most as many blocks as the SoC has cores",
+        TrapCheck(core, loc, "CrossCore", "SyncAll", "launch at most as many blocks as the SoC has cores",
                   "block dim %d exceeds the %d cores of %s: blocks that have no core yet can never arrive",
                   core.blockNum, physical, core.soc->name);
     }
@@ -86,8 +86,14 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
     Core& core = Current();
     loc = Where(core, loc);
     if (flag < 0 || flag >= kCrossFlags) {
-        TrapCheck(core, loc, "CrossCoreFlag", "CrossCoreSetFlag", "use flag ids 0..10 (11..15 are reserved)",
+        TrapCheck(core, loc, "CrossCore", "CrossCoreSetFlag", "use flag ids 0..10 (11..15 are reserved)",
                   "flag id %d is not in 0..15", flag);
+    }
+    if (pipe == Pipe::kS || pipe == Pipe::kAll) {
+        Complain(core, loc, "CrossCore", "CrossCoreSetFlag",
+                 "name the pipe whose work the other cores wait for, e.g. PIPE_MTE3 or PIPE_FIX",
+                 "PIPE_%s is no pipe that can raise a cross-core flag",
+                 pipe == Pipe::kS ? "S" : "ALL");
     }
     if (core.kind == CoreKind::kAic && pipe == Pipe::kV) return;
     if (core.kind == CoreKind::kAiv && (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1)) return;
@@ -129,7 +135,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
         },
         &state);
     if (state.overflow >= 0) {
-        TrapCheck(core, loc, "CrossCoreFlag", "CrossCoreSetFlag", "wait for the flag before setting it again",
+        TrapCheck(core, loc, "CrossCore", "CrossCoreSetFlag", "wait for the flag before setting it again",
                   "the counter of flag %d exceeds 15", flag);
     }
 }
@@ -139,7 +145,7 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
     Core& core = Current();
     loc = Where(core, loc);
     if (flag < 0 || flag >= kCrossFlags) {
-        TrapCheck(core, loc, "CrossCoreFlag", "CrossCoreWaitFlag", "use flag ids 0..10 (11..15 are reserved)",
+        TrapCheck(core, loc, "CrossCore", "CrossCoreWaitFlag", "use flag ids 0..10 (11..15 are reserved)",
                   "flag id %d is not in 0..15", flag);
     }
     struct State {
@@ -383,7 +389,7 @@ void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Lo
         // Trailing padding may be missing, fields may not.
         const uint64_t have = begin + core.tilingSize - at;
         if (have + 8 <= bytes) {
-            TrapCheck(core, loc, "TilingData", "GET_TILING_DATA",
+            TrapCheck(core, loc, "ErrorParam", "GET_TILING_DATA",
                       "use the same tiling struct in op_host and op_kernel",
                       "%s has %llu bytes, the host wrote %llu", type,
                       static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(have));

@@ -13,6 +13,18 @@ namespace sanitizer {
 
 namespace {
 
+// Tensors of queues at the same position that are allocated and not yet freed.
+int TensorsInUse(const CoreState& state, const Buffer& buffer) {
+    int taken = 0;
+    for (const auto& entry : state.buffers) {
+        const Buffer& b = entry.second;
+        taken += b.queued && b.position == buffer.position && b.dstPosition == buffer.dstPosition &&
+                 (b.life == Life::kAllocated || b.life == Life::kEnQueued ||
+                  b.life == Life::kDeQueued);
+    }
+    return taken;
+}
+
 const bool kRegistered = [] {
     SetSinkFactory(OPGEN_MODE_CHECK, []() -> Sink* { return new Checker; });
     return true;
@@ -179,6 +191,13 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.last = b.allocated = e.loc;
             state.Acquire(Dense(e.producer), b.drained);
             state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+            if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
+                misuse("EventId", "AllocTensor",
+                       Format("%d tensors of %s queues are in use at once", TensorsInUse(state, b),
+                              PositionName(b.position)),
+                       "every one of them holds one of the 8 event ids of its two pipes",
+                       "free tensors earlier, or let several tensors share one buffer");
+            }
             return;
         case BufferKind::kEnQue:
             if (e.queue != 0 && b.queue != 0 && e.queue != b.queue) {
@@ -229,17 +248,8 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
 
 void Checker::OnProblem(Core& core, const Problem& p) {
     CoreState& state = State(core);
-    // The core names some checks by the call; reports keep to one name per rule.
-    static const std::map<std::string, std::string> kNames = {
-        {"InitBufPool", "InitBuffer"},    {"LocalTensor", "InitBuffer"},
-        {"DataCopy", "ErrorParam"},       {"DataCopyPad", "ErrorParam"},
-        {"TilingData", "ErrorParam"},     {"TensorOverflow", "ErrorBuffer3"},
-        {"CrossCoreFlag", "CrossCore"},   {"SyncAll", "CrossCore"},
-    };
-    auto renamed = kNames.find(p.check);
-    std::string check = renamed == kNames.end() ? p.check : renamed->second;
-    if (p.fatal && Findings::Instance().Has(check, p.op, p.loc)) return;  // told in more detail
-    Finding f = Start(state, check.c_str(), p.op, p.loc);
+    if (p.fatal && Findings::Instance().Has(p.check, p.op, p.loc)) return;  // told in more detail
+    Finding f = Start(state, p.check, p.op, p.loc);
     f.warning = p.warning;
     f.what = p.text;
     f.fix = p.fix ? p.fix : "";

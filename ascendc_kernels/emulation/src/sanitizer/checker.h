@@ -35,6 +35,7 @@ struct Region {
 struct LaneRuns {
     std::vector<ByteRun> runs;
     Epoch origin;  // the instruction that first read memory nobody wrote
+    const Operand* operand = nullptr;
     uint64_t total = 0;
 };
 
@@ -89,6 +90,7 @@ private:
     void SetOther(Epoch epoch, const char* access, Finding* finding) const;
     std::string BufferText(const Buffer& buffer) const;
     const Region* FindRegion(uint64_t address) const;
+    const Region* RegionBefore(uint64_t address) const;  // null: none ends at or before it
 
     std::vector<Region> regions_;  // sorted by begin, disjoint
     mutable size_t lastRegion_ = 0;

@@ -116,12 +116,13 @@ void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
                 const GmCell& b = page.cells[i];
                 same = a.SameState(b) && !b.writer2 && !b.reader2 && b.dirty == 0 &&
                        b.writerMask == a.writerMask && b.readerMask == a.readerMask &&
-                       b.written == a.written && b.atomic == a.atomic;
+                       b.written == a.written && b.atomic == a.atomic &&
+                       b.plain == a.plain && b.plainMask == a.plainMask;
             }
             const GmCell& a = page.cells[0];
             auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
             if (same && !a.writer2 && !a.reader2 && a.dirty == 0 && plain(a.writerMask) &&
-                plain(a.readerMask) && plain(a.init) && plain(a.written)) {
+                plain(a.readerMask) && plain(a.init) && plain(a.written) && plain(a.plainMask)) {
                 page.uniform = a;
                 page.cells.reset();
             }
@@ -141,9 +142,9 @@ void GmShadow::ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t by
     }
     if (uint32_t dirty = cell.dirty & mask) {
         // The scalar unit sees its own cache; everybody else sees memory.
-        if (!(access.scalar && cell.writer.Core() == access.core)) {
+        if (!(access.scalar && cell.dirtier.Core() == access.core)) {
             AddBits(&out->dirty, begin, bytes, dirty);
-            out->dirtyWriter = cell.writer;
+            out->dirtyWriter = cell.dirtier;
         }
     }
     Epoch r = cell.reader;
@@ -166,6 +167,18 @@ void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t b
             out->conflicts.Add(Hazard::kWaw, w, begin, begin + bytes);
         }
     }
+    // Atomic writes commute with each other, but not with what filled the memory before them.
+    if (access.atomic && cell.atomic && (cell.plainMask & mask) &&
+        !Ordered(cell.plain, access.limits->waw, access)) {
+        out->conflicts.Add(Hazard::kWaw, cell.plain, begin, begin + bytes);
+    }
+    if (!access.atomic) {
+        cell.plain = Epoch();
+        cell.plainMask = 0;
+    } else if (cell.writer && !cell.atomic) {
+        cell.plain = cell.writer;
+        cell.plainMask = cell.writerMask;
+    }
     for (int i = 0; i < 2; ++i) {
         Epoch r = i ? cell.reader2 : cell.reader;
         if (!r || !((i ? cell.reader2Mask : cell.readerMask) & mask)) continue;
@@ -177,8 +190,10 @@ void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t b
     if (cell.writer == access.me) {
         cell.writerMask |= mask;
     } else {
-        // Neighbours that share a block write different bytes of it: remember both.
-        if (cell.writer && cell.writer.Core() != access.core && !(cell.writerMask & mask)) {
+        // Neighbours that share a block write different bytes of it, or add to the same: remember
+        // both.
+        if (cell.writer && cell.writer.Core() != access.core &&
+            (!(cell.writerMask & mask) || (access.atomic && cell.atomic))) {
             cell.writer2 = cell.writer;
             cell.writer2Mask = cell.writerMask;
         }
@@ -187,7 +202,26 @@ void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t b
     }
     cell.written |= mask;
     cell.atomic = access.atomic;
-    cell.dirty = access.scalar ? cell.dirty | mask : cell.dirty & ~mask;
+    if (access.scalar) cell.dirtier = access.me;
+    if (access.scalar || cell.dirty != 0) {
+        SetDirty(cell, access.scalar ? cell.dirty | mask : cell.dirty & ~mask);
+    }
+}
+
+void GmShadow::SetDirty(GmCell& cell, uint32_t dirty) {
+    dirtyCells_ += (dirty != 0) - (cell.dirty != 0);
+    cell.dirty = dirty;
+}
+
+// A copy into a line that some scalar unit has changed: the write-back of the line, which is whole,
+// comes later and restores what was there before the copy.
+void GmShadow::CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out) {
+    uint64_t first = begin / kCacheLine * (kCacheLine / kGranule);
+    uint64_t last = ((end - 1) / kCacheLine + 1) * (kCacheLine / kGranule);
+    for (uint64_t g = first; g < last; ++g) {
+        const GmCell& cell = CellAt(g);
+        if (cell.dirty != 0) out->dirtyLine = cell.dirtier;
+    }
 }
 
 void GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
@@ -198,7 +232,11 @@ void GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits
 }
 
 void GmShadow::Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
-    if (access.scalar) WriteThroughCache(begin, end, access, out);
+    if (access.scalar) {
+        WriteThroughCache(begin, end, access, out);
+    } else if (dirtyCells_ != 0 && begin < end) {
+        CheckDirtyLines(begin, end, out);
+    }
     ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         WriteCell(cell, at, mask, bytes, access, out);
     });
@@ -259,24 +297,31 @@ void GmShadow::WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& a
     Cache& cache = CacheOf(access.core);
     for (uint64_t line = begin / kCacheLine; line <= (end - 1) / kCacheLine; ++line) {
         uint64_t granule = line * (kCacheLine / kGranule);
+        auto held = cache.find(line);
         Line fresh;
         for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
             const GmCell& cell = CellAt(granule + i);
             fresh.writer[i] = cell.writer;
             // Writing back a line overwrites all 64 bytes of it, also those of another core.
-            if (cell.dirty != 0 && cell.writer.Core() != access.core &&
-                !access.clock->Knows(cell.writer, access.core)) {
-                out->sharedLine = cell.writer;
+            if (cell.dirty != 0 && cell.dirtier.Core() != access.core) {
+                out->sharedLine = cell.dirtier;
             }
+            bool mine = cell.writer.Core() == access.core && cell.writer.Pipe() == kScalarPipe;
+            if (held == cache.end() || mine || cell.writer == held->second.writer[i]) continue;
+            uint64_t at = (granule + i) * kGranule;
+            uint64_t lo = std::max(begin, at);
+            uint64_t hi = std::min(end, at + kGranule);
+            uint32_t own = lo < hi ? ByteMask(lo - at, hi - at) : 0;
+            if (cell.writerMask & ~own) out->staleLine = cell.writer;
         }
-        cache.emplace(line, fresh);
+        if (held == cache.end()) cache.emplace(line, fresh);
     }
 }
 
 void GmShadow::DropLine(uint32_t core, uint64_t line) {
     for (uint64_t i = 0; i < kCacheLine / kGranule; ++i) {
         GmCell& cell = CellAt(line * (kCacheLine / kGranule) + i);
-        if (cell.dirty != 0 && cell.writer.Core() == core) cell.dirty = 0;
+        if (cell.dirty != 0 && cell.dirtier.Core() == core) SetDirty(cell, 0);
     }
 }
 

@@ -26,10 +26,13 @@ struct GmCell {
     Epoch writer2;  // another core's bytes in the same granule
     Epoch reader;
     Epoch reader2;  // a second, concurrent core
+    Epoch plain;    // last write that was no atomic one, where atomic ones followed it
+    Epoch dirtier;  // scalar write that `dirty` comes from
     uint32_t writerMask = 0;
     uint32_t writer2Mask = 0;
     uint32_t readerMask = 0;
     uint32_t reader2Mask = 0;
+    uint32_t plainMask = 0;
     uint32_t init = 0;     // bytes that hold data
     uint32_t written = 0;  // bytes a kernel wrote, also with data nobody initialised
     uint32_t dirty = 0;    // bytes written by a scalar unit and still only in its data cache
@@ -57,6 +60,8 @@ struct GmHits {
     std::vector<ByteRun> stale;  // cached bytes that memory has newer values of
     Epoch staleWriter;
     Epoch sharedLine;            // scalar write of another core into the same cache line
+    Epoch dirtyLine;             // scalar write whose line will be written back over this one
+    Epoch staleLine;             // write that this scalar write's line, loaded before, will undo
 };
 
 class GmShadow {
@@ -101,6 +106,8 @@ private:
                    const GmAccess& access, GmHits* out);
     void ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
     void WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    void CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out);
+    void SetDirty(GmCell& cell, uint32_t dirty);
     void DropLine(uint32_t core, uint64_t line);
     Cache& CacheOf(uint32_t core);
 
@@ -109,6 +116,7 @@ private:
     Page* last_ = nullptr;
     std::vector<std::pair<ByteRun, bool>> declared_;
     std::vector<Cache> caches_;
+    uint64_t dirtyCells_ = 0;  // granules with dirty bytes: most kernels never have one
 };
 
 }  // namespace sanitizer

@@ -91,6 +91,7 @@ void Checker::ReadData(Step& step, const Operand& o) {
     Epoch writer = gm ? gm_.Writer(first) : shadow->Writer(first);
     auto known = origins_.find(writer.Bits());
     lanes.origin = known == origins_.end() ? step.me : known->second;
+    lanes.operand = &o;
     bool index = IsIndex(o);
     if (r.scalarAccess || index) {
         Finding f = Start(state, "ErrorRead2", r.op, r.loc);
@@ -129,17 +130,21 @@ void Checker::WriteData(Step& step, const Operand& o) {
     uint64_t total = 0;
     ForEachSpan(r, o, [&](uint64_t, uint64_t bytes) { total += bytes; });
     std::vector<ByteRun> bad;
-    bool allWhole = step.poison.size() == step.sources;
+    size_t others = 0;
+    for (const LaneRuns& source : step.poison) others += source.operand != &o;
+    bool accumulates = static_cast<int>(o.access) & 1;
+    bool allWhole = others != 0 && others == step.sources - (accumulates ? 1 : 0);
     Epoch origin;
     for (const LaneRuns& source : step.poison) {
-        Flow flow = FlowOf(r, o, source);
+        // What an instruction adds to (Mmad to L0C) keeps its place.
+        Flow flow = source.operand == &o ? Flow::kLanes : FlowOf(r, o, source);
         if (flow == Flow::kWhole) {
             allWhole &= source.runs.size() == 1 &&
                         source.runs[0].end - source.runs[0].begin == source.total;
             origin = source.origin;
             continue;
         }
-        allWhole = false;
+        if (source.operand != &o) allWhole = false;
         // Selected lanes are only known at run time: trust the mask.
         if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
         uint64_t from = source.total;

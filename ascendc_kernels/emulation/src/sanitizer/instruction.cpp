@@ -48,6 +48,9 @@ bool Contiguous(const Operand& o) {
            (o.repeats <= 1 || o.repeatStride == int64_t{o.blockBytes} * o.blocks);
 }
 
+// An access that starts this close behind a tensor most likely ran over its end.
+constexpr uint64_t kJustPast = 4096;
+
 }  // namespace
 
 void Checker::OnInstruction(Core& core, const Record& r) {
@@ -78,7 +81,8 @@ void Checker::OnInstruction(Core& core, const Record& r) {
             CheckLife(step, r.operands[i]);
         }
     }
-    CheckOverlap(step);
+    bool inside = std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
+    if (inside) CheckOverlap(step);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
     step.limits = state.LimitsFor(pipe);
     for (int i = 0; i < r.count; ++i) {
@@ -132,6 +136,8 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     uint64_t lo = o.lo;
     uint64_t hi = o.hi;
     const Buffer* buffer = step.state.FindBuffer(o.buffer);
+    // Rows given by address (TransDataTo5HD) carry no bounds: the buffer they start in has some.
+    if (hi == 0 && !buffer) buffer = step.state.BufferAt(o.mem, o.addr);
     if (hi == 0 && buffer && buffer->life != Life::kGone) {
         lo = buffer->addr;
         hi = buffer->addr + buffer->bytes;
@@ -163,6 +169,19 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     Finding f = Start(step.state, "", r.op, r.loc);
     f.pipe = PipeName(step.pipe);
     Describe(step.state, o, begin, end, &f);
+    const Region* before = region ? nullptr : RegionBefore(begin);
+    if (before && begin - before->end < kJustPast) {
+        f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+        f.what = Format("%s of %s %s byte %llu of %s, which has %llu", o.role, r.op,
+                        writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(begin - before->begin), before->name.c_str(),
+                        static_cast<unsigned long long>(before->end - before->begin));
+        f.why = "global memory behind the tensor belongs to somebody else";
+        f.fix = "check the GM offset and the loop bounds: block index, tile index, element size";
+        Findings::Instance().Add(f);
+        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
+                  f.what.c_str());
+    }
     if (!region) {
         f.check = writes ? "ErrorWrite1" : "ErrorRead1";
         f.what = Format("%s of %s %s global memory that belongs to no tensor of this launch",

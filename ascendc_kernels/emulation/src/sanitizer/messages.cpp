@@ -78,6 +78,14 @@ const Region* Checker::FindRegion(uint64_t address) const {
     return &*next;
 }
 
+const Region* Checker::RegionBefore(uint64_t address) const {
+    const Region* found = nullptr;
+    for (const Region& r : regions_) {
+        if (r.end <= address) found = &r;
+    }
+    return found;
+}
+
 Finding Checker::Start(const CoreState& state, const char* check, const char* op, Loc loc) const {
     Finding f;
     f.check = check;
@@ -231,8 +239,24 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
               "the scalar unit's data cache is not coherent with copies or with other cores",
               "DataCacheCleanAndInvalid the line before reading it again");
     }
+    std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
+    if (hits.dirtyLine) {
+        cache(here, hits.dirtyLine,
+              Format("%s of %s is in a cache line that a scalar unit has changed and not yet written "
+                     "back", o.role, r.op),
+              "a cache line of 64 bytes is written back whole, at the end of the kernel at the "
+              "latest: that undoes this copy",
+              "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two in "
+              "different lines");
+    }
+    if (hits.staleLine) {
+        cache(here, hits.staleLine,
+              Format("%s of %s changes a cache line loaded before another unit wrote to it", o.role,
+                     r.op),
+              "a cache line of 64 bytes is written back whole: that undoes the other write",
+              "DataCacheCleanAndInvalid the line before SetValue, or keep the two in different lines");
+    }
     if (hits.sharedLine) {
-        std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
         cache(here, hits.sharedLine,
               Format("%s of %s is in a cache line that another core's scalar unit also writes",
                      o.role, r.op),

@@ -38,6 +38,19 @@ const Buffer* CoreState::FindBuffer(uint32_t number) const {
     return found == buffers.end() ? nullptr : &found->second;
 }
 
+const Buffer* CoreState::BufferAt(Mem mem, uint64_t address) const {
+    const Buffer* only = nullptr;
+    for (const auto& entry : buffers) {
+        const Buffer& b = entry.second;
+        if (b.mem != mem || b.life == Life::kGone || address < b.addr || address >= b.addr + b.bytes) {
+            continue;
+        }
+        if (only) return nullptr;
+        only = &b;
+    }
+    return only;
+}
+
 uint64_t CoreState::Issue(int pipe) {
     ++seq;
     issued[pipe] = seq;

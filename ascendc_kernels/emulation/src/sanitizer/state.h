@@ -142,6 +142,7 @@ struct CoreState {
 
     LocalShadow& Shadow(Mem mem);
     const Buffer* FindBuffer(uint32_t number) const;  // null: none known
+    const Buffer* BufferAt(Mem mem, uint64_t address) const;  // the only one there; else null
 
     // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.
     uint64_t Issue(int pipe);

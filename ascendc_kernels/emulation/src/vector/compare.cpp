@@ -135,13 +135,13 @@ void RunCompare(const CompareCall& c)
     if (core.kind == CoreKind::kAic) return;
     const CMPMODE mode = static_cast<CMPMODE>(c.mode);
     if (c.st == DType::kI32 && mode != CMPMODE::EQ) {
-        TrapCheck(core, c.loc, "Compare", c.name, "cast to float, or compare with EQ",
+        TrapCheck(core, c.loc, "ErrorParam", c.name, "cast to float, or compare with EQ",
                   "int32_t supports CMPMODE::EQ only on arch 2201");
     }
     const Geometry g = Resolve(core, c.form, DTypeBits(c.st));
     const uint64_t lanes = TotalLanes(g, c.form);
     if (c.form.kind == Form::kCount && g.total * DTypeBits(c.st) / 8 % 256 != 0) {
-        Complain(core, c.loc, "Compare", c.name, "round the count up to 256 bytes of elements",
+        Complain(core, c.loc, "ErrorParam", c.name, "round the count up to 256 bytes of elements",
                  "count * sizeof(T) = %llu bytes is not a multiple of 256",
                  static_cast<unsigned long long>(g.total * DTypeBits(c.st) / 8));
     }

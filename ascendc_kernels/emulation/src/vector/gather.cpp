@@ -41,13 +41,18 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
     CheckEnd(core, offset, offset.addr + lanes * 4, name, "srcOffset", loc);
     // Every address must be checked before it is used; the range also bounds the record.
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
-    uint32_t low = ~0u, high = 0;
+    uint32_t low = ~0u, high = 0, bits = 0;
     for (uint64_t i = 0; i < lanes; ++i) {
         if (!g.full && i % g.lanes < 128 && ((g.mask[i % g.lanes >> 6] >> (i & 63)) & 1) == 0) continue;
         low = std::min(low, o[i]);
         high = std::max(high, o[i]);
+        bits |= o[i];
     }
     if (low > high) return;
+    if (bits % es != 0) {
+        Complain(core, loc, "ErrorParam", name, "multiply element indices by the element size",
+                 "srcOffset counts bytes and must be multiples of %u", es);
+    }
     if (core.sink) {
         Record r;
         r.op = name;
@@ -134,7 +139,7 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
     const uint64_t each = counter ? mask : lanes;
     const uint64_t repeatBytes = (each + 7) / 8;
     if (!pattern && (builtin < 1 || builtin > 7)) {
-        TrapCheck(core, loc, "GatherMask", "GatherMask", "use a pattern number 1..7 or a pattern tensor",
+        TrapCheck(core, loc, "ErrorParam", "GatherMask", "use a pattern number 1..7 or a pattern tensor",
                   "built-in pattern %u does not exist", builtin);
     }
     auto bit = [&](uint32_t r, uint64_t e) -> bool {

@@ -28,6 +28,7 @@ Geometry Resolve(Core& core, const Form& f, uint32_t bits)
             regs.mask[1] = 0;
         }
         const uint32_t n = static_cast<uint32_t>(regs.mask[0]);
+        g.cut = n != regs.mask[0];
         g.repeats = (n + g.lanes - 1) / g.lanes;
         g.tail = n % g.lanes;
         g.full = true;
@@ -156,7 +157,7 @@ void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, cons
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (__builtin_expect(end <= size, 1)) return;
-    TrapCheck(core, loc, "TensorOverflow", op, "reduce the count, mask, repeat or stride",
+    TrapCheck(core, loc, "ErrorBuffer3", op, "reduce the count, mask, repeat or stride",
               "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
               Name(t.mem), size);
 }
@@ -285,6 +286,12 @@ void RunVector(const VecCall& c)
             DescribeLanes(r.Add("src1"), *c.src1, c.st, Access::kRead, g, c.form, c.form.src1Blk,
                           c.form.src1Rep);
         }
+        const uint64_t last = EndOf(*c.dst, c.dt, g, c.form, 1, 0) - c.dst->addr;
+        if (c.form.kind != Form::kCount && c.form.dstBlk == 0 && last > 32) {
+            r.note =
+                "dstBlkStride is 0: all blocks of a repeat go to one place, the result is undefined";
+        }
+        if (g.cut) r.note = "counter mode uses the low 32 bits of the mask only";
         core.sink->OnInstruction(core, r);
     }
     const RunFn fn = Find(c);

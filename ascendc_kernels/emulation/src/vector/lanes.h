@@ -25,6 +25,7 @@ struct Geometry {
     uint64_t mask[2] = {0, 0};
     uint32_t tail = 0;      // counter mode: elements of the last repeat (0: full)
     bool full = false;      // all lanes on
+    bool cut = false;       // counter mode: the count has more than 32 bits
     uint32_t prefix = 0;    // > 0: exactly the first `prefix` lanes are on
 };
 

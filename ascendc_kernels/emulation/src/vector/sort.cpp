@@ -118,7 +118,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
         ++used;
     }
     if (valid != 3 && valid != 7 && valid != 15) {
-        TrapCheck(core, loc, "MrgSort", "MrgSort", "set validBit to 3, 7 or 15", "validBit %u is not 3, 7 or 15",
+        TrapCheck(core, loc, "ErrorParam", "MrgSort", "set validBit to 3, 7 or 15", "validBit %u is not 3, 7 or 15",
                   valid);
     }
     uint64_t group = 0;
@@ -126,7 +126,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
     if (repeats > 1) {
         for (int i = 1; i < 4; ++i) {
             if (valid != 15 || lengths[i] != lengths[0] || suspend) {
-                TrapCheck(core, loc, "MrgSort", "MrgSort", "use repeatTimes 1",
+                TrapCheck(core, loc, "ErrorParam", "MrgSort", "use repeatTimes 1",
                           "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
             }
         }

@@ -1,0 +1,140 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The scalar unit's data cache: lines of 64 bytes, written back whole, coherent with nothing.
+#include "skeleton.h"
+
+namespace {
+
+__aicore__ inline void Clean(const GlobalTensor<float>& line) {
+    DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
+}
+
+}  // namespace
+
+// case copy_into_dirty_line: DataCache found
+KERNEL(copy_into_dirty_line) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 8);
+    g.z.SetValue(0, 5.0f);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[8], b.a, 8);  // <- DataCache
+    PipeBarrier<PIPE_ALL>();
+    Clean(g.z);
+}
+
+// case other_core_copies_into_dirty_line: DataCache found blocks=2
+KERNEL(other_core_copies_into_dirty_line) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 8);
+    Sync<HardEvent::V_MTE3>();
+    if (GetBlockIdx() == 0) g.z.SetValue(0, 5.0f);
+    SyncAll();
+    if (GetBlockIdx() == 1) DataCopy(g.z[8], b.a, 8);  // <- DataCache
+}
+
+// case copy_after_clean: DataCache silent
+KERNEL(copy_after_clean) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 8);
+    g.z.SetValue(0, 5.0f);
+    Clean(g.z);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[8], b.a, 8);
+}
+
+// case copy_into_next_line: DataCache silent
+KERNEL(copy_into_next_line) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 16);
+    g.z.SetValue(0, 5.0f);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[16], b.a, 16);
+}
+
+// case scalar_write_into_line_loaded_before_copy: DataCache found
+KERNEL(scalar_write_into_line_loaded_before_copy) {
+    TENSORS;
+    Buffers b;
+    float old = g.x.GetValue(0);
+    Duplicate(b.a, old, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.x[8], b.a, 8);
+    Sync<HardEvent::MTE3_S>();
+    g.x.SetValue(0, 5.0f);  // <- DataCache
+    Clean(g.x);
+}
+
+// case scalar_write_into_line_loaded_after_copy: DataCache silent
+KERNEL(scalar_write_into_line_loaded_after_copy) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.x[8], b.a, 8);
+    Sync<HardEvent::MTE3_S>();
+    g.x.SetValue(0, 5.0f);
+    Clean(g.x);
+}
+
+// case cores_share_line_one_after_other: DataCache found blocks=2
+KERNEL(cores_share_line_one_after_other) {
+    TENSORS;
+    if (GetBlockIdx() == 0) g.z.SetValue(0, 1.0f);
+    SyncAll();
+    if (GetBlockIdx() == 1) g.z.SetValue(1, 1.0f);  // <- DataCache
+}
+
+// case cores_share_line_cleaned_in_between: DataCache silent blocks=2
+KERNEL(cores_share_line_cleaned_in_between) {
+    TENSORS;
+    if (GetBlockIdx() == 0) {
+        g.z.SetValue(0, 1.0f);
+        Clean(g.z);
+    }
+    SyncAll();
+    if (GetBlockIdx() == 1) {
+        g.z.SetValue(1, 1.0f);
+        Clean(g.z);
+    }
+}
+
+// case two_lines_one_clean: DataCache found
+KERNEL(two_lines_one_clean) {
+    TENSORS;
+    Buffers b;
+    for (int i = 0; i < 32; ++i) g.ws.SetValue(i, 1.0f);
+    Clean(g.ws);
+    Sync<HardEvent::S_MTE2>();
+    DataCopy(b.a, g.ws, 32);  // <- DataCache
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 32);
+}
+
+// case scalar_result_read_by_other_core: DataCache found blocks=2
+KERNEL(scalar_result_read_by_other_core) {
+    TENSORS;
+    if (GetBlockIdx() == 0) g.ws.SetValue(0, 3.0f);
+    SyncAll();
+    if (GetBlockIdx() == 1) {
+        float v = g.ws.GetValue(0);  // <- DataCache
+        g.z.SetValue(0, v);
+    }
+}
+
+// case scalar_result_cleaned_for_other_core: DataCache silent blocks=2
+KERNEL(scalar_result_cleaned_for_other_core) {
+    TENSORS;
+    if (GetBlockIdx() == 0) {
+        g.ws.SetValue(0, 3.0f);
+        Clean(g.ws);
+    }
+    SyncAll();
+    if (GetBlockIdx() == 1) {
+        float v = g.ws.GetValue(0);
+        g.z.SetValue(0, v);
+    }
+}

@@ -1,0 +1,242 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that do without queues: LocalTensor by address, flags by hand; and kernels that mix both.
+#include "skeleton.h"
+
+namespace {
+
+// A tile that comes in, a tile that goes out, by address.
+struct Raw {
+    __aicore__ inline Raw()
+        : in(TPosition::VECIN, 0, kTile), out(TPosition::VECOUT, 4096, kTile) {}
+    LocalTensor<float> in, out;
+};
+
+}  // namespace
+
+// case raw_store_before_result: ErrorSync2 found
+KERNEL(raw_store_before_result) {
+    TENSORS;
+    Raw r;
+    DataCopy(r.in, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Exp(r.out, r.in, kTile);
+    DataCopy(g.z, r.out, kTile);  // <- ErrorSync2
+}
+
+// case raw_loop_without_back_flags: ErrorSync1 found
+KERNEL(raw_loop_without_back_flags) {
+    TENSORS;
+    Raw r;
+    for (int i = 0; i < 4; ++i) {
+        DataCopy(r.in, g.x[i * kTile], kTile);  // <- ErrorSync1
+        Sync<HardEvent::MTE2_V>();
+        Exp(r.out, r.in, kTile);  // <- ErrorSync1
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], r.out, kTile);
+    }
+}
+
+// case raw_loop_with_back_flags: ErrorSync1 silent
+KERNEL(raw_loop_with_back_flags) {
+    TENSORS;
+    Raw r;
+    SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
+    SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    for (int i = 0; i < 4; ++i) {
+        WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
+        DataCopy(r.in, g.x[i * kTile], kTile);
+        Sync<HardEvent::MTE2_V>();
+        WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
+        Exp(r.out, r.in, kTile);
+        SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], r.out, kTile);
+        SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    }
+    WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
+}
+
+// case ping_pong_released_one_tile_early: ErrorSync1 silent
+// Two buffers, one event: what is set before Exp(i) only promises Exp(i - 1), which is enough.
+KERNEL(ping_pong_released_one_tile_early) {
+    TENSORS;
+    LocalTensor<float> in[2] = {LocalTensor<float>(TPosition::VECIN, 0, kTile),
+                                LocalTensor<float>(TPosition::VECIN, 1024, kTile)};
+    LocalTensor<float> out[2] = {LocalTensor<float>(TPosition::VECOUT, 8192, kTile),
+                                 LocalTensor<float>(TPosition::VECOUT, 9216, kTile)};
+    SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
+    for (int i = 0; i < 4; ++i) {
+        WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
+        DataCopy(in[i & 1], g.x[i * kTile], kTile);
+        Sync<HardEvent::MTE2_V>();
+        SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
+        if (i > 1) WaitFlag<HardEvent::MTE3_V>(static_cast<event_t>(i & 1));
+        Exp(out[i & 1], in[i & 1], kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], out[i & 1], kTile);
+        SetFlag<HardEvent::MTE3_V>(static_cast<event_t>(i & 1));
+    }
+    WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
+}
+
+// case raw_tensors_overlap: ErrorSync1 found
+KERNEL(raw_tensors_overlap) {
+    TENSORS;
+    Raw r;
+    LocalTensor<float> other(TPosition::VECCALC, 512, kTile);
+    Duplicate(r.in, 1.0f, kTile);
+    DataCopy(other, g.x, kTile);  // <- ErrorSync1
+    Sync<HardEvent::MTE2_MTE3>();
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, r.in, 128);
+    PipeBarrier<PIPE_MTE3>();
+    DataCopy(g.z[kTile], other, kTile);
+}
+
+// case buffer_reused_after_its_pipe_object: ErrorSync1 found
+KERNEL(buffer_reused_after_its_pipe_object) {
+    TENSORS;
+    Raw r;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, kTileBytes);
+    auto a = buf.Get<float>();
+    DataCopy(a, g.x, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, a, kTile);
+    Duplicate(r.in, 1.0f, 8);  // <- ErrorSync1
+}
+
+// case plain_buffer_in_a_loop: ErrorSync1 found
+KERNEL(plain_buffer_in_a_loop) {
+    TENSORS;
+    Queues q(2);
+    auto a = q.tmp.Get<float>();
+    for (int i = 0; i < 4; ++i) {
+        DataCopy(a, g.x[i * kTile], kTile);  // <- ErrorSync1
+        Sync<HardEvent::MTE2_V>();
+        auto o = q.out.AllocTensor<float>();
+        Exp(o, a, kTile);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case input_queue_stored_directly: ErrorSync1 found
+KERNEL(input_queue_stored_directly) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);  // <- ErrorSync1
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        Sync<HardEvent::MTE2_MTE3>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        q.in.FreeTensor(a);
+    }
+}
+
+// case copied_through_bound_queue: ErrorSync1 silent
+KERNEL(copied_through_bound_queue) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> q;
+    pipe.InitBuffer(q, 2, kTileBytes);
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.EnQue(a);
+        a = q.DeQue<float>();
+        DataCopy(g.z[i * kTile], a, kTile);
+        q.FreeTensor(a);
+    }
+}
+
+// case computed_in_input_queue: ErrorSync2 found
+KERNEL(computed_in_input_queue) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    Muls(a, a, 2.0f, kTile);
+    DataCopy(g.z, a, kTile);  // <- ErrorSync2
+    q.in.FreeTensor(a);
+}
+
+// case workspace_through_queues_without_wait: ErrorSync2 found
+KERNEL(workspace_through_queues_without_wait) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.ws, o, kTile);
+    q.out.FreeTensor(o);
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.ws, kTile);  // <- ErrorSync2
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    o = q.out.AllocTensor<float>();
+    Muls(o, a, 2.0f, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case copied_value_read_by_scalar: ErrorSync2 found auto=off
+KERNEL(copied_value_read_by_scalar) {
+    TENSORS;
+    Raw r;
+    DataCopy(r.in, g.x, kTile);
+    float v = r.in.GetValue(5);  // <- ErrorSync2
+    Sync<HardEvent::S_V>();
+    Duplicate(r.out, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, r.out, kTile);
+}
+
+// case copied_value_read_after_flag: ErrorSync2 silent auto=off
+KERNEL(copied_value_read_after_flag) {
+    TENSORS;
+    Raw r;
+    DataCopy(r.in, g.x, kTile);
+    Sync<HardEvent::MTE2_S>();
+    float v = r.in.GetValue(5);
+    Sync<HardEvent::S_V>();
+    Duplicate(r.out, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, r.out, kTile);
+}
+
+// case raw_tensor_misaligned: ErrorRead4 found
+KERNEL(raw_tensor_misaligned) {
+    TENSORS;
+    Raw r;
+    DataCopy(r.in, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Add(r.out, r.in, r.in[50], 100);  // <- ErrorRead4
+    Sync<HardEvent::V_MTE3>();
+    DataCopyPad(g.z, r.out, {1, 400, 0, 0, 0});
+}
+
+// case scalar_barrier: ErrorParam found
+KERNEL(scalar_barrier) {
+    TENSORS;
+    Raw r;
+    Duplicate(r.out, 1.0f, kTile);
+    PipeBarrier<PIPE_S>();  // <- ErrorParam
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, r.out, kTile);
+}
