@@ -1,9 +1,12 @@
 """Measure the emulation: fast and check mode against eager torch and the Triton interpreter.
 
-    scripts/bench_emulation.py [--elements N] [--json FILE]
+    scripts/bench_emulation.py [--elements N] [--no-triton] [--json FILE]
 
-Times are the best of several runs, ratios come from one process on the same machine. The Triton
-interpreter is measured when triton is installed, on fewer elements, and scaled.
+Each op is measured as a handwritten kernel and, where the op library has it, as the kernel that
+opgen generates (with its own tiling). Times are the best of several runs; ratios come from one
+process on the same machine. The Triton interpreter (``pip install triton``) runs the same
+sizes and is given at its best block size. The table of compile times leaves out the emulation
+library, which is built once.
 """
 
 from __future__ import annotations
@@ -13,25 +16,48 @@ import json
 import os
 import struct
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+os.environ["TRITON_INTERPRET"] = "1"
 
-import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from bench_generate import compile_project  # noqa: E402
 
-from tests.emulation.launcher import build  # noqa: E402
+from msopgen_wrap.build.emulation import compile_kernel, include_dirs  # noqa: E402
+from tests.emulation.launcher import KERNELS, build  # noqa: E402
+from tests.emulation.test_matmul import FIELDS  # noqa: E402
 
 ROW = 4096
 BLOCKS = 32
-TRITON_SAMPLE = 1 << 19
+MATMUL = 1024
+MATMUL_SHARE = 256  # rows and columns of the product that a core computes
+Call = Callable[[], object]
 
 
-def _best(run: Callable[[], object], repeats: int) -> float:
+@dataclass
+class Row:
+    """One op by one kernel; seconds. ``triton_s`` is None where triton is absent."""
+
+    op: str
+    kernel: str
+    torch_s: float
+    fast_s: float
+    check_s: float
+    max_abs_error: float
+    triton_s: float | None = None
+    triton_block: str = ""
+
+
+def best(run: Call, repeats: int) -> float:
+    """Return the shortest wall time of ``repeats`` calls, seconds."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -40,80 +66,195 @@ def _best(run: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def _triton_add(x: torch.Tensor, y: torch.Tensor) -> float | None:
-    """Seconds per element of an add in the Triton interpreter, at its best block size of a few."""
-    os.environ["TRITON_INTERPRET"] = "1"
-    try:
-        import triton
-        import triton.language as tl
-    except ImportError:
-        return None
+@dataclass
+class Workload:
+    """One op: what torch computes, what it is computed into, and who else can compute it."""
 
-    @triton.jit
-    def add(x_ptr, y_ptr, z_ptr, n, block: tl.constexpr):
-        at = tl.program_id(0) * block + tl.arange(0, block)
-        on = at < n
-        tl.store(z_ptr + at, tl.load(x_ptr + at, on) + tl.load(y_ptr + at, on), on)
+    name: str
+    reference: Callable[[], torch.Tensor]
+    out: torch.Tensor
+    kernels: Mapping[str, Callable[[str], object]]  # kernel -> run(mode)
+    triton: Callable[[], Mapping[str, Call]]
 
-    n = min(TRITON_SAMPLE, x.numel())
-    z = torch.empty(n)
-    best = min(
-        _best(lambda b=b: add[(triton.cdiv(n, b),)](x[:n], y[:n], z, n, block=b), 2)
-        for b in (1024, 16384, 65536)
+    def measure(self, with_triton: bool) -> list[Row]:
+        """Return one row per kernel."""
+        want = self.reference().float()
+        eager = best(self.reference, 5)
+        peer, block = None, ""
+        if with_triton:
+            times = {name: best(call, 1) for name, call in self.triton().items()}
+            block = min(times, key=lambda name: times[name])
+            peer = times[block]
+        rows = []
+        for kernel, run in self.kernels.items():
+            self.out.fill_(float("nan"))
+            fast = best(lambda run=run: run("fast"), 5)
+            error = float((self.out.float() - want).abs().max())
+            check = best(lambda run=run: run("check"), 2)
+            rows.append(Row(self.name, kernel, eager, fast, check, error, peer, block))
+        return rows
+
+
+def vector_workloads(elements: int, folder: Path) -> list[Workload]:
+    """Return add, gelu, softmax and layer_norm over ``elements`` float32, rows of ``ROW``."""
+    x, y, z = (torch.randn(elements).view(-1, ROW) for _ in range(3))
+    ones, zeros = torch.ones(ROW), torch.zeros(ROW)
+    functional = torch.nn.functional
+    kernel = build("throughput")
+    arrays = [t.numpy().ravel() for t in (x, y, z)]
+    tiling = struct.pack("II", elements, ROW)
+
+    def handwritten(key: int) -> Callable[[str], object]:
+        return lambda mode: kernel.launch(
+            "throughput", arrays, tiling=tiling, key=key, blocks=BLOCKS, mode=mode
+        )
+
+    def generated(spec: str, inputs: list[torch.Tensor], **attrs: Any) -> Callable[[str], object]:
+        op, runtime = library_op(spec, folder)
+        return lambda mode: runtime.run(op, inputs, [z], attrs, mode=mode)
+
+    def peer(name: str, *tensors: torch.Tensor) -> Callable[[], Mapping[str, Call]]:
+        def calls() -> Mapping[str, Call]:
+            import triton_peers
+
+            return getattr(triton_peers, name)(*tensors)
+
+        return calls
+
+    own = {
+        "add": generated("elementwise/my_add", [x, y], alpha=1),
+        "gelu": generated("activation/custom_gelu", [x], approximate="tanh"),
+        "softmax": generated("norm/softmax", [x], dim=-1),
+        "layer_norm": generated("norm/custom_layer_norm", [x, ones, zeros], epsilon=1e-5),
+    }
+    references: dict[str, Callable[[], torch.Tensor]] = {
+        "add": lambda: x + y,
+        "gelu": lambda: functional.gelu(x, approximate="tanh"),
+        "softmax": lambda: torch.softmax(x, -1),
+        "layer_norm": lambda: functional.layer_norm(x, (ROW,), ones, zeros),
+    }
+    return [
+        Workload(
+            name,
+            references[name],
+            z,
+            {"handwritten": handwritten(key), "generated": own[name]},
+            peer(name, *((x, y, z) if name == "add" else (x, z))),
+        )
+        for key, name in enumerate(references)
+    ]
+
+
+def library_op(spec: str, folder: Path) -> tuple[str, Any]:
+    """Generate and compile an op of ``op_specs``; return its type and a runtime that knows it."""
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.spec.loader import load_spec
+
+    loaded = load_spec(ROOT / "op_specs" / f"{spec}.yaml")
+    project = folder / loaded.name
+    for file in render_project([loaded], ProjectOptions()):
+        target = project / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file.text, encoding="utf-8")
+    return loaded.op, compile_project(loaded, project)
+
+
+def matmul_workload() -> Workload:
+    """Return the product of two MATMUL x MATMUL float16 matrices by the Matmul object."""
+    a, b, c = (torch.randn(MATMUL, MATMUL).half() for _ in range(3))
+    kernel = build("throughput_matmul")
+    cores = (MATMUL // MATMUL_SHARE) ** 2
+    fields = dict.fromkeys(FIELDS, 0)
+    fields |= dict.fromkeys(("M", "N", "Ka", "Kb", "singleCoreK"), MATMUL)
+    fields |= dict.fromkeys(("singleCoreM", "singleCoreN"), MATMUL_SHARE)
+    fields |= dict(usedCoreNum=cores, baseM=128, baseN=256, baseK=64, stepM=1, stepN=1)
+    fields |= dict(depthA1=8, depthB1=8, stepKa=4, stepKb=4, dbL0A=2, dbL0B=2, dbL0C=1)
+    tiling = struct.pack("<50i", *(fields[name] for name in FIELDS))
+    arrays = [t.numpy() for t in (a, b, c)]
+
+    def run(mode: str) -> object:
+        return kernel.launch(
+            "throughput_matmul", arrays, tiling=tiling, blocks=cores, mode=mode, workspace=4096
+        )
+
+    def peer() -> Mapping[str, Call]:
+        import triton_peers
+
+        return triton_peers.matmul(a, b, c)
+
+    return Workload("matmul", lambda: a @ b, c, {"handwritten": run}, peer)
+
+
+def compile_times() -> dict[str, float]:
+    """Return the seconds of a cold compile per kernel, best of two."""
+    sources = {
+        "vector (TQue, DataCopyPad)": KERNELS / "add_tail.cpp",
+        "vector (softmax, layer norm)": KERNELS / "throughput.cpp",
+        "Matmul object": KERNELS / "throughput_matmul.cpp",
+        "Matmul object, 20 instances": KERNELS / "matmul_object.cpp",
+    }
+    include_dirs()
+    nonce = time.time_ns()
+
+    def cold(source: Path) -> None:
+        nonlocal nonce
+        nonce += 1  # a new macro is a new key of the compile cache
+        compile_kernel(source, defines={"OPGEN_BENCH_RUN": nonce})
+
+    return {name: best(lambda s=source: cold(s), 2) for name, source in sources.items()}
+
+
+def print_rows(rows: list[Row]) -> None:
+    """Print the table of times and ratios."""
+    print(
+        f"{'op':11}{'kernel':12}{'torch ms':>9}{'fast ms':>9}{'x torch':>9}{'check ms':>10}"
+        f"{'x fast':>8}{'triton ms':>11}{'x fast':>8}  best block"
     )
-    return best / n
+    for r in rows:
+        text = (
+            f"{r.op:11}{r.kernel:12}{r.torch_s * 1e3:9.1f}{r.fast_s * 1e3:9.1f}"
+            f"{r.fast_s / r.torch_s:9.2f}{r.check_s * 1e3:10.1f}{r.check_s / r.fast_s:8.1f}"
+        )
+        if r.triton_s is not None:
+            text += f"{r.triton_s * 1e3:11.0f}{r.triton_s / r.fast_s:8.0f}  {r.triton_block}"
+        print(text)
 
 
 def main() -> int:
-    """Print the table; exit code 0 always: ratios depend on the machine's load."""
+    """Print the tables; exit code 0 always: ratios depend on the machine's load."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--elements", type=int, default=1 << 24)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--no-triton", action="store_true", help="leave its interpreter out")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     options = parser.parse_args()
-    n = -(-options.elements // (ROW * BLOCKS)) * ROW * BLOCKS
-    x, y, z = torch.randn(n), torch.randn(n), torch.zeros(n)
-    rows = x.view(-1, ROW)
-    functional = torch.nn.functional
-    ops: dict[str, Callable[[], torch.Tensor]] = {
-        "add": lambda: x + y,
-        "gelu": lambda: functional.gelu(x, approximate="tanh"),
-        "softmax": lambda: torch.softmax(rows, -1),
-        "layer_norm": lambda: functional.layer_norm(rows, (ROW,)),
-    }
-    kernel = build("throughput")
-    arrays = [t.numpy() for t in (x, y, z)]
-    triton = _triton_add(x, y)
-    results = []
-    print(f"{n} float32 elements, {torch.get_num_threads()} threads")
-    print(
-        f"{'op':12s}{'torch ms':>10s}{'fast ms':>10s}{'x torch':>9s}{'check ms':>10s}{'x fast':>8s}"
-    )
-    for key, (name, reference) in enumerate(ops.items()):
-        want = reference().numpy().ravel()
-        eager = _best(reference, 5)
-
-        def launch(mode: str, key: int = key) -> None:
-            tiling = struct.pack("II", n, ROW)
-            kernel.launch("throughput", arrays, tiling=tiling, key=key, blocks=BLOCKS, mode=mode)
-
-        fast = _best(lambda launch=launch: launch("fast"), 5)
-        error = float(np.abs(arrays[2] - want).max())
-        check = _best(lambda launch=launch: launch("check"), 2)
-        print(
-            f"{name:12s}{eager * 1e3:10.1f}{fast * 1e3:10.1f}{fast / eager:9.2f}"
-            f"{check * 1e3:10.1f}{check / fast:8.1f}"
-        )
-        results.append(
-            {"op": name, "torch_s": eager, "fast_s": fast, "check_s": check, "max_abs_error": error}
-        )
-        if key == 0 and triton is not None:
-            print(f"{'':12s}Triton interpreter: {triton * n / fast:.0f} x fast")
-            results[-1]["triton_interpreter_s"] = triton * n
+    with_triton = not options.no_triton and _has_triton()
+    elements = -(-options.elements // (ROW * BLOCKS)) * ROW * BLOCKS
+    rows: list[Row] = []
+    print(f"{elements} float32 elements, {torch.get_num_threads()} threads")
+    with tempfile.TemporaryDirectory(prefix="opgen-bench-") as folder:
+        for workload in [*vector_workloads(elements, Path(folder)), matmul_workload()]:
+            rows += workload.measure(with_triton)
+            print(f"measured {workload.name}", file=sys.stderr, flush=True)
+    print_rows(rows)
+    compiled = compile_times()
+    print("\ncold compile")
+    for name, seconds in compiled.items():
+        print(f"{name:32}{seconds:6.1f} s")
     if options.json:
-        options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        text = json.dumps({"rows": [asdict(r) for r in rows], "compile_s": compiled}, indent=1)
+        options.json.write_text(text + "\n", encoding="utf-8")
     return 0
+
+
+def _has_triton() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        print("triton is not installed: its interpreter is left out", file=sys.stderr)
+        return False
+    return True
 
 
 if __name__ == "__main__":

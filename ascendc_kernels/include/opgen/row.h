@@ -133,11 +133,14 @@ template <int32_t kKind>
 __aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                                    const Tile& box) {
     constexpr uint32_t kMaxStride = 255 * kFloatBlock;
+    // Few long rows: a tree along each row is fewer and longer instructions than one chunk of all
+    // rows at a time.
+    constexpr uint32_t kChunksPerRow = 8;
     if (box.cols <= kFloatLanes) {
         ReduceRepeats<kKind>(dst, src, box.cols, box.rows, box.pitch / kFloatBlock);
         return;
     }
-    if (box.pitch <= kMaxStride) {
+    if (box.pitch <= kMaxStride && box.cols / kFloatLanes < kChunksPerRow * box.rows) {
         FoldRows<kKind>(tmp, src, box);
     } else {
         for (uint32_t row = 0; row < box.rows; ++row) {

@@ -168,6 +168,28 @@ __aicore__ inline void SpreadRows(const LocalTensor<T>& dst, const LocalTensor<T
     constexpr uint32_t kLanes = kRepeatBytes / sizeof(T);
     constexpr uint32_t kBlock = kBlockBytes / sizeof(T);
     constexpr uint32_t kMaxRepeat = 255;
+    const uint32_t whole = box.pitch / kLanes;
+    if (box.rows < whole) {
+        // Few long rows: the repeats of an instruction go along the row.
+        const uint16_t next = static_cast<uint16_t>(blockStride * kRepeatBytes / kBlockBytes);
+        for (uint32_t row = 0; row < box.rows; ++row) {
+            const LocalTensor<T> to = dst[row * box.pitch];
+            const LocalTensor<T> from = src[row * rowBlocks * kBlock];
+            for (uint32_t done = 0; done < whole; done += kMaxRepeat) {
+                const uint32_t repeat = whole - done < kMaxRepeat ? whole - done : kMaxRepeat;
+                AscendC::Copy(to[done * kLanes], from[blockStride * done * kLanes],
+                              static_cast<uint64_t>(kLanes), static_cast<uint8_t>(repeat),
+                              {1, static_cast<uint16_t>(blockStride), kRepeatBytes / kBlockBytes,
+                               next});
+            }
+            if (whole * kLanes < box.pitch) {
+                AscendC::Copy(to[whole * kLanes], from[blockStride * whole * kLanes],
+                              static_cast<uint64_t>(box.pitch - whole * kLanes), 1,
+                              {1, static_cast<uint16_t>(blockStride), 0, 0});
+            }
+        }
+        return;
+    }
     for (uint32_t col = 0; col < box.pitch; col += kLanes) {
         const uint64_t mask = box.pitch - col < kLanes ? box.pitch - col : kLanes;
         for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
