@@ -168,12 +168,11 @@ struct Walk {
     uint8_t* ptr;
     int64_t blk, rep;  // bytes
     uint32_t bits;
-    // Address of lane `e` of repeat `r`, where e starts a block of this operand or shares one.
-    uint8_t* At(uint32_t r, uint32_t e) const
+    // Bytes from the start of a repeat to its lane `e`.
+    int64_t Offset(uint32_t e) const
     {
         const uint32_t perBlock = 256 / bits;
-        return ptr + static_cast<int64_t>(r) * rep + static_cast<int64_t>(e / perBlock) * blk +
-               static_cast<uint64_t>(e % perBlock) * bits / 8;
+        return static_cast<int64_t>(e / perBlock) * blk + e % perBlock * bits / 8;
     }
 };
 
@@ -194,8 +193,8 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
     const Walk d{c.dst->ptr, c.form.dstBlk * 32ll, c.form.dstRep * 32ll, DTypeBits(c.dt)};
     const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll, DTypeBits(c.st)};
     const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll, DTypeBits(c.st)};
-    auto source = [](const Walk& w, uint32_t r, uint32_t e) -> const void* {
-        return w.ptr ? w.At(r, e) : nullptr;
+    auto source = [](const Walk& w, uint32_t r) -> const void* {
+        return w.ptr ? w.ptr + r * w.rep : nullptr;
     };
     const uint32_t prefix = g.full ? g.lanes : g.prefix;
     const bool rows = prefix > 0 && Contiguous(d, prefix) && (!p0 || Contiguous(s0, prefix)) &&
@@ -212,22 +211,33 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
         }
         for (uint32_t r = 0; r < g.repeats; ++r) {
             const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : prefix;
-            fn(d.At(r, 0), source(s0, r, 0), source(s1, r, 0), n, c);
+            fn(d.ptr + r * d.rep, source(s0, r), source(s1, r), n, c);
         }
         return;
     }
-    // Block by block: within a group of lanes that share a block in every operand.
+    // Block by block: within a group of lanes that share a block in every operand. A repeat has at
+    // most 8 such groups, whose places are the same in every repeat.
     uint32_t group = 256 / d.bits;
     if (p0 || p1) group = std::min(group, 256 / s0.bits);
+    struct Places {
+        int64_t d, s0, s1;
+    } places[8];
+    for (uint32_t e = 0; e < g.lanes; e += group) {
+        places[e / group] = {d.Offset(e), s0.Offset(e), s1.Offset(e)};
+    }
     for (uint32_t r = 0; r < g.repeats; ++r) {
         const uint32_t lanes = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
-        for (uint32_t e = 0; e < lanes; e += group) {
+        const Places* at = places;
+        for (uint32_t e = 0; e < lanes; e += group, ++at) {
+            uint8_t* const to = d.ptr + r * d.rep + at->d;
+            const uint8_t* const from0 = p0 ? p0 + r * s0.rep + at->s0 : nullptr;
+            const uint8_t* const from1 = p1 ? p1 + r * s1.rep + at->s1 : nullptr;
             const uint32_t n = std::min(group, lanes - e);
             uint64_t bits = ~0ull;
             if (!g.full && e < 128) bits = g.mask[e >> 6] >> (e & 63);
             const uint64_t all = n >= 64 ? ~0ull : (1ull << n) - 1;
             if ((bits & all) == all) {
-                fn(d.At(r, e), source(s0, r, e), source(s1, r, e), n, c);
+                fn(to, from0, from1, n, c);
                 continue;
             }
             for (uint32_t i = 0; i < n;) {
@@ -237,7 +247,8 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
                 }
                 uint32_t k = i;
                 while (k < n && ((bits >> k) & 1)) ++k;
-                fn(d.At(r, e + i), source(s0, r, e + i), source(s1, r, e + i), k - i, c);
+                fn(to + i * d.bits / 8, from0 ? from0 + i * s0.bits / 8 : nullptr,
+                   from1 ? from1 + i * s1.bits / 8 : nullptr, k - i, c);
                 i = k;
             }
         }
