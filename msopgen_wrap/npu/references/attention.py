@@ -313,6 +313,12 @@ def npu_fusion_attention_v2(
     )
 
 
+def _per_batch(lengths: list[int], q: Tensor) -> Tensor:
+    """Return lengths as (B, 1, 1, 1); one length stands for all of the batch."""
+    limit = torch.tensor([int(n) for n in lengths], device=q.device)
+    return limit.expand(q.shape[0]).view(-1, 1, 1, 1)
+
+
 def _inference(
     name: str,
     query: Tensor,
@@ -344,15 +350,11 @@ def _inference(
         corner = columns - rows if mode in (3, 4) else 0
         cut = band(rows, columns, before, after, corner, q.device)
     if kv_lengths:
-        limit = torch.tensor([int(n) for n in kv_lengths], device=q.device)
-        limit = limit.expand(q.shape[0]).view(-1, 1, 1, 1)
-        beyond = torch.arange(columns, device=q.device) >= limit
+        beyond = torch.arange(columns, device=q.device) >= _per_batch(kv_lengths, q)
         cut = beyond if cut is None else cut | beyond
     out, _, top, total = attend(q, k, v, scale, pse, cut)
     if q_lengths:
-        limit = torch.tensor([int(n) for n in q_lengths], device=q.device)
-        limit = limit.expand(q.shape[0]).view(-1, 1, 1, 1)
-        outside = torch.arange(rows, device=q.device).view(1, 1, -1, 1) >= limit
+        outside = torch.arange(rows, device=q.device).unsqueeze(-1) >= _per_batch(q_lengths, q)
         out = out.masked_fill(outside, 0.0)
     out = from_bnsd(out, "BSND" if layout == "BNSD_BSND" else layout).to(query.dtype)
     return out, top + torch.log(total)

@@ -13,6 +13,24 @@ from .refusal import refuse, refuse_given
 _INT8 = (None, 1, torch.int8)
 
 
+def _smoothed(
+    op: str,
+    x: Tensor,
+    smooth_scales: Tensor | None,
+    group_index: Tensor | None,
+    dst_type: int | None,
+    quant_mode: str,
+) -> Tensor:
+    """Return x in float32 times the smoothing scales; refuse what is not int8 per row."""
+    refuse_given(op, group_index=group_index)
+    if dst_type not in _INT8:
+        refuse(op, "dst_type", dst_type)
+    if quant_mode != "pertoken":
+        refuse(op, "quant_mode", quant_mode)
+    wide = x.float()
+    return wide if smooth_scales is None else wide * smooth_scales.float()
+
+
 def npu_dynamic_quant(
     input: Tensor,
     *,
@@ -23,15 +41,7 @@ def npu_dynamic_quant(
     dst_type_max: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Symmetric int8 per row: scale = max|x| / 127, y = round(x / scale)."""
-    name = "npu_dynamic_quant"
-    refuse_given(name, group_index=group_index)
-    if dst_type not in _INT8:
-        refuse(name, "dst_type", dst_type)
-    if quant_mode != "pertoken":
-        refuse(name, "quant_mode", quant_mode)
-    wide = input.float()
-    if smooth_scales is not None:
-        wide = wide * smooth_scales.float()
+    wide = _smoothed("npu_dynamic_quant", input, smooth_scales, group_index, dst_type, quant_mode)
     scale = wide.abs().amax(-1) / 127.0
     safe = torch.where(scale == 0, 1.0, scale)
     y = (wide / safe.unsqueeze(-1)).round().clamp(-128, 127).to(torch.int8)
@@ -48,15 +58,7 @@ def npu_dynamic_quant_asymmetric(
     dst_type_max: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Asymmetric int8 per row: scale = (max - min) / 255, offset = 127 - max / scale."""
-    name = "npu_dynamic_quant_asymmetric"
-    refuse_given(name, group_index=group_index)
-    if dst_type not in _INT8:
-        refuse(name, "dst_type", dst_type)
-    if quant_mode != "pertoken":
-        refuse(name, "quant_mode", quant_mode)
-    wide = input.float()
-    if smooth_scales is not None:
-        wide = wide * smooth_scales.float()
+    wide = _smoothed("npu_dynamic_quant_asymmetric", input, smooth_scales, group_index, dst_type, quant_mode)
     high, low = wide.amax(-1), wide.amin(-1)
     scale = (high - low) / 255.0
     safe = torch.where(scale == 0, 1.0, scale)
