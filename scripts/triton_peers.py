@@ -54,9 +54,7 @@ def _layer_norm(x_ptr, z_ptr, rows: tl.constexpr, columns: tl.constexpr):
 
 
 @triton.jit
-def _matmul(
-    a_ptr, b_ptr, c_ptr, m, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr
-):
+def _matmul(a_ptr, b_ptr, c_ptr, m, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr):
     row = tl.program_id(0) * bm + tl.arange(0, bm)
     column = tl.program_id(1) * bn + tl.arange(0, bn)
     total = tl.zeros((bm, bn), tl.float32)
@@ -72,8 +70,7 @@ def add(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> dict[str, Callable
     """Return x + y per block size; n elements, float32."""
     n = x.numel()
     return {
-        str(b): lambda b=b: _add[(triton.cdiv(n, b),)](x, y, z, n, block=b)
-        for b in ELEMENT_BLOCKS
+        str(b): lambda b=b: _add[(triton.cdiv(n, b),)](x, y, z, n, block=b) for b in ELEMENT_BLOCKS
     }
 
 

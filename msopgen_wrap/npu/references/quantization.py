@@ -58,7 +58,9 @@ def npu_dynamic_quant_asymmetric(
     dst_type_max: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Asymmetric int8 per row: scale = (max - min) / 255, offset = 127 - max / scale."""
-    wide = _smoothed("npu_dynamic_quant_asymmetric", input, smooth_scales, group_index, dst_type, quant_mode)
+    wide = _smoothed(
+        "npu_dynamic_quant_asymmetric", input, smooth_scales, group_index, dst_type, quant_mode
+    )
     high, low = wide.amax(-1), wide.amin(-1)
     scale = (high - low) / 255.0
     safe = torch.where(scale == 0, 1.0, scale)
