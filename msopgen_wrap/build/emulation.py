@@ -44,9 +44,15 @@ class EmulationLibrary:
 
 
 def include_dirs() -> tuple[Path, ...]:
-    """Return the emulation's include folders (no build)."""
+    """Return the emulation's include folders (no build).
+
+    CANN 9 puts the headers of its op base library into the search path three times over: as
+    ``op_common/op_host/util/math_util.h``, ``op_host/util/math_util.h`` and ``util/math_util.h``.
+    """
     root = data_dir("ascendc_kernels")
-    return (root / "emulation" / "include", root / "include")
+    own = root / "emulation" / "include"
+    base = own / "op_common"
+    return (own, base, base / "op_host", root / "include")
 
 
 def _parse_depfile(path: Path) -> list[Path]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers
 from msopgen_wrap.run.dtypes import BY_GE_NAME
+from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.spec.names import snake_case
 
 # Sources that need CANN's aclnn framework (op_api layers); the op runtime stands in for them.
@@ -128,6 +130,9 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     folders += sorted({p.parent for p in (*project.host_sources, *root.glob("op_kernel/**/*.cpp"))})
     folders += [*include_dirs, *_shared_headers(root)]
     project.include_dirs = list(dict.fromkeys(folders))
+    finder = IncludeFinder(repository_root(root), [*project.include_dirs, *emulation_includes()])
+    kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
+    project.include_dirs += finder.folders([*project.host_sources, *kernels])
     return project
 
 

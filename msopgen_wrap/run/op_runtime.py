@@ -260,10 +260,10 @@ class OpRuntime:
 
     def _placeholders(self, op_type: str, count: int | None) -> list[Any]:
         """Return stand-ins for the outputs: InferShape must know how long an output list is."""
-        if count is None:
-            return []
         params = self._declaration(op_type)["outputs"]
         stand_in = abi.ShapeOnly("float32", ())
+        if count is None:
+            count = len(params)
         rest = count - sum(1 for p in params if p["param_type"] != "dynamic")
         return [[stand_in] * rest if p["param_type"] == "dynamic" else stand_in for p in params]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.run.include_finder import repository_root
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import (
     Combo,
@@ -73,16 +75,19 @@ class ProjectRunner:
         self.runtime = OpRuntime()
         self._registered: set[tuple[str, str, int | None]] = set()
         progress("compiling op_host")
-        host = compile_shared(
-            self.project.host_sources,
-            include_dirs=self.project.include_dirs,
-            defines=self.defines,
-            output_name="libop_host.so",
-            opt="-O1",
-            flags=_HOST_FLAGS,
-            link_flags=_HOST_LINK_FLAGS,
-            code="OPG514",
-        )
+        try:
+            host = compile_shared(
+                self.project.host_sources,
+                include_dirs=self.project.include_dirs,
+                defines=self.defines,
+                output_name="libop_host.so",
+                opt="-O1",
+                flags=_HOST_FLAGS,
+                link_flags=_HOST_LINK_FLAGS,
+                code="OPG514",
+            )
+        except OpgenError as error:
+            raise self._with_advice(error) from error
         before = self.runtime.op_defs()
         try:
             self.runtime.load_host(host)
@@ -289,15 +294,34 @@ class ProjectRunner:
     ) -> Path:
         header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
         flags = ["-include", str(header)] if header is not None else []
-        return compile_kernel(
-            kernel,
-            defines=[*combo.defines, *self.defines],
-            include_dirs=[source.path.parent, *self.project.include_dirs],
-            output_name=f"lib{source.entry}.so",
-            opt="-O1",
-            arch=self.platform.arch,
-            flags=flags,
+        try:
+            return compile_kernel(
+                kernel,
+                defines=[*combo.defines, *self.defines],
+                include_dirs=[source.path.parent, *self.project.include_dirs],
+                output_name=f"lib{source.entry}.so",
+                opt="-O1",
+                arch=self.platform.arch,
+                flags=flags,
+            )
+        except OpgenError as error:
+            raise self._with_advice(error) from error
+
+    def _with_advice(self, error: OpgenError) -> OpgenError:
+        """Say where a missing header was looked for and how to name its folder."""
+        first = error.diagnostics[0]
+        match = re.match(r"(?:.*: )?(\S+): No such file or directory", first.what)
+        if match is None:
+            return error
+        repository = repository_root(self.project.root)
+        advice = replace(
+            first,
+            what=f"header {match[1]} is not found",
+            why="it is in none of the project's folders, nowhere in its repository "
+            f"({repository}) and not among the CANN headers of the emulation",
+            fix="name the folder it is relative to with -I (--include)",
         )
+        return OpgenError([advice, *error.diagnostics[1:]])
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:

@@ -16,6 +16,7 @@ from msopgen_wrap.run.dtypes import BY_NAME
 _SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*\Z")
 # No plausible result: an output the kernel did not write cannot look right.
 _POISON = 0xA5
+_ALIGNMENT = 512  # bytes, of device allocations
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Tensor:
 
     dtype: str
     data: np.ndarray[Any, Any]
+
+    def __post_init__(self) -> None:
+        self.data = _aligned(self.data)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -93,6 +97,17 @@ class Tensor:
 def storage_dtype(dtype: str) -> np.dtype[Any]:
     """Return the numpy dtype a tensor's memory has; raises KeyError for an unknown name."""
     return np.dtype(BY_NAME[dtype].numpy or "uint16")
+
+
+def _aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array at an address a device allocation could have, with free bytes behind it."""
+    if values.ctypes.data % _ALIGNMENT == 0 and values.flags["C_CONTIGUOUS"]:
+        return values
+    memory = np.zeros(values.nbytes + 2 * _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    result = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    result[...] = values
+    return result
 
 
 def _to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -76,3 +76,12 @@ def test_cores_name_only_known_checks() -> None:
 def test_page_of_checks_is_up_to_date() -> None:
     """``python -m tests.sanitizer.table`` rewrites it."""
     assert TARGET.read_text(encoding="utf-8") == build()
+
+
+def test_a_tail_past_the_end_is_reported_and_the_launch_goes_on() -> None:
+    """Device allocations are rounded up: such a kernel has results, and more bugs to show."""
+    outcome = run(next(c for c in CASES if c.name == "gm_write_past_end"))
+    assert [f.severity for f in outcome.findings] == ["error"]
+    assert not outcome.error
+    outcome = run(next(c for c in CASES if c.name == "write_foreign_gm"))
+    assert outcome.error

@@ -3,10 +3,15 @@
 #ifndef OPGEN_EMULATION_REGISTER_OP_IMPL_REGISTRY_H
 #define OPGEN_EMULATION_REGISTER_OP_IMPL_REGISTRY_H
 
+// More than this header needs: op_host sources rely on what CANN's headers bring along.
+#include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 

@@ -83,9 +83,8 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     const Scheduler& s = *core.scheduler;
     if (!s.bounded()) return bytes;
     const OpgenGmRange* r = s.FindRange(address);
-    constexpr uint64_t kRounding = 1024;
     if (r == nullptr) {
-        if (bytes <= kRounding && s.FindRange(address - std::min<uint64_t>(kRounding, 512)) != nullptr) return 0;
+        if (bytes <= kGmCutOff && s.FindRange(address - std::min<uint64_t>(kGmCutOff, 512)) != nullptr) return 0;
         TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
                   "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
@@ -93,7 +92,7 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     }
     const uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
     if (bytes <= left) return bytes;
-    if (bytes > left + kRounding) {
+    if (bytes > left + kGmCutOff) {
         TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
                   "%s %llu bytes of '%s' where %llu are left", write ? "writes" : "reads",
                   static_cast<unsigned long long>(bytes), r->name ? r->name : "",

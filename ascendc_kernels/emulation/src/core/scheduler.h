@@ -22,6 +22,10 @@ namespace ascendc_emu {
 // Thrown on a block's stack to end it; caught where the block was started.
 struct BlockAbort {};
 
+// Bytes of a copy past the end of a global tensor that are cut off instead of ending the launch:
+// device allocations are rounded up by about that much.
+constexpr uint64_t kGmCutOff = 1024;
+
 // A core of the launch before it has started.
 struct CoreSpec {
     CoreKind kind;

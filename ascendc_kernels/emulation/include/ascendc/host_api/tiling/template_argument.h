@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "graph/c_types.h"
+
 // Kernel kinds, in CANN's numbers.
 #define ASCENDC_TPL_AIV_ONLY 0
 #define ASCENDC_TPL_AIC_ONLY 1
@@ -35,60 +37,6 @@
 #define ASCENDC_TPL_INPUT(x) (ASCENDC_TPL_INPUT_BIAS + (x))
 #define ASCENDC_TPL_OUTPUT(x) (ASCENDC_TPL_OUTPUT_BIAS + (x))
 
-#define C_DT_FLOAT 0
-#define C_DT_FLOAT16 1
-#define C_DT_INT8 2
-#define C_DT_INT32 3
-#define C_DT_UINT8 4
-#define C_DT_INT16 6
-#define C_DT_UINT16 7
-#define C_DT_UINT32 8
-#define C_DT_INT64 9
-#define C_DT_UINT64 10
-#define C_DT_DOUBLE 11
-#define C_DT_BOOL 12
-#define C_DT_COMPLEX64 16
-#define C_DT_BF16 27
-#define C_DT_INT4 29
-#define C_DT_UINT1 30
-#define C_DT_INT2 31
-#define C_DT_COMPLEX32 33
-#define C_DT_HIFLOAT8 34
-#define C_DT_FLOAT8_E5M2 35
-#define C_DT_FLOAT8_E4M3FN 36
-#define C_DT_FLOAT4_E2M1 40
-#define C_DT_FLOAT4_E1M2 41
-#define C_FORMAT_NCHW 0
-#define C_FORMAT_NHWC 1
-#define C_FORMAT_ND 2
-#define C_FORMAT_NC1HWC0 3
-#define C_FORMAT_FRACTAL_Z 4
-#define C_FORMAT_NC1C0HWPAD 5
-#define C_FORMAT_NHWC1C0 6
-#define C_FORMAT_CHWN 14
-#define C_FORMAT_HWCN 16
-#define C_FORMAT_NDHWC 27
-#define C_FORMAT_FRACTAL_ZZ 28
-#define C_FORMAT_FRACTAL_NZ 29
-#define C_FORMAT_NCDHW 30
-#define C_FORMAT_DHWCN 31
-#define C_FORMAT_NDC1HWC0 32
-#define C_FORMAT_FRACTAL_Z_3D 33
-#define C_FORMAT_CN 34
-#define C_FORMAT_NC 35
-#define C_FORMAT_DHWNC 36
-#define C_FORMAT_FRACTAL_Z_3D_TRANSPOSE 37
-#define C_FORMAT_FRACTAL_ZN_LSTM 38
-#define C_FORMAT_FRACTAL_Z_G 39
-#define C_FORMAT_ND_RNN_BIAS 43
-#define C_FORMAT_FRACTAL_ZN_RNN 44
-#define C_FORMAT_NCL 47
-#define C_FORMAT_C1HWC0 49
-#define C_FORMAT_FRACTAL_NZ_C0_16 50
-#define C_FORMAT_FRACTAL_NZ_C0_32 51
-#define C_FORMAT_FRACTAL_NZ_C0_2 52
-#define C_FORMAT_FRACTAL_NZ_C0_4 53
-#define C_FORMAT_FRACTAL_NZ_C0_8 54
 
 #if defined(__CCE_AICORE__) && !defined(OPGEN_PROGRAM)
 // A kernel is instantiated by the runtime; its declarations are for the host.

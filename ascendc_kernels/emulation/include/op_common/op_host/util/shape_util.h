@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape helpers that op-host sources of CANN 9 use.
-#ifndef OPGEN_EMULATION_UTIL_SHAPE_UTIL_H
-#define OPGEN_EMULATION_UTIL_SHAPE_UTIL_H
+#ifndef OPGEN_EMULATION_OP_COMMON_SHAPE_UTIL_H
+#define OPGEN_EMULATION_OP_COMMON_SHAPE_UTIL_H
 
 #include <string>
 #include <vector>
@@ -65,4 +65,4 @@ std::string ToString(const std::vector<T> &values) {
 }  // namespace Base
 }  // namespace Ops
 
-#endif  // OPGEN_EMULATION_UTIL_SHAPE_UTIL_H
+#endif  // OPGEN_EMULATION_OP_COMMON_SHAPE_UTIL_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic that op-host sources of CANN 9 use. A divisor of 0 gives the dividend.
-#ifndef OPGEN_EMULATION_UTIL_MATH_UTIL_H
-#define OPGEN_EMULATION_UTIL_MATH_UTIL_H
+#ifndef OPGEN_EMULATION_OP_COMMON_MATH_UTIL_H
+#define OPGEN_EMULATION_OP_COMMON_MATH_UTIL_H
 
 #include <algorithm>
 #include <cmath>
@@ -43,4 +43,4 @@ T GetTailSize(T total, T one) {
 }  // namespace Base
 }  // namespace Ops
 
-#endif  // OPGEN_EMULATION_UTIL_MATH_UTIL_H
+#endif  // OPGEN_EMULATION_OP_COMMON_MATH_UTIL_H

@@ -1,0 +1,144 @@
+"""Where an op project's headers are: folders of its repository that nobody should have to list.
+
+Op repositories keep shared headers beside their ops (``common/inc``, ``norm/norm_common``) and the
+build files add the folders op by op. Kernels are installed in a flat tree, one folder per op, and
+include each other as ``../<other op>/<header>``. Both are found here from the includes themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from msopgen_wrap.build import cache
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
+_SKIP = {"tests", "test", "docs", "examples", "build", "build_out", "third_party", "node_modules"}
+_HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
+# Files at the root of a repository of ops. Folders between it and an op need none.
+_REPOSITORY = (".git", "build.sh", "CMakePresets.json")
+_LEVELS = 6
+_OTHER_ARCH = re.compile(r"arch_?(?!22\b)\d\d|regbase|_apt\b")
+
+
+def repository_root(project: Path) -> Path:
+    """Return the root of the repository that holds a project; the project itself when it is one."""
+    root = project.absolute()
+    result = root
+    for parent in list(root.parents)[:_LEVELS]:
+        if parent in (Path.home(), Path(parent.anchor)):
+            break
+        if any((parent / name).exists() for name in _REPOSITORY):
+            result = parent
+    return result
+
+
+class IncludeFinder:
+    """Finds the folders that the includes of some sources need.
+
+    Args:
+        repository: folder to search; searched once, when an include is missing.
+        known: include folders that are there anyway, the emulation's too.
+    """
+
+    def __init__(self, repository: Path, known: Sequence[Path]):
+        self.repository = repository
+        self.known = [Path(d) for d in known]
+        self._files: dict[str, list[str]] | None = None
+        self._seen: set[Path] = set()
+        self._found: list[Path] = []
+        self._flat: dict[str, Path] = {}
+
+    def folders(self, sources: Iterable[Path]) -> list[Path]:
+        """Return the folders to add for ``sources`` and all they include, in order of discovery.
+
+        What is not found anywhere is left to the compiler, which knows whether it is needed.
+        """
+        todo = [Path(s) for s in sources]
+        while todo:
+            path = todo.pop()
+            if path in self._seen:
+                continue
+            self._seen.add(path)
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for quote, name in _INCLUDE.findall(text):
+                target = self._resolve(path, quote == '"', name.strip())
+                if target is not None and target.is_relative_to(self.repository):
+                    todo.append(target)
+        flat = [_flat_tree(self._flat)] if self._flat else []
+        return [*self._found, *flat]
+
+    def _resolve(self, source: Path, quoted: bool, name: str) -> Path | None:
+        folders = [*([source.parent] if quoted else []), *self.known, *self._found]
+        for folder in folders:
+            path = folder / name
+            if path.is_file():
+                return Path(os.path.normpath(path))
+        if "." not in PurePosixPath(name).name or Path("/usr/include", name).is_file():
+            return None  # a header of the C++ library
+        parts = [p for p in PurePosixPath(name).parts if p not in ("..", ".")]
+        up = name.startswith("../")
+        if up and len(parts) > 1:
+            installed = self._search([parts[0], "op_kernel", *parts[1:]], source)
+            if installed is not None:
+                self._flat.setdefault(parts[0], _above(installed, len(parts) - 1))
+                return installed
+        found = self._search(parts, source)
+        if found is not None:
+            # "../x/y.h" is looked up from a folder beside x.
+            self._found.append(_above(found, len(parts) - 1 if up else len(parts)))
+        return found
+
+    def _search(self, parts: Sequence[str], source: Path) -> Path | None:
+        """Return the file that ends with ``parts`` and lies nearest to ``source``."""
+        tail = "/" + "/".join(parts)
+        names = [n for n in self._index().get(parts[-1], []) if f"/{n}".endswith(tail)]
+        if not names:
+            return None
+        here = source.absolute().parts
+        base = len(self.repository.parts)
+
+        def distance(name: str) -> tuple[bool, int, str]:
+            own = PurePosixPath(name).parts
+            common = 0
+            while common < len(own) and here[base + common : base + common + 1] == (own[common],):
+                common += 1
+            foreign = bool(_OTHER_ARCH.search(name)) and not _OTHER_ARCH.search(str(source))
+            return foreign, len(own) - 2 * common, name
+
+        return self.repository / min(names, key=distance)
+
+    def _index(self) -> Mapping[str, list[str]]:
+        if self._files is None:
+            self._files = defaultdict(list)
+            for folder, folders, files in os.walk(self.repository):
+                folders[:] = [d for d in folders if d not in _SKIP and not d.startswith(".")]
+                inside = os.path.relpath(folder, self.repository)
+                for file in files:
+                    if file.endswith(_HEADERS):
+                        path = file if inside == "." else f"{inside}/{file}"
+                        self._files[file].append(path)
+        return self._files
+
+
+def _above(path: Path, levels: int) -> Path:
+    for _ in range(levels):
+        path = path.parent
+    return path
+
+
+def _flat_tree(folders: Mapping[str, Path]) -> Path:
+    """Return a folder whose siblings are ``folders`` by name, as in an installed kernel tree."""
+    text = "\n".join(f"{name}\t{path}" for name, path in sorted(folders.items()))
+
+    def build(folder: Path) -> list[Path]:
+        (folder / "_").mkdir()
+        for name, path in folders.items():
+            (folder / name).symlink_to(path, target_is_directory=True)
+        return []
+
+    folder, _ = cache.cached("kernel-tree", cache.text_hash(text), "kernel tree", build)
+    return folder / "_"

@@ -1,0 +1,236 @@
+"""A repository of ops in CANN 9's layout: shared headers, base library, kernels that share code."""
+
+DEF = """
+#include "register/op_def_registry.h"
+namespace ops {
+class ShiftRows : public OpDef {
+public:
+    explicit ShiftRows(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Input("bias").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        OpAICoreConfig config;
+        config.DynamicCompileStaticFlag(true).ExtendCfgInfo("opFile.value", "shift_rows");
+        this->AICore().AddConfig("ascend910b", config);
+    }
+};
+OP_ADD(ShiftRows);
+class KeepReduced : public OpDef {
+public:
+    explicit KeepReduced(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Input("axes").ParamType(REQUIRED).DataType({ge::DT_INT64}).Format({ge::FORMAT_ND})
+            .ValueDepend(OPTIONAL);
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Attr("keep_dims").AttrType(OPTIONAL).Bool(false);
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(KeepReduced);
+class FillShape : public OpDef {
+public:
+    explicit FillShape(const char* name) : OpDef(name) {
+        this->Input("dims").ParamType(REQUIRED).DataType({ge::DT_INT32}).Format({ge::FORMAT_ND})
+            .ValueDepend(OPTIONAL);
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_INT32}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(FillShape);
+class LikeFirst : public OpDef {
+public:
+    explicit LikeFirst(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(LikeFirst);
+}
+"""
+
+INFER = """
+#include "register/op_impl_registry.h"
+#include "infershape_broadcast_util.h"
+#include "op_host/infershape_elewise_util.h"
+#include "op_common/op_host/infershape_reduce_util.h"
+#include "op_host/util/const_util.h"
+#include "log/log.h"
+namespace ops {
+static ge::graphStatus InferShift(gert::InferShapeContext* context) {
+    OP_LOGI("a text without an op");
+    return Ops::Base::InferShape4Broadcast(context);
+}
+IMPL_OP_INFERSHAPE(ShiftRows).InferShape(InferShift);
+IMPL_OP_INFERSHAPE(KeepReduced).InferShape(Ops::Base::InferShape4Reduce)
+    .InputsDataDependency({1});
+IMPL_OP_INFERSHAPE(LikeFirst).InferShape(Ops::Base::InferShape4Elewise);
+static ge::graphStatus InferFill(gert::InferShapeContext* context) {
+    if (!Ops::Base::GetConstIntToShape(context, 0, *context->GetOutputShape(0))) {
+        Ops::Base::SetUnknownRank(*context->GetOutputShape(0));
+    }
+    int64_t first = 0;
+    OP_CHECK_IF(Ops::Base::GetConstInt(context, 0, first) && first < 0,
+                OP_LOGE_FOR_INVALID_VALUE_WITH_REASON(context->GetNodeName(), "dims",
+                                                      std::to_string(first), "it is negative"),
+                return ge::GRAPH_FAILED);
+    return ge::GRAPH_SUCCESS;
+}
+IMPL_OP_INFERSHAPE(FillShape).InferShape(InferFill).InputsDataDependency({0});
+}
+"""
+
+TILING = """
+#include "op_host/tiling_base_class.h"
+#include "op_common/op_host/util/math_util.h"
+#include "op_host/util/platform_util.h"
+#include "util/fp16.h"
+#include "platform/platform_ascendc.h"
+#include "register/op_impl_registry.h"
+#include "norm/shift_common/op_host/rows.h"
+#include "shared_limits.h"
+#include "../op_kernel/shift_rows_tiling_data.h"
+namespace optiling {
+struct ShiftCompileInfo : Ops::Base::CompileInfoCommon {};
+
+// The first one is registered before the other and says that it cannot do the call.
+class Unable : public Ops::Base::TilingBaseClass {
+public:
+    using TilingBaseClass::TilingBaseClass;
+protected:
+    bool IsCapable() override { return false; }
+    ge::graphStatus GetPlatformInfo() override {
+        aicoreParams_.ubSize = Ops::Base::GetUbSize(context_);
+        return ge::GRAPH_SUCCESS;
+    }
+    ge::graphStatus GetShapeAttrsInfo() override { return ge::GRAPH_SUCCESS; }
+    ge::graphStatus DoOpTiling() override { return ge::GRAPH_FAILED; }
+    ge::graphStatus DoLibApiTiling() override { return ge::GRAPH_SUCCESS; }
+    uint64_t GetTilingKey() const override { return 7; }
+    ge::graphStatus GetWorkspaceSize() override { return ge::GRAPH_SUCCESS; }
+    ge::graphStatus PostTiling() override { return ge::GRAPH_SUCCESS; }
+};
+class Rows : public Unable {
+public:
+    using Unable::Unable;
+protected:
+    bool IsCapable() override { return aicoreParams_.ubSize > 100000; }
+    ge::graphStatus DoOpTiling() override {
+        auto* data = context_->GetTilingData<ShiftRowsTilingData>();
+        OP_CHECK_NULL_WITH_CONTEXT(context_, data);
+        const auto& shape = context_->GetInputShape(0)->GetStorageShape();
+        data->rows = RowsOf(shape);
+        data->columns = shape.GetDim(shape.GetDimNum() - 1);
+        data->aligned = Ops::Base::CeilAlign(data->columns * 4,
+                                             Ops::Base::GetUbBlockSize(context_)) / 4;
+        data->limit = static_cast<float>(Ops::Base::fp16_t(SHARED_LIMIT));
+        blockDim_ = 1;
+        return ge::GRAPH_SUCCESS;
+    }
+    ge::graphStatus GetWorkspaceSize() override {
+        context_->GetWorkspaceSizes(1)[0] = 0;
+        return ge::GRAPH_SUCCESS;
+    }
+    ge::graphStatus PostTiling() override { return context_->SetBlockDim(blockDim_); }
+};
+static ge::graphStatus Tiling(gert::TilingContext* context) {
+    Unable first(context);
+    const auto status = first.DoTiling();
+    return status == ge::GRAPH_PARAM_INVALID ? Rows(context).DoTiling() : status;
+}
+static ge::graphStatus Parse([[maybe_unused]] gert::TilingParseContext* context) {
+    return ge::GRAPH_SUCCESS;
+}
+IMPL_OP_OPTILING(ShiftRows).Tiling(Tiling).TilingParse<ShiftCompileInfo>(Parse);
+IMPL_OP_OPTILING(KeepReduced).Tiling(Tiling);
+IMPL_OP_OPTILING(FillShape).Tiling(Tiling);
+IMPL_OP_OPTILING(LikeFirst).Tiling(Tiling);
+}
+"""
+
+TILING_DATA = """
+#ifndef SHIFT_ROWS_TILING_DATA_H
+#define SHIFT_ROWS_TILING_DATA_H
+struct ShiftRowsTilingData { int64_t rows, columns, aligned; float limit; };
+#endif
+"""
+
+ROWS = """
+#pragma once
+#include "exe_graph/runtime/shape.h"
+inline int64_t RowsOf(const gert::Shape& s) {
+    return s.GetShapeSize() / s.GetDim(s.GetDimNum() - 1);
+}
+"""
+
+KERNEL = """
+#include "kernel_operator.h"
+#include "../shift_common/row_copy.h"
+#include "shift_rows_tiling_data.h"
+
+extern "C" __global__ __aicore__ void shift_rows(GM_ADDR x, GM_ADDR bias, GM_ADDR y,
+                                                 GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(ShiftRowsTilingData);
+    GET_TILING_DATA_WITH_STRUCT(ShiftRowsTilingData, data, tiling);
+    ShiftCommon::Shift(x, bias, y, data.rows, data.columns, data.aligned, data.limit);
+}
+"""
+
+ROW_COPY = """
+#pragma once
+#include "kernel_operator.h"
+#include "../inc/block.h"
+#include "op_kernel/platform_util.h"
+#include "op_kernel/math_util.h"
+namespace ShiftCommon {
+using namespace AscendC;
+__aicore__ inline void Shift(GM_ADDR x, GM_ADDR bias, GM_ADDR y, int64_t rows, int64_t columns,
+                             int64_t aligned, float limit) {
+    GlobalTensor<float> in, add, out;
+    in.SetGlobalBuffer((__gm__ float*)x, rows * columns);
+    add.SetGlobalBuffer((__gm__ float*)bias, columns);
+    out.SetGlobalBuffer((__gm__ float*)y, rows * columns);
+    TPipe pipe;
+    TQue<QuePosition::VECIN, 1> inQueue;
+    TQue<QuePosition::VECOUT, 1> outQueue;
+    const uint32_t bytes = Ops::Base::CeilAlign<uint32_t>(columns * BLOCK_ELEMENT,
+                                                          Ops::Base::GetUbBlockSize());
+    pipe.InitBuffer(inQueue, 2, bytes);
+    pipe.InitBuffer(outQueue, 1, bytes);
+    const DataCopyExtParams params{1, static_cast<uint32_t>(columns * 4), 0, 0, 0};
+    for (int64_t i = 0; i < rows; ++i) {
+        LocalTensor<float> a = inQueue.AllocTensor<float>();
+        DataCopyPad(a, in[i * columns], params, {false, 0, 0, 0});
+        inQueue.EnQue(a);
+        LocalTensor<float> b = inQueue.AllocTensor<float>();
+        DataCopyPad(b, add, params, {false, 0, 0, 0});
+        inQueue.EnQue(b);
+        a = inQueue.DeQue<float>();
+        b = inQueue.DeQue<float>();
+        LocalTensor<float> o = outQueue.AllocTensor<float>();
+        Add(o, a, b, aligned);
+        Mins(o, o, limit, aligned);
+        outQueue.EnQue(o);
+        inQueue.FreeTensor(a);
+        inQueue.FreeTensor(b);
+        o = outQueue.DeQue<float>();
+        DataCopyPad(out[i * columns], o, params);
+        outQueue.FreeTensor(o);
+    }
+}
+}
+"""
+
+PROJECT = "norm/shift_rows"
+FILES = {
+    "build.sh": "",
+    "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
+    "common/inc/op_kernel/block.h": "#pragma once\n#define BLOCK_ELEMENT 4\n",
+    "norm/shift_common/op_host/rows.h": ROWS,
+    "norm/shift_common/op_kernel/row_copy.h": ROW_COPY,
+    f"{PROJECT}/op_host/shift_rows_def.cpp": DEF,
+    f"{PROJECT}/op_host/shift_rows_infershape.cpp": INFER,
+    f"{PROJECT}/op_host/shift_rows_tiling.cpp": TILING,
+    f"{PROJECT}/op_kernel/shift_rows.cpp": KERNEL,
+    f"{PROJECT}/op_kernel/shift_rows_tiling_data.h": TILING_DATA,
+}

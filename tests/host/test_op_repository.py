@@ -1,0 +1,157 @@
+"""Ops of a repository in CANN 9's layout: base library headers, headers of neighbours, shapes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from repository_sources import FILES, PROJECT
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.op_abi import ShapeOnly
+from msopgen_wrap.run.op_runtime import OpRuntimeError
+from msopgen_wrap.run.project_runner import ProjectRunner
+from msopgen_wrap.run.tensors import Tensor
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    return ProjectRunner(write(tmp_path_factory.mktemp("repository"), FILES) / PROJECT)
+
+
+def tensor(values, dtype="float32"):
+    return Tensor.from_float(np.asarray(values, np.float64), dtype)
+
+
+def test_an_op_of_a_repository_runs(runner):
+    x = tensor(np.arange(21).reshape(3, 7) / 4)
+    bias = tensor(np.arange(7) / 8)
+    done = runner.run("ShiftRows", {"x": x, "bias": bias})
+    want = np.minimum(x.to_float() + bias.to_float(), 3.25)
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), want)
+    assert done.result.findings == [] and done.result.tiling_key == 7
+
+
+@pytest.mark.parametrize(
+    ("x", "bias", "want"),
+    [
+        ((3, 7), (7,), (3, 7)),
+        ((7,), (3, 1), (3, 7)),
+        ((), (2,), (2,)),
+        ((-1, 7), (4, 1), (4, 7)),
+        ((-1,), (1,), (-1,)),
+        ((1,), (-1,), (-1,)),
+        ((-2,), (5,), (-2,)),
+        ((3, 7), (6,), "[3, 7] and [6] cannot be broadcast"),
+    ],
+)
+def test_broadcast_shapes(runner, x, bias, want):
+    inputs = [ShapeOnly("float32", x), ShapeOnly("float32", bias)]
+    if isinstance(want, str):
+        with pytest.raises(OpRuntimeError) as caught:
+            runner.runtime.infer_shapes("ShiftRows", inputs)
+        assert want in str(caught.value)
+    else:
+        assert runner.runtime.infer_shapes("ShiftRows", inputs) == [want]
+
+
+@pytest.mark.parametrize(
+    ("axes", "keep", "want"),
+    [
+        ([1], False, (2, 4)),
+        ([-1, 0], False, (3,)),
+        ([-1, 0], True, (1, 3, 1)),
+        ([], False, ()),
+        ([], True, (1, 1, 1)),
+        ([3], False, "axis 3 is outside [-3, 2]"),
+    ],
+)
+def test_reduced_shapes(runner, axes, keep, want):
+    inputs = [ShapeOnly("float32", (2, 3, 4)), np.asarray(axes, np.int64)]
+    if isinstance(want, str):
+        with pytest.raises(OpRuntimeError) as caught:
+            runner.runtime.infer_shapes("KeepReduced", inputs, {"keep_dims": keep})
+        assert want in str(caught.value)
+    else:
+        got = runner.runtime.infer_shapes("KeepReduced", inputs, {"keep_dims": keep})
+        assert got == [want]
+
+
+def test_unknown_axes_leave_the_dimensions_open(runner):
+    inputs = [ShapeOnly("float32", (2, 3, 4)), ShapeOnly("int64", (1,))]
+    infer = runner.runtime.infer_shapes
+    assert infer("KeepReduced", inputs, {"keep_dims": False}) == [(-1, -1)]
+    assert infer("KeepReduced", inputs, {"keep_dims": True}) == [(-1, -1, -1)]
+
+
+def test_values_and_element_wise_shapes(runner):
+    infer = runner.runtime.infer_shapes
+    assert infer("LikeFirst", [ShapeOnly("float32", (2, -1))]) == [(2, -1)]
+    assert infer("FillShape", [np.asarray([5, 6], np.int32)]) == [(5, 6)]
+    assert infer("FillShape", [ShapeOnly("int32", (2,))]) == [(-2,)]
+    with pytest.raises(OpRuntimeError, match="value of dims is -4: it is negative"):
+        infer("FillShape", [np.asarray([-4], np.int32)])
+
+
+def test_a_missing_header_is_named_with_what_to_do(tmp_path):
+    files = dict(FILES)
+    files[f"{PROJECT}/op_host/shift_rows_tiling.cpp"] = '#include "elsewhere/limits_of_x.h"\n'
+    with pytest.raises(OpgenError) as caught:
+        ProjectRunner(write(tmp_path, files) / PROJECT)
+    found = caught.value.diagnostics[0]
+    assert found.code == "OPG514" and "elsewhere/limits_of_x.h" in found.what
+    assert "-I" in found.fix and str(tmp_path) in found.why
+
+
+def test_the_nearest_of_several_headers_is_taken(tmp_path):
+    write(
+        tmp_path,
+        {
+            "build.sh": "",
+            "a/op/op_host/x.cpp": '#include "util.h"\n#include "deep/only.h"\n#include <vector>\n',
+            "a/shared/util.h": '#include "next.h"\n',
+            "a/shared/arch35/util.h": "",
+            "b/util.h": "",
+            "b/next.h": "",
+            "tests/deep/only.h": "",
+            "c/inc/deep/only.h": "",
+        },
+    )
+    op = tmp_path / "a" / "op"
+    assert repository_root(op) == tmp_path
+    finder = IncludeFinder(tmp_path, [op / "op_host"])
+    assert set(finder.folders([op / "op_host" / "x.cpp"])) == {
+        tmp_path / "a" / "shared",
+        tmp_path / "b",
+        tmp_path / "c" / "inc",
+    }
+
+
+def test_kernels_find_each_other_as_installed(tmp_path):
+    write(
+        tmp_path,
+        {
+            "build.sh": "",
+            "a/one/op_kernel/one.cpp": '#include "../two/two.h"\n#include "../beside/three.h"\n',
+            "b/two/op_kernel/two.h": '#include "../inc/four.h"\n',
+            "a/lib/beside/three.h": "",
+            "common/inc/op_kernel/four.h": "",
+        },
+    )
+    source = tmp_path / "a" / "one" / "op_kernel" / "one.cpp"
+    folders = IncludeFinder(tmp_path, []).folders([source])
+    for name in ("../two/two.h", "../inc/four.h", "../beside/three.h"):
+        assert any((folder / name).is_file() for folder in folders), name
