@@ -22,6 +22,10 @@ REFERENCE_PARTS = {
     "ascend910": "ascend910a",
 }
 
+# Families that the table leaves out: their instruction set (architecture 3510) is another one.
+# CANN 8 calls the family of Ascend950 ascend910_95.
+_OTHER_ARCHITECTURES = {"ascend950": 3510, "ascend910_95": 3510}
+
 # Bytes of UB that the tiling functions of split-core SoCs do not see.
 _UB_RESERVED = 256
 
@@ -118,15 +122,34 @@ def find_platform(name: str) -> Platform | None:
     return next((p for p in platforms() if p.name == wanted), None)
 
 
+def other_architecture(name: str) -> int | None:
+    """Return the architecture of a SoC that exists but is in no table here, e.g. 3510, or None."""
+    low = name.strip().lower()
+    return next((a for f, a in _OTHER_ARCHITECTURES.items() if low.startswith(f)), None)
+
+
 def platform(name: str = DEFAULT_SOC, location: Location | None = None) -> Platform:
     """Return the SoC called ``name``: an exact name, or a family name for its reference part.
 
     Raises:
-        OpgenError: OPG501, with the nearest known name.
+        OpgenError: OPG306 for a SoC of an architecture that is not emulated, OPG501 for an unknown
+            one, with the nearest known name.
     """
     found = find_platform(name)
     if found is not None:
         return found
+    arch = other_architecture(name)
+    if arch is not None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG306",
+                f"SoC {name!r} (architecture {arch}) is not emulated",
+                location or Location(),
+                why="its instruction set differs; the emulation knows 2201 (Ascend910B, "
+                "Ascend910_93) and 2002 (Ascend310P)",
+                fix="choose a SoC of one of these families",
+            )
+        )
     known = [*families(), *(p.name for p in platforms())]
     near = difflib.get_close_matches(name.strip().lower(), known, n=1)
     raise OpgenError(

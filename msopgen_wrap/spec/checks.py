@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.platforms import find_platform, platforms
+from msopgen_wrap.platforms import find_platform, other_architecture, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
@@ -49,8 +49,9 @@ def check_socs(names: Sequence[tuple[str, Location]], findings: Findings) -> tup
             fix = f"did you mean '{spoken}'?" if spoken else ""
             fix = fix or suggestion(low, families) or suggestion(low, usable)
             why = f"SoC families: {listed(families)}"
-            if low.startswith("ascend950"):
-                fix, why = "", "architecture 3510 (ascend950) is not supported by this version"
+            arch = other_architecture(low)
+            if arch is not None:
+                fix, why = "", f"architecture {arch} ({low}) is not supported by this version"
             elif not low.startswith("ascend"):
                 fix = fix or suggestion("ascend" + low, usable)
             findings.error("OPG061", f"unknown SoC '{name}'", place, why, fix)

@@ -220,3 +220,13 @@ def test_doctor_reports_a_missing_compiler_with_its_cure() -> None:
     compiler = next(c for c in value["checks"] if c["name"] == "C++ compiler")
     assert compiler["status"] == "problem" and "/nonexistent/g++" in compiler["detail"]
     assert compiler["cure"]
+
+
+@pytest.mark.parametrize("soc", ["ascend950", "Ascend950PR_9599", "ascend910_95"])
+def test_a_soc_of_another_architecture_is_said_not_to_be_emulated(soc: str, tmp_path: Path) -> None:
+    program = tmp_path / "empty.asc"
+    program.write_text("int main() {}\n")
+    done = opgen("run", program, "--soc", soc)
+    assert done.returncode == 1
+    assert "OPG306" in done.stderr and "architecture 3510" in done.stderr
+    assert "Traceback" not in done.stderr
