@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, Location, OpgenError
+from .compiler_errors import compiler_diagnostics
 
 MIN_GCC = (10, 0)
 MIN_CLANG = (11, 0)
@@ -21,14 +22,6 @@ _CANDIDATES = ("g++", "g++-14", "g++-13", "g++-12", "g++-11", "g++-10", "clang++
 _INSTALL_HINT = (
     "install a C++17 compiler (Debian/Ubuntu: apt-get install g++; Fedora/openEuler: dnf install "
     "gcc-c++), or point OPGEN_CXX at one"
-)
-# "file:line:col: error: text" of g++ and clang; linker errors have no column.
-_ERROR = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$",
-    re.MULTILINE,
-)
-_LINK_ERROR = re.compile(
-    r"^.*(undefined reference to .*|cannot find .*|multiple definition of .*)$", re.MULTILINE
 )
 
 
@@ -164,51 +157,13 @@ def native_flags(tool: Toolchain) -> list[str]:
     return ["-march=native"]
 
 
-def compiler_diagnostic(
-    stderr: str, source: Path | None, *, code: str = "OPG303", what: str = ""
-) -> Diagnostic:
-    """Turn compiler output into one diagnostic that carries the first true error.
-
-    An error inside a header of the kit is reported at the line of the user's source which led there
-    when g++ names it ("required from here", "In file included from").
-    """
-    match = _ERROR.search(stderr)
-    if match is None:
-        link = _LINK_ERROR.search(stderr)
-        text = link[1] if link else (stderr.strip().splitlines() or ["the compiler failed"])[-1]
-        return Diagnostic(
-            code, what or text, Location(str(source or "")), why=stderr.strip()[:4000]
-        )
-    text = match["text"]
-    file, line, column = match["file"], int(match["line"]), int(match["col"] or 1)
-    if source is not None and Path(file).name != source.name:
-        name = re.escape(source.name)
-        head = stderr[: match.start()]
-        block = stderr[match.start() :]
-        used = re.findall(rf"^(\S*{name}):(\d+):(?:(\d+):)?\s+required from", head, re.MULTILINE)
-        used = used or re.findall(
-            rf"^(\S*{name}):(\d+):(?:(\d+):)? note: in instantiation", block, re.MULTILINE
-        )
-        if used:
-            text = f"{text} (reported in {Path(file).name}:{line})"
-            file, line, column = used[-1][0], int(used[-1][1]), int(used[-1][2] or 1)
-    count = len(_ERROR.findall(stderr))
-    more = f"; {count - 1} more errors follow" if count > 1 else ""
-    return Diagnostic(
-        code,
-        (what + ": " if what else "") + text,
-        Location(file, line, column),
-        why=f"{find_toolchain().identity} refused the source{more}",
-    )
-
-
 def run_compiler(
     command: Sequence[str], source: Path | None, *, code: str = "OPG303", what: str = ""
 ) -> str:
     """Run a compiler command; return its stderr (warnings).
 
     Raises:
-        OpgenError: with :func:`compiler_diagnostic` when it fails.
+        OpgenError: with what :func:`compiler_diagnostics` makes of its output when it fails.
     """
     env = dict(os.environ, LC_ALL="C", LANGUAGE="C")
     try:
@@ -227,5 +182,9 @@ def run_compiler(
                     fix="free memory or compile fewer sources at once",
                 )
             )
-        raise OpgenError(compiler_diagnostic(done.stderr, source, code=code, what=what))
+        raise OpgenError(
+            compiler_diagnostics(
+                done.stderr, source, code=code, what=what, compiler=find_toolchain().identity
+            )
+        )
     return done.stderr
