@@ -118,7 +118,7 @@ def _row(result: ExampleResult | TaskResult) -> str:
     name, detail = result.name, result.detail
     if isinstance(result, TaskResult):
         name += f" [{result.cases}]" if result.cases else ""
-        detail = "; ".join([detail, *result.alarms]).strip("; ")
+        detail = "; ".join([detail, *result.alarms, *result.notes]).strip("; ")
     else:
         name += f" [{result.scenario}]" if result.scenario else ""
         if result.skipped:

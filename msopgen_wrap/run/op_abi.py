@@ -98,6 +98,7 @@ def declare(lib: Any) -> Any:
         "opgen_load_host": (ctypes.c_int, [text]),
         "opgen_register_kernel": (ctypes.c_int, [text] * 5),
         "opgen_infer": (ctypes.c_int, [call, i64s, i32s, i32s]),
+        "opgen_infer_largest": (ctypes.c_int, [call, i64s, i32s]),
         "opgen_prepare": (ctypes.c_int, [call, ctypes.POINTER(p), ctypes.POINTER(u64)]),
         "opgen_exec_tiling": (
             ctypes.c_int,
@@ -110,6 +111,7 @@ def declare(lib: Any) -> Any:
             ],
         ),
         "opgen_launch": (ctypes.c_int, [p, p]),
+        "opgen_exec_output_shapes": (ctypes.c_int, [p, i64s, i32s]),
         "opgen_exec_free": (None, [p]),
         "opgen_set_mode": (ctypes.c_int, [text]),
         "opgen_findings_json": (text, []),

@@ -286,7 +286,9 @@ def declaration_problems(declaration: Mapping[str, Any]) -> list[Diagnostic]:
         ("has_infer_shape", "SetInferShape()", "the op cannot be used in a graph"),
     ]
     for key, call, effect in missing:
-        if declaration["declared"] and not declaration[key]:
+        # A shape that only the kernel knows may have bounds alone.
+        bounded = key == "has_infer_shape" and declaration.get("has_infer_shape_range")
+        if declaration["declared"] and not declaration[key] and not bounded:
             severity = "warning" if key == "has_infer_shape" else "error"
             found.append(
                 Diagnostic(

@@ -49,6 +49,8 @@ class RunResult:
         workspace_size: bytes tiling asked for (library part included).
         findings: the sanitizer's findings of this call (``check`` mode), see ``sanitizer.h``.
         seconds: wall time of the kernel alone.
+        computed_shapes: per output tensor, lists flattened, the shape the kernel told
+            (``OutputShapeDependOnCompute``); None for all others.
     """
 
     block_dim: int
@@ -57,6 +59,7 @@ class RunResult:
     workspace_size: int
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    computed_shapes: list[tuple[int, ...] | None] = field(default_factory=list)
 
 
 class OpRuntime:
@@ -158,9 +161,26 @@ class OpRuntime:
         call = abi.build_call(
             op_type, soc, inputs, self._placeholders(op_type, num_outputs), attrs or {}
         )
-        shapes = (ctypes.c_int64 * (8 * max(1, count)))()
-        ranks = (ctypes.c_int32 * max(1, count))()
+        shapes, ranks = _shape_arrays(count)
         self._check(self._lib.opgen_infer(ctypes.byref(call.struct), shapes, ranks, None))
+        return [tuple(shapes[8 * i : 8 * i + ranks[i]]) for i in range(count)]
+
+    def infer_largest_shapes(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        soc: str | None = None,
+    ) -> list[tuple[int, ...]]:
+        """Return what buffers of the outputs must hold at most; a dim nobody bounds is -1.
+
+        As :meth:`infer_shapes`; dims that only the kernel can tell come from InferShapeRange.
+        """
+        count = self._output_count(op_type, None)
+        call = abi.build_call(op_type, soc, inputs, [], attrs or {})
+        shapes, ranks = _shape_arrays(count)
+        self._check(self._lib.opgen_infer_largest(ctypes.byref(call.struct), shapes, ranks))
         return [tuple(shapes[8 * i : 8 * i + ranks[i]]) for i in range(count)]
 
     def infer_dtypes(
@@ -243,10 +263,17 @@ class OpRuntime:
             self._check(self._lib.opgen_launch(execution, workspace.address))
             seconds = time.perf_counter() - started
             findings = json.loads(self._lib.opgen_findings_json().decode())
+            computed = self._computed_shapes(execution, op_type, outputs)
         finally:
             self._lib.opgen_exec_free(execution)
         return RunResult(
-            tiling.block_dim, tiling.key, tiling.data, tiling.workspace_size, findings, seconds
+            tiling.block_dim,
+            tiling.key,
+            tiling.data,
+            tiling.workspace_size,
+            findings,
+            seconds,
+            computed,
         )
 
     def launch_count(self) -> int:
@@ -282,6 +309,19 @@ class OpRuntime:
         )
         return execution, size.value
 
+    def _computed_shapes(
+        self, execution: ctypes.c_void_p, op_type: str, outputs: Sequence[Any]
+    ) -> list[tuple[int, ...] | None]:
+        counts = [len(v) if isinstance(v, (list, tuple)) else int(v is not None) for v in outputs]
+        if not any(p["computed_shape"] for p in self._declaration(op_type)["outputs"]):
+            return [None] * sum(counts)
+        shapes, ranks = _shape_arrays(sum(counts))
+        self._check(self._lib.opgen_exec_output_shapes(execution, shapes, ranks))
+        return [
+            None if ranks[i] < 0 else tuple(shapes[8 * i : 8 * i + ranks[i]])
+            for i in range(sum(counts))
+        ]
+
     def _tiling(self, execution: ctypes.c_void_p, workspace_size: int) -> TilingInfo:
         block_dim, key = ctypes.c_uint32(), ctypes.c_uint64()
         data, size = ctypes.c_void_p(), ctypes.c_uint64()
@@ -300,3 +340,7 @@ class OpRuntime:
     def _check(self, code: int) -> None:
         if code:
             raise OpRuntimeError(self._lib.opgen_last_error().decode(errors="replace"))
+
+
+def _shape_arrays(count: int) -> tuple[Any, Any]:
+    return (ctypes.c_int64 * (8 * max(1, count)))(), (ctypes.c_int32 * max(1, count))()

@@ -24,7 +24,7 @@ from msopgen_wrap.run.op_project import (
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
 from msopgen_wrap.run.template_kernel import template_instance
-from msopgen_wrap.run.tensors import Tensor, TensorSpec
+from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
 # Without this, static objects of inline functions (registries in foreign headers) would be shared
 # between all loaded host libraries.
@@ -150,7 +150,9 @@ class ProjectRunner:
             inputs: by parameter name a tensor, a list of them (dynamic), or None (absent). A
                 :class:`~msopgen_wrap.run.tensors.Tensor`, a numpy array or a torch CPU tensor.
             outputs: by name a tensor to write into, a ``TensorSpec`` to allocate, or a list of
-                them. What is missing is allocated as InferShape says.
+                them. What is missing is allocated as InferShape says; with all of them given
+                InferShape is not asked, as in an aclnn call. For an output whose shape the kernel
+                computes it is the largest buffer that may be needed.
 
         Raises:
             OpgenError: OPG518 (a wrong or missing parameter), OPG303 (the kernel does not
@@ -189,6 +191,7 @@ class ProjectRunner:
             raise OpgenError(
                 Diagnostic("OPG519", str(error), Location(str(self.project.root)))
             ) from error
+        results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
         return OpRun(name, by_name, result, problems)
 
@@ -204,10 +207,11 @@ class ProjectRunner:
             raise _parameter_error(declared, "outputs", unknown[0])
         params = declared["outputs"]
         inferred: list[TensorSpec] = []
-        if any(p["name"] not in given and p["param_type"] != "optional" for p in params):
-            inferred = self._infer(declared, inputs, attrs)
-        results: list[Any] = []
         names = [p["name"] for p in declared["inputs"]]
+        missing = [p for p in params if p["name"] not in given and p["name"] not in names]
+        if any(p["param_type"] != "optional" for p in missing):
+            inferred = self.infer(declared, inputs, attrs)
+        results: list[Any] = []
         for position, param in enumerate(params):
             value = given.get(param["name"])
             if value is None and param["name"] in names:
@@ -218,11 +222,20 @@ class ProjectRunner:
             results.append(_allocate(value))
         return results
 
-    def _infer(
+    def infer(
         self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
     ) -> list[TensorSpec]:
+        """Return dtype and (largest) shape of every output.
+
+        Args:
+            declared: :meth:`declaration` of the op.
+            inputs: tensors in the order of the declaration, None where absent.
+
+        Raises:
+            OpgenError: OPG518 (there is no InferShape, or it does not tell), OPG519 (it failed).
+        """
         op = declared["op"]
-        if not declared["has_infer_shape"]:
+        if not declared["has_infer_shape"] and not declared["has_infer_shape_range"]:
             raise OpgenError(
                 Diagnostic(
                     "OPG518",
@@ -239,7 +252,30 @@ class ProjectRunner:
                     fix="give the outputs: --output y=float16[2,3];float16[4]",
                 )
             )
-        shapes = self.runtime.infer_shapes(op, inputs, attrs, soc=self.platform.name)
+        try:
+            shapes = self.runtime.infer_largest_shapes(op, inputs, attrs, soc=self.platform.name)
+        except OpRuntimeError as error:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG519",
+                    str(error),
+                    Location(str(self.project.root)),
+                    why="only a graph asks InferShape; an aclnn call gets its outputs from the "
+                    "caller",
+                    fix="mend InferShape, or give all outputs: --output y=float16[2,3]",
+                )
+            ) from error
+        for param, shape in zip(declared["outputs"], shapes, strict=True):
+            if min(shape, default=0) < 0:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG518",
+                        f"op {op}: InferShape leaves the shape of output {param['name']} open: "
+                        f"{list(shape)}",
+                        why="the kernel computes it, and no InferShapeRange bounds it",
+                        fix=f"give the largest it may get: --output {param['name']}=float16[1024]",
+                    )
+                )
         if declared["has_infer_data_type"]:
             dtypes = self.runtime.infer_dtypes(op, inputs, attrs, soc=self.platform.name)
         else:
@@ -279,7 +315,8 @@ class ProjectRunner:
         entry = source.entry
         kernel = without_launches(source.path)
         if template:
-            count = len(declared["inputs"]) + len(declared["outputs"]) + 2
+            computed = any(p["computed_shape"] for p in declared["outputs"])
+            count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
             entry = f"opgen_{source.entry}"
             kernel = template_instance(KernelSource(kernel, source.entry), entry, template, count)
         path = self._compile(source, kernel, combo, op, by_key)

@@ -45,7 +45,8 @@ def template_instance(
         + ", ".join(f"GM_ADDR {name}" for name in names)
         + ")",
         "{",
-        *([f"    KERNEL_TASK_TYPE_DEFAULT({kind});"] if kind else []),
+        # As for the key: KERNEL_TASK_TYPE_DEFAULT in the kernel has no effect on the device either.
+        *([f"    KERNEL_TASK_TYPE(TILING_KEY_VAR, {kind});"] if kind else []),
         f"    {source.entry}<{arguments}>({', '.join(names)});",
         "}",
     ]

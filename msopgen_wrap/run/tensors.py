@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,26 @@ class Tensor:
             self.data.tofile(path)
         else:
             np.save(path, self.data)
+
+
+def cut_to_shapes(values: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> list[Any]:
+    """Return the outputs cut to the shapes that the kernel told; ``shapes`` are flattened."""
+    rest = iter(shapes)
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [cut(v) for v in value]
+        shape = next(rest) if value is not None else None
+        if shape is None:
+            return value
+        if isinstance(value, Tensor):
+            return Tensor(value.dtype, cut_array(value.data, shape))
+        return cut_array(value, shape)
+
+    def cut_array(array: Any, shape: tuple[int, ...]) -> Any:
+        return array.reshape(-1)[: math.prod(shape)].reshape(shape)
+
+    return [cut(value) for value in values]
 
 
 def storage_dtype(dtype: str) -> np.dtype[Any]:

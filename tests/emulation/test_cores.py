@@ -11,6 +11,11 @@ def kernel():
     return build("cores")
 
 
+@pytest.fixture(scope="module")
+def kinds():
+    return build("kinds")
+
+
 def _run(kernel, key, blocks, threads, **options):
     x, y = np.zeros(256, np.int32), np.zeros(256, np.int32)
     kernel.launch(
@@ -64,6 +69,39 @@ def test_barrier_over_both_kinds(kernel, threads):
 def test_stops_with_a_reason(kernel, key, text, threads):
     with pytest.raises(LaunchError, match=text):
         _run(kernel, key, 3, threads)
+
+
+def _cores(kernel, entry, key, threads=1, kind=0):
+    y = np.zeros(64, np.int32)
+    kernel.launch(entry, [y], key=key, blocks=2, threads=threads, kind=kind)
+    return int(y[:32].sum()), int(y[32:].sum())
+
+
+@THREADS
+@pytest.mark.parametrize(
+    ("entry", "key", "cores"),
+    [
+        ("kinds", 0, (2, 4)),
+        ("kinds", 1, (0, 2)),
+        ("kinds", 2, (2, 2)),
+        ("kinds", 3, (2, 0)),
+        ("kinds", 4, (2, 4)),
+        ("kinds_late", 0, (0, 2)),
+        ("kinds_late", 1, (2, 2)),
+    ],
+)
+def test_a_task_type_of_the_key_overrides_the_default(kinds, entry, key, cores, threads):
+    assert _cores(kinds, entry, key, threads) == cores
+    assert _cores(kinds, entry, key, threads) == cores  # what the first launch found out is kept
+
+
+def test_two_default_task_types_are_an_error(kinds):
+    with pytest.raises(LaunchError, match="declares two different KERNEL_TASK_TYPEs"):
+        _cores(kinds, "kinds_twice", 0)
+
+
+def test_the_launch_decides_over_the_kernel(kinds):
+    assert _cores(kinds, "kinds", 1, kind=5) == (2, 2)
 
 
 @THREADS

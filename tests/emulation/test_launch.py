@@ -45,6 +45,13 @@ def test_overflowing_buffer_is_refused(add):
         add.launch("add_tail", [x, x, x.copy()], tiling=struct.pack("II", 64, 1 << 20), key=1)
 
 
+def test_a_buffer_over_the_end_may_stay_unused(add):
+    x, z = np.ones(64, np.float32), np.zeros(64, np.float32)
+    # Six buffers of 36 KB: the last one ends behind the UB, its first 256 bytes do not.
+    add.launch("add_tail", [x, x, z], tiling=struct.pack("II", 64, 9 << 10), key=1)
+    assert (z == 2).all()
+
+
 def test_short_tiling_is_refused(add):
     x = np.ones(64, np.float32)
     with pytest.raises(LaunchError, match="AddTiling has 8 bytes, the host wrote 0"):

@@ -1,4 +1,4 @@
-"""A small msopgen-layout project: two ops, 8.x tiling struct and template kernel."""
+"""A small msopgen-layout project: an 8.x tiling struct, a template kernel, computed shapes."""
 
 SCALE_TILING_H = """
 #include "register/tilingdata_base.h"
@@ -162,6 +162,87 @@ __global__ __aicore__ void pick_template(GM_ADDR x, GM_ADDR y, GM_ADDR workspace
 }
 """
 
+# The shape of y is known by the kernel alone: y holds the positive elements of x. z is an ordinary
+# output, `told` what the kernel writes as shape: 0 the truth, 1 nothing, 2 rank 9, 3 too many.
+KEEP_HOST = """
+#include "register/op_def_registry.h"
+#include "register/op_impl_registry.h"
+
+struct KeepTilingData { uint32_t length; uint32_t told; };
+static ge::graphStatus KeepTiling(gert::TilingContext* context) {
+    auto* tiling = context->GetTilingData<KeepTilingData>();
+    tiling->length = context->GetInputShape(0)->GetStorageShape().GetShapeSize();
+    tiling->told = *context->GetAttrs()->GetInt(0);
+    context->SetBlockDim(1);
+    context->GetWorkspaceSizes(1)[0] = 0;
+    return ge::GRAPH_SUCCESS;
+}
+static ge::graphStatus KeepShape(gert::InferShapeContext* context) {
+    *context->GetOutputShape(0) = gert::Shape({1});
+    *context->GetOutputShape(1) = gert::Shape({2, -1});
+    return ge::GRAPH_SUCCESS;
+}
+static ge::graphStatus KeepRange(gert::InferShapeRangeContext* context) {
+    const int64_t most = context->GetInputShapeRange(0)->GetMax()->GetShapeSize();
+    *context->GetOutputShapeRange(0)->GetMax() = gert::Shape({1});
+    *context->GetOutputShapeRange(1)->GetMax() = gert::Shape({2, most});
+    return ge::GRAPH_SUCCESS;
+}
+namespace ops {
+class KeepPositive : public OpDef {
+public:
+    explicit KeepPositive(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+        this->Output("z").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).OutputShapeDependOnCompute();
+        this->Attr("told").AttrType(OPTIONAL).Int(0);
+        this->SetInferShape(KeepShape);
+        this->AICore().SetTiling(KeepTiling).AddConfig("ascend910b");
+    }
+};
+OP_ADD(KeepPositive);
+IMPL_OP_INFERSHAPE(KeepPositive).InferShapeRange(KeepRange);
+class KeepOpen : public KeepPositive {  // without bounds
+public:
+    explicit KeepOpen(const char* name) : KeepPositive(name) {}
+};
+OP_ADD(KeepOpen);
+}
+"""
+
+KEEP_KERNEL = """
+#include "kernel_operator.h"
+struct KeepTilingData { uint32_t length; uint32_t told; };
+
+extern "C" __global__ __aicore__ void keep_positive(GM_ADDR x, GM_ADDR z, GM_ADDR y, GM_ADDR shapes,
+                                                    GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(KeepTilingData);
+    GET_TILING_DATA(data, tiling);
+    AscendC::GlobalTensor<float> in, sum, out;
+    in.SetGlobalBuffer((__gm__ float*)x, data.length);
+    sum.SetGlobalBuffer((__gm__ float*)z, 1);
+    out.SetGlobalBuffer((__gm__ float*)y, 2 * data.length);
+    uint32_t kept = 0;
+    float total = 0;
+    for (uint32_t i = 0; i < data.length; ++i) {
+        if (in.GetValue(i) > 0) {
+            out.SetValue(kept++, in.GetValue(i));
+            total += in.GetValue(i);
+        }
+    }
+    sum.SetValue(0, total);
+    AscendC::GlobalTensor<uint64_t> shape;
+    shape.SetGlobalBuffer((__gm__ uint64_t*)shapes, 9);
+    if (data.told != 1) {
+        shape.SetValue(0, data.told == 2 ? 9 : 0x80000000UL | 2);
+        shape.SetValue(1, 1);
+        shape.SetValue(2, data.told == 3 ? 2 * data.length + 1 : kept);
+    }
+    AscendC::DataCacheCleanAndInvalid<float, AscendC::CacheLine::ENTIRE_DATA_CACHE,
+                                      AscendC::DcciDst::CACHELINE_OUT>(out);
+}
+"""
+
 FILES = {
     "op_host/scale_rows_tiling.h": SCALE_TILING_H,
     "op_host/scale_rows.cpp": SCALE_HOST,
@@ -169,5 +250,7 @@ FILES = {
     "op_host/aclnn_scale_rows.cpp": '#include "opdev/op_executor.h"\n',
     "op_kernel/scale_rows.cpp": SCALE_KERNEL,
     "op_kernel/pick_template.cpp": TEMPLATE_KERNEL,
+    "op_host/keep_positive.cpp": KEEP_HOST,
+    "op_kernel/keep_positive.cpp": KEEP_KERNEL,
     "op_kernel/pick_template_key.h": TEMPLATE_KEY_H,
 }

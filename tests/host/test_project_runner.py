@@ -68,6 +68,38 @@ def test_a_template_kernel_is_instantiated_per_tiling_key(runner, step, negate):
     np.testing.assert_array_equal(done.outputs["y"].to_float(), -want if negate else want)
 
 
+@pytest.mark.parametrize("given", [None, (2, 5), (40,)])
+def test_the_kernel_tells_the_shape_of_an_output(runner, given):
+    x = tensor([1, -2, 3, 0, 5])
+    outputs = {"y": TensorSpec("float32", given)} if given else {}
+    done = runner.run("KeepPositive", {"x": x}, {}, outputs)
+    assert done.outputs["y"].shape == (1, 3) and done.outputs["z"].shape == (1,)
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), [[1, 3, 5]])
+    assert done.outputs["z"].to_float() == [9]
+    assert done.result.computed_shapes == [None, (1, 3)]
+    assert done.result.findings == []
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (1, "wrote no shape of output y"),
+        (2, "wrote rank 9 as shape of output y"),
+        (3, "wrote shape [1,9] of output y, whose buffer has 8 elements"),
+    ],
+)
+def test_a_wrong_computed_shape_is_an_error(runner, told, words):
+    with pytest.raises(OpgenError) as caught:
+        runner.run("KeepPositive", {"x": tensor([1, 2, 3, 4])}, {"told": told}, mode="fast")
+    assert words in str(caught.value)
+
+
+def test_a_computed_shape_without_bounds_needs_room(runner):
+    with pytest.raises(OpgenError) as caught:
+        runner.run("KeepOpen", {"x": tensor([1, 2])})
+    assert "leaves the shape of output y open: [2, -1]" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("op", "inputs", "attrs", "outputs", "words"),
     [

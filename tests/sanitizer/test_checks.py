@@ -32,6 +32,11 @@ def test_case(case: Case) -> None:
     assert len([f for f in outcome.findings if f.check == case.check]) == len(case.marks), text
 
 
+@pytest.mark.parametrize("name", ["gm_tail_and_more", "buffer_larger_than_the_rest"])
+def test_what_a_device_survives_does_not_stop_the_launch(name: str) -> None:
+    assert run(next(c for c in CASES if c.name == name)).error == ""
+
+
 def test_every_check_is_proved() -> None:
     found = Counter(c.check for c in CASES if c.expect != "silent")
     silent = Counter(c.check for c in CASES if c.expect == "silent")

@@ -418,6 +418,49 @@ KERNEL(tail_block_over_read) {
     DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
 }
 
+// Every allocation has 32 bytes behind its last whole block; y ends at kCount - 3.
+// case read_of_allocation_padding: ErrorRead3 warning
+KERNEL(read_of_allocation_padding) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.y[kCount - 16], 24);  // <- ErrorRead3
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
+}
+
+// case read_past_allocation_padding: ErrorRead3 found
+KERNEL(read_past_allocation_padding) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.y[kCount - 16], 32);  // <- ErrorRead3
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[kCount - 13], b.a, {1, 13 * sizeof(float), 0, 0});
+}
+
+// What DataCopy cuts off does not end the launch: the second bug is found as well.
+// case gm_tail_and_more: ErrorWrite2 found
+KERNEL(gm_tail_and_more) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[kCount - 60], b.a, 64);  // <- ErrorWrite2
+    DataCopy(g.x[kCount - 20], b.a, 24);  // <- ErrorWrite2
+}
+
+// case buffer_larger_than_the_rest: InitBuffer found
+KERNEL(buffer_larger_than_the_rest) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> most, rest;
+    pipe.InitBuffer(most, GetUBSizeInBytes() - kTileBytes);
+    pipe.InitBuffer(rest, 2 * kTileBytes);  // <- InitBuffer
+    auto a = rest.Get<float>();
+    Duplicate(a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, kTile);
+}
+
 // case scratch_reused: ErrorWrite3 silent
 KERNEL(scratch_reused) {
     TENSORS;

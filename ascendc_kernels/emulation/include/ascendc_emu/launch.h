@@ -87,6 +87,15 @@ namespace ascendc_emu {
 
 class Sink;
 
+// Where the kind of a running kernel comes from; a later one wins over an earlier one.
+enum class KindSource : uint8_t {
+    kNone,     // the architecture's usual kind
+    kGuess,    // the kernel used a unit that only another kind has
+    kDefault,  // KERNEL_TASK_TYPE_DEFAULT
+    kKey,      // KERNEL_TASK_TYPE of the tiling key
+    kLaunch,   // the host
+};
+
 // What a sink learns about a launch.
 struct LaunchInfo {
     const OpgenLaunch* launch;

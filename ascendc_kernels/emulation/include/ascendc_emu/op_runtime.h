@@ -90,6 +90,10 @@ void opgen_set_scope(const char* scope);
  * With shapes and ranks NULL only dtypes are inferred, with dtypes NULL only shapes. */
 int opgen_infer(const OpgenCall* call, int64_t* shapes, int32_t* ranks, int32_t* dtypes);
 
+/* As opgen_infer without dtypes; a dim that depends on computed values is its upper bound by
+ * InferShapeRange, -1 where the op has none. */
+int opgen_infer_largest(const OpgenCall* call, int64_t* shapes, int32_t* ranks);
+
 /* Check outputs against InferShape, run TilingFunc, report the workspace size in bytes. The
  * tensors' data pointers are captured; they must stay valid until opgen_launch returns. */
 int opgen_prepare(const OpgenCall* call, OpgenExec** exec, uint64_t* workspace_size);
@@ -100,6 +104,11 @@ int opgen_exec_tiling(const OpgenExec* exec, uint32_t* block_dim, uint64_t* tili
 
 /* Run the kernel on all blocks; workspace may be NULL when its size is 0. */
 int opgen_launch(OpgenExec* exec, void* workspace);
+
+/* Shapes the kernel computed (OutputShapeDependOnCompute), valid after opgen_launch: for every tensor
+ * of the outputs, lists flattened, its rank (-1: not a computed one) and 8 dims. An error when the
+ * kernel left one out or tells more elements than the tensor holds. */
+int opgen_exec_output_shapes(const OpgenExec* exec, int64_t* shapes, int32_t* ranks);
 
 void opgen_exec_free(OpgenExec* exec);
 
@@ -112,9 +121,9 @@ void opgen_clear_findings(void);
 uint64_t opgen_launch_count(void);
 
 /* What the loaded host libraries declare, a JSON array of ops:
- *   op, declared (by OP_ADD), has_infer_shape, has_infer_data_type, has_tiling, problems [text]
+ *   op, declared (by OP_ADD), has_infer_shape, has_infer_shape_range, has_infer_data_type, has_tiling, problems [text]
  *   inputs/outputs [{name, param_type, dtypes [DT_*], dtype_list, formats, format_list, follow,
- *                    follow_type, value_depend, scalar, scalar_list, init_value}]
+ *                    follow_type, value_depend, scalar, scalar_list, computed_shape, init_value}]
  *   attrs [{name, type, required, default}]     socs [{soc, inputs, outputs, config {}}]
  * Valid until the next call on this thread. */
 const char* opgen_op_defs_json(void);

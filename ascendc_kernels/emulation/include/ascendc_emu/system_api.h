@@ -24,9 +24,10 @@ void AssertFailed(const char* condition, const char* file, int line, const char*
     __attribute__((format(printf, 4, 5)));
 void DumpElements(const void* data, DType type, uint32_t desc, uint64_t count, const uint32_t* shape,
                   uint32_t dims, const char* where);
+enum class KindSource : uint8_t;  // launch.h
 // A KERNEL_TASK_TYPE declaration reached by the kernel; restarts the launch when the running kind
-// differs.
-void DeclareKind(int kind, Loc loc);
+// differs. The one for a tiling key overrides the default one (设置Kernel类型).
+void DeclareKind(int kind, KindSource source, Loc loc);
 int32_t CountLeadingZeros(uint64_t v);
 int64_t FloatToInt(float v, int mode, int bits);
 uint16_t FloatToHalfMode(float v, int mode);

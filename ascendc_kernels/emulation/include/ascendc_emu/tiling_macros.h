@@ -34,6 +34,8 @@ struct TilingHolder {
 #ifndef REGISTER_TILING_DEFAULT
 #define REGISTER_TILING_DEFAULT(type) using OpgenDefaultTiling [[maybe_unused]] = type
 #endif
+// REGISTER_TILING_FOR_TILINGKEY tells CANN's tools how long the data of a key is; the kernel itself
+// names that struct in GET_TILING_DATA_WITH_STRUCT, and GET_TILING_DATA stays with the default one.
 #ifndef REGISTER_TILING_FOR_TILINGKEY
 #define REGISTER_TILING_FOR_TILINGKEY(condition, type) \
     static_assert(sizeof(type) >= 0, "tiling struct of " condition)
@@ -89,10 +91,12 @@ enum OpgenTaskType {
     KERNEL_TYPE_MIX_VECTOR_CORE = OPGEN_KERNEL_AIV_ONLY,
     KERNEL_TYPE_MAX = 7
 };
-#define KERNEL_TASK_TYPE_DEFAULT(kind) ::ascendc_emu::DeclareKind(kind, ::ascendc_emu::Loc::Here())
-#define KERNEL_TASK_TYPE(key, kind) \
-    do {                            \
-        if (TILING_KEY_IS(key)) ::ascendc_emu::DeclareKind(kind, ::ascendc_emu::Loc::Here()); \
+#define OPGEN_DECLARE_KIND(kind, source) \
+    ::ascendc_emu::DeclareKind(kind, ::ascendc_emu::KindSource::source, ::ascendc_emu::Loc::Here())
+#define KERNEL_TASK_TYPE_DEFAULT(kind) OPGEN_DECLARE_KIND(kind, kDefault)
+#define KERNEL_TASK_TYPE(key, kind)                             \
+    do {                                                        \
+        if (TILING_KEY_IS(key)) OPGEN_DECLARE_KIND(kind, kKey); \
     } while (0)
 #define ENABLE_FEATURE_FOR_COMPILE(...)
 #define ENABLE_PRINTF()

@@ -36,9 +36,9 @@ std::map<void*, Allocation>& Allocations()
 }
 
 // Kinds that KERNEL_TASK_TYPE declared, by entry and tiling key: later launches start right.
-std::map<std::pair<void*, uint64_t>, int>& DeclaredKinds()
+std::map<std::pair<void*, uint64_t>, DeclaredKind>& DeclaredKinds()
 {
-    static std::map<std::pair<void*, uint64_t>, int> all;
+    static std::map<std::pair<void*, uint64_t>, DeclaredKind> all;
     return all;
 }
 
@@ -84,14 +84,17 @@ int Run(const OpgenLaunch& given)
         return Refuse("check mode needs the sanitizer, which is not part of this library");
     }
     void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
-    int kind = launch.kind;
-    if (kind == OPGEN_KERNEL_AUTO || kind == OPGEN_KERNEL_AUTO_MIX) {
+    // An explicit kind of the launch wins: the host has decided how many cores there are.
+    DeclaredKind kind{launch.kind, KindSource::kLaunch};
+    if (launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX) {
         const int undeclared =
-            kind == OPGEN_KERNEL_AUTO ? OPGEN_KERNEL_AIV_ONLY : OPGEN_KERNEL_MIX_AIC_1_2;
+            launch.kind == OPGEN_KERNEL_AUTO ? OPGEN_KERNEL_AIV_ONLY : OPGEN_KERNEL_MIX_AIC_1_2;
         auto known = DeclaredKinds().find({identity, launch.tiling_key});
-        kind = known != DeclaredKinds().end() ? known->second : undeclared;
+        kind = known != DeclaredKinds().end() ? known->second
+                                              : DeclaredKind{undeclared, KindSource::kNone};
     }
-    for (int attempt = 0; attempt < 2; ++attempt) {
+    // One attempt for the usual kind and one for each source that may correct it.
+    for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);
         const auto start = std::chrono::steady_clock::now();
         Scheduler scheduler(launch, kind, *soc, sink.get(), Ranges(launch));
@@ -101,10 +104,13 @@ int Run(const OpgenLaunch& given)
         const int threads = sink ? 1 : launch.threads > 0 ? launch.threads : DefaultThreads();
         const bool good = scheduler.Run(threads);
         g_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        g_kind = kind;
-        if (scheduler.wantedKind() != 0 && scheduler.wantedKind() != kind) {
-            kind = scheduler.wantedKind();
-            DeclaredKinds()[{identity, launch.tiling_key}] = kind;
+        g_kind = kind.kind;
+        const DeclaredKind declared = scheduler.declared();
+        if (declared.source > kind.source) DeclaredKinds()[{identity, launch.tiling_key}] = declared;
+        if (declared.kind != kind.kind) {
+            const bool twice = declared.source == kind.source;
+            kind = declared;
+            if (twice) break;
             continue;
         }
         if (sink) sink->OnLaunchEnd(info);

@@ -171,19 +171,23 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
                       "TBufPool used without InitBufPool");
         }
         if (pool->used + total > pool->size) {
-            TrapCheck(core, loc, "InitBuffer", "InitBuffer", "enlarge the pool or use fewer, smaller buffers",
-                      "the pool has %u of %u bytes left, %llu are needed", pool->size - pool->used,
-                      pool->size, static_cast<unsigned long long>(total));
+            Complain(core, loc, "InitBuffer", "InitBuffer", "enlarge the pool or use fewer, smaller buffers",
+                     "the pool has %u of %u bytes left, %llu are needed",
+                     pool->size - std::min(pool->used, pool->size), pool->size,
+                     static_cast<unsigned long long>(total));
         }
         addr = pool->base + pool->used;
         pool->used += static_cast<uint32_t>(total);
     } else {
         uint32_t& next = pipe.next[static_cast<int>(mem)];
         const uint32_t size = SizeOf(core, mem);
+        // The device does not look: a buffer that is not used to its end works, anything behind the end
+        // stops the kernel when it is used.
         if (mem != Mem::kGm && next + total > size) {
-            TrapCheck(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
-                      "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
-                      static_cast<unsigned long long>(total));
+            const auto report = next >= size ? TrapCheck : Complain;
+            report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
+                   "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
+                   static_cast<unsigned long long>(total));
         }
         addr = next;
         next += static_cast<uint32_t>(total);

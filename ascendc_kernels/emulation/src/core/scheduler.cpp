@@ -89,10 +89,16 @@ std::string CoreName(const Core& core)
     return std::string(kind) + " " + std::to_string(core.blockIdx);
 }
 
-Scheduler::Scheduler(const OpgenLaunch& launch, int kind, const SocInfo& soc, Sink* sink,
+Scheduler::Scheduler(const OpgenLaunch& launch, DeclaredKind declared, const SocInfo& soc, Sink* sink,
                      std::vector<OpgenGmRange> ranges)
-    : launch_(launch), kind_(kind), soc_(soc), sink_(sink), ranges_(std::move(ranges))
+    : launch_(launch),
+      kind_(declared.kind),
+      soc_(soc),
+      sink_(sink),
+      ranges_(std::move(ranges)),
+      declared_(declared)
 {
+    const int kind = kind_;
     const int n = static_cast<int>(launch.block_dim);
     const bool split = soc.aivCores > 0;
     for (int i = 0; i < n; ++i) {
@@ -114,6 +120,17 @@ Scheduler::Scheduler(const OpgenLaunch& launch, int kind, const SocInfo& soc, Si
     cores.assign(specs_.size(), nullptr);
     credits.assign(specs_.size(), std::vector<int>(kCrossFlags, 0));
     shared.pending.assign(3 * kCrossFlags, std::vector<int>(specs_.size(), 0));
+}
+
+bool Scheduler::RequestKind(int kind, KindSource source)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    // Of two different declarations of one source the first that differs stays: the next attempt
+    // meets the other one and Run() tells.
+    const bool weaker = source < declared_.source || (source == declared_.source && kind_ != declared_.kind);
+    if (weaker) return kind_ != declared_.kind;
+    declared_ = {kind, source};
+    return kind != kind_;
 }
 
 int Scheduler::CountOf(int scope) const

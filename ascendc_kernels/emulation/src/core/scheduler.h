@@ -34,9 +34,15 @@ struct CoreSpec {
 
 struct Running;
 
+// How the blocks map to cores (OpgenKernelKind) and who said so.
+struct DeclaredKind {
+    int kind;
+    KindSource source;
+};
+
 class Scheduler {
 public:
-    Scheduler(const OpgenLaunch& launch, int kind, const SocInfo& soc, Sink* sink,
+    Scheduler(const OpgenLaunch& launch, DeclaredKind kind, const SocInfo& soc, Sink* sink,
               std::vector<OpgenGmRange> ranges);
 
     // Runs every core; returns false when the launch failed.
@@ -47,11 +53,13 @@ public:
     void GiveWay(Core& core);
     void Update(void (*change)(void*), void* context);
     void Fail(const std::string& text);
-    void RequestKind(int kind) { wantedKind_ = kind; }
+    // A running kernel tells its kind; true when the launch has to start again with it.
+    bool RequestKind(int kind, KindSource source);
 
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
     const std::string& error() const { return error_; }
-    int wantedKind() const { return wantedKind_; }
+    // What the kernel declared: the running kind unless the launch has to start again.
+    DeclaredKind declared() const { return declared_; }
     int kind() const { return kind_; }
     const OpgenLaunch& launch() const { return launch_; }
     const SocInfo& soc() const { return soc_; }
@@ -93,7 +101,7 @@ private:
     std::atomic<int> next_{0};
     std::atomic<bool> failed_{false};
     std::string error_;
-    int wantedKind_ = 0;
+    DeclaredKind declared_;
 
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -365,15 +365,12 @@ void DumpElements(const void* data, DType type, uint32_t desc, uint64_t count, c
     fflush(stdout);
 }
 
-void DeclareKind(int kind, Loc)
+void DeclareKind(int kind, KindSource source, Loc)
 {
     Core& core = Current();
     Scheduler& s = *core.scheduler;
     if (kind <= 0 || kind > OPGEN_KERNEL_MIX_AIC_1_2 || core.kind == CoreKind::kUnified) return;
-    // An explicit kind of the launch wins: the host has decided how many cores there are.
-    const int given = s.launch().kind;
-    if ((given != OPGEN_KERNEL_AUTO && given != OPGEN_KERNEL_AUTO_MIX) || kind == s.kind()) return;
-    s.RequestKind(kind);
+    if (!s.RequestKind(kind, source)) return;
     s.Fail("");
     throw BlockAbort();
 }

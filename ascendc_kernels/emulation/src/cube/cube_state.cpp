@@ -5,7 +5,7 @@
 
 namespace ascendc_emu {
 
-void DeclareKind(int kind, Loc loc);  // src/core
+void DeclareKind(int kind, KindSource source, Loc loc);  // src/core
 
 CubeState& StateOf(Core& core)
 {
@@ -20,7 +20,7 @@ CubeState& StateOf(Core& core)
 void RequireCubeCores(Core& core, Loc loc)
 {
     if (core.kind != CoreKind::kAiv || core.mixed) return;
-    DeclareKind(OPGEN_KERNEL_MIX_AIC_1_2, loc);
+    DeclareKind(OPGEN_KERNEL_MIX_AIC_1_2, KindSource::kGuess, loc);
 }
 
 void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,

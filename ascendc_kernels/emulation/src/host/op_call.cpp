@@ -271,15 +271,27 @@ void OpCall::Fail(const std::string &step, uint32_t status, const std::string &l
                   (log.empty() ? "; it logged nothing" : "; it logged:\n" + log));
 }
 
+size_t OpCall::OutputCount() const {
+    return outputs_.empty() && entry_->def != nullptr ? entry_->def->outputs.size()
+                                                      : output_tensors_.size();
+}
+
+std::vector<size_t> OpCall::ComputedShapes() const {
+    std::vector<size_t> positions;
+    for (size_t i = 0; entry_->def != nullptr && i < entry_->def->outputs.size(); ++i) {
+        if (entry_->def->outputs[i].shape_depends_on_compute) {
+            positions.push_back(i);
+        }
+    }
+    return positions;
+}
+
 std::vector<gert::Shape> OpCall::InferShape() {
     std::vector<gert::Shape> shapes;
     if (entry_->infer_shape == nullptr) {
         throw OpError("op " + op_type_ + " has no InferShape");
     }
-    size_t count = output_tensors_.size();
-    if (outputs_.empty() && entry_->def != nullptr) {
-        count = entry_->def->outputs.size();
-    }
+    const size_t count = OutputCount();
     shapes.resize(std::max<size_t>(count, 1));
     std::vector<void *> in;
     std::vector<void *> out;
@@ -301,11 +313,49 @@ std::vector<gert::Shape> OpCall::InferShape() {
     return shapes;
 }
 
-std::vector<ge::DataType> OpCall::InferDataType() {
-    size_t count = output_tensors_.size();
-    if (outputs_.empty() && entry_->def != nullptr) {
-        count = entry_->def->outputs.size();
+std::vector<gert::Shape> OpCall::LargestShapes() {
+    std::vector<gert::Shape> shapes(OutputCount());
+    bool known = entry_->infer_shape != nullptr;
+    if (known) {
+        shapes = InferShape();
+        for (const gert::Shape &shape : shapes) {
+            for (size_t d = 0; d < shape.GetDimNum(); ++d) {
+                known = known && shape.GetDim(d) >= 0;
+            }
+        }
     }
+    if (known || entry_->infer_shape_range == nullptr) {
+        return shapes;
+    }
+    // A range of tensors starts like a range of shapes: functions read either from it.
+    std::vector<gert::TensorRange> inputs;
+    inputs.reserve(input_tensors_.size());
+    std::vector<void *> in;
+    for (gert::Tensor &tensor : input_tensors_) {
+        inputs.emplace_back(&tensor);
+        in.push_back(&inputs.back());
+    }
+    std::vector<gert::Shape> smallest(shapes.size());
+    std::vector<gert::Range<gert::Shape>> outputs;
+    outputs.reserve(shapes.size());
+    std::vector<void *> out;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        outputs.emplace_back(&smallest[i], &shapes[i]);
+        out.push_back(&outputs.back());
+    }
+    gert::InferShapeRangeContext context(Context(in, out));
+    const PlatformScope scope(platform_);
+    (void)TakeHostLog();
+    const uint32_t status = entry_->infer_shape_range(&context);
+    const std::string log = TakeHostLog();
+    if (status != ge::GRAPH_SUCCESS) {
+        Fail("InferShapeRange", status, log);
+    }
+    return shapes;
+}
+
+std::vector<ge::DataType> OpCall::InferDataType() {
+    const size_t count = OutputCount();
     std::vector<ge::DataType> in_types;
     for (const gert::CompileTimeTensorDesc &desc : input_descs_) {
         in_types.push_back(desc.GetDataType());
@@ -342,10 +392,8 @@ void OpCall::CheckOutputs() {
     if (entry_->infer_shape == nullptr || outputs_.empty()) {
         return;
     }
-    for (size_t i = 0; entry_->def != nullptr && i < entry_->def->outputs.size(); ++i) {
-        if (entry_->def->outputs[i].shape_depends_on_compute) {
-            return;
-        }
+    if (!ComputedShapes().empty()) {
+        return;  // given are buffers that are large enough, not results
     }
     const std::vector<gert::Shape> want = InferShape();
     for (size_t i = 0; i < want.size(); ++i) {

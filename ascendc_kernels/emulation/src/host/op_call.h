@@ -54,7 +54,12 @@ public:
     // Each throws OpError when the op's function fails; the text carries what it logged.
     std::vector<gert::Shape> InferShape();
     std::vector<ge::DataType> InferDataType();
+    // As InferShape; dims it cannot tell are the upper bounds of InferShapeRange, or stay -1.
+    std::vector<gert::Shape> LargestShapes();
     TilingResult Tile();
+
+    // Positions of the outputs whose shape the kernel tells (OutputShapeDependOnCompute).
+    std::vector<size_t> ComputedShapes() const;
 
     // Throws OpError when a given output differs from what InferShape says.
     void CheckOutputs();
@@ -101,6 +106,7 @@ private:
     void ReadAttrs(const OpgenCall &call);
     void StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def);
     void StoreDefault(const ops::OpAttrDef &def);
+    size_t OutputCount() const;
     void BuildNode();
     bool DependsOnValue(size_t param) const;
     gert::KernelRunContext Context(const std::vector<void *> &inputs,

@@ -45,6 +45,7 @@ std::string ParamJson(const ops::OpParamDef &param) {
     text += std::string(",\"value_depend\":") + JsonBool(param.value_depend != ops::IGNORE);
     text += std::string(",\"scalar\":") + JsonBool(param.is_scalar);
     text += std::string(",\"scalar_list\":") + JsonBool(param.is_scalar_list);
+    text += std::string(",\"computed_shape\":") + JsonBool(param.shape_depends_on_compute);
     text += std::string(",\"init_value\":") + JsonBool(!param.init_values.empty());
     return text + "}";
 }
@@ -123,6 +124,8 @@ std::string OpJson(const std::string &op_type) {
     std::string text = "{\"op\":" + JsonString(op_type);
     text += std::string(",\"declared\":") + JsonBool(entry->def != nullptr);
     text += std::string(",\"has_infer_shape\":") + JsonBool(entry->infer_shape != nullptr);
+    text += std::string(",\"has_infer_shape_range\":") +
+            JsonBool(entry->infer_shape_range != nullptr);
     text += std::string(",\"has_infer_data_type\":") +
             JsonBool(entry->infer_data_type != nullptr || entry->data_type_as_first_input);
     text += std::string(",\"has_tiling\":") + JsonBool(entry->tiling != nullptr);

@@ -86,6 +86,7 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
             entry.value_dependent.clear();
             entry.data_type_as_first_input = false;
             DropForeign(entry.infer_shape, library);
+            DropForeign(entry.infer_shape_range, library);
             DropForeign(entry.infer_data_type, library);
             DropForeign(entry.tiling, library);
             DropForeign(entry.tiling_parse, library);
@@ -95,6 +96,9 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
         entry.def->op_type = name;
         if (def.infer_shape != nullptr) {
             entry.infer_shape = def.infer_shape;
+        }
+        if (def.infer_shape_range != nullptr) {
+            entry.infer_shape_range = def.infer_shape_range;
         }
         if (def.infer_data_type != nullptr) {
             entry.infer_data_type = def.infer_data_type;
@@ -124,7 +128,10 @@ OpImplRegisterV2 &OpImplRegisterV2::InferShape(InferShapeKernelFunc func) {
     return *this;
 }
 
-OpImplRegisterV2 &OpImplRegisterV2::InferShapeRange(InferShapeRangeKernelFunc) {
+OpImplRegisterV2 &OpImplRegisterV2::InferShapeRange(InferShapeRangeKernelFunc func) {
+    if (func != nullptr) {
+        Update(op_type_, [=](OpEntry &entry) { entry.infer_shape_range = func; });
+    }
     return *this;
 }
 

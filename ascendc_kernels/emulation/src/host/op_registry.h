@@ -22,6 +22,7 @@ struct OpEntry {
     std::vector<std::string> duplicates;  // problems noticed while registering
 
     gert::OpImplRegisterV2::InferShapeKernelFunc infer_shape = nullptr;
+    gert::OpImplRegisterV2::InferShapeRangeKernelFunc infer_shape_range = nullptr;
     gert::OpImplRegisterV2::InferDataTypeKernelFunc infer_data_type = nullptr;
     bool data_type_as_first_input = false;
     gert::OpImplRegisterV2::TilingKernelFunc tiling = nullptr;

@@ -15,6 +15,7 @@
 #include "ascendc_emu/sanitizer.h"
 #include "host/op_call.h"
 #include "host/op_json.h"
+#include "host/computed_shapes.h"
 #include "host/op_kernels.h"
 #include "host/output_fill.h"
 #include "host/template_keys.h"
@@ -30,6 +31,7 @@ struct OpgenExec {
     ascendc_emu::TilingResult tiling;
     void *entry = nullptr;
     std::string entry_name;
+    std::unique_ptr<ascendc_emu::ComputedShapes> computed;
 };
 
 namespace {
@@ -177,6 +179,20 @@ struct Workspace {
     }
 };
 
+void StoreShapes(const OpCall &op, const std::vector<gert::Shape> &inferred, int64_t *shapes,
+                 int32_t *ranks) {
+    for (size_t i = 0; i < inferred.size(); ++i) {
+        if (inferred[i].GetDimNum() > 8) {
+            throw OpError(op.Describe() + ": InferShape gives output " + op.OutputName(i) +
+                          " rank " + std::to_string(inferred[i].GetDimNum()));
+        }
+        ranks[i] = static_cast<int32_t>(inferred[i].GetDimNum());
+        for (size_t d = 0; d < inferred[i].GetDimNum(); ++d) {
+            shapes[i * 8 + d] = inferred[i].GetDim(d);
+        }
+    }
+}
+
 void Launch(OpgenExec &exec, void *workspace) {
     Arguments args;
     const auto &inputs = exec.op.inputs();
@@ -193,6 +209,12 @@ void Launch(OpgenExec &exec, void *workspace) {
                                         !declared->outputs[i].init_values.empty());
         args.AddParam(outputs[i], exec.op.OutputName(i),
                       filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT);
+    }
+    exec.computed.reset(new ascendc_emu::ComputedShapes(exec.op));
+    if (!exec.computed->empty()) {
+        args.values.push_back(exec.computed->data());
+        args.AddRange(exec.computed->data(), exec.computed->bytes(), "output shapes",
+                      OPGEN_GM_OUTPUT);
     }
     const uint64_t tiled = exec.tiling.workspace_size();
     const Workspace space(workspace, tiled, exec.op.soc().LibraryWorkspace());
@@ -274,17 +296,7 @@ int opgen_infer(const OpgenCall *call, int64_t *shapes, int32_t *ranks, int32_t 
     return Guard([&] {
         OpCall op(*call);
         if (shapes != nullptr && ranks != nullptr) {
-            const std::vector<gert::Shape> inferred = op.InferShape();
-            for (size_t i = 0; i < inferred.size(); ++i) {
-                if (inferred[i].GetDimNum() > 8) {
-                    throw OpError(op.Describe() + ": InferShape gives output " + op.OutputName(i) +
-                                  " rank " + std::to_string(inferred[i].GetDimNum()));
-                }
-                ranks[i] = static_cast<int32_t>(inferred[i].GetDimNum());
-                for (size_t d = 0; d < inferred[i].GetDimNum(); ++d) {
-                    shapes[i * 8 + d] = inferred[i].GetDim(d);
-                }
-            }
+            StoreShapes(op, op.InferShape(), shapes, ranks);
         }
         if (dtypes != nullptr) {
             const std::vector<ge::DataType> types = op.InferDataType();
@@ -292,6 +304,13 @@ int opgen_infer(const OpgenCall *call, int64_t *shapes, int32_t *ranks, int32_t 
                 dtypes[i] = static_cast<int32_t>(types[i]);
             }
         }
+    });
+}
+
+int opgen_infer_largest(const OpgenCall *call, int64_t *shapes, int32_t *ranks) {
+    return Guard([&] {
+        OpCall op(*call);
+        StoreShapes(op, op.LargestShapes(), shapes, ranks);
     });
 }
 
@@ -323,6 +342,15 @@ int opgen_launch(OpgenExec *exec, void *workspace) {
     return Guard([&] {
         exec->entry = ascendc_emu::KernelEntry(exec->op, &exec->entry_name);
         Launch(*exec, workspace);
+    });
+}
+
+int opgen_exec_output_shapes(const OpgenExec *exec, int64_t *shapes, int32_t *ranks) {
+    return Guard([&] {
+        if (exec->computed == nullptr) {
+            throw OpError(exec->op.Describe() + ": the kernel has not run yet");
+        }
+        exec->computed->Read(exec->op, shapes, ranks);
     });
 }
 

@@ -160,7 +160,12 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     return Place::kInside;
 }
 
-// Warns about a tail; stops the launch when more is out of bounds than the copy cuts off.
+// Device memory of `len` bytes takes up len, rounded up to 32, and 32 more bytes (aclrtMalloc,
+// aclrtMallocAlign32).
+constexpr uint64_t kAllocationUnit = 32;
+
+// Warns about a tail read inside the tensor's allocation; stops the launch when more is out of bounds
+// than the copy cuts off.
 void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
     if (regions_.empty()) return;
     const Record& r = step.record;
@@ -201,12 +206,12 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
                     static_cast<unsigned long long>(region->end - region->begin));
     f.fix = "copy the tail with DataCopyPad and the exact byte count";
     // Counted from the start of the tensor, which a device allocation aligns; the host's need not be.
-    uint64_t rounded =
-        region->begin + (region->end - region->begin + kGranule - 1) / kGranule * kGranule;
-    if (!writes && end <= rounded) {
-        // Allocations are rounded up, so this reads garbage but does not fault.
+    const uint64_t size = region->end - region->begin;
+    const uint64_t room = (size + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
+    if (!writes && end <= region->begin + room + kAllocationUnit) {
+        // Reads garbage but does not fault.
         f.warning = true;
-        f.why = "the last data block is only partly inside the tensor";
+        f.why = "only the padding that every allocation has lies there";
         Findings::Instance().Add(f);
         return;
     }

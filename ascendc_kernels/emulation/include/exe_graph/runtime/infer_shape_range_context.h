@@ -10,7 +10,7 @@
 namespace gert {
 using TensorRange = Range<Tensor>;
 
-// Registered functions are kept but the emulation, which always knows its shapes, calls none.
+// Bounds of outputs whose shape InferShape cannot tell; input bounds are the real shapes.
 class InferShapeRangeContext : public ExtendedKernelContext {
 public:
     using ExtendedKernelContext::ExtendedKernelContext;

@@ -1,0 +1,294 @@
+"""Stands for the compiled torch extension of a benchmark task.
+
+What the real extension's C++ would do - order arguments, make scalars of tensors, allocate
+outputs - follows from the op's declaration and from the reference's result.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.dtypes import BY_GE_NAME
+from msopgen_wrap.run.op_project import combos
+from msopgen_wrap.run.project_runner import ProjectRunner
+from msopgen_wrap.run.tensors import TensorSpec
+
+
+class UnsupportedCase(Exception):
+    """The op does not declare the dtypes of a case."""
+
+
+def copied(value: Any) -> Any:
+    """Return a deep copy of tensors in lists."""
+    if hasattr(value, "clone"):
+        return value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(v) for v in value)
+    return value
+
+
+def detached(value: Any) -> Any:
+    """Return a result without its autograd graph."""
+    if isinstance(value, (list, tuple)):
+        return [detached(v) for v in value]
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def elements(value: Any) -> int:
+    """Return how many elements the tensors of a value have together."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(elements, value))
+    return value.numel() if hasattr(value, "numel") else 0
+
+
+def first_line(error: OpgenError) -> str:
+    """Return an error's first diagnostic as one short line."""
+    first = error.diagnostics[0]
+    return f"{first.location}: {first.what} {first.why}"[:600]
+
+
+class Extension:
+    """Stands for the compiled extension: every call runs the project's op."""
+
+    def __init__(self, project: Path, mode: str, soc: str, headers: Sequence[Path] = ()):
+        self.project, self.mode, self.soc, self.headers = project, mode, soc, headers
+        self.alarms: list[str] = []
+        self.notes: list[str] = []
+        self.kernel_compile_seconds = 0.0
+        self._golden: Any = None
+
+    def open(self) -> None:
+        """Compile and load op_host."""
+        self._runner = ProjectRunner(self.project, soc=self.soc, include_dirs=self.headers)
+        self._op = self._runner.declaration()
+
+    def call_as(self, golden: Any, model: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """Call the model; ``golden`` tells the shapes of outputs the caller has to allocate."""
+        self._golden = golden
+        return model(*inputs)
+
+    def run(self, *args: Any) -> Any:
+        """Run the op with arguments in the order of its aclnn function: inputs, then attrs."""
+        inputs, attrs = bind_arguments(self._op, args)
+        self._take_scalars(inputs)
+        before = {name: copied(value) for name, value in inputs.items()}
+        started = time.perf_counter()
+        outputs = self._outputs(inputs, attrs)
+        try:
+            done = self._runner.run(None, inputs, attrs, outputs, mode=self.mode)
+        except OpgenError as error:
+            # What check mode refuses (a tail written past the end, say) the device may forgive:
+            # the finding is kept, and the result compared as well.
+            if self.mode != "check" or "kernel failed" not in error.diagnostics[0].what:
+                raise
+            self.alarms.append(first_line(error))
+            inputs = before
+            before = {name: copied(value) for name, value in inputs.items()}
+            done = self._runner.run(None, inputs, attrs, outputs, mode="fast")
+        self.kernel_compile_seconds += time.perf_counter() - started - done.result.seconds
+        for finding in done.result.findings:
+            if finding.get("severity") == "error":
+                place = f"{Path(finding.get('file', '')).name}:{finding.get('line', 0)}"
+                self.alarms.append(f"{finding.get('check')} {place}")
+        results = [_torch(value) for value in done.outputs.values()]
+        if not results:  # the op works in place without saying so
+            results = [v for n, v in inputs.items() if not _same(v, before[n])]
+        if isinstance(self._golden, (list, tuple)) and not (
+            len(results) == 1 and isinstance(results[0], list)
+        ):
+            return results
+        return results[0] if results else None
+
+    def _take_scalars(self, inputs: dict[str, Any]) -> None:
+        """Convert one-element tensors to the dtype declared, as the extension's aclScalars are.
+
+        Raises:
+            UnsupportedCase: no combination of dtypes fits the others either.
+        """
+        import torch
+
+        rows = combos(self._op, self._runner.platform.name)
+        names = [p["name"] for p in self._op["inputs"]]
+        keys = [combo.key.split(",")[: len(names)] for combo in rows]
+        given = [_input_dtype(inputs.get(n)) for n in names]
+        scalars = [_is_scalar(inputs.get(n)) for n in names]
+        if any(all(g in (None, k) for g, k in zip(given, key, strict=True)) for key in keys):
+            return
+        for key in keys:
+            triples = zip(given, key, scalars, strict=True)
+            if all(g in (None, k) or (s and hasattr(torch, k)) for g, k, s in triples):
+                for name, wanted, scalar in zip(names, key, scalars, strict=True):
+                    if scalar:
+                        inputs[name] = inputs[name].to(getattr(torch, wanted))
+                return
+        raise UnsupportedCase(
+            "op {} does not declare inputs of {}".format(
+                self._op["op"], ", ".join(str(g) for g in given)
+            )
+        )
+
+    def _outputs(self, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Allocate what the extension would where it differs from what the op infers.
+
+        An aclnn call asks neither InferShape nor InferDataType, so those of public tasks may be
+        wrong: this is noted, and the reference tells. An output whose shape the kernel computes
+        gets the room of the largest input when nothing bounds it.
+        """
+        declared = [p for p in self._op["outputs"] if p["name"] not in inputs]
+        golden = self._golden
+        if len(declared) == 1 and declared[0]["param_type"] == "dynamic":
+            shapes = [(_dtype(g), tuple(g.shape)) for g in golden]
+            return {declared[0]["name"]: [TensorSpec(d, s) for d, s in shapes]}
+        values = list(golden) if isinstance(golden, (list, tuple)) else [golden]
+        if len(values) != len(self._op["outputs"]) or len(declared) != len(values):
+            return {}
+        inferred = self._inferred(inputs, attrs)
+        dtypes = self._output_dtypes(inputs, values, inferred)
+        room = max((elements(v) for v in inputs.values()), default=0)
+        chosen: dict[str, Any] = {}
+        for i, (param, value) in enumerate(zip(declared, values, strict=True)):
+            shape = tuple(value.shape)
+            if inferred and math.prod(inferred[i].shape) == value.numel():
+                shape = inferred[i].shape
+            elif param["computed_shape"]:
+                bound = inferred[i].shape if inferred else ()
+                fits = math.prod(bound) >= value.numel()
+                shape = bound if fits else (max(room, value.numel()),)
+            elif inferred:
+                self.notes.append(
+                    f"InferShape gives {param['name']} {list(inferred[i].shape)}, "
+                    f"the reference {list(shape)}"
+                )
+            if inferred and inferred[i].dtype != dtypes[i]:
+                self.notes.append(
+                    f"InferDataType gives {param['name']} {inferred[i].dtype}, not {dtypes[i]}"
+                )
+            chosen[param["name"]] = TensorSpec(dtypes[i], shape)
+        return chosen
+
+    def _inferred(
+        self, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
+    ) -> list[TensorSpec] | None:
+        """Return what the op infers, None where it cannot; a failure is noted."""
+        has = self._op["has_infer_shape"] or self._op["has_infer_shape_range"]
+        if not has or any(p["param_type"] == "dynamic" for p in self._op["outputs"]):
+            return None
+        arranged = [inputs.get(p["name"]) for p in self._op["inputs"]]
+        try:
+            return self._runner.infer(self._op, arranged, attrs)
+        except OpgenError as error:
+            if error.diagnostics[0].code != "OPG518":  # OPG518: merely left to the kernel
+                self.notes.append(first_line(error))
+            return None
+
+    def _output_dtypes(
+        self,
+        inputs: Mapping[str, Any],
+        golden: Sequence[Any],
+        inferred: Sequence[TensorSpec] | None,
+    ) -> list[str]:
+        """Choose what the op declares for these inputs: the reference's if it can, or inferred."""
+        names = [p["name"] for p in self._op["inputs"]]
+        given = [_input_dtype(inputs.get(n)) for n in names]
+        offers = []
+        for combo in combos(self._op, self._runner.platform.name):
+            key = combo.key.split(",")
+            if all(g in (None, k) for g, k in zip(given, key, strict=False)):
+                offers.append(key[len(names) :])
+        wanted = [_dtype(g) for g in golden]
+        seen = [spec.dtype for spec in inferred or ()]
+        return next((d for d in (wanted, seen) if d in offers), offers[0])
+
+
+def bind_arguments(
+    declared: Mapping[str, Any], args: Sequence[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the extension's arguments the names of the op's inputs and attrs.
+
+    Tensors go to inputs, other values to attrs, each in order. A value stands for an input when
+    tensors alone cannot fill the required ones (an ``aclScalar`` or ``aclIntArray``); a tensor that
+    is left over is the value of an attr.
+    """
+    import torch
+
+    slots, names = list(declared["inputs"]), [a["name"] for a in declared["attrs"]]
+    kinds = {a["name"]: a["type"] for a in declared["attrs"]}
+    complete = len(args) == len(slots) + len(names)
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {}
+    tensors = sum(_is_tensor(a) or a is None for a in args)
+    for arg in args:
+        required = sum(p["param_type"] == "required" for p in slots)
+        if _is_tensor(arg) or arg is None:
+            tensors -= 1
+            if slots:
+                inputs[slots.pop(0)["name"]] = _contiguous(arg)
+            elif names and arg is not None:
+                attrs[names.pop(0)] = arg.item() if arg.numel() == 1 else arg.tolist()
+        elif slots and not isinstance(arg, (str, bool)) and (complete or tensors < required):
+            param = slots.pop(0)
+            inputs[param["name"]] = torch.tensor(arg, dtype=_value_dtype(param, arg)).reshape(-1)
+        elif names:
+            name = names.pop(0)
+            value = list(arg) if isinstance(arg, tuple) else arg
+            plain = isinstance(value, (int, float))
+            convert = {"float": float, "bool": bool, "int": int}.get(kinds[name]) if plain else None
+            attrs[name] = convert(value) if convert else value
+    return inputs, attrs
+
+
+def _value_dtype(param: Mapping[str, Any], value: Any) -> Any:
+    import torch
+
+    known = [BY_GE_NAME[d].name for d in param["dtypes"] or param["dtype_list"] if d in BY_GE_NAME]
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    wanted = "float32" if isinstance(first, float) else "int64"
+    return getattr(torch, wanted if wanted in known or not known else known[0])
+
+
+def _is_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(hasattr(v, "data_ptr") for v in value)
+    return hasattr(value, "data_ptr")
+
+
+def _is_scalar(value: Any) -> bool:
+    return hasattr(value, "numel") and value.numel() == 1
+
+
+def _input_dtype(value: Any) -> str | None:
+    if isinstance(value, (list, tuple)):
+        return _dtype(value[0]) if value else None
+    return None if value is None else _dtype(value)
+
+
+def _contiguous(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [v.contiguous() for v in value]
+    return None if value is None else value.contiguous()
+
+
+def _dtype(value: Any) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _torch(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return [_torch(v) for v in value]
+    if value is None or hasattr(value, "data_ptr"):
+        return value
+    plain = torch.from_numpy(value.data.view("int16") if value.dtype == "bfloat16" else value.data)
+    return plain.view(torch.bfloat16) if value.dtype == "bfloat16" else plain
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, (list, tuple)):
+        return all(_same(a, b) for a, b in zip(left, right, strict=True))
+    return left is None or bool(((left == right) | (left != left)).all())

@@ -1,0 +1,228 @@
+"""Benchmark tasks: what the compiled extension would do with a case, told from the declaration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
+from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
+
+from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase, bind_arguments
+from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task
+
+MODULE = """
+import torch
+import kernel_gen_ops
+
+class Model(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+class ModelNew(Model):
+    def forward(self, x):
+        return kernel_gen_ops.scale_rows(x, self.factor)
+"""
+PREPARE = """
+import torch
+
+def get_init_inputs(row, device):
+    return [row["factor"]]
+
+def get_inputs(row, device):
+    return [torch.ones(row["length"], dtype=getattr(torch, row["dtype"]), device=device)]
+"""
+SCALE = {
+    "op_host/scale_rows_tiling.h": SCALE_TILING_H,
+    "op_host/scale_rows.cpp": SCALE_HOST,
+    "op_kernel/scale_rows.cpp": SCALE_KERNEL,
+}
+RIGHT_SHAPE = "*context->GetOutputShape(0) = *context->GetInputShape(0);"
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def scale_task(root, rows, host=SCALE_HOST, module=MODULE):
+    project = {**SCALE, "op_host/scale_rows.cpp": host}
+    return write(
+        root / "tasks" / "Scale",
+        {
+            **{f"answer/0/{name}": text for name, text in project.items()},
+            "validation/module.py": module,
+            "validation/prepare_inputs.py": PREPARE,
+            "validation/test_cases.csv": "case_id;length;dtype;factor\n" + "\n".join(rows) + "\n",
+        },
+    )
+
+
+def test_a_task_runs_its_cases(tmp_path):
+    task = scale_task(tmp_path, ["0;64;float32;3.0", "1;32;float16;0.5"])
+    assert find_tasks(tmp_path) == [task]
+    done = run_task(task)
+    assert (done.cases, done.matches, done.clean, done.detail) == ("2/2", True, True, "")
+    assert run_task(task, cases=1).cases == "1/1"
+
+
+def test_a_wrong_reference_is_seen(tmp_path):
+    wrong = MODULE.replace("x * self.factor", "x * self.factor + 1")
+    done = run_task(scale_task(tmp_path, ["7;64;float32;3.0"], module=wrong))
+    assert done.runs and done.matches is False and done.cases == "0/1"
+    assert done.detail.startswith("case 7: max error 1")
+
+
+def test_a_case_that_fails_does_not_end_the_others(tmp_path):
+    done = run_task(scale_task(tmp_path, ["0;7;float32;3.0", "1;32;float32;3.0"]))
+    assert (done.cases, done.runs) == ("1/2", False)
+    assert "length 7 is not a multiple of 16" in done.detail
+
+
+def test_a_case_of_undeclared_dtypes_is_noted(tmp_path):
+    task = scale_task(tmp_path, ["0;16;int32;3.0", "1;32;float32;3.0"])
+    done = run_task(task, cases=1)
+    assert done.cases == "1/1" and done.matches
+    assert done.notes == ("case 0: op ScaleRows does not declare inputs of int32",)
+    only = run_task(scale_task(tmp_path / "only", ["0;16;int32;3.0"]))
+    assert only.runs is False and only.detail == "the op takes the inputs of no case"
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("return GRAPH_FAILED;", "InferShape failed"),
+        ("*context->GetOutputShape(0) = gert::Shape({3});", "InferShape gives y [3]"),
+    ],
+)
+def test_an_infershape_that_aclnn_never_asks_is_noted(tmp_path, body, note):
+    host = SCALE_HOST.replace(RIGHT_SHAPE, body)
+    assert host != SCALE_HOST
+    done = run_task(scale_task(tmp_path, ["0;64;float32;3.0"], host=host))
+    assert done.matches and note in done.notes[0]
+
+
+def test_a_wrong_inferred_dtype_is_noted(tmp_path):
+    host = SCALE_HOST.replace(
+        "namespace ops {",
+        "static ge::graphStatus InferType(gert::InferDataTypeContext* context) {\n"
+        "    context->SetOutputDataType(0, ge::DT_INT8);\n    return ge::GRAPH_SUCCESS;\n}\n"
+        "namespace ops {",
+    ).replace(
+        "SetInferShape(ge::InferShape)", "SetInferShape(ge::InferShape).SetInferDataType(InferType)"
+    )
+    done = run_task(scale_task(tmp_path, ["0;64;float32;3.0"], host=host))
+    assert done.matches and done.notes == ("InferDataType gives y int8, not float32",)
+
+
+def test_an_output_of_computed_shape_gets_room(tmp_path):
+    files = {"op_host/keep.cpp": KEEP_HOST, "op_kernel/keep_positive.cpp": KEEP_KERNEL}
+    files["op_host/keep.cpp"] = KEEP_HOST.replace("OP_ADD(KeepOpen);", "").replace(
+        "IMPL_OP_INFERSHAPE(KeepPositive).InferShapeRange(KeepRange);", ""
+    )
+    extension = Extension(write(tmp_path, files), "check", "ascend910b3")
+    extension.open()
+    x = torch.tensor([1.0, -1.0, 4.0])
+    golden = [torch.tensor([5.0]), torch.tensor([1.0, 4.0])]
+    total, kept = extension.call_as(golden, extension.run, [x])
+    assert total.item() == 5 and kept.tolist() == [[1, 4]]
+    assert extension.alarms == []
+
+
+def test_columns_are_typed_as_pandas_does(tmp_path):
+    write(tmp_path, {"validation/test_cases.csv": "a;b;c;d\n1;true;x;0.5\n2;False;y;1\n"})
+    assert read_cases(tmp_path) == [
+        {"a": 1, "b": True, "c": "x", "d": 0.5},
+        {"a": 2, "b": False, "c": "y", "d": 1.0},
+    ]
+
+
+def declared(inputs, attrs=()):
+    return {
+        "op": "Any",
+        "inputs": [
+            {"name": n, "param_type": kind, "dtypes": dtypes, "dtype_list": []}
+            for n, kind, dtypes in inputs
+        ],
+        "attrs": [{"name": n, "type": kind} for n, kind in attrs],
+    }
+
+
+X = torch.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "inputs", "attrs"),
+    [
+        (declared([("x", "required", [])], [("n", "int")]), (X, 3), ["x"], {"n": 3}),
+        (declared([("x", "required", [])], [("f", "float")]), (X, 3), ["x"], {"f": 3.0}),
+        (declared([("x", "required", [])], [("b", "bool")]), (X, 1), ["x"], {"b": True}),
+        (
+            declared([("x", "required", []), ("m", "optional", [])], [("b", "bool")]),
+            (X, None, False),
+            ["x", "m"],
+            {"b": False},
+        ),
+        (
+            declared([("x", "required", []), ("s", "required", ["DT_INT64"])]),
+            (X, (2, 3)),
+            ["x", "s"],
+            {},
+        ),
+        (
+            declared([("x", "required", [])], [("v", "float")]),
+            (X, torch.tensor(2.0)),
+            ["x"],
+            {"v": 2.0},
+        ),
+    ],
+)
+def test_arguments_get_names(op, args, inputs, attrs):
+    got, values = bind_arguments(op, args)
+    assert list(got) == inputs and values == attrs
+    assert [type(values[n]) for n in values] == [type(attrs[n]) for n in attrs]
+
+
+class Declared:
+    """The part of a ProjectRunner that knows dtypes."""
+
+    class platform:
+        name = "ascend910b3"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ((torch.float16, torch.float16), torch.float32),
+        ((torch.float32, torch.float64), torch.float32),
+        ((torch.int32, torch.float32), None),
+    ],
+)
+def test_a_scalar_becomes_the_declared_dtype(given, wanted):
+    params = [("x", "required", ["DT_FLOAT16", "DT_FLOAT"])]
+    params += [("value", "required", ["DT_FLOAT", "DT_FLOAT"])]
+    op = declared(params)
+    for param in op["inputs"]:
+        param |= {"follow": "", "formats": []}
+    op |= {"outputs": [], "socs": [{"soc": "ascend910b", "inputs": [], "outputs": []}]}
+    extension = Extension(Path("."), "fast", "ascend910b3")
+    extension._op, extension._runner = op, Declared()
+    inputs = {"x": torch.ones(4, dtype=given[0]), "value": torch.ones(1, dtype=given[1])}
+    if wanted is None:
+        with pytest.raises(UnsupportedCase, match="int32, float32"):
+            extension._take_scalars(inputs)
+        return
+    extension._take_scalars(inputs)
+    assert inputs["value"].dtype == wanted and inputs["x"].dtype == given[0]
+    np.testing.assert_array_equal(inputs["value"].numpy(), [1])
