@@ -13,14 +13,16 @@ that a kernel that crashes takes no one along.
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,6 @@ from msopgen_wrap.run.bench_extension import (
     UnsupportedCase,
     copied,
     detached,
-    elements,
     first_line,
 )
 
@@ -141,7 +142,7 @@ def run_task(
         good += not reason
         if reason:
             failures.append(f"case {row.get('case_id')}: {reason}")
-    if not done and rows:
+    if not done:
         result.runs = False
         failures.append("the op takes the inputs of no case")
     result.detail = failures[0] if failures else ""
@@ -216,21 +217,54 @@ def _load(path: Path) -> Any:
     return module
 
 
-def _prepared_rows(prepare: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
-    """Make the inputs of all cases, smallest first; some exist on a device only (randn of int64).
+def _prepared_rows(
+    prepare: Any, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[tuple[Sequence[Any], Sequence[Any]], Mapping[str, Any]]]:
+    """Make the inputs of one case after the other, small ones first.
+
+    Some exist on a device only (randn of int64) and are left out.
 
     Raises:
         RuntimeError: no case can be prepared on the CPU.
     """
-    prepared, failure = [], None
-    for row in rows:
+    failure: Exception | None = None
+    any_made = False
+    for row in sorted(rows, key=size_of_case):
         try:
-            prepared.append((_prepared(prepare, row), row))
+            pair = _prepared(prepare, row)
         except (RuntimeError, NotImplementedError) as error:
             failure = error
-    if not prepared and failure is not None:
+            continue
+        any_made = True
+        yield pair, row
+    if not any_made and failure is not None:
         raise failure
-    return sorted(prepared, key=lambda pair: elements(pair[0]))
+
+
+def size_of_case(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Return a measure to sort cases by: elements of the shapes in a row, product of its numbers.
+
+    Making the inputs to see how large they are takes longer than running the small ones.
+    """
+    total, numbers = 0, 1
+    for name, value in row.items():
+        if isinstance(value, str) and value[:1] in ("[", "("):
+            try:
+                total += _elements_of_shapes(ast.literal_eval(value))
+            except (ValueError, SyntaxError):
+                continue
+        elif isinstance(value, int) and not isinstance(value, bool) and name != "case_id":
+            numbers *= max(value, 1)
+    return total, numbers
+
+
+def _elements_of_shapes(value: Any) -> int:
+    items = value if isinstance(value, (list, tuple)) else []
+    if any(isinstance(item, (list, tuple)) for item in items):
+        return sum(map(_elements_of_shapes, items))
+    if not all(isinstance(item, int) for item in items):
+        return 0
+    return math.prod(max(item, 1) for item in items)
 
 
 def _prepared(prepare: Any, row: Mapping[str, Any]) -> tuple[Sequence[Any], Sequence[Any]]:

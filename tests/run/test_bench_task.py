@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
 
 from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase, bind_arguments
-from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task
+from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task, size_of_case
 
 MODULE = """
 import torch
@@ -146,6 +146,19 @@ def test_columns_are_typed_as_pandas_does(tmp_path):
         {"a": 1, "b": True, "c": "x", "d": 0.5},
         {"a": 2, "b": False, "c": "y", "d": 1.0},
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "size"),
+    [
+        ({"case_id": 9, "shape": "[[2, 3], [4]]", "dtype": "float16"}, (10, 1)),
+        ({"case_id": 9, "shape": "[5, 7]", "scales": "[0.5, 2.0]"}, (35, 1)),
+        ({"case_id": 9, "shape": "(8, 0)", "n": 3, "flag": True}, (8, 3)),
+        ({"case_id": 9, "m": 4, "n": 6, "axis": -1, "x": "[1, y]"}, (0, 24)),
+    ],
+)
+def test_cases_are_ordered_by_their_shapes(row, size):
+    assert size_of_case(row) == size
 
 
 def declared(inputs, attrs=()):
