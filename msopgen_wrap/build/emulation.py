@@ -138,16 +138,20 @@ def _optimisation(portable: bool, tool: Toolchain) -> list[str]:
 
 
 def _platform_table(root: Path) -> Path:
-    """Write platform_facts.csv as a C++ raw string the library includes; return its folder."""
-    csv = root / "platform_facts.csv"
-    text = csv.read_text(encoding="utf-8")
+    """Write the tables of facts as C++ raw strings the library includes; return their folder."""
+    tables = {
+        name: (root / f"{name}.csv").read_text(encoding="utf-8")
+        for name in ("platform_facts", "api_arch")
+    }
 
     def build(folder: Path) -> list[Path]:
-        body = f'R"__opgen__(\n{text})__opgen__"\n'
-        (folder / "platform_facts.inc").write_text(body, encoding="utf-8")
+        for name, text in tables.items():
+            body = f'R"__opgen__(\n{text})__opgen__"\n'
+            (folder / f"{name}.inc").write_text(body, encoding="utf-8")
         return []
 
-    folder, _ = cache.cached("table", cache.text_hash(text), "platform facts", build)
+    key = cache.text_hash("\n".join(tables.values()))
+    folder, _ = cache.cached("table", key, "platform facts", build)
     return folder
 
 

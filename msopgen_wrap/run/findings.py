@@ -44,6 +44,7 @@ CHECKS: dict[str, str] = {
     "CrossCore": "core synchronisation that the hardware does not have",
     "DataCache": "global memory and a scalar data cache disagree",
     "Deadlock": "a wait that can never end",
+    "NotOnSoc": "an API, data type or mode that the SoC's architecture does not have",
     "Trap": "the kernel stopped: an assertion, or an instruction the device does not have",
 }
 

@@ -34,6 +34,7 @@ class Case:
     blocks: int = 1
     kind: str = "auto"
     auto_sync: bool = True
+    soc: str = "ascend910b3"
     #: (check, line) pairs marked in the source
     marks: tuple[tuple[str, int], ...] = field(default=())
 
@@ -70,6 +71,7 @@ def load_cases() -> list[Case]:
                     "blocks": int(options.get("blocks", 1)),
                     "kind": options.get("kind", "auto"),
                     "auto_sync": options.get("auto", "on") != "off",
+                    "soc": options.get("soc", "ascend910b3"),
                 }
                 marks = []
             elif match := _MARK.search(line):
@@ -119,6 +121,7 @@ def launch(
     blocks: int = 1,
     kind: str = "auto",
     mode: int = _MODE_CHECK,
+    soc: str = "",
 ) -> str:
     """Run a kernel; return the launch's error text, empty when it ran to its end."""
     library = load_emulation_library()
@@ -132,6 +135,7 @@ def launch(
         args=pointers,
         num_args=len(tensors),
         name=name.encode(),
+        soc=soc.encode() or None,
         kind=_KINDS[kind],
         mode=mode,
         block_dim=blocks,
@@ -160,13 +164,14 @@ def _aligned(values: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def _kernels(file: Path) -> ctypes.CDLL:
-    return ctypes.CDLL(str(compile_kernel(file, opt="-O1")))
+def _kernels(file: Path, arch: int) -> ctypes.CDLL:
+    return ctypes.CDLL(str(compile_kernel(file, opt="-O1", arch=arch)))
 
 
 def run(case: Case) -> Outcome:
     """Compile (cached) and run one case in check mode."""
-    entry = getattr(_kernels(case.file), case.name)
+    arch = 2002 if "310p" in case.soc else 2201
+    entry = getattr(_kernels(case.file, arch), case.name)
     library = load_emulation_library()
     library.opgen_sanitizer_json.restype = ctypes.c_char_p
     library.opgen_sanitizer_clear()
@@ -179,6 +184,8 @@ def run(case: Case) -> Outcome:
         "z": (_aligned(np.full(COUNT, np.nan, np.float32)), _OUTPUT),
         "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
     }
-    error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind)
+    error = launch(
+        entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc
+    )
     library.opgen_sanitizer_option(b"auto-sync=on")
     return Outcome(parse(library.opgen_sanitizer_json()), error)

@@ -229,8 +229,9 @@ __aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor
 
 // Value of the pad elements when isPad is false.
 template <typename T, TPosition pos = TPosition::MAX>
-__aicore__ inline void SetPadValue(T value)
+__aicore__ inline void SetPadValue(T value, Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetPadValue");
     ascendc_emu::Current().regs.padValue = ascendc_emu::RawBits(value);
 }
 
@@ -266,15 +267,17 @@ __aicore__ inline void SetAtomicAdd()
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
 template <typename T>
-__aicore__ inline void SetAtomicMax()
+__aicore__ inline void SetAtomicMax(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMax");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicOp = 2;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
 template <typename T>
-__aicore__ inline void SetAtomicMin()
+__aicore__ inline void SetAtomicMin(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMin");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicOp = 3;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
@@ -299,8 +302,9 @@ __aicore__ inline void GetStoreAtomicConfig(uint16_t& type, uint16_t& op)
     op = 0;
 }
 template <AtomicDtype type, AtomicOp op>
-__aicore__ inline void SetStoreAtomicConfig()
+__aicore__ inline void SetStoreAtomicConfig(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetStoreAtomicConfig");
     using ascendc_emu::DType;
     constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
                                DType::kI32,  DType::kI8,  DType::kBf16};

@@ -139,6 +139,10 @@ inline void Emit(Core& core, const BufferEvent& e)
 void Complain(Core& core, Loc loc, const char* check, const char* op, const char* fix,
               const char* format, ...) __attribute__((format(printf, 6, 7)));
 
+// Reports an API that arch 2002 (Ascend310P) does not have, see api_arch.csv: to the sink, else once
+// per name to stderr.
+void ReportMissingApi(Core& core, Loc loc, const char* name);
+
 // Lets other blocks run until ready(context) is true. `what` says what is waited for, for the
 // deadlock report; it must stay valid while waiting. ready() runs under the scheduler's lock and
 // may change shared state (e.g. consume a counter) when it returns true.
@@ -162,6 +166,13 @@ struct SocInfo {
     uint64_t l2Bytes;
     int32_t frequencyMhz;
 };
+
+// At the start of an API that arch 2002 lacks.
+inline void NeedsArch2201(Core& core, Loc loc, const char* name)
+{
+    if (__builtin_expect(core.soc->arch == 2002, 0)) ReportMissingApi(core, loc, name);
+}
+
 // Exact or family name, any case; null or "": OPGEN_SOC, else the default. Null if unknown.
 const SocInfo* FindSoc(const char* name);
 

@@ -111,6 +111,7 @@ struct Record {
     uint32_t elements = 0;       // counter mode: element slots in total; 0: not limited
     int32_t repeat = 1;          // repeatTime as the kernel gave it (0 for count forms)
     bool countForm = false;      // the n-element form of the API
+    int8_t mode = -1;            // RoundMode of a Cast
     const char* note = nullptr;  // parameter problem found by the API itself (see Sink::OnProblem)
     Operand operands[kMaxOperands];
 

@@ -264,8 +264,9 @@ __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>
 
 // Result registers of the last reduction.
 template <typename T>
-__aicore__ inline T GetAccVal()
+__aicore__ inline T GetAccVal(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "GetAccVal");
     return static_cast<T>(ascendc_emu::Current().regs.accValue);
 }
 // Raw bits of the accumulator.

@@ -76,6 +76,7 @@ __aicore__ inline void SetHcclContextPtr(uint8_t*) {}
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SyncAll hard");
     ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, 0, loc);
 }
 // Soft sync through GM; the workspace is accepted and not needed here.
@@ -207,6 +208,7 @@ __aicore__ inline int64_t GetICachePreloadStatus() { return 0; }
 template <MemDsbT kind>
 __aicore__ inline void DataSyncBarrier(Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "DataSyncBarrier");
     ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
 }
 
@@ -272,8 +274,9 @@ __aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo&
 
 // Control register bits [startBit, endBit].
 template <int8_t startBit, int8_t endBit>
-__aicore__ inline void SetCtrlSpr(int64_t value)
+__aicore__ inline void SetCtrlSpr(int64_t value, Loc loc = Loc::Here())
 {
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetCtrlSpr");
     constexpr uint64_t width = endBit - startBit + 1;
     constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;
     uint64_t& ctrl = ascendc_emu::Current().regs.ctrl;
@@ -291,8 +294,15 @@ __aicore__ inline void ResetCtrlSpr()
 {
     SetCtrlSpr<startBit, endBit>(0);
 }
-__aicore__ inline void SetHF32Mode(bool on) { ascendc_emu::Current().regs.hf32 = on; }
-__aicore__ inline void SetHF32Mode(HF32Mode mode) { SetHF32Mode(mode == HF32Mode::ENABLE); }
+__aicore__ inline void SetHF32Mode(bool on, Loc loc = Loc::Here())
+{
+    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetHF32Mode");
+    ascendc_emu::Current().regs.hf32 = on;
+}
+__aicore__ inline void SetHF32Mode(HF32Mode mode, Loc loc = Loc::Here())
+{
+    SetHF32Mode(mode == HF32Mode::ENABLE, loc);
+}
 __aicore__ inline void SetHF32TransMode(bool zero) { ascendc_emu::Current().regs.hf32Trans = zero; }
 __aicore__ inline void SetHF32TransMode(HF32TransMode mode)
 {

@@ -85,6 +85,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
 {
     Core& core = Current();
     loc = Where(core, loc);
+    NeedsArch2201(core, loc, "CrossCoreSetFlag");
     if (flag < 0 || flag >= kCrossFlags) {
         TrapCheck(core, loc, "CrossCore", "CrossCoreSetFlag", "use flag ids 0..10 (11..15 are reserved)",
                   "flag id %d is not in 0..15", flag);
@@ -144,6 +145,7 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
 {
     Core& core = Current();
     loc = Where(core, loc);
+    NeedsArch2201(core, loc, "CrossCoreWaitFlag");
     if (flag < 0 || flag >= kCrossFlags) {
         TrapCheck(core, loc, "CrossCore", "CrossCoreWaitFlag", "use flag ids 0..10 (11..15 are reserved)",
                   "flag id %d is not in 0..15", flag);

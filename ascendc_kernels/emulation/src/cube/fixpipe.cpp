@@ -125,6 +125,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType sr
                  const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
 {
     Core& core = Current();
+    NeedsArch2201(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
     const bool atomic = core.regs.atomicOp != 0;
@@ -144,6 +145,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DTyp
                  const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
 {
     Core& core = Current();
+    NeedsArch2201(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
     const uint32_t size = DTypeBits(dstType) / 8;

@@ -64,6 +64,7 @@ private:
     void CheckLife(Step& step, const Operand& operand);
     void CheckOverlap(Step& step);
     void CheckScope(Step& step);
+    void CheckArch(Step& step);
     void WaitAutomatically(Step& step);
     void ReadOperand(Step& step, const Operand& operand);
     void WriteOperand(Step& step, const Operand& operand);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "checker.h"
+#include "core/api_arch.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -74,6 +75,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         f.fix = "pass a value in the documented range";
         Findings::Instance().Add(f);
     }
+    if (core.soc && core.soc->arch == 2002) CheckArch(step);
     CheckScope(step);
     Place place[Record::kMaxOperands];
     for (int i = 0; i < r.count; ++i) {
@@ -292,6 +294,39 @@ void Checker::CheckOverlap(Step& step) {
             f.fix = "write to a separate buffer or in place";
             Findings::Instance().Add(f);
         }
+    }
+}
+
+// Arch 2002 (Ascend310P) runs on the instructions of 2201 here, so what it lacks must be told.
+void Checker::CheckArch(Step& step) {
+    const Record& r = step.record;
+    auto report = [&](const std::string& what, const std::string& page) {
+        Finding f = Start(step.state, "NotOnSoc", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        f.what = Format("%s on %s (arch %d)", what.c_str(), step.state.core->soc->name,
+                        step.state.core->soc->arch);
+        f.why = "the documentation of the API (page " + page + ") does not list it for this product";
+        f.fix = "use another API or data type on this SoC, or take the SoC out of the op's";
+        Findings::Instance().Add(f);
+    };
+    std::string page;
+    std::string missing = MissingOn2002(r, &page);
+    if (!missing.empty()) report(missing, page);
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (o.dtype == DType::kBf16 && missing.empty() && o.mem != Mem::kGm) {
+            const ApiFacts* facts = FindApi(r.op);
+            if (facts && facts->types.find("bfloat16") != std::string::npos) continue;
+            report(Format("bfloat16 (%s of %s) does not exist", o.role, r.op), "of its data types");
+            break;
+        }
+        if (!o.atomic) continue;
+        Record add = r;
+        add.op = "SetAtomicAdd";
+        add.count = 1;
+        add.operands[0] = o;
+        missing = MissingOn2002(add, &page);
+        if (!missing.empty()) report(missing, page);
     }
 }
 

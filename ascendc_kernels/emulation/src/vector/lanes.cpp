@@ -302,6 +302,11 @@ void RunVector(const VecCall& c)
             r.note =
                 "dstBlkStride is 0: all blocks of a repeat go to one place, the result is undefined";
         }
+        if (core.kind == CoreKind::kUnified && c.form.repeats > 0 && g.repeats == 0 &&
+            c.form.kind != Form::kCount) {
+            r.note = "a mask of zero is illegal on arch 2002";
+        }
+        if (c.op == VecOp::kCast) r.mode = static_cast<int8_t>(c.param);
         if (g.cut) r.note = "counter mode uses the low 32 bits of the mask only";
         core.sink->OnInstruction(core, r);
     }

@@ -238,9 +238,11 @@ void RunFullReduce(const FullReduceCall& c)
     const Geometry g = ReduceGeometry(core, form, c.dt);
     const bool sum = c.op == ReduceOp::kSum;
     // Elements of the work tensor the device needs: one result (or value and index) per repeat,
-    // rounded up to blocks. The count form of ReduceSum needs none on arch 2201.
+    // rounded up to blocks. The count form of ReduceSum adds repeat after repeat and needs none on
+    // arch 2201; on 2002 it works like the other form.
+    const bool inOrder = c.level2 && core.kind != CoreKind::kUnified;
     uint64_t need = 0;
-    if (c.work && !(sum && c.level2)) {
+    if (c.work && !(sum && inOrder)) {
         const uint64_t per = 32 / es;
         need = (g.repeats * (sum ? 1ull : 2ull) + per - 1) / per * per * es;
     }
@@ -261,7 +263,7 @@ void RunFullReduce(const FullReduceCall& c)
     CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.name, "dst", c.loc);
     float v[128];
     if (sum) {
-        if (c.level2) {
+        if (inOrder) {
             float total = 0;
             for (uint32_t r = 0; r < g.repeats; ++r) {
                 Gather(*c.src, c.dt, g, form, r, c.op, v);

@@ -1,0 +1,123 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "core/api_arch.h"
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "ascendc_emu/core.h"
+
+namespace ascendc_emu {
+namespace {
+
+// Written from api_arch.csv when the library is built.
+const char* const kTable =
+#include "api_arch.inc"
+    ;
+
+const std::map<std::string, ApiFacts>& Table()
+{
+    static const std::map<std::string, ApiFacts> all = [] {
+        std::map<std::string, ApiFacts> table;
+        std::istringstream lines(kTable);
+        for (std::string line; std::getline(lines, line);) {
+            std::istringstream cells(line);
+            std::string name, archs;
+            ApiFacts facts;
+            std::getline(cells, name, ',');
+            std::getline(cells, archs, ',');
+            std::getline(cells, facts.types, ',');
+            std::getline(cells, facts.page);
+            facts.on2002 = archs.find("2002") != std::string::npos;
+            if (!name.empty()) table[name] = facts;
+        }
+        return table;
+    }();
+    return all;
+}
+
+bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
+
+// The first source; of an instruction without one, its destination.
+const Operand* Main(const Record& r, bool source)
+{
+    for (int i = 0; i < r.count; ++i) {
+        if (Reads(r.operands[i]) == source && r.operands[i].dtype != DType::kNone) {
+            return &r.operands[i];
+        }
+    }
+    return source ? Main(r, false) : nullptr;
+}
+
+std::string MissingCast(const Record& r, const std::string& types)
+{
+    static const char* const modes[] = {"NONE", "RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD"};
+    const Operand* from = Main(r, true);
+    const Operand* to = Main(r, false);
+    if (from == nullptr || to == nullptr) return "";
+    const std::string pair = std::string(Name(from->dtype)) + ">" + Name(to->dtype);
+    std::istringstream words(types);
+    for (std::string word; words >> word;) {
+        const size_t colon = word.find(':');
+        if (word.substr(0, colon) != pair) continue;
+        if (colon == std::string::npos || r.mode < 0 || r.mode > 6) return "";
+        const std::string allowed = "/" + word.substr(colon + 1) + "/";
+        if (allowed.find(std::string("/") + modes[r.mode] + "/") != std::string::npos) return "";
+        return std::string("Cast from ") + Name(from->dtype) + " to " + Name(to->dtype) +
+               " does not have CAST_" + modes[r.mode] + " (it has " + word.substr(colon + 1) + ")";
+    }
+    return std::string("Cast from ") + Name(from->dtype) + " to " + Name(to->dtype) + " does not exist";
+}
+
+}  // namespace
+
+const ApiFacts* FindApi(const std::string& name)
+{
+    const auto found = Table().find(name);
+    return found == Table().end() ? nullptr : &found->second;
+}
+
+std::string MissingOn2002(const Record& r, std::string* page)
+{
+    const Operand* from = Main(r, true);
+    const Operand* to = Main(r, false);
+    const std::string op = r.op;
+    std::string form;
+    if (from != nullptr && to != nullptr) form = std::string(" ") + Name(from->mem) + ">" + Name(to->mem);
+    for (const std::string& name : {op + form, op}) {
+        const ApiFacts* facts = FindApi(name);
+        if (facts == nullptr) continue;
+        *page = facts->page;
+        if (!facts->on2002) return name + " does not exist";
+        if (facts->types.empty() || from == nullptr) return "";
+        if (op == "Cast") return MissingCast(r, facts->types);
+        const std::string known = " " + facts->types + " ";
+        if (known.find(std::string(" ") + Name(from->dtype) + " ") != std::string::npos) return "";
+        return op + " of " + Name(from->dtype) + " does not exist (it has " + facts->types + ")";
+    }
+    return "";
+}
+
+void ReportMissingApi(Core& core, Loc loc, const char* name)
+{
+    const ApiFacts* facts = FindApi(name);
+    if (facts == nullptr || facts->on2002) return;
+    if (core.sink != nullptr) {
+        Complain(core, loc, "NotOnSoc", name, "use another API on this SoC, or take it out of the op's",
+                 "%s does not exist on %s (arch %d): page %s", name, core.soc->name, core.soc->arch,
+                 facts->page.c_str());
+        return;
+    }
+    // No sanitizer to tell: say it once, the numbers are those of another architecture.
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!told.insert(name).second) return;
+    loc = Where(core, loc);
+    std::fprintf(stderr, "opgen: %s:%u: %s does not exist on %s (arch %d)\n", loc.file ? loc.file : "?",
+                 loc.line, name, core.soc->name, core.soc->arch);
+}
+
+}  // namespace ascendc_emu
