@@ -24,6 +24,14 @@ _CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\
 _PASSED = re.compile(r"(?:-D|(?<![\w-]))([A-Z][A-Z0-9_]*)=\$\{\1\}")
 _RANGE = re.compile(r"(\d+)\s*[-~]\s*(\d+)")
 _PYTHON = re.compile(r"^\s*python3?\s+(\S*scripts/(\w+)\.py)([^#\n]*)", re.MULTILINE)
+# Numbers a CMake file defines directly; of the branches of an if() the last, which is the one for a
+# simulator, counts.
+_LITERAL = re.compile(r"(?<![\w$-])(?:-D)?([A-Z][A-Z0-9_]*)=(\d+)(?![\w.])")
+_DEFINITIONS = re.compile(r"(?:target_compile_definitions|add_definitions)\(([^)]*)\)")
+# "Scenario 3 ...: only the 950 / dav-3510", the way READMEs mark what other parts cannot run.
+_OTHER_ARCH = re.compile(
+    r"场景\s*(\d+)[^\n]*?仅[^\n]*?(?:950|3510)[^\n]*?支持|场景\s*(\d+)[^\n]*?仅支持dav-3510"
+)
 _FAILURE_WORDS = re.compile(r"\b(fail(ed|ure)?|mismatch)\b", re.IGNORECASE)
 
 
@@ -55,6 +63,7 @@ class Example:
     Attributes:
         defines: macros set by its CMake cache variables.
         variable: the one that selects a scenario, with its values; empty when there is none.
+        other_arch: scenarios that the README keeps for later architectures.
     """
 
     folder: Path
@@ -63,6 +72,7 @@ class Example:
     defines: dict[str, str] = field(default_factory=dict)
     variable: str = ""
     scenarios: tuple[str, ...] = ()
+    other_arch: frozenset[str] = frozenset()
 
     @property
     def arch_2201(self) -> bool:
@@ -86,7 +96,7 @@ def read_example(folder: Path) -> Example | None:
     shown = dict(_ASSIGNMENT.findall(example.readme))
     passed = set(_PASSED.findall(cmake))
     for name in ("ASC_ARCHITECTURES", "NPU_ARCH"):
-        if re.search(rf"(?<![A-Z_]){name}=", cmake):
+        if re.search(rf"(?:-D|(?<![A-Z_])){name}=", cmake):
             example.defines[name] = "2201"
     for name in sorted(passed):
         if name.startswith("CMAKE_") or name not in passed:
@@ -95,6 +105,12 @@ def read_example(folder: Path) -> Example | None:
         example.defines[name] = defaults.get(name) or shown.get(name) or (values or ("1",))[0]
         if name.startswith("SCENARIO") and values:
             example.variable, example.scenarios = name, values
+    for group in _DEFINITIONS.findall(cmake):
+        for name, value in _LITERAL.findall(group):
+            if name not in passed and name not in ("ASC_ARCHITECTURES", "NPU_ARCH"):
+                example.defines[name] = value
+    chinese = _text(folder / "README.md")
+    example.other_arch = frozenset(a or b for a, b in _OTHER_ARCH.findall(chinese))
     return example
 
 
@@ -123,6 +139,9 @@ def run_example(
     result = ExampleResult(example.folder.name, scenario)
     if not example.arch_2201:
         result.skipped = "not for arch 2201"
+        return result
+    if scenario in example.other_arch:
+        result.skipped = "this scenario is not for arch 2201"
         return result
     variables = _shell_variables(example)
     if scenario and example.variable:

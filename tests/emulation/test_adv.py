@@ -175,6 +175,33 @@ def test_unpad(kernel):
     np.testing.assert_array_equal(_part(z, np.float16, 16 * 13).reshape(16, 13), x[:, :13])
 
 
+@pytest.mark.parametrize("key", range(150, 154))
+@pytest.mark.parametrize("shape", [(1, 32, 2, 2, 8), (2, 17, 1, 3, 5)])
+def test_trans_data(kernel, key, shape):
+    n, c, d, h, w = shape
+    x = np.arange(1, n * c * d * h * w + 1, dtype=np.int16).view(np.float16).reshape(shape)
+    plane = -(-h * w // 16) * 16
+    plain = np.zeros((n, c, d, plane), np.float16)
+    plain[..., : h * w] = x.reshape(n, c, d, h * w)
+    padded = np.zeros((16 * -(-n // 16), 16 * -(-c // 16), d, h, w), np.float16)
+    padded[:n, :c] = x
+    n1, c1 = padded.shape[0] // 16, padded.shape[1] // 16
+    blocked = padded.reshape(n1 * 16, c1, 16, d, h, w)
+    if key < 152:
+        blocked = blocked[:n].transpose(0, 3, 1, 4, 5, 2)
+    else:
+        blocked = blocked.reshape(n1, 16, c1, 16, d, h, w).transpose(4, 2, 5, 6, 0, 1, 3)
+    blocked = np.ascontiguousarray(blocked)
+    source, want = (plain, blocked) if key % 2 == 0 else (blocked, plain)
+    z = _run(kernel, key, source, *shape, dtype="float16", size=max(12288 + 4096, want.nbytes))
+    got = _part(z, np.float16, want.size).view(np.int16).reshape(want.shape)
+    if key % 2:  # the padding of H x W is not written
+        got, want = got[..., : h * w], want[..., : h * w]
+    np.testing.assert_array_equal(
+        got, want.view(np.int16) if key % 2 == 0 else want.copy().view(np.int16)
+    )
+
+
 def _nz(x):
     """[..., rows, columns] -> fractal order (columns / 16, rows, 16); sizes are multiples of 16."""
     *lead, rows, columns = x.shape

@@ -157,6 +157,9 @@ def test_gemv(kernel, k):
         (("f16", "f32"), (0, 2)),
         (("f16", "f32"), (2, 0)),
         (("f16", "f32"), (2, 2)),
+        (("f16", "f32"), (5, 0)),
+        (("f16", "f32"), (6, 0)),
+        (("f32", "f32"), (6, 0)),
         (("f32", "f32"), (2, 0)),
         (("i8", "i32"), (0, 2)),
         (("i8", "i32"), (2, 2)),
@@ -323,3 +326,42 @@ def test_atomic(kernel, atomic):
     want = a @ b.T
     want = before + want if atomic == 1 else np.maximum(before, want)
     np.testing.assert_allclose(c, want, rtol=1e-5, atol=2e-5)
+
+
+def _compress(b):
+    """[n][k] with at most two non-zero values of four -> the values [n][k / 2] and positions."""
+    n, k = b.shape
+    values, index = np.zeros((n, k // 2), np.int8), np.zeros((n, k // 2), np.uint8)
+    for r in range(n):
+        for g in range(k // 4):
+            at = np.flatnonzero(b[r, 4 * g : 4 * g + 4])
+            at = list(at) + [3] * (2 - len(at)) if 3 not in at or len(at) == 2 else [0, 3]
+            first, second = at[0], at[1]
+            if first == second:  # two zeros: any pair
+                first, second = 0, 1
+            values[r, 2 * g : 2 * g + 2] = b[r, 4 * g + first], b[r, 4 * g + second]
+            index[r, 2 * g : 2 * g + 2] = first, second - 1
+    return values, index
+
+
+@pytest.mark.parametrize("m, n, k, start", [(128, 128, 64, 0), (16, 32, 128, 3), (32, 16, 256, 1)])
+def test_sparse(m, n, k, start):
+    rng = np.random.default_rng(8)
+    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
+    b = np.zeros((n, k), np.int8)
+    for row in b.reshape(-1, 4):
+        at = rng.choice(4, rng.integers(0, 3), replace=False)
+        row[at] = rng.integers(-100, 100, len(at))
+    values, index = _compress(b)
+    zn = values.reshape(n // 16, 16, k // 64, 32).transpose(2, 0, 1, 3)
+    two = index.reshape(n, k // 8, 4)
+    packed = (two << np.array([0, 2, 4, 6], np.uint8)).sum(-1).astype(np.uint8)
+    packed = packed.reshape(n // 16, 16, k // 64, 8).transpose(2, 0, 1, 3)
+    nz = a.reshape(m, k // 32, 32).transpose(1, 0, 2)
+    c = np.zeros((m, n), np.int32)
+    arrays = [np.ascontiguousarray(v) for v in (nz, zn, packed)] + [c]
+    found = build("cube_sparse").launch(
+        "sparse", arrays, tiling=struct.pack("<4I", m, n, k, start), mode="check", kind=2
+    )
+    assert [f for f in found if f["severity"] != "warning"] == []
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b.T.astype(np.int32))

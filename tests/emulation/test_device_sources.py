@@ -44,6 +44,39 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
         ("ASSERT(GetBlockNum() > 0); uint64_t i = get_block_idx(); (void)i;", "cos", ""),
         ("pipe_barrier(PIPE_ALL); set_flag(PIPE_V, PIPE_S, EVENT_ID0);", "k", ""),
         ("constexpr half one = 1.0; half t = one + half(2); y[0] = (uint8_t)t;", "k", ""),
+        (
+            "constexpr auto l = MakeLayout(MakeShape(MakeShape(2, 4), MakeShape(3, 5)),"
+            " MakeStride(MakeStride(3, 6), MakeStride(1, 24)));"
+            "static_assert(l(MakeCoord(11, 12)) == 129 && is_layout_v<decltype(l)>);"
+            "static_assert(Crd2Idx(MakeCoord(1, 2, 3), MakeLayout(MakeShape(3, 4, 5),"
+            " MakeStride(20, 5, 1))) == 33);"
+            "auto t = MakeTensorTrait<float, TPosition::VECIN>(l);"
+            "static_assert(is_tensorTrait<decltype(t)>::value);"
+            "LocalTensor<decltype(t)> u; Add(u, u, u, 0);",
+            "k",
+            "",
+        ),
+        (
+            "Std::tuple<int, float, half> t{1, 2.0f, half(3)}; Std::get<0>(t) = 5;"
+            "int a; float b; Std::tie(a, b, Std::ignore) = t;"
+            "Std::tuple<int, Std::tuple<int, int>> nested{1, {2, 3}};"
+            "static_assert(Std::is_same_v<Std::tuple_element_t<1, decltype(nested)>,"
+            " Std::tuple<int, int>>);"
+            "static_assert(Std::is_same_v<decltype(Std::Int<2>{} + Std::Int<3>{}), Std::Int<5>>);"
+            "static_assert(Std::is_one_of_v<int, float, int>);"
+            "static_assert(Std::tuple_size_v<decltype(t)> == 3);"
+            "y[0] = uint8_t(Std::min(a, 3u) + Std::max(b, 1.0f) + Std::sqrt(half(4)));",
+            "k",
+            "",
+        ),
+        (
+            "bfloat16_t b = Cast(1.5f); float f = Cast(b);"
+            "int32_t i = Cast<float, int32_t, RoundMode::CAST_CEIL>(f); y[0] = uint8_t(i);"
+            "WaitPreTaskEnd<true>(); MetricsProfStart();"
+            "SetFixPipeConfig(LocalTensor<uint64_t>());",
+            "k",
+            "",
+        ),
         ("if ASCEND_IS_AIV { y[0] = 1; } if ASCEND_IS_AIC { y[0] = 2; }", "k", ""),
     ],
 )

@@ -255,6 +255,57 @@ def test_cast_int4(kernel):
     np.testing.assert_array_equal(back, want)
 
 
+def _dequant(x, scale, offset, dtype):
+    info = np.iinfo(dtype)
+    exact = np.rint(x.astype(np.float32) * np.float32(scale) + np.float32(offset))
+    return np.clip(exact, info.min, info.max).astype(dtype)
+
+
+@pytest.mark.parametrize("form, upper", [(0, True), (1, False), (2, False)])
+def test_cast_dequant(kernel, form, upper):
+    x = np.random.default_rng(2).integers(-3000, 3000, 256).astype(np.int16)
+    old = np.full((16, 32), 99, np.int8)
+    bits = (0xFFFF_FFFF_FFFF_0FF0, 0x0F) if form == 2 else (0, 0)
+    out = _run(kernel, 25, x, old, 256, form, -7, scalar=0.0625, bits=bits)
+    want = old.copy()
+    half = want[:, 16:] if upper else want[:, :16]
+    half[:] = _dequant(x, 0.0625, -7, np.int8).reshape(16, 16)
+    if form == 2:
+        on = np.unpackbits(np.array(bits, np.uint64).view(np.uint8), bitorder="little")
+        want[:, :16] = np.where(np.tile(on, 2).reshape(16, 16) == 1, want[:, :16], old[:, :16])
+    np.testing.assert_array_equal(out, want)
+
+
+def test_cast_dequant_by_table(kernel):
+    x = np.random.default_rng(3).integers(-300, 3000, 200).astype(np.int16)
+    out = _run(kernel, 26, x, np.zeros((16, 32), np.uint8), 200, 0, 30, scalar=0.03125)
+    lane = np.arange(200) % 16
+    want = np.zeros(256, np.uint8)
+    want[:200] = _dequant(x, 0.03125 * (lane + 1), 30 - lane, np.uint8)
+    np.testing.assert_array_equal(out[:, 16:], want.reshape(16, 16))
+
+
+@pytest.mark.parametrize("form", [0, 1, 2])
+def test_add_deq_relu(kernel, form):
+    rng = np.random.default_rng(4)
+    x, y = (rng.integers(-4000, 4000, 192).astype(np.int32) for _ in range(2))
+    out = _run(kernel, 27, x, np.zeros(192, np.float16), 192, form, y=y, scalar=0.1)
+    scale = np.float64(np.float16(0.1))
+    want = x * scale if form == 2 else np.maximum((x + y) * scale, 0)
+    np.testing.assert_array_equal(out, want.astype(np.float32).astype(np.float16))
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_saturation_flag(kernel, saturate):
+    x = np.array([300, -300, 2, np.nan, np.inf] + [1] * 11, np.float16)
+    out = _run(kernel, 28, x, np.zeros(16, np.float16), 16, saturate)
+    with np.errstate(over="ignore"):
+        want = x * x
+    if saturate:
+        want = np.nan_to_num(want, nan=0, posinf=65504).astype(np.float16)
+    np.testing.assert_array_equal(out, want)
+
+
 # --- Compare, Select ---------------------------------------------------------------------------
 
 FLOATS = [(1, np.float32), (2, np.float16)]

@@ -108,6 +108,12 @@ __aicore__ inline bool Elementwise(Frame& f) {
     }
 }
 
+// At namespace scope: gcc 12 crashes on a reference to a static of a function template.
+constexpr TransDataConfig kToNdc = {DataFormat::NCDHW, DataFormat::NDC1HWC0};
+constexpr TransDataConfig kFromNdc = {DataFormat::NDC1HWC0, DataFormat::NCDHW};
+constexpr TransDataConfig kToZ = {DataFormat::NCDHW, DataFormat::FRACTAL_Z_3D};
+constexpr TransDataConfig kFromZ = {DataFormat::FRACTAL_Z_3D, DataFormat::NCDHW};
+
 template <typename T>
 __aicore__ inline bool Tensors(Frame& f) {
     const uint32_t* a = f.params.a;
@@ -121,6 +127,27 @@ __aicore__ inline bool Tensors(Frame& f) {
                 BroadCast<T, 2, 1>(z, x, to, from, tmp);
             } else {
                 Broadcast<T, 2, 0>(z, x, to, from);
+            }
+            return true;
+        }
+        case 150:
+        case 151:
+        case 152:
+        case 153: {
+            const uint32_t c1 = (a[2] + 15) / 16, n1 = (a[1] + 15) / 16;
+            Layout plain = MakeLayout(MakeShape(a[1], a[2], a[3], a[4], a[5]), MakeStride());
+            Layout ndc = MakeLayout(MakeShape(a[1], a[3], c1, a[4], a[5], 16), MakeStride());
+            Layout fractal =
+                MakeLayout(MakeShape(a[3], c1, a[4], a[5], n1, 16, 16), MakeStride());
+            const LocalTensor<half> from = f.X<half>(), to = f.Z<half>();
+            using P = decltype(plain);
+            using N = decltype(ndc);
+            using Z = decltype(fractal);
+            switch (TILING_KEY_VAR - 150) {
+                case 0: TransData<kToNdc>(to, from, TransDataParams<P, N>{plain, ndc}); break;
+                case 1: TransData<kFromNdc>(to, from, tmp, TransDataParams<N, P>{ndc, plain}); break;
+                case 2: TransData<kToZ>(to, from, TransDataParams<P, Z>{plain, fractal}); break;
+                default: TransData<kFromZ>(to, from, TransDataParams<Z, P>{fractal, plain}); break;
             }
             return true;
         }

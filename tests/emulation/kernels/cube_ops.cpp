@@ -6,7 +6,9 @@ using namespace AscendC;
 
 struct CubeCase {
     uint32_t m, n, k;
-    uint32_t loadA;  // 0 2D, 1 2D of a stored transpose, 2 3D, 3 3D of an image, 4 a vector as it is
+    // 0 2D, 1 2D of a stored transpose, 2 3D, 3 3D of an image, 4 a vector as it is, 5 and 6 3D in
+    // 16 rows or one column of fractals at a time, repeated
+    uint32_t loadA;
     uint32_t loadB;  // 0 stored [N][K], 1 [K][N] by 2D transpose, 2 [K][N] by LoadDataWithTranspose
     uint32_t bias;
     uint32_t splitK;  // Mmads that accumulate
@@ -127,7 +129,17 @@ private:
                 q.strideH = q.strideW = uint8_t(p.stride);
                 for (int i = 0; i < 4; ++i) q.padList[i] = uint8_t(p.pad);
             }
+            LoadDataRepeatParam repeat;
+            if (p.loadA == 5) {
+                q.mExtension = 16;
+                repeat = LoadDataRepeatParam(1, uint8_t(mBlocks), 0);
+            } else if (p.loadA == 6) {
+                q.kExtension = uint16_t(k0);
+                repeat = LoadDataRepeatParam(1, uint8_t(kBlocks), 1);
+            }
+            SetLoadDataRepeat(repeat);
             LoadData(to, from, q);
+            SetLoadDataRepeat(LoadDataRepeatParam());
         }
     }
     __aicore__ inline void LoadB()

@@ -134,6 +134,62 @@ __aicore__ inline void RunTyped(Frame& f, uint32_t op)
     }
 }
 
+// What SetDeqScale and the saturation flag act on. a[0]: elements, a[1]: form, a[2]: offset.
+__aicore__ inline void RunScaled(Frame& f, uint32_t op)
+{
+    const int32_t* a = f.params.a;
+    const uint32_t n = a[0];
+    switch (op) {
+        case 25:
+            SetDeqScale(f.params.scalar, int16_t(a[2]), true);
+            if (a[1] == 0) {
+                CastDequant<int8_t, int16_t, false, true>(f.Z<int8_t>(), f.X<int16_t>(), n);
+            } else if (a[1] == 1) {
+                CastDequant<int8_t, int16_t, true, false, false>(
+                    f.Z<int8_t>(), f.X<int16_t>(), 128, uint8_t(n / 128), {1, 1, 8, 8});
+            } else {
+                CastDeq<int8_t, int16_t, true, false, false>(f.Z<int8_t>(), f.X<int16_t>(), f.params.bits,
+                                                             uint8_t(n / 128), {1, 1, 8, 8});
+            }
+            break;
+        case 26: {
+            VdeqInfo info;
+            float scales[16];
+            int16_t offsets[16];
+            bool signs[16];
+            for (int i = 0; i < 16; ++i) {
+                scales[i] = f.params.scalar * (i + 1);
+                offsets[i] = int16_t(a[2] - i);
+                signs[i] = false;
+            }
+            for (int i = 0; i < 16; ++i) {
+                info.vdeqScale[i] = scales[i];
+                info.vdeqOffset[i] = offsets[i];
+                info.vdeqSignMode[i] = signs[i];
+            }
+            LocalTensor<uint64_t> table = f.W<uint64_t>();
+            SetDeqScale(table, info);
+            SetFlag<HardEvent::S_V>(0);
+            WaitFlag<HardEvent::S_V>(0);
+            CastDequant<uint8_t, int16_t>(f.Z<uint8_t>(), f.X<int16_t>(), n);
+            break;
+        }
+        case 27:
+            SetDeqScale((half)f.params.scalar);
+            if (a[1] == 0) AddDeqRelu(f.Z<half>(), f.X<int32_t>(), f.Y<int32_t>(), n);
+            else if (a[1] == 1) AddDeqRelu(f.Z<half>(), f.X<int32_t>(), f.Y<int32_t>(), 64, n / 64, {1, 1, 1, 4, 8, 8});
+            else CastDequant<half, int32_t>(f.Z<half>(), f.X<int32_t>(), n);
+            break;
+        case 28:
+            ASSERT(!GetSaturationFlag<SaturationMode::FLOAT>());
+            if (a[1] != 0) SetSaturationFlag<SaturationMode::FLOAT>(true);
+            Mul(f.Z<half>(), f.X<half>(), f.X<half>(), n);
+            SetCtrlSpr<48, 48>(1);
+            break;
+        default: Trap();
+    }
+}
+
 extern "C" __global__ __aicore__ void structured(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
 {
     GET_TILING_DATA_WITH_STRUCT(Params, p, tiling);
@@ -167,7 +223,7 @@ extern "C" __global__ __aicore__ void structured(GM_ADDR x, GM_ADDR y, GM_ADDR z
             case 22: SetDeqScale((half)f.params.scalar); RunCast<half, int32_t>(f); break;
             case 23: RunCast<int4b_t, half>(f); break;
             case 24: RunCast<half, int4b_t>(f); break;
-            default: Trap();
+            default: RunScaled(f, op); break;
         }
     } else if (type == 1) {
         RunTyped<float>(f, op);

@@ -39,6 +39,20 @@ inline void SoftMaxTmp(const ge::Shape& shape, uint32_t nodes, uint32_t& high, u
 
 namespace AscendC {
 
+// As large as the padded result: what a transposition through a second buffer takes.
+inline bool GetTransDataMaxMinTmpSize(const platform_ascendc::PlatformAscendC&,
+                                      const TensorShape& srcShape, const TensorShape& dstShape,
+                                      const TensorDataType dataType, const TransDataConfig&,
+                                      uint32_t& maxValue, uint32_t& minValue) {
+    const auto bytes = [&](const TensorShape& s) {
+        uint64_t n = static_cast<uint64_t>(ge::GetSizeByDataType(dataType));
+        for (size_t i = 0; i < s.GetDimNum(); ++i) n *= static_cast<uint64_t>(s.GetDim(i));
+        return (n + 31) / 32 * 32;
+    };
+    maxValue = minValue = static_cast<uint32_t>(std::max(bytes(srcShape), bytes(dstShape)));
+    return true;
+}
+
 // Softmax family: GetXxxMaxTmpSize and GetXxxMinTmpSize differ in their trailing flags only.
 #define OPGEN_TMP_SOFTMAX(NAME, SHAPE, NODES, ...)                                     \
     inline uint32_t Get##NAME##MaxTmpSize(SHAPE srcShape, const uint32_t dataTypeSize, \

@@ -10,5 +10,6 @@
 #include "ascendc_emu/adv_reduce_api.h"
 #include "ascendc_emu/adv_softmax_api.h"
 #include "ascendc_emu/adv_tensor_api.h"
+#include "ascendc_emu/adv_trans_data_api.h"
 
 #endif  // ASCENDC_EMU_ADV_API_H

@@ -55,6 +55,48 @@ struct SinConfig {
     SinAlgo algo = SinAlgo::POLYNOMIAL_APPROXIMATION;
 };
 constexpr SinConfig defaultSinConfig = {SinAlgo::POLYNOMIAL_APPROXIMATION};
+enum class AtanAlgo { TAYLOR_EXPANSION, POLYNOMIAL_APPROXIMATION };
+struct AtanConfig {
+    AtanAlgo algo = AtanAlgo::TAYLOR_EXPANSION;
+};
+constexpr AtanConfig defaultAtanConfig = {AtanAlgo::TAYLOR_EXPANSION};
+enum class ErfAlgo { PADE_APPROXIMATION, SUBSECTION_POLYNOMIAL_APPROXIMATION };
+struct ErfConfig {
+    ErfAlgo algo = ErfAlgo::PADE_APPROXIMATION;
+};
+constexpr ErfConfig defaultErfConfig = {ErfAlgo::PADE_APPROXIMATION};
+constexpr uint32_t FMOD_ITERATION_NUM_MAX = 11;
+enum class FmodAlgo { NORMAL, ITERATION_COMPENSATION };
+struct FmodConfig {
+    FmodAlgo algo = FmodAlgo::NORMAL;
+    uint32_t iterationNum = FMOD_ITERATION_NUM_MAX;
+};
+constexpr FmodConfig DEFAULT_FMOD_CONFIG = {FmodAlgo::NORMAL, FMOD_ITERATION_NUM_MAX};
+enum class PowerAlgo { INTRINSIC, DOUBLE_FLOAT_TECH };
+struct PowerConfig {
+    PowerAlgo algo = PowerAlgo::INTRINSIC;
+};
+constexpr PowerConfig defaultPowerConfig = {PowerAlgo::INTRINSIC};
+enum class TanhAlgo { INTRINSIC, SUBSECTION_COMPENSATION };
+struct TanhConfig {
+    TanhAlgo algo = TanhAlgo::INTRINSIC;
+};
+constexpr TanhConfig DEFAULT_TANH_CONFIG = {TanhAlgo::INTRINSIC};
+
+enum class DataFormat : uint8_t {
+    ND = 0,
+    NZ,
+    NCHW,
+    NC1HWC0,
+    NHWC,
+    NCDHW,
+    NDC1HWC0,
+    FRACTAL_Z_3D
+};
+struct TransDataConfig {
+    DataFormat srcFormat;
+    DataFormat dstFormat;
+};
 
 }  // namespace AscendC
 #endif  // ASCENDC_EMU_ADV_CONFIG_H

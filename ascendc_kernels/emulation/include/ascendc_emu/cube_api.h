@@ -199,6 +199,22 @@ __aicore__ inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const Lo
     ascendc_emu::CubeLoadTranspose(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, a, loc);
 }
 
+// Unit of repeatStride: 16 rows (mode 0, along M) or 32 bytes of columns (mode 1, along K).
+__aicore__ inline void SetLoadDataRepeat(const LoadDataRepeatParam& p)
+{
+    ascendc_emu::CubeSetLoadRepeat(p.repeatTime, p.repeatStride, p.repeatMode != 0);
+}
+// Compressed B and its index matrix for MmadWithSparse; only startIndex and repeatTimes count.
+template <typename T = int8_t, typename U = uint8_t>
+__aicore__ inline void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                          const LocalTensor<U>& idx, const LoadData2DParams& p,
+                                          Loc loc = Loc::Here())
+{
+    static_assert(std::is_same<PrimT<T>, int8_t>::value && std::is_same<PrimT<U>, uint8_t>::value,
+                  "LoadDataWithSparse: int8_t data, uint8_t index");
+    ascendc_emu::CubeLoadSparse(dst, src, idx, p.startIndex, p.repeatTimes, loc);
+}
+
 __aicore__ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
                                   const FmatrixMode& mode)
 {
@@ -266,6 +282,20 @@ __aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
     ascendc_emu::CubeMmad(dst, ascendc_emu::kDTypeOf<PrimT<T>>, fm,
                           ascendc_emu::kDTypeOf<PrimT<U>>, filter,
                           ascendc_emu::kDTypeOf<PrimT<S>>, &bias, args, loc);
+}
+
+// C = A x B with B in the form that LoadDataWithSparse leaves in L0B; k counts A's columns.
+template <typename T = int32_t, typename U = int8_t>
+__aicore__ inline void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
+                                      const LocalTensor<U>& filter, const MmadParams& params,
+                                      Loc loc = Loc::Here())
+{
+    static_assert(std::is_same<PrimT<T>, int32_t>::value && std::is_same<PrimT<U>, int8_t>::value,
+                  "MmadWithSparse: int8_t gives int32_t");
+    auto args = cube_detail::Convert(params);
+    args.sparse = true;
+    ascendc_emu::CubeMmad(dst, ascendc_emu::DType::kI32, fm, ascendc_emu::DType::kI8, filter,
+                          ascendc_emu::DType::kI8, nullptr, args, loc);
 }
 
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
@@ -379,21 +409,31 @@ __aicore__ inline void SetFixpipePreQuantFlag(uint64_t config)
 {
     ascendc_emu::CubeSetFixpipeQuant(config);
 }
-template <typename T>
-__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>& quantPre, bool = false)
+// The table of per-channel quantisation for the next fixpipe instructions. The table of a per-channel
+// leaky Relu (setRelu, reluPre) is refused.
+template <typename T, bool setRelu = false>
+__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false,
+                                        Loc loc = Loc::Here())
 {
-    ascendc_emu::CubeSetFixpipeTable(quantPre);
+    (void)isUnitFlag;
+    if constexpr (setRelu) {
+        ascendc_emu::Trap(ascendc_emu::Current(), loc, "SetFixPipeConfig",
+                          "a Relu factor per channel is not emulated");
+    }
+    ascendc_emu::CubeSetFixpipeTable(preData);
 }
 template <typename T>
-__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre,
-                                        bool = false)
+__aicore__ inline void SetFixPipeConfig(const LocalTensor<T>& reluPre,
+                                        const LocalTensor<T>& quantPre, bool isUnitFlag = false)
 {
+    (void)reluPre, (void)isUnitFlag;
     ascendc_emu::CubeSetFixpipeTable(quantPre);
 }
 template <typename T, bool setRelu = false>
-__aicore__ inline void SetFixPipeConfigImpl(const LocalTensor<T>& preData, bool = false)
+__aicore__ inline void SetFixPipeConfigImpl(const LocalTensor<T>& preData, bool isUnitFlag = false,
+                                            Loc loc = Loc::Here())
 {
-    if constexpr (!setRelu) ascendc_emu::CubeSetFixpipeTable(preData);
+    SetFixPipeConfig<T, setRelu>(preData, isUnitFlag, loc);
 }
 
 }  // namespace AscendC

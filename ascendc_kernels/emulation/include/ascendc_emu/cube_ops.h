@@ -23,6 +23,11 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
 void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
                 const char* op, Loc loc);
 
+// Fractals of a 4:2 compressed B into L0B, and their index fractals (128 bytes) into the core's index
+// buffer, at a quarter of dst's address.
+void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index, uint32_t start,
+                    uint32_t repeat, Loc loc);
+
 struct LoadTransposeArgs {
     uint32_t start = 0;  // square blocks
     uint32_t repeat = 0;
@@ -50,6 +55,9 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
 void CubeSetFmatrix(uint32_t height, uint32_t width, const uint8_t pad[4], bool right);
 void CubeGetFmatrix(bool right, Load3dArgs& args);
 void CubeSetPadding(uint64_t bits);
+// The following image-to-column loads run `time` times; each starts stride * 16 rows (along M) or
+// stride * 32 bytes of columns (along K) further, and all blocks form one matrix in L0.
+void CubeSetLoadRepeat(uint32_t time, uint32_t stride, bool alongK);
 uint64_t CubePadding();
 
 struct MmadArgs {
@@ -57,6 +65,7 @@ struct MmadArgs {
     bool initZero = true;    // C starts at 0
     bool fromBias = false;   // C starts at the bias table
     bool kAlign16 = false;   // fp32: K blocks come in pairs
+    bool sparse = false;     // B is 4:2 compressed: k / 2 rows, see CubeLoadSparse
     uint8_t unitFlag = 0;
 };
 void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, const TensorRef& b,

@@ -109,7 +109,7 @@ struct LoadData3DParamsV2 {
     uint8_t dilationFilterH = 1;
     bool enTranspose = false;
     bool enSmallK = false;
-    T padValue = T(0);
+    T padValue = T();
     bool filterSizeW = false;  // filter width + 256
     bool filterSizeH = false;
     bool fMatrixCtrl = false;

@@ -5,6 +5,7 @@
 #ifndef ASCENDC_EMU_ENUMS_H
 #define ASCENDC_EMU_ENUMS_H
 
+#include "ascendc_emu/adv_config.h"
 #include "ascendc_emu/macros.h"
 #include "ascendc_emu/types.h"
 
@@ -166,16 +167,6 @@ enum class ReduceOrder : uint8_t {
     ORDER_ONLY_INDEX
 };
 enum class CLAMPMODE { CLAMP_MAX = 0, CLAMP_MIN };
-enum class DataFormat : uint8_t {
-    ND = 0,
-    NZ,
-    NCHW,
-    NC1HWC0,
-    NHWC,
-    NCDHW,
-    NDC1HWC0,
-    FRACTAL_Z_3D
-};
 enum class GatherMaskMode : uint8_t { VERSION_V1 = 0, VERSION_V2 = 1 };
 constexpr GatherMaskMode defaultGatherMaskMode = GatherMaskMode::VERSION_V2;
 constexpr GatherMaskMode defaultGahterMaskMode = GatherMaskMode::VERSION_V2;

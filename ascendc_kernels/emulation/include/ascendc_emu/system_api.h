@@ -140,7 +140,10 @@ template <pipe_t aivPipe = PIPE_MTE3, pipe_t aicPipe = PIPE_FIX, bool force = fa
 __aicore__ inline void SetNextTaskStart()
 {
 }
-__aicore__ inline void WaitPreTaskEnd() {}
+template <bool force = false>
+__aicore__ inline void WaitPreTaskEnd()
+{
+}
 
 // Cores that arrive and cores that wait for all of them, several rounds.
 enum class PipeMode : uint8_t { SCALAR_MODE = 0, MTE3_MODE = 1, MAX };
@@ -259,8 +262,14 @@ __aicore__ inline void SetDeqScale(float scale, int16_t offset, bool signMode)
     r.deqVector = false;
 }
 template <typename T>
-__aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo& info)
+__aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo& info,
+                                   Loc loc = Loc::Here())
 {
+    // Scalar stores: the kernel synchronises S with V before the instruction that reads them.
+    if (ascendc_emu::HasSink()) {
+        ascendc_emu::EmitScalar(tensor, ascendc_emu::DType::kU64, 0, VDEQ_TENSOR_SIZE * 8,
+                                ascendc_emu::Access::kWrite, loc);
+    }
     uint64_t* out = reinterpret_cast<uint64_t*>(tensor.ptr);
     for (int i = 0; i < VDEQ_TENSOR_SIZE; ++i) {
         out[i] = (ascendc_emu::BitCast<uint32_t>(info.vdeqScale[i]) & 0xffffe000u) |
@@ -272,28 +281,6 @@ __aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo&
     r.deqVector = true;
 }
 
-// Control register bits [startBit, endBit].
-template <int8_t startBit, int8_t endBit>
-__aicore__ inline void SetCtrlSpr(int64_t value, Loc loc = Loc::Here())
-{
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetCtrlSpr");
-    constexpr uint64_t width = endBit - startBit + 1;
-    constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;
-    uint64_t& ctrl = ascendc_emu::Current().regs.ctrl;
-    ctrl = (ctrl & ~(ones << startBit)) | ((static_cast<uint64_t>(value) & ones) << startBit);
-}
-template <int8_t startBit, int8_t endBit>
-__aicore__ inline int64_t GetCtrlSpr()
-{
-    constexpr uint64_t width = endBit - startBit + 1;
-    constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;
-    return static_cast<int64_t>((ascendc_emu::Current().regs.ctrl >> startBit) & ones);
-}
-template <int8_t startBit, int8_t endBit>
-__aicore__ inline void ResetCtrlSpr()
-{
-    SetCtrlSpr<startBit, endBit>(0);
-}
 __aicore__ inline void SetHF32Mode(bool on, Loc loc = Loc::Here())
 {
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetHF32Mode");
@@ -357,28 +344,6 @@ __aicore__ void Async(Args... args)
 {
     if (engine == EngineType::AIC ? ascendc_emu::OnAic() : ascendc_emu::OnAiv()) function(args...);
 }
-template <typename S, typename D, RoundMode mode>
-__aicore__ inline D ScalarCast(S value)
-{
-    if constexpr (std::is_same<D, half>::value) {
-        half h;
-        h.bits = ascendc_emu::FloatToHalfMode(static_cast<float>(value), static_cast<int>(mode));
-        return h;
-    } else if constexpr (std::is_integral<D>::value) {
-        return static_cast<D>(
-            ascendc_emu::FloatToInt(static_cast<float>(value), static_cast<int>(mode), sizeof(D) * 8));
-    } else {
-        return static_cast<D>(static_cast<float>(value));
-    }
-}
-__aicore__ inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
-__aicore__ inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
-template <typename T, typename S>
-__aicore__ inline T Cast(const S& value)
-{
-    return static_cast<T>(value);
-}
-
 // Integer helpers of the utility headers.
 template <typename T, typename U>
 __aicore__ inline constexpr auto CeilDivision(T a, U b)
@@ -500,8 +465,6 @@ using AscendC::GetBlockNum;
 using AscendC::GetSubBlockIdx;
 using AscendC::GetSubBlockNum;
 using AscendC::GetTaskRation;
-using AscendC::ToBfloat16;
-using AscendC::ToFloat;
 inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }

@@ -6,6 +6,7 @@
 #define ASCENDC_EMU_TENSOR_H
 
 #include "ascendc_emu/enums.h"
+#include "ascendc_emu/layout.h"
 
 namespace ascendc_emu {
 
@@ -47,18 +48,39 @@ namespace AscendC {
 
 using ascendc_emu::Loc;
 
-template <typename T, TPosition pos = TPosition::MAX, typename Layout = void>
+// An element type together with a position and a layout, for tensors without ShapeInfo.
+template <typename T, TPosition pos = TPosition::GM, typename LayoutType = Layout<Shape<>, Stride<>>>
 struct TensorTrait {
     using LiteType = T;
+    using LiteLayoutType = LayoutType;
     static constexpr TPosition tPos = pos;
+
+    __aicore__ inline TensorTrait(const LayoutType& t = {}) : layout_(t) {}
+    __aicore__ inline LayoutType& GetLayout() { return layout_; }
+    __aicore__ inline const LayoutType& GetLayout() const { return layout_; }
+    __aicore__ inline void SetLayout(const LayoutType& t) { layout_ = t; }
+
+private:
+    LayoutType layout_;
 };
+template <typename T, TPosition pos, typename LayoutType>
+__aicore__ inline constexpr auto MakeTensorTrait(const LayoutType& t)
+{
+    return TensorTrait<T, pos, LayoutType>(t);
+}
+template <typename T>
+struct is_tensorTrait : Std::false_type {};
+template <typename T, TPosition pos, typename LayoutType>
+struct is_tensorTrait<TensorTrait<T, pos, LayoutType>> : Std::true_type {};
+template <typename T>
+inline constexpr bool is_tensorTrait_v = is_tensorTrait<T>::value;
 
 template <typename T>
 struct PrimTImpl {
     using type = T;
 };
-template <typename T, TPosition pos, typename Layout>
-struct PrimTImpl<TensorTrait<T, pos, Layout>> {
+template <typename T, TPosition pos, typename LayoutType>
+struct PrimTImpl<TensorTrait<T, pos, LayoutType>> {
     using type = T;
 };
 template <typename T>

@@ -54,7 +54,7 @@ enum class VecOp : uint8_t {
     kAddReluCast,
     kSubReluCast,
     kMulCast,
-    kCastDeq,
+    kAddDeqRelu,
     kCount
 };
 

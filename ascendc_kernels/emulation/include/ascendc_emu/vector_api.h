@@ -539,42 +539,6 @@ OPGEN_BINARY_CAST(SubReluCast, ReluCastSupported, "half -> int8_t, float -> half
 OPGEN_BINARY_CAST(MulCast, MulCastSupported, "half -> int8_t, uint8_t")
 #undef OPGEN_BINARY_CAST
 
-// int16 -> int8/uint8 with the scale, offset and sign of SetDeqScale.
-template <typename D, typename S, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src, const int32_t mask,
-                               uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
-{
-    using namespace ascendc_emu;
-    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
-               MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc});
-}
-template <typename D, typename S, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
-__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                               const uint64_t mask[], uint8_t repeat, const UnaryRepeatParams& params,
-                               Loc loc = Loc::Here())
-{
-    using namespace ascendc_emu;
-    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
-               BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});
-}
-template <typename D, typename S, bool isVecDeq = true, bool halfBlock = true>
-__aicore__ inline void CastDeq(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                               const uint32_t count, Loc loc = Loc::Here())
-{
-    using namespace ascendc_emu;
-    RunVector({"CastDeq", VecOp::kCastDeq, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>((isVecDeq ? 1 : 0) | (halfBlock ? 2 : 0)), &dst, &src, nullptr, 0,
-               CountForm(count), loc});
-}
-template <typename D, typename S, bool isVecDeq = true, bool halfBlock = true>
-__aicore__ inline void CastDequant(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                                   const uint32_t count, Loc loc = Loc::Here())
-{
-    CastDeq<D, S, isVecDeq, halfBlock>(dst, src, count, loc);
-}
-
 // dst = first, first + 1, ... over the lanes.
 template <typename T>
 __aicore__ inline void CreateVecIndex(LocalTensor<T> dst, const T& first, uint32_t count,

@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kDeviceAlignment = 512;
 constexpr size_t kHostAlignment = 4096;
 // A kernel may read up to one 32-byte block past an unaligned tail.
+constexpr size_t kZeroedBySystem = 64u << 20;  // above malloc's largest mmap threshold
 constexpr size_t kTailSlack = 64;
 
 std::shared_timed_mutex map_mutex;
@@ -81,6 +82,8 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
         return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no %zu bytes left", api,
                     size);
     }
+    // A process finds its first device memory zeroed; larger blocks come zeroed from the system.
+    if (place == Place::kDevice && size < kZeroedBySystem) std::memset(pointer, 0, size + kTailSlack);
     RegisterRange(pointer, size, place, device);
     if (place == Place::kDevice && opgen_register_gm != nullptr) {
         opgen_register_gm(pointer, size, "");

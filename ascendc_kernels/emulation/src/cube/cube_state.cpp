@@ -90,6 +90,14 @@ void CubeGetFmatrix(bool right, Load3dArgs& args)
 void CubeSetPadding(uint64_t bits) { StateOf(Current()).padding = bits; }
 uint64_t CubePadding() { return StateOf(Current()).padding; }
 
+void CubeSetLoadRepeat(uint32_t time, uint32_t stride, bool alongK)
+{
+    CubeState& state = StateOf(Current());
+    state.repeatTime = time;
+    state.repeatStride = stride;
+    state.repeatAlongK = alongK;
+}
+
 void CubeSetFixpipeNd(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride)
 {
     CubeState& state = StateOf(Current());

@@ -12,6 +12,7 @@ namespace ascendc_emu {
 constexpr uint32_t kFractal = 512;   // bytes
 constexpr uint32_t kBlock = 32;      // bytes; the K side of a fractal
 constexpr uint32_t kCube = 16;       // the other side
+constexpr uint32_t kIndexFractal = kFractal / 4;
 
 struct CubeState {
     struct Fmatrix {
@@ -19,6 +20,11 @@ struct CubeState {
         uint8_t pad[4] = {0, 0, 0, 0};
     } left, right;
     uint64_t padding = 0;
+    // SetLoadDataRepeat: image-to-column loads run `repeatTime` times along M or K.
+    uint32_t repeatTime = 1, repeatStride = 0;
+    bool repeatAlongK = false;
+    // 2-bit positions that LoadDataWithSparse loaded, 128 bytes for each fractal of L0B.
+    uint8_t sparse[65536 / 4] = {};
     uint32_t ndNum = 1, srcNdStride = 0, dstNdStride = 0;
     uint64_t quantScalar = 0;
     TensorRef quantTable;

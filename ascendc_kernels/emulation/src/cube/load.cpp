@@ -205,8 +205,16 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     const uint32_t c0 = kBlock / size;
     const bool toB = dst.mem == Mem::kL0b;
     const bool flip = !toB && args.transpose;
-    const uint32_t rows = args.mExtent;
-    const uint32_t columns = args.kExtent;
+    const CubeState& state = StateOf(core);
+    if (state.repeatTime == 0) return;
+    // With a repeat all blocks form one matrix; each is rounded up to whole fractals.
+    const uint32_t rowUnit = toB || flip ? c0 : kCube, columnUnit = toB || flip ? kCube : c0;
+    const bool repeated = state.repeatTime > 1;
+    const uint32_t rowsPer = repeated ? CeilDiv(args.mExtent, rowUnit) * rowUnit : args.mExtent;
+    const uint32_t columnsPer =
+        repeated ? CeilDiv(args.kExtent, columnUnit) * columnUnit : args.kExtent;
+    const uint32_t rows = rowsPer * (state.repeatAlongK ? 1 : state.repeatTime);
+    const uint32_t columns = columnsPer * (state.repeatAlongK ? state.repeatTime : 1);
     // Fractals of the destination: [rows of fractals][columns of fractals].
     const uint32_t outer = toB ? CeilDiv(rows, c0) : CeilDiv(flip ? columns : rows, kCube);
     const uint32_t inner = toB ? CeilDiv(columns, kCube) : CeilDiv(flip ? rows : columns, c0);
@@ -235,8 +243,12 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     const uint32_t fullColumns = toB ? inner * kCube : flip ? outer * kCube : inner * c0;
     for (uint32_t r = 0; r < fullRows; ++r) {
         for (uint32_t c = 0; c < fullColumns; ++c) {
-            const uint8_t* from =
-                r < rows && c < columns ? matrix.At(args.mStart + r, args.kStart + c) : nullptr;
+            const uint32_t m = r % rowsPer, k = c % columnsPer;
+            const uint32_t mStep = r / rowsPer * state.repeatStride * kCube;
+            const uint32_t kStep = c / columnsPer * state.repeatStride * c0;
+            const uint8_t* from = r < rows && c < columns && m < args.mExtent && k < args.kExtent
+                                      ? matrix.At(args.mStart + mStep + m, args.kStart + kStep + k)
+                                      : nullptr;
             uint32_t fractal, inside;
             if (toB) {
                 fractal = r / c0 * inner + c / kCube;
@@ -252,6 +264,41 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
                    from != nullptr ? from : padding, size);
         }
     }
+}
+
+void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index, uint32_t start,
+                    uint32_t repeat, Loc loc)
+{
+    Core& core = Current();
+    const char* op = "LoadDataWithSparse";
+    RequireCubeCores(core, loc);
+    if (core.kind == CoreKind::kAiv || repeat == 0) return;
+    if (dst.mem != Mem::kL0b || src.mem != Mem::kL1 || index.mem != Mem::kL1) {
+        TrapCheck(core, loc, "TensorScope", op, "B1 to B2, the index in B1",
+                  "from %s and %s to %s", Name(src.mem), Name(index.mem), Name(dst.mem));
+    }
+    TensorRef from = src, positions = index;
+    from.addr += start * kFractal;
+    from.ptr += start * kFractal;
+    positions.addr += start * kIndexFractal;
+    positions.ptr += start * kIndexFractal;
+    CheckRange(core, dst, static_cast<uint64_t>(repeat) * kFractal, "dst", op, loc);
+    CheckRange(core, from, static_cast<uint64_t>(repeat) * kFractal, "src", op, loc);
+    CheckRange(core, positions, static_cast<uint64_t>(repeat) * kIndexFractal, "idx", op, loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = op;
+        r.pipe = Pipe::kMte1;
+        r.loc = Where(core, loc);
+        AddOperand(r, "dst", dst, DType::kI8, Access::kWrite, kFractal).blockBytes = repeat * kFractal;
+        AddOperand(r, "src", from, DType::kI8, Access::kRead, kBlock).blockBytes = repeat * kFractal;
+        AddOperand(r, "idx", positions, DType::kU8, Access::kRead, kBlock).blockBytes =
+            repeat * kIndexFractal;
+        Emit(core, r);
+    }
+    memcpy(dst.ptr, from.ptr, static_cast<size_t>(repeat) * kFractal);
+    memcpy(StateOf(core).sparse + dst.addr / 4, positions.ptr,
+           static_cast<size_t>(repeat) * kIndexFractal);
 }
 
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,

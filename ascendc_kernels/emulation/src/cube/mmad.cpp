@@ -104,6 +104,34 @@ void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type)
     }
 }
 
+// B as [k][n] from its 4:2 compressed form [k / 2][n]. Of every 4 rows two are given: row `first` and
+// row 1 + `second`, by the 2-bit positions that LoadDataWithSparse loaded along with them.
+template <typename Out>
+void UnpackSparseB(Out* out, const uint8_t* l0b, const uint8_t* positions, const Shape& s, DType type,
+                   std::vector<Out>& compressed)
+{
+    Shape half = s;
+    half.k = s.k / 2;
+    compressed.resize(static_cast<size_t>(half.k) * s.n);
+    UnpackB(compressed.data(), l0b, half, type);
+    memset(out, 0, sizeof(Out) * s.k * s.n);
+    for (uint32_t n = 0; n < s.n; ++n) {
+        for (uint32_t k = 0; k + 1 < half.k; k += 2) {
+            const uint64_t fractal = static_cast<uint64_t>(k / s.k0) * s.nBlocks + n / kCube;
+            const uint32_t bit = (n % kCube * s.k0 + k % s.k0) * 2;
+            const uint8_t byte = positions[fractal * kIndexFractal + bit / 8];
+            const uint32_t first = (byte >> bit % 8) & 3, second = 1 + ((byte >> (bit % 8 + 2)) & 3);
+            const uint32_t group = k * 2;
+            out[static_cast<uint64_t>(group + (first & 3)) * s.n + n] +=
+                compressed[static_cast<size_t>(k) * s.n + n];
+            // (2, 0) and (1, 0) stand for one element only: its partner is 0.
+            const uint32_t other = second > first ? (second & 3) : first;
+            out[static_cast<uint64_t>(group + other) * s.n + n] +=
+                compressed[static_cast<size_t>(k + 1) * s.n + n];
+        }
+    }
+}
+
 template <typename Acc>
 Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n)
 {
@@ -141,7 +169,12 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
     right.resize(static_cast<size_t>(s.k) * s.n);
     sums.assign(static_cast<size_t>(s.m) * s.n, Wide(0));
     UnpackA(left.data(), a.ptr, s, aType);
-    UnpackB(right.data(), b.ptr, s, bType);
+    if (args.sparse) {
+        static thread_local std::vector<Wide> compressed;
+        UnpackSparseB(right.data(), b.ptr, StateOf(core).sparse + b.addr / 4, s, bType, compressed);
+    } else {
+        UnpackB(right.data(), b.ptr, s, bType);
+    }
     if (aType == DType::kF32 && core.regs.hf32) {
         for (Wide& v : left) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
         for (Wide& v : right) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
@@ -177,7 +210,7 @@ void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, 
 {
     Core& core = Current();
     if (args.m == 0 || args.n == 0 || args.k == 0) return;
-    const char* op = "Mmad";
+    const char* op = args.sparse ? "MmadWithSparse" : "Mmad";
     if (args.m > 4095 || args.n > 4095 || args.k > 4095) {
         TrapCheck(core, loc, "ErrorParam", op, "split the matrix into smaller blocks",
                   "m=%u n=%u k=%u: each must be at most 4095", args.m, args.n, args.k);
@@ -191,10 +224,11 @@ void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, 
     s.nBlocks = CeilDiv(s.n, kCube);
     s.kBlocks = CeilDiv(s.k, s.k0);
     if (aType == DType::kF32 && args.kAlign16) s.kBlocks = CeilDiv(s.k, kCube) * 2;
-    s.gemv = s.m == 1;
+    s.gemv = s.m == 1 && !args.sparse;
     const uint64_t aBytes = s.gemv ? static_cast<uint64_t>(CeilDiv(s.k, s.k0)) * kBlock
                                    : static_cast<uint64_t>(s.mBlocks) * s.kBlocks * kFractal;
-    const uint64_t bBytes = static_cast<uint64_t>(CeilDiv(s.k, s.k0)) * s.nBlocks * kFractal;
+    const uint64_t bBytes =
+        static_cast<uint64_t>(CeilDiv(args.sparse ? s.k / 2 : s.k, s.k0)) * s.nBlocks * kFractal;
     const uint64_t cBytes = static_cast<uint64_t>(s.mBlocks) * s.nBlocks * 1024;
     CheckRange(core, a, aBytes, "fm", op, loc);
     CheckRange(core, b, bBytes, "filter", op, loc);

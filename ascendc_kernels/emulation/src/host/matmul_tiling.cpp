@@ -348,7 +348,13 @@ bool MatmulApiTilingBase::ChooseBase()
     while (fixM_ <= 0 && 4LL * baseM * baseN > l0c_ && baseM > kCubeBlock) {
         baseM = AlignUp(baseM / 2, kCubeBlock);
     }
-    const int32_t fullK = std::max(k0, 4 * k0);
+    // The longest K of which L0A and L0B hold two blocks; Mmad takes at most 4095.
+    const auto longest = [&](int64_t bytes, int32_t side, DataType type) {
+        return bytes / 2 * 8 / (static_cast<int64_t>(AlignUp(side, kCubeBlock)) * Bits(type));
+    };
+    const int64_t room = std::min({longest(l0a_, baseM, a_.dataType),
+                                   longest(l0b_, baseN, b_.dataType), int64_t{4095}});
+    const int32_t fullK = std::max(k0, AlignDown(static_cast<int32_t>(room), k0));
     int32_t baseK = pick(fixK_, fullK, k, maxK_, k0);
     const auto fits = [&](int32_t share) {
         return Bytes(static_cast<int64_t>(AlignUp(baseM, kCubeBlock)) * AlignUp(baseK, k0),
@@ -566,7 +572,10 @@ bool MultiCoreMatmulTiling::SplitCores()
                     continue;
                 }
                 const int64_t work = static_cast<int64_t>(m) * n * k;
-                const int64_t read = static_cast<int64_t>(m) + n;
+                // Where SetFixSplit fixes the base block, a core that has one block along N comes
+                // first: its blocks then follow each other along M.
+                const bool oneBlock = fixN_ > 0 && n <= fixN_;
+                const int64_t read = static_cast<int64_t>(m) + n + (oneBlock || fixN_ <= 0 ? 0 : 1ll << 40);
                 if (bestWork >= 0 && (work > bestWork || (work == bestWork && read > bestRead))) {
                     continue;
                 }

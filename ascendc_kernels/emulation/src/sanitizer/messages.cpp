@@ -171,7 +171,8 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
                         : "the two pipes run in parallel and nothing makes the later one wait";
             f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
         }
-        if (o.mem == Mem::kGm && c.hazard == Hazard::kWaw && !o.atomic) {
+        const bool rewrite = c.hazard == Hazard::kWaw || (cross && c.hazard == Hazard::kWar);
+        if (o.mem == Mem::kGm && rewrite && !o.atomic) {
             // Judged once the instruction has taken effect: see Settle.
             const auto* bytes = reinterpret_cast<const uint8_t*>(c.begin);
             step.state.pending.push_back({f, c.begin, {bytes, bytes + (c.end - c.begin)}});
@@ -188,7 +189,8 @@ void Checker::Settle(CoreState& state) {
         if (std::memcmp(reinterpret_cast<const void*>(p.begin), p.before.data(),
                         p.before.size()) == 0) {
             p.finding.warning = true;
-            p.finding.why += "; this time both wrote the same values";
+            p.finding.why += p.finding.check == "GmOverlap" ? "; this time both wrote the same values"
+                                                            : "; this time the values stayed the same";
         }
         Findings::Instance().Add(p.finding);
     }

@@ -212,6 +212,19 @@ void Int32ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCa
     for (uint64_t i = 0; i < n; ++i) dst[i] = half(static_cast<float>(src[i] * scale));
 }
 
+// Relu of the same for the (wrapping) sum of two.
+void AddDeqReluRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
+{
+    half* dst = static_cast<half*>(d);
+    const uint32_t* a = static_cast<const uint32_t*>(s0);
+    const uint32_t* b = static_cast<const uint32_t*>(s1);
+    const double scale = HalfBitsToFloat(static_cast<uint16_t>(Current().regs.deqScale));
+    for (uint64_t i = 0; i < n; ++i) {
+        const int32_t sum = static_cast<int32_t>(a[i] + b[i]);
+        dst[i] = half(MaxF(static_cast<float>(sum * scale), 0.0f));
+    }
+}
+
 // An operation on two sources whose result is narrowed to the nearest value and saturated.
 template <typename D, typename S, typename Op>
 void BinaryCastRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
@@ -308,6 +321,7 @@ RunFn Int16ToHalf(int mode)
 
 RunFn BinaryCast(VecOp op, DType dt, DType st)
 {
+    if (op == VecOp::kAddDeqRelu) return &AddDeqReluRun;
     if (op == VecOp::kMulCast) {
         if (st != DType::kF16) return nullptr;
         if (dt == DType::kI8) return &BinaryCastRun<int8_t, half, MulOp>;

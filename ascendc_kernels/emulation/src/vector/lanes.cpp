@@ -255,6 +255,25 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
     }
 }
 
+// inf -> the largest value, NaN -> 0: the results of an instruction in saturating mode.
+template <typename T, uint16_t kLargest, uint16_t kInfinity>
+void SaturateRun(void* d, const void*, const void*, uint64_t n, const VecCall&)
+{
+    T* dst = static_cast<T*>(d);
+    for (uint64_t i = 0; i < n; ++i) {
+        const uint16_t magnitude = dst[i].bits & 0x7fff;
+        if (magnitude < kInfinity) continue;
+        dst[i].bits = magnitude == kInfinity ? (dst[i].bits & 0x8000) | kLargest : 0;
+    }
+}
+RunFn Saturation(const Core& core, const VecCall& c)
+{
+    if (__builtin_expect((core.regs.ctrl >> 48) & 1, 1)) return nullptr;
+    if (c.op == VecOp::kCopy || c.op == VecOp::kDuplicate) return nullptr;
+    if (c.dt == DType::kF16) return &SaturateRun<half, 0x7bff, 0x7c00>;
+    return c.dt == DType::kBf16 ? &SaturateRun<bfloat16_t, 0x7f7f, 0x7f80> : nullptr;
+}
+
 // Instructions whose dst is also read.
 bool ReadsDst(VecOp op)
 {
@@ -265,7 +284,8 @@ bool ReadsDst(VecOp op)
 RunFn Find(const VecCall& c)
 {
     if (c.op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
-    if (c.op == VecOp::kAddReluCast || c.op == VecOp::kSubReluCast || c.op == VecOp::kMulCast) {
+    if (c.op == VecOp::kAddReluCast || c.op == VecOp::kSubReluCast || c.op == VecOp::kMulCast ||
+        c.op == VecOp::kAddDeqRelu) {
         return BinaryCast(c.op, c.dt, c.st);
     }
     RunFn fn = FloatRun(c.op, c.dt, c.st);
@@ -324,6 +344,11 @@ void RunVector(const VecCall& c)
                  "src1", c.loc);
     }
     Execute(c, fn, g);
+    if (const RunFn saturate = Saturation(core, c)) {
+        VecCall again = c;
+        again.src0 = again.src1 = nullptr;
+        Execute(again, saturate, g);
+    }
 }
 
 }  // namespace ascendc_emu

@@ -1,0 +1,47 @@
+"""What an example folder says about itself: macros and scenarios from its CMake file and README."""
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.run.example_project import read_example, run_example
+
+CMAKE = """
+set(CMAKE_ASC_ARCHITECTURES "dav-2201" CACHE STRING "dav-2201, dav-3510")
+set(SCENARIO_NUM "1" CACHE STRING "Scenario number (1-3)")
+add_definitions(-DSCENARIO_NUM=${SCENARIO_NUM})
+add_definitions(-DASC_ARCHITECTURES=${ARCH_NUM})
+if (CMAKE_ASC_RUN_MODE STREQUAL "npu")
+    target_compile_definitions(demo PRIVATE CYCLES=10000)
+else()
+    target_compile_definitions(demo PRIVATE CYCLES=1)
+endif()
+"""
+README = """
+**场景1：all**
+**场景3：DN（仅Ascend 950PR/Ascend 950DT支持）**
+cmake .. -DCMAKE_ASC_ARCHITECTURES=dav-2201
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "demo.asc").write_text("int main() { return 0; }\n")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    (tmp_path / "README.md").write_text(README)
+    return tmp_path
+
+
+def test_macros_of_the_build(folder):
+    example = read_example(folder)
+    assert example.defines == {"ASC_ARCHITECTURES": "2201", "SCENARIO_NUM": "1", "CYCLES": "1"}
+    assert example.scenarios == ("1", "2", "3")
+
+
+def test_scenarios_of_other_parts_are_skipped(folder, tmp_path_factory):
+    example = read_example(folder)
+    assert example.other_arch == {"3"}
+    scratch = tmp_path_factory.mktemp("scratch")
+    result = run_example(example, scratch, scenario="3", soc="ascend910b3", timeout=60)
+    assert "not for arch 2201" in result.skipped
+    assert result.compiles is None
