@@ -7,6 +7,8 @@ import struct
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from .launcher import build
 
@@ -82,6 +84,8 @@ OPS = {
     "ShiftRight": (44, ("int16", "uint16", "int32", "uint32"), lambda x, y, z, s: x >> s),
     "Duplicate": (50, tuple(TYPES), lambda x, y, z, s: np.full_like(x, s)),
 }
+# Has no count form and no counter mode here.
+COPY = {"Copy": (51, ("float32", "float16", "int32", "int16", "uint16"), lambda x, y, z, s: x)}
 # The polynomials, and the two roundings of Rsqrt.
 ULPS = {"Exp": 1, "Ln": 1, "Rsqrt": 1.5}
 
@@ -189,13 +193,16 @@ def _indices(dtype, form):
     [(o, t) for o in ("Add", "Exp", "Muls", "Duplicate") for t in OPS[o][1] if t in ARITH],
 )
 def test_other_forms(kernel, op, name, form):
-    options = dict(FORMS[form])
-    if op == "Duplicate" and options["form"] == 3:
+    if op == "Duplicate" and FORMS[form]["form"] == 3:
         pytest.skip("Duplicate is used without a mask register here")
+    _check_form(kernel, op, name, dict(FORMS[form]))
+
+
+def _check_form(kernel, op, name, options):
     type_key, dtype = TYPES[name]
+    key, _, f = (OPS | COPY)[op]
     if np.dtype(dtype).itemsize == 4 and options["form"] == 2:
         options["bits"] = (options["bits"][0], 0)
-    key, _, f = OPS[op]
     n = 4096 // np.dtype(dtype).itemsize
     x, y, z, s = _data(op, dtype, n)
     want = z.copy()
@@ -211,6 +218,29 @@ def test_other_forms(kernel, op, name, form):
         np.testing.assert_allclose(out, want, rtol=2e-7 if dtype is np.float32 else 1e-3)
     else:
         np.testing.assert_array_equal(out, want)
+
+
+STRIDES = st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 3))
+FORM = st.one_of(
+    st.fixed_dictionaries(
+        {"form": st.just(1), "mask": st.integers(0, 130), "repeat": st.integers(0, 5)}
+        | {"blk": STRIDES, "rep": st.tuples(*[st.integers(0, 14)] * 3)}
+    ),
+    st.fixed_dictionaries(
+        {"form": st.just(2), "repeat": st.integers(1, 5), "blk": STRIDES}
+        | {"bits": st.tuples(*[st.integers(0, 2**64 - 1)] * 2)}
+        | {"rep": st.tuples(*[st.integers(0, 14)] * 3)}
+    ),
+    st.fixed_dictionaries({"form": st.just(3), "mask": st.integers(0, 500)}),
+)
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(case=st.sampled_from([*CASES, *(("Copy", name) for name in COPY["Copy"][1])]), form=FORM)
+def test_random_masks_and_strides(kernel, case, form):
+    """Every mask, repeat and stride touches the lanes that the documentation says, in its order."""
+    assume(form["form"] != 3 or case[0] not in ("Copy", "Duplicate"))
+    _check_form(kernel, *case, form)
 
 
 @pytest.mark.parametrize("name", FLOATS)

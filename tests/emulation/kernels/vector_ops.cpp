@@ -117,7 +117,13 @@ private:
             if (op == 29) BINARY(AddRelu)
             if (op == 30) BINARY(SubRelu)
             if (op == 31) {
+                BinaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.blk[2], tiling.rep[0],
+                                     tiling.rep[1], tiling.rep[2]);
+                const uint64_t mask = tiling.mask;
                 if (tiling.form == 0) MulAddDst(c, a, b, (int32_t)tiling.count);
+                if (tiling.form == 1) MulAddDst(c, a, b, mask, tiling.repeat, p);
+                if (tiling.form == 2) MulAddDst(c, a, b, tiling.bits, tiling.repeat, p);
+                if (tiling.form == 3) MulAddDst<T, T, false>(c, a, b, MASK_PLACEHOLDER, 1, p);
                 return;
             }
             if (op == 32) BINARY(FusedMulAdd)
