@@ -8,6 +8,9 @@
   template chooses by the core it runs on. Such kernels leave it to the compiler to see which cores
   they need: both kinds when there is a body for the vector core, else cubes alone.
 
+* ``if constexpr (TILING_KEY_IS(1))``: the device compiles a kernel once per tiling key, so the key is a
+  constant there. Here one binary serves all keys and the condition is an ordinary one.
+
 Lines keep their numbers.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import re
 
 _BRACKETS = re.compile(r"<<<.*?>>>|\[\s*(?:host\s*,\s*)?aicore\s*\]", re.DOTALL)
+_CONSTANT_KEY = re.compile(r"\bif(\s+)constexpr(\s*\((?=[^;{}]*\bTILING_KEY_(?:IS|VAR)\b))")
 _HEAD = r"(?P<head>[^;{}()]*?\bvoid\s+operator\s*\(\s*\))"
 _PARAMS = r"\(\s*(?P<params>[^;{}()]*?\b(?P<name>\w+))\s*\)"
 _PRIMARY = re.compile(
@@ -35,6 +39,7 @@ _TAG = "::ascendc_emu::CoreTag"
 def host_text(text: str) -> str:
     """Return the text for g++; the same object content when there is nothing to rewrite."""
     text = _BRACKETS.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    text = dynamic_keys(text)
     if "g_coreType" not in text or not _PRIMARY.search(text):
         return text
     kind = ""
@@ -42,6 +47,11 @@ def host_text(text: str) -> str:
         kind = "KERNEL_TYPE_MIX_AIC_1_2" if _VECTOR_BODY.search(text) else "KERNEL_TYPE_AIC_ONLY"
     text = _SPECIAL.sub(lambda m: _keep_lines(m, f"{m['head']}({m['params']}, {_tag(m)})"), text)
     return _PRIMARY.sub(lambda m: _keep_lines(m, _dispatcher(m, kind)), text)
+
+
+def dynamic_keys(text: str) -> str:
+    """Return the text with conditions on the tiling key evaluated when the kernel runs."""
+    return _CONSTANT_KEY.sub(r"if\1\2", text)
 
 
 def _tag(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.device_dialect import host_text
+from msopgen_wrap.build.device_dialect import dynamic_keys, host_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.launch_source import blank_comments, rewrite
 
@@ -121,7 +121,7 @@ def framework_libraries(texts: Iterable[str]) -> list[str]:
 def compiled_text(path: Path, text: str, kinds: dict[str, str], device: bool) -> str:
     """Return what is compiled in place of ``text``; line numbers stay."""
     text = rewrite(text, kinds, path)
-    return host_text(text) if device else text
+    return host_text(text) if device else dynamic_keys(text)
 
 
 def write_overlay(scratch: Path, rewritten: dict[Path, str]) -> list[Path]:

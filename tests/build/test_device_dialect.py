@@ -45,3 +45,18 @@ def test_launches_and_attributes_go():
 
 def test_other_text_is_kept():
     assert host_text("x = a[aicores];\n") == "x = a[aicores];\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("if constexpr (TILING_KEY_IS(1)) {", "if (TILING_KEY_IS(1)) {"),
+        ("if  constexpr(A && TILING_KEY_VAR == 3) {", "if (A && TILING_KEY_VAR == 3) {"),
+        (
+            "if constexpr (A) { if (TILING_KEY_IS(1)) {",
+            "if constexpr (A) { if (TILING_KEY_IS(1)) {",
+        ),
+    ],
+)
+def test_the_tiling_key_is_no_constant(text, changed):
+    assert " ".join(host_text(text).split()).replace("if(", "if (") == changed

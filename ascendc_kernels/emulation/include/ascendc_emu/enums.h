@@ -245,8 +245,8 @@ constexpr uint32_t CUBE_MAX_SIZE = 256;
 constexpr uint32_t MIX_NUM = 2;
 
 struct BinaryRepeatParams {
-    __aicore__ BinaryRepeatParams() {}
-    __aicore__ BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep,
+    __aicore__ constexpr BinaryRepeatParams() {}
+    __aicore__ constexpr BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep,
                                   uint8_t src0Rep, uint8_t src1Rep)
         : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep),
           src0RepStride(src0Rep), src1RepStride(src1Rep)
@@ -264,8 +264,8 @@ struct BinaryRepeatParams {
 };
 
 struct UnaryRepeatParams {
-    __aicore__ UnaryRepeatParams() {}
-    __aicore__ UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep,
+    __aicore__ constexpr UnaryRepeatParams() {}
+    __aicore__ constexpr UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep,
                                  bool halfBlockIn = false)
         : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep),
           halfBlock(halfBlockIn)
@@ -282,8 +282,8 @@ struct UnaryRepeatParams {
 };
 
 struct BrcbRepeatParams {
-    __aicore__ BrcbRepeatParams() {}
-    __aicore__ BrcbRepeatParams(uint16_t dstBlk, uint16_t dstRep)
+    __aicore__ constexpr BrcbRepeatParams() {}
+    __aicore__ constexpr BrcbRepeatParams(uint16_t dstBlk, uint16_t dstRep)
         : dstRepStride(dstRep), dstBlkStride(dstBlk)
     {
     }
@@ -299,8 +299,8 @@ struct BrcbRepeatParams {
 };
 
 struct GatherRepeatParams {
-    __aicore__ GatherRepeatParams() {}
-    __aicore__ GatherRepeatParams(uint8_t dstBlk, uint8_t dstRep)
+    __aicore__ constexpr GatherRepeatParams() {}
+    __aicore__ constexpr GatherRepeatParams(uint8_t dstBlk, uint8_t dstRep)
         : dstRepStride(dstRep), dstBlkStride(dstBlk)
     {
     }
@@ -316,8 +316,8 @@ struct GatherRepeatParams {
 };
 
 struct GatherMaskParams {
-    __aicore__ GatherMaskParams() {}
-    __aicore__ GatherMaskParams(uint8_t src0Block, uint16_t repeat, uint16_t src0Repeat,
+    __aicore__ constexpr GatherMaskParams() {}
+    __aicore__ constexpr GatherMaskParams(uint8_t src0Block, uint16_t repeat, uint16_t src0Repeat,
                                 uint8_t src1Repeat)
         : src0BlockStride(src0Block), repeatTimes(repeat), src0RepeatStride(src0Repeat),
           src1RepeatStride(src1Repeat)
@@ -330,8 +330,8 @@ struct GatherMaskParams {
 };
 
 struct CopyRepeatParams {
-    __aicore__ CopyRepeatParams() {}
-    __aicore__ CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRepeat, uint16_t srcRepeat)
+    __aicore__ constexpr CopyRepeatParams() {}
+    __aicore__ constexpr CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRepeat, uint16_t srcRepeat)
         : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat)
     {
     }
@@ -342,8 +342,8 @@ struct CopyRepeatParams {
 };
 
 struct DataCopyParams {
-    __aicore__ DataCopyParams() {}
-    __aicore__ DataCopyParams(uint16_t count, uint16_t len, uint16_t src, uint16_t dst)
+    __aicore__ constexpr DataCopyParams() {}
+    __aicore__ constexpr DataCopyParams(uint16_t count, uint16_t len, uint16_t src, uint16_t dst)
         : blockCount(count), blockLen(len), srcStride(src), dstStride(dst)
     {
     }
@@ -360,8 +360,8 @@ struct DataCopyParams {
 };
 
 struct DataCopyEnhancedParams {
-    __aicore__ DataCopyEnhancedParams() {}
-    __aicore__ DataCopyEnhancedParams(BlockMode block, DeqScale deq, uint64_t value, uint8_t sid,
+    __aicore__ constexpr DataCopyEnhancedParams() {}
+    __aicore__ constexpr DataCopyEnhancedParams(BlockMode block, DeqScale deq, uint64_t value, uint8_t sid,
                                       bool relu, pad_t pad, uint64_t padVal)
         : blockMode(block), deqScale(deq), deqValue(value), sidStoreMode(sid), isRelu(relu),
           padMode(pad), padValue(padVal)
@@ -378,8 +378,8 @@ struct DataCopyEnhancedParams {
 };
 
 struct DataCopyCO12DstParams {
-    __aicore__ DataCopyCO12DstParams() {}
-    __aicore__ DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src,
+    __aicore__ constexpr DataCopyCO12DstParams() {}
+    __aicore__ constexpr DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src,
                                      QuantMode_t quant, uint8_t relu, bool split, bool nz2nd)
         : nSize(n), mSize(m), dstStride(dst), srcStride(src), quantPre(quant), reluPre(relu),
           channelSplit(split), nz2ndEn(nz2nd)
@@ -400,8 +400,8 @@ struct DataCopyCO12DstParams {
 };
 
 struct DataCopyPadParams {
-    __aicore__ DataCopyPadParams() {}
-    __aicore__ DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
+    __aicore__ constexpr DataCopyPadParams() {}
+    __aicore__ constexpr DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
     {
     }
@@ -412,8 +412,8 @@ struct DataCopyPadParams {
 };
 
 struct DataCopyExtParams {
-    __aicore__ DataCopyExtParams() {}
-    __aicore__ DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst,
+    __aicore__ constexpr DataCopyExtParams() {}
+    __aicore__ constexpr DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst,
                                  uint32_t reserved)
         : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(reserved)
     {
@@ -427,8 +427,8 @@ struct DataCopyExtParams {
 
 template <typename T>
 struct DataCopyPadExtParams {
-    __aicore__ DataCopyPadExtParams() {}
-    __aicore__ DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
+    __aicore__ constexpr DataCopyPadExtParams() {}
+    __aicore__ constexpr DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
     {
     }
@@ -439,8 +439,8 @@ struct DataCopyPadExtParams {
 };
 
 struct Nd2NzParams {
-    __aicore__ Nd2NzParams() {}
-    __aicore__ Nd2NzParams(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcD,
+    __aicore__ constexpr Nd2NzParams() {}
+    __aicore__ constexpr Nd2NzParams(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcD,
                            uint16_t c0Stride, uint16_t nStride, uint16_t matrixStride)
         : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcNd), srcDValue(srcD),
           dstNzC0Stride(c0Stride), dstNzNStride(nStride), dstNzMatrixStride(matrixStride)
@@ -457,8 +457,8 @@ struct Nd2NzParams {
 };
 
 struct Nz2NdParamsFull {
-    __aicore__ Nz2NdParamsFull() {}
-    __aicore__ Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcN,
+    __aicore__ constexpr Nz2NdParamsFull() {}
+    __aicore__ constexpr Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcN,
                                uint16_t dstD, uint16_t dstNd)
         : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcNd), srcNStride(srcN),
           dstDStride(dstD), dstNdMatrixStride(dstNd)
@@ -474,8 +474,8 @@ struct Nz2NdParamsFull {
 };
 
 struct SliceInfo {
-    __aicore__ SliceInfo() {}
-    __aicore__ SliceInfo(uint32_t start, uint32_t end, uint32_t strideIn, uint32_t burst,
+    __aicore__ constexpr SliceInfo() {}
+    __aicore__ constexpr SliceInfo(uint32_t start, uint32_t end, uint32_t strideIn, uint32_t burst,
                          uint32_t shape = 0)
         : startIndex(start), endIndex(end), stride(strideIn), burstLen(burst), shapeValue(shape)
     {
@@ -488,8 +488,8 @@ struct SliceInfo {
 };
 
 struct TransDataTo5HDParams {
-    __aicore__ TransDataTo5HDParams() {}
-    __aicore__ TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t repeat, uint16_t dstRep,
+    __aicore__ constexpr TransDataTo5HDParams() {}
+    __aicore__ constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t repeat, uint16_t dstRep,
                                     uint16_t srcRep)
         : dstHighHalf(dstHigh), srcHighHalf(srcHigh), repeatTimes(repeat), dstRepStride(dstRep),
           srcRepStride(srcRep)
@@ -503,8 +503,8 @@ struct TransDataTo5HDParams {
 };
 
 struct TransposeParamsExt {
-    __aicore__ TransposeParamsExt() {}
-    __aicore__ TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type)
+    __aicore__ constexpr TransposeParamsExt() {}
+    __aicore__ constexpr TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type)
         : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type)
     {
     }
@@ -516,8 +516,8 @@ struct TransposeParamsExt {
 };
 
 struct VdeqInfo {
-    __aicore__ VdeqInfo() {}
-    __aicore__ VdeqInfo(const float scale[VDEQ_TENSOR_SIZE], const int16_t offset[VDEQ_TENSOR_SIZE],
+    __aicore__ constexpr VdeqInfo() {}
+    __aicore__ constexpr VdeqInfo(const float scale[VDEQ_TENSOR_SIZE], const int16_t offset[VDEQ_TENSOR_SIZE],
                         const bool sign[VDEQ_TENSOR_SIZE])
     {
         for (int32_t i = 0; i < VDEQ_TENSOR_SIZE; ++i) {
@@ -532,8 +532,8 @@ struct VdeqInfo {
 };
 
 struct MrgSort4Info {
-    __aicore__ MrgSort4Info() {}
-    __aicore__ MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], bool suspend, uint16_t valid,
+    __aicore__ constexpr MrgSort4Info() {}
+    __aicore__ constexpr MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], bool suspend, uint16_t valid,
                             uint16_t repeat)
         : ifExhaustedSuspension(suspend), validBit(valid), repeatTimes(static_cast<uint8_t>(repeat))
     {
@@ -553,9 +553,18 @@ template <typename A, typename B>
 struct Conditional<false, A, B> {
     using type = B;
 };
+template <bool b>
+struct BoolInst {
+    using Type = BoolInst<b>;
+    static constexpr bool value = b;
+};
+using TrueType = BoolInst<true>;
+using FalseType = BoolInst<false>;
 template <typename T, typename U>
-struct IsSameType {
-    static constexpr bool value = std::is_same<T, U>::value;
+struct IsSameType : public BoolInst<std::is_same<T, U>::value> {
+};
+template <typename... Args>
+struct Tuple {
 };
 
 

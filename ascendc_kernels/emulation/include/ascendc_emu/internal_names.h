@@ -34,6 +34,22 @@ __aicore__ inline void DuplicateImpl(T* dst, const T& value, const int32_t& coun
     Duplicate(ascendc_emu::FromPointer(dst, loc), value, count, loc);
 }
 
+template <typename T, typename Copy, typename Pad>
+__aicore__ inline void DataCopyPadGm2UBImpl(T* dst, T* src, const Copy& copy, const Pad& pad,
+                                            Loc loc = Loc::Here())
+{
+    GlobalTensor<T> from;
+    from.SetGlobalBuffer(src);
+    DataCopyPad(ascendc_emu::FromPointer(dst, loc), from, copy, pad, loc);
+}
+template <typename T, typename Copy>
+__aicore__ inline void DataCopyPadUB2GMImpl(T* dst, T* src, const Copy& copy, Loc loc = Loc::Here())
+{
+    GlobalTensor<T> to;
+    to.SetGlobalBuffer(dst);
+    DataCopyPad(to, ascendc_emu::FromPointer(src, loc), copy, loc);
+}
+
 // Register access of the device library.
 class AscendCUtils {
 public:

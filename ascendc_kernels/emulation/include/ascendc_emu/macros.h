@@ -51,6 +51,9 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #endif
 
+// The device compiler's builtin type; compilers for the host have it from GCC 13 on, without arithmetic.
+#define __bf16 bfloat16_t
+
 using GM_ADDR = uint8_t*;
 #define __NPU_DEVICE__ 1
 
@@ -117,8 +120,8 @@ inline T abs(T x)
     return x < T(0) ? static_cast<T>(-x) : x;
 }
 
-// Scalar min and max that kernels call without a namespace. Two types, so that AscendC::min or std::min
-// is the better match where a using directive brings it in; the empty pack, so that a kernel's own
+// Scalar min and max that kernels call without a namespace. Two types, so that std::min is the better
+// match where a using directive brings it in; the empty pack, so that a kernel's own
 // one for two types is, too.
 template <typename T, typename U, typename... None>
 constexpr std::enable_if_t<sizeof...(None) == 0 && std::is_arithmetic<T>::value &&

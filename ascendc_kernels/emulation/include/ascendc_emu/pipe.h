@@ -303,8 +303,9 @@ class TPipe : public ascendc_emu::PipeState {
 public:
     __aicore__ TPipe(Loc loc = Loc::Here()) { ascendc_emu::PipeInit(*this, loc); }
     __aicore__ ~TPipe() { ascendc_emu::PipeReset(*this, true, Loc()); }
-    TPipe(const TPipe&) = delete;
-    TPipe& operator=(const TPipe&) = delete;
+    // A copy goes on behind what the original has handed out, as a copied value does on the device.
+    TPipe(const TPipe&) = default;
+    TPipe& operator=(const TPipe&) = default;
     __aicore__ void Init(Loc loc = Loc::Here()) { ascendc_emu::PipeInit(*this, loc); }
 
     // `number` buffers of `bytes` bytes (rounded up to 32) for a queue.

@@ -5,6 +5,7 @@
 #ifndef ASCENDC_EMU_SYSTEM_API_H
 #define ASCENDC_EMU_SYSTEM_API_H
 
+#include "ascendc_emu/utility_names.h"
 #include "ascendc_emu/pipe.h"
 
 namespace ascendc_emu {
@@ -99,6 +100,22 @@ __aicore__ inline void CrossCoreWaitFlag(uint16_t flag, Loc loc = Loc::Here())
 {
     ascendc_emu::CrossWait(modeId, static_cast<ascendc_emu::Pipe>(pipe), flag, loc);
 }
+// Flags between the AICs and AIVs of a block by their older names: mode 2.
+template <pipe_t pipe>
+__aicore__ inline void NotifyEvent(uint16_t flagId, Loc loc = Loc::Here())
+{
+    CrossCoreSetFlag<2, pipe>(flagId, loc);
+}
+template <pipe_t pipe = PIPE_S>
+__aicore__ inline void WaitEvent(uint16_t flagId, Loc loc = Loc::Here())
+{
+    CrossCoreWaitFlag<2, pipe>(flagId, loc);
+}
+// Flag numbers that SyncAll uses on the device; public kernels borrow them.
+constexpr uint16_t SYNC_AIC_FLAG = 11;
+constexpr uint16_t SYNC_AIV_FLAG = 12;
+constexpr uint16_t SYNC_AIC_AIV_FLAG = 13;
+constexpr uint16_t SYNC_AIV_ONLY_ALL = 14;
 template <bool isAIVOnly = true>
 __aicore__ inline void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t block,
                              int32_t event, Loc loc = Loc::Here())
@@ -350,15 +367,15 @@ __aicore__ inline constexpr auto CeilDivision(T a, U b)
 {
     return b == 0 ? a : (a + b - 1) / b;
 }
-__aicore__ inline constexpr int32_t DivCeil(int32_t a, int32_t b) { return b == 0 ? a : (a + b - 1) / b; }
-__aicore__ inline constexpr int32_t AlignUp(int32_t a, int32_t b) { return DivCeil(a, b) * b; }
-__aicore__ inline constexpr uint32_t CeilNoLog(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
-template <typename T>
+// One entity, so that a kernel with `using namespace AscendC` and std finds no two equal ones.
+using ::max;
+using ::min;
+template <typename T, std::enable_if_t<!std::is_arithmetic<T>::value, bool> = true>
 __aicore__ inline T max(T a, T b)
 {
     return a > b ? a : b;
 }
-template <typename T>
+template <typename T, std::enable_if_t<!std::is_arithmetic<T>::value, bool> = true>
 __aicore__ inline T min(T a, T b)
 {
     return a < b ? a : b;

@@ -280,18 +280,28 @@ using ::CFG_IBSHARE_NORM;
 using ::MatmulApiStaticTiling;
 
 // Position, layout and element type of one operand; isTrans allows a transposed one.
-template <TPosition position, CubeFormat cubeFormat, typename TYPE, bool isTrans = false,
-          LayoutMode layoutMode = LayoutMode::NONE, bool ibShare = false,
+template <TPosition position, CubeFormat cubeFormat, typename TYPE, bool transposed = false,
+          LayoutMode layoutMode = LayoutMode::NONE, bool shared = false,
           TPosition srcPosition = TPosition::GM>
 struct MatmulType {
     static constexpr TPosition pos = position;
     static constexpr CubeFormat format = cubeFormat;
     using T = TYPE;
-    static constexpr bool isTransposed = isTrans;
+    static constexpr bool isTrans = transposed;
     static constexpr LayoutMode layout = layoutMode;
-    static constexpr bool isIbShare = ibShare;
+    static constexpr bool ibShare = shared;
     static constexpr TPosition srcPos = srcPosition;
 };
+
+// The device library's own helpers, with their 16-bit results.
+__aicore__ inline uint16_t CeilDiv(uint16_t a, uint16_t b)
+{
+    return b == 0 ? 0 : static_cast<uint16_t>((a + b - 1) / b);
+}
+__aicore__ inline uint16_t CeilAlign(uint16_t a, uint16_t b)
+{
+    return static_cast<uint16_t>(CeilDiv(a, b) * b);
+}
 
 template <typename A, typename B = A, typename C = A, typename BIAS = C>
 constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& config, int32_t = 0)

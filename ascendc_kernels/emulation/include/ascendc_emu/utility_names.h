@@ -1,0 +1,57 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Constants and integer helpers of the device library's utility headers that public kernels use. They
+// are undocumented; only names that CANN 8.1 and 9 both have are here.
+#ifndef ASCENDC_EMU_UTILITY_NAMES_H
+#define ASCENDC_EMU_UTILITY_NAMES_H
+
+#include "ascendc_emu/enums.h"
+
+namespace AscendC {
+
+constexpr int32_t HALF_FACTOR = 2;
+constexpr int32_t DOUBLE_FACTOR = 2;
+constexpr uint8_t ONE_FOURTH_DEFAULT_REPEAT_STRIDE = 2;
+constexpr int32_t DEFAULT_BLOCK_SIZE = 256;
+constexpr int32_t FULL_MASK_LEN = 128;
+constexpr uint8_t B32_DATA_NUM_PER_BLOCK = 8;
+constexpr uint8_t B16_DATA_NUM_PER_BLOCK = 16;
+constexpr int32_t B32_DATA_NUM_PER_REPEAT = 64;
+constexpr int32_t B16_DATA_NUM_PER_REPEAT = 128;
+constexpr uint32_t FLOAT_REPEAT_SIZE = 64;
+constexpr uint32_t HALF_REPEAT_SIZE = 128;
+constexpr int32_t VREDUCE_PER_REP_OUTPUT = 2;
+constexpr uint32_t F32_INF = 0x7f800000;
+constexpr uint32_t F32_NEG_INF = 0xff800000;
+constexpr uint32_t F32_NAN = 0x7fc00000;
+constexpr int32_t MIN_BLOCK_COUNT = 1;
+constexpr int32_t MAX_BLOCK_COUNT = 4095;
+constexpr int32_t MIN_BLOCK_LEN = 1;
+constexpr int32_t MAX_BLOCK_LEN = 65535;
+constexpr int32_t MAX_16BITS_STRIDE = 65535;
+constexpr uint32_t DROPOUT_MODE_BYTE_MISALIGN = 1;
+constexpr uint32_t DROPOUT_MODE_BYTE_ALIGN = 2;
+constexpr uint32_t DROPOUT_MODE_BIT_ALIGN = 3;
+constexpr uint32_t DROPOUT_MODE_BIT_MISALIGN = 4;
+constexpr uint16_t AIV_CORE_NUM = 50;
+constexpr uint32_t SINGLE_MSG_SIZE = 64;
+constexpr uint32_t CACHE_LINE_SIZE = 64;
+constexpr uint32_t TMP_UB_OFFSET = 184 * 1024;
+// What the device libraries use at the start of a workspace.
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+constexpr size_t RESERVED_WORKSPACE = 2 * 1024 * 1024;
+#else
+constexpr size_t RESERVED_WORKSPACE = 16 * 1024 * 1024;
+#endif
+
+__aicore__ constexpr inline uint32_t DivCeil(uint32_t a, uint32_t b)
+{
+    return b == 0 ? a : (a + b - 1) / b;
+}
+__aicore__ constexpr inline uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
+__aicore__ constexpr inline uint32_t ConstCeil(uint32_t a, uint32_t b) { return DivCeil(a, b); }
+__aicore__ inline uint32_t Ceil(uint32_t a, uint32_t b) { return DivCeil(a, b); }
+__aicore__ inline constexpr uint32_t CeilNoLog(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+}  // namespace AscendC
+#endif  // ASCENDC_EMU_UTILITY_NAMES_H

@@ -1,0 +1,119 @@
+"""Undocumented names of the device library that public kernels use, by their values."""
+
+from __future__ import annotations
+
+import pytest
+
+from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+
+# Prints one line per expression, run on an AIV; the copies go through UB.
+PROGRAM = r"""
+#include <algorithm>
+#include <string.h>
+#include "tikicpulib.h"
+#include "kernel_log.h"
+#include "kernel_operator.h"
+#include "lib/matmul_intf.h"
+#include "platform/platform_ascendc.h"
+using namespace std;
+using namespace AscendC;
+using namespace matmul;
+
+int Choose(TrueType) { return 1; }
+int Choose(FalseType) { return 0; }
+constexpr TransDataTo5HDParams kParams(true, false, 3, 1, 1);
+using Operand = MatmulType<TPosition::GM, CubeFormat::ND, half, true>;
+
+uint64_t CopiedPipe()
+{
+    TPipe pipe, copy;
+    TBuf<TPosition::VECCALC> first, second;
+    pipe.InitBuffer(first, 64);
+    copy = pipe;
+    copy.InitBuffer(second, 64);
+    return second.Get<uint8_t>().GetPhyAddr() - first.Get<uint8_t>().GetPhyAddr();
+}
+
+int PointerCopies(uint8_t* x, uint8_t* y)
+{
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 32);
+    auto t = buf.Get<int32_t>();
+    DataCopyExtParams copy{1, 12, 0, 0, 0};
+    DataCopyPadGm2UBImpl((__ubuf__ int32_t*)t.GetPhyAddr(), (__gm__ int32_t*)x, copy,
+                         DataCopyPadExtParams<int32_t>{false, 0, 0, 0});
+    SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    DataCopyPadUB2GMImpl((__gm__ int32_t*)y, (__ubuf__ int32_t*)t.GetPhyAddr(), copy);
+    return 0;
+}
+
+extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out)
+{
+    uint64_t base = 7;
+    uint8_t factor = 17;
+    *out = EXPRESSION;
+}
+
+extern "C" __global__ __aicore__ void ring(GM_ADDR y)
+{
+    if ASCEND_IS_AIC {
+        WaitEvent(3);
+        y[0] = 5;
+        NotifyEvent<PIPE_FIX>(SYNC_AIC_FLAG);
+    } else {
+        if (GetSubBlockIdx() == 0) y[1] = 6;
+        NotifyEvent<PIPE_MTE3>(3);
+        WaitEvent<PIPE_S>(SYNC_AIC_FLAG);
+    }
+}
+
+int main()
+{
+    int32_t* x = (int32_t*)GmAlloc(32);
+    int32_t* y = (int32_t*)GmAlloc(32);
+    double* out = (double*)GmAlloc(32);
+    for (int i = 0; i < 8; ++i) x[i] = i + 1;
+    SetKernelMode(KernelMode::AIV_MODE);
+    ICPU_RUN_KF(values, 1, (uint8_t*)x, (uint8_t*)y, out);
+    printf("%g %d %d %d %d\n", *out, y[0], y[1], y[2], y[3]);
+    uint8_t* z = (uint8_t*)GmAlloc(32);
+    SetKernelMode(KernelMode::MIX_MODE);
+    ICPU_RUN_KF(ring, 1, z);
+    printf("%d %d\n", z[0], z[1]);
+}
+"""
+COPIED = "1 2 3 0"
+NOTHING = "0 0 0 0"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "copied"),
+    [
+        ("min(base, base - 1) + max(base, base - 1)", "13", NOTHING),
+        ("AscendC::min(half(2), half(3))", "2", NOTHING),
+        ("Cast(bfloat16_t(1.5f)) + (float)Cast(1.00001f)", "2.5", NOTHING),
+        ("kParams.repeatTimes", "3", NOTHING),
+        ("Choose(IsSameType<half, half>()) + 2 * Choose(IsSameType<half, float>())", "1", NOTHING),
+        ("CopiedPipe()", "64", NOTHING),
+        ("PointerCopies(x, y)", "0", COPIED),
+        ("AlignUp(5, B32_DATA_NUM_PER_BLOCK) + B32_DATA_NUM_PER_REPEAT", "72", NOTHING),
+        (
+            "Ceil(factor, 32 / sizeof(half)) + 10 * DivCeil(9, 4) + 100 * ConstCeil(9, 3)",
+            "332",
+            NOTHING,
+        ),
+        ("CeilDiv(65537, 4) + CeilAlign(3, 4)", "5", NOTHING),
+        ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
+        ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
+        ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
+    ],
+)
+def test_values(tmp_path, expression, value, copied):
+    source = tmp_path / "names.cpp"
+    source.write_text(PROGRAM.replace("EXPRESSION", expression), encoding="utf-8")
+    options = ProgramOptions(mode="check", opt="-O0", timeout=120)
+    result = run_program(source, [], options, cwd=tmp_path)
+    assert result.output.split("\n")[:2] == [f"{value} {copied}", "5 6"], result.output
+    assert result.clean, result.findings
