@@ -7,9 +7,9 @@
   binary serves both kinds, so the specialisations become overloads with a tag, and the primary
   template chooses by the core it runs on. Such kernels leave it to the compiler to see which cores
   they need: both kinds when there is a body for the vector core, else cubes alone.
+* ``if constexpr (TILING_KEY_IS(1))``: the device compiles a kernel once per tiling key, which makes
+  it a constant. Here one binary serves all keys and the condition is an ordinary one.
 
-* ``if constexpr (TILING_KEY_IS(1))``: the device compiles a kernel once per tiling key, so the key is a
-  constant there. Here one binary serves all keys and the condition is an ordinary one.
 
 Lines keep their numbers.
 """

@@ -33,6 +33,11 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES
     type=click.Path(path_type=Path),
     help="Program: header that every source sees first (g++'s -include).",
 )
+@click.option(
+    "--tiling-from",
+    type=click.Path(path_type=Path),
+    help="Program: op project whose op_host registers the kernels' tiling structs (see --op).",
+)
 @click.option("-l", "--library", "libraries", multiple=True, help="Program: library to link.")
 @click.option(
     "-L",
@@ -97,6 +102,18 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
     sources, arguments = _split_sources(arguments)
+    headers = tuple(options["include_files"])
+    if options["tiling_from"] is not None:
+        from msopgen_wrap.run.tiling_header import project_tiling_header
+
+        tiling = project_tiling_header(
+            options["tiling_from"],
+            op=options["op"],
+            soc=options["soc"],
+            include_dirs=options["includes"],
+            kernels=(source, *sources),
+        )
+        headers = (tiling, *headers)
     result = run_program(
         source,
         arguments,
@@ -106,7 +123,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
             defines=options["defines"],
             undefines=options["undefines"],
             include_dirs=options["includes"],
-            include_files=options["include_files"],
+            include_files=headers,
             sources=sources,
             libraries=options["libraries"],
             library_dirs=options["library_dirs"],
