@@ -34,7 +34,7 @@ int main()
 
 
 @pytest.mark.parametrize(
-    ("op", "code", "text"), [("ScaleRows", 0, ""), ("PickTemplate", 2, "OPG907")]
+    ("op", "code", "text"), [("ScaleRows", 0, ""), ("PickTemplate", 1, "OPG907")]
 )
 def test_structs_come_from_op_host(tmp_path, capfd, op, code, text):
     for name, content in FILES.items():

@@ -30,7 +30,7 @@ extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_AD
     gy.SetGlobalBuffer((__gm__ float*)y + GetBlockIdx() * n, n);
     gz.SetGlobalBuffer((__gm__ float*)GetUserWorkspace(work) + GetBlockIdx() * n, n);
     TPipe pipe;
-    TQue<QuePosition::VECIN, 1> in;
+    TQue<QuePosition::VECIN, 2> in;
     TQue<QuePosition::VECOUT, 1> out;
     pipe.InitBuffer(in, 2, n * sizeof(float));
     pipe.InitBuffer(out, 1, n * sizeof(float));
@@ -135,8 +135,8 @@ def test_memory_is_bounded_and_has_the_name_of_its_argument(tmp_path):
         tmp_path, ADD, "384", include_dirs=(tmp_path / "op_kernel",), mode="check", **ADD_OPTIONS
     )
     assert not result.clean
-    found = {(f["check"], f["operand"]["name"]) for f in result.findings}
-    assert any(name == "x" for _, name in found), result.findings
+    found = {f.get("operand", {}).get("name") for f in result.findings}
+    assert "x" in found, result.findings
 
 
 MODES = r"""
