@@ -6,7 +6,7 @@ import pytest
 
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
-# Prints one line per expression, run on an AIV; the copies go through UB.
+# Prints the value of the expression whose number is its argument; the copies go through UB.
 PROGRAM = r"""
 #include <algorithm>
 #include <string.h>
@@ -49,11 +49,13 @@ int PointerCopies(uint8_t* x, uint8_t* y)
     return 0;
 }
 
-extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out)
+extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, int which)
 {
     uint64_t base = 7;
     uint8_t factor = 17;
-    *out = EXPRESSION;
+    switch (which) {
+CASES
+    }
 }
 
 extern "C" __global__ __aicore__ void ring(GM_ADDR y)
@@ -69,14 +71,14 @@ extern "C" __global__ __aicore__ void ring(GM_ADDR y)
     }
 }
 
-int main()
+int main(int, char** argv)
 {
     int32_t* x = (int32_t*)GmAlloc(32);
     int32_t* y = (int32_t*)GmAlloc(32);
     double* out = (double*)GmAlloc(32);
     for (int i = 0; i < 8; ++i) x[i] = i + 1;
     SetKernelMode(KernelMode::AIV_MODE);
-    ICPU_RUN_KF(values, 1, (uint8_t*)x, (uint8_t*)y, out);
+    ICPU_RUN_KF(values, 1, (uint8_t*)x, (uint8_t*)y, out, atoi(argv[1]));
     printf("%g %d %d %d %d\n", *out, y[0], y[1], y[2], y[3]);
     uint8_t* z = (uint8_t*)GmAlloc(32);
     SetKernelMode(KernelMode::MIX_MODE);
@@ -88,32 +90,39 @@ COPIED = "1 2 3 0"
 NOTHING = "0 0 0 0"
 
 
-@pytest.mark.parametrize(
-    ("expression", "value", "copied"),
-    [
-        ("min(base, base - 1) + max(base, base - 1)", "13", NOTHING),
-        ("AscendC::min(half(2), half(3))", "2", NOTHING),
-        ("Cast(bfloat16_t(1.5f)) + (float)Cast(1.00001f)", "2.5", NOTHING),
-        ("kParams.repeatTimes", "3", NOTHING),
-        ("Choose(IsSameType<half, half>()) + 2 * Choose(IsSameType<half, float>())", "1", NOTHING),
-        ("CopiedPipe()", "64", NOTHING),
-        ("PointerCopies(x, y)", "0", COPIED),
-        ("AlignUp(5, B32_DATA_NUM_PER_BLOCK) + B32_DATA_NUM_PER_REPEAT", "72", NOTHING),
-        (
-            "Ceil(factor, 32 / sizeof(half)) + 10 * DivCeil(9, 4) + 100 * ConstCeil(9, 3)",
-            "332",
-            NOTHING,
-        ),
-        ("CeilDiv(65537, 4) + CeilAlign(3, 4)", "5", NOTHING),
-        ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
-        ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
-        ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
-    ],
-)
-def test_values(tmp_path, expression, value, copied):
-    source = tmp_path / "names.cpp"
-    source.write_text(PROGRAM.replace("EXPRESSION", expression), encoding="utf-8")
+VALUES = [
+    ("min(base, base - 1) + max(base, base - 1)", "13", NOTHING),
+    ("AscendC::min(half(2), half(3))", "2", NOTHING),
+    ("Cast(bfloat16_t(1.5f)) + (float)Cast(1.00001f)", "2.5", NOTHING),
+    ("kParams.repeatTimes", "3", NOTHING),
+    ("Choose(IsSameType<half, half>()) + 2 * Choose(IsSameType<half, float>())", "1", NOTHING),
+    ("CopiedPipe()", "64", NOTHING),
+    ("PointerCopies(x, y)", "0", COPIED),
+    ("AlignUp(5, B32_DATA_NUM_PER_BLOCK) + B32_DATA_NUM_PER_REPEAT", "72", NOTHING),
+    (
+        "Ceil(factor, 32 / sizeof(half)) + 10 * DivCeil(9, 4) + 100 * ConstCeil(9, 3)",
+        "332",
+        NOTHING,
+    ),
+    ("CeilDiv(65537, 4) + CeilAlign(3, 4)", "5", NOTHING),
+    ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
+    ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
+    ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    cases = [f"case {i}: *out = {row[0]}; break;" for i, row in enumerate(VALUES)]
+    source = tmp_path_factory.mktemp("names") / "names.cpp"
+    source.write_text(PROGRAM.replace("CASES", "\n".join(cases)), encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)), ids=[row[0] for row in VALUES])
+def test_values(program, number):
+    _, value, copied = VALUES[number]
     options = ProgramOptions(mode="check", opt="-O0", timeout=120)
-    result = run_program(source, [], options, cwd=tmp_path)
+    result = run_program(program, [str(number)], options, cwd=program.parent)
     assert result.output.split("\n")[:2] == [f"{value} {copied}", "5 6"], result.output
     assert result.clean, result.findings

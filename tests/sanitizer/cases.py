@@ -184,8 +184,6 @@ def run(case: Case) -> Outcome:
         "z": (_aligned(np.full(COUNT, np.nan, np.float32)), _OUTPUT),
         "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
     }
-    error = launch(
-        entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc
-    )
+    error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc)
     library.opgen_sanitizer_option(b"auto-sync=on")
     return Outcome(parse(library.opgen_sanitizer_json()), error)
