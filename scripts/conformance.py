@@ -7,8 +7,9 @@
 
 DIR holds repositories that the user has fetched: folders with an ``.asc`` program (asc-devkit's
 examples) or tasks with ``answer/0`` and ``validation`` (NPUKernelBench). They are only read,
-programs run in a temporary copy. Columns: compiles, runs, matches its golden data, sanitizer clean,
-seconds.
+programs run in a temporary copy. A list may also name op projects (op_host + op_kernel) and kernel
+files, which have no data to compare with and are only compiled. Columns: compiles, runs, matches
+its golden data, sanitizer clean, seconds; ``-``: not tried.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from msopgen_wrap.run.bench_task import TaskResult, find_tasks, run_task_isolated
+from msopgen_wrap.run.compile_only import compile_op_project, compile_source, is_op_project
 from msopgen_wrap.run.example_project import Example, ExampleResult, read_example, run_example
 
 
@@ -42,6 +44,7 @@ def main() -> int:
     options = parser.parse_args()
     examples = [e for e in _examples(options.root, options.list) if options.k in str(e.folder)]
     tasks = [t for t in _tasks(options.root, options.list) if options.k in str(t)]
+    others = [o for o in _others(options.root, options.list) if options.k in str(o)]
     results: list[ExampleResult | TaskResult] = []
     print(
         f"{'example':48} {'compiles':8} {'runs':5} {'golden':6} {'clean':5} {'comp s':>6} {'s':>6}"
@@ -60,6 +63,13 @@ def main() -> int:
                 )
                 results.append(result)
                 print(_row(result), flush=True)
+        for path in others:
+            if path.is_dir():
+                result = compile_op_project(path, soc=options.soc)
+            else:
+                result = compile_source(path, Path(scratch), soc=options.soc)
+            results.append(result)
+            print(_row(result), flush=True)
     for task in tasks:
         outcome = run_task_isolated(
             task,
@@ -70,23 +80,29 @@ def main() -> int:
         )
         results.append(outcome)
         print(_row(outcome), flush=True)
-    counted = [r for r in results if not getattr(r, "skipped", "")]
+    compiled = [r for r in results if r.compiles and r.runs is None]
+    counted = [r for r in results if not getattr(r, "skipped", "") and r not in compiled]
     good = [r for r in counted if r.matches and r.clean is not False]
     print(
-        f"{len(good)} of {len(counted)} match and are clean; {len(results) - len(counted)} skipped"
+        f"{len(good)} of {len(counted)} match and are clean; {len(compiled)} compiled only; "
+        f"{len(results) - len(counted) - len(compiled)} skipped"
     )
     if options.json:
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
     return 0 if len(good) == len(counted) else 1
 
 
+def _listed(root: Path, listing: Path) -> list[Path]:
+    with listing.open(encoding="utf-8") as file:
+        paths = dict.fromkeys(row["path"] for row in csv.DictReader(file))
+    return [found for p in paths if (found := _resolve(root, p)) is not None]
+
+
 def _examples(root: Path, listing: Path | None) -> list[Example]:
     if listing is None:
         folders = sorted({p.parent for p in root.rglob("*.asc")})
     else:
-        with listing.open(encoding="utf-8") as file:
-            paths = [row["path"] for row in csv.DictReader(file)]
-        folders = [f for p in paths if (f := _resolve(root, p)) is not None]
+        folders = [p for p in _listed(root, listing) if p.is_dir()]
     found = (read_example(folder) for folder in folders)
     return [example for example in found if example is not None]
 
@@ -94,21 +110,43 @@ def _examples(root: Path, listing: Path | None) -> list[Example]:
 def _tasks(root: Path, listing: Path | None) -> list[Path]:
     if listing is None:
         return find_tasks(root)
-    with listing.open(encoding="utf-8") as file:
-        rows = [r["path"] for r in csv.DictReader(file) if "/answer/" in r["path"]]
-    paths = [row.partition("/answer/")[0] for row in rows]
-    folders = [f for p in dict.fromkeys(paths) if (f := _resolve(root, p)) is not None]
-    return [f for f in folders if (f / "validation" / "prepare_inputs.py").is_file()]
+    folders = [task for p in _listed(root, listing) if (task := _task(p)) is not None]
+    return list(dict.fromkeys(folders))
+
+
+def _task(path: Path) -> Path | None:
+    """Return the benchmark task that a listed path names or lies in."""
+    for folder in (path, *path.parents):
+        if (folder / "validation" / "prepare_inputs.py").is_file():
+            return folder
+    return None
+
+
+def _others(root: Path, listing: Path | None) -> list[Path]:
+    """Return listed op projects and kernel files, which are neither example nor task."""
+    if listing is None:
+        return []
+    found = []
+    for path in _listed(root, listing):
+        if path.is_file():
+            found.append(path)
+        elif _task(path) is None and read_example(path) is None:
+            project = path if is_op_project(path) else path.parent
+            if is_op_project(project):
+                found.append(project)
+            else:
+                print(f"nothing to run in {path}", file=sys.stderr)
+    return found
 
 
 def _resolve(root: Path, path: str) -> Path | None:
     """A listed path may start with the repository as owner+name, name, or not at all."""
     first, _, rest = path.partition("/")
     candidates = [root / path, root / rest, root / first.split("+")[-1] / rest]
-    folder = next((c for c in candidates if c.is_dir()), None)
-    if folder is None:
+    found = next((c for c in candidates if c.exists()), None)
+    if found is None:
         print(f"not found below {root}: {path}", file=sys.stderr)
-    return folder
+    return found
 
 
 def _row(result: ExampleResult | TaskResult) -> str:

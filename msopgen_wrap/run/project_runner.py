@@ -33,6 +33,9 @@ _HOST_FLAGS = ("-fno-gnu-unique",)
 # both are one here.
 _HOST_LINK_FLAGS = ("-Wl,-z,muldefs",)
 
+# An entry whose template arguments come from the tiling key.
+_TEMPLATE_ENTRY = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:__\w+__\s+)+void\b")
+
 Progress = Callable[[str], None]
 
 
@@ -296,6 +299,26 @@ class ProjectRunner:
         )
 
     # ---- kernels -----------------------------------------------------------------------------
+
+    def compile_kernels(self, op: str) -> int:
+        """Compile the kernels of every dtype combination on this SoC without running anything.
+
+        Returns:
+            How many were left out because their source needs the tiling key of a call.
+
+        Raises:
+            OpgenError: OPG303, one does not compile.
+        """
+        declared = self.declaration(op)
+        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        found = combos(declared, self.platform.name)
+        text = source.path.read_text(encoding="utf-8", errors="replace")
+        if _TEMPLATE_ENTRY.search(text):
+            return len(found)
+        for combo in found:
+            self.progress(f"compiling {source.path.name} [{combo.key}]")
+            self._compile(source, without_launches(source.path), combo, op, None)
+        return 0
 
     def _ensure_kernel(
         self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int

@@ -1,0 +1,56 @@
+"""Foreign kernels without data: compiled, and said not to have run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from project_sources import FILES
+
+from msopgen_wrap.run.compile_only import compile_op_project, compile_source, is_op_project
+
+LAUNCHER = """
+#include "kernel_operator.h"
+#include "acl/acl.h"
+__global__ __aicore__ void fill(GM_ADDR x) {
+    AscendC::GlobalTensor<int32_t> all;
+    all.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(x));
+    all.SetValue(0, 1);
+}
+void launch(aclrtStream stream, uint8_t* x) { fill<<<1, nullptr, stream>>>(x); }
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name, text in FILES.items():
+        if "keep_positive" in name:
+            continue  # one of its ops has no kernel of its own
+        path = tmp_path / "p" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "p"
+
+
+def test_a_project(project):
+    assert is_op_project(project) and not is_op_project(project / "op_host")
+    result = compile_op_project(project)
+    assert (result.compiles, result.runs, result.matches) == (True, None, None)
+    assert "2 kernels by tiling key not compiled" in result.detail
+
+
+def test_a_broken_kernel_of_a_project(project):
+    kernel = project / "op_kernel" / "scale_rows.cpp"
+    kernel.write_text(kernel.read_text() + "#error not finished\n")
+    result = compile_op_project(project)
+    assert result.compiles is False and "not finished" in result.detail
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_file_of_kernels_and_launches(tmp_path, broken):
+    source = tmp_path / "fill.cpp"
+    source.write_text(LAUNCHER.replace("SetValue", "SetValues") if broken else LAUNCHER)
+    result = compile_source(source, tmp_path)
+    assert result.compiles is not broken and result.runs is None
+    assert ("SetValues" in result.detail) is broken
