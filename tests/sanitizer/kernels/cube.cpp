@@ -129,3 +129,69 @@ KERNEL(accumulate_with_flags) {
     Sync<HardEvent::M_FIX>();
     Fixpipe(k.z, k.c, k.fix);
 }
+
+namespace {
+
+// Two products into the same L0C, each taken away by Fixpipe; no events between the two pipes.
+__aicore__ inline void TwoProducts(Cube& k, uint8_t mmadFlag, uint8_t fixFlag) {
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    k.mmad.unitFlag = mmadFlag;
+    k.fix.unitFlag = fixFlag;
+}
+
+}  // namespace
+
+// case unit_flag_instead_of_events: ErrorSync2 silent kind=aic
+KERNEL(unit_flag_instead_of_events) {
+    Cube k(x, y, z);
+    TwoProducts(k, 3, 3);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z[kFractal], k.c, k.fix);
+}
+
+// case unit_flag_of_the_last_mmad: ErrorSync2 silent kind=aic
+KERNEL(unit_flag_of_the_last_mmad) {
+    Cube k(x, y, z);
+    TwoProducts(k, 2, 3);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    k.mmad.cmatrixInitVal = false;
+    k.mmad.unitFlag = 3;
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case unit_flag_of_mmad_alone: ErrorSync2 found kind=aic
+KERNEL(unit_flag_of_mmad_alone) {
+    Cube k(x, y, z);
+    TwoProducts(k, 3, 0);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);  // <- ErrorSync2
+}
+
+// case unit_flag_never_last: ErrorSync2 found kind=aic
+KERNEL(unit_flag_never_last) {
+    Cube k(x, y, z);
+    TwoProducts(k, 2, 3);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);  // <- ErrorSync2
+}
+
+// case next_mmad_without_unit_flag: ErrorSync1 found kind=aic
+KERNEL(next_mmad_without_unit_flag) {
+    Cube k(x, y, z);
+    TwoProducts(k, 3, 3);
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Fixpipe(k.z, k.c, k.fix);
+    k.mmad.unitFlag = 0;
+    Mmad(k.c, k.a2, k.b2, k.mmad);  // <- ErrorSync1
+    Sync<HardEvent::M_FIX>();
+    k.fix.unitFlag = 0;
+    Fixpipe(k.z[kFractal], k.c, k.fix);
+}

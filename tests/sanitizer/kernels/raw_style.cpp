@@ -240,3 +240,36 @@ KERNEL(scalar_barrier) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, r.out, kTile);
 }
+
+// Tensors that outlive their TPipe, as kernels with own buffer management have them.
+// case addresses_of_a_destroyed_pipe: ErrorRead1 silent
+KERNEL(addresses_of_a_destroyed_pipe) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> whole;
+    pipe.InitBuffer(whole, 32 * 1024);
+    auto memory = whole.Get<float>();
+    pipe.Destroy();
+    DataCopy(memory, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Adds(memory[kTile], memory, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, memory[kTile], kTile);
+}
+
+// case addresses_given_to_the_next_buffer: ErrorRead1 found
+KERNEL(addresses_given_to_the_next_buffer) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> first, second;
+    pipe.InitBuffer(first, kTileBytes);
+    auto a = first.Get<float>();
+    DataCopy(a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    pipe.Reset();
+    pipe.InitBuffer(second, 2 * kTileBytes);
+    auto b = second.Get<float>()[kTile];
+    Adds(b, a, 1.0f, kTile);  // <- ErrorRead1
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b, kTile);
+}

@@ -112,6 +112,7 @@ struct Record {
     int32_t repeat = 1;          // repeatTime as the kernel gave it (0 for count forms)
     bool countForm = false;      // the n-element form of the API
     int8_t mode = -1;            // RoundMode of a Cast
+    uint8_t unitFlag = 0;        // Mmad, Fixpipe: 2, 3: L0C is handed over fractal by fractal; 3: the last
     const char* note = nullptr;  // parameter problem found by the API itself (see Sink::OnProblem)
     Operand operands[kMaxOperands];
 

@@ -133,6 +133,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType sr
         Record r;
         r.op = op;
         r.pipe = Pipe::kFix;
+        r.unitFlag = a.unitFlag;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite);
         to.atomic = atomic;
@@ -155,6 +156,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DTyp
         Record r;
         r.op = op;
         r.pipe = Pipe::kFix;
+        r.unitFlag = a.unitFlag;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, kBlock);
         Prepare(core, r, to, src, srcType, dstType, table, a);

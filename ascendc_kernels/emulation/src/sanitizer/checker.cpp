@@ -171,6 +171,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         case BufferKind::kRaw:
             b = Buffer();
             b.queued = e.kind == BufferKind::kInit;
+            b.placed = e.kind != BufferKind::kRaw;
             b.life = b.queued ? Life::kFree : Life::kPlain;
             b.mem = e.mem;
             b.position = e.position;

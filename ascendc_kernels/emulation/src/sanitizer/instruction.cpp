@@ -87,6 +87,10 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     bool inside = std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
     if (inside) CheckOverlap(step);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
+    // unitFlag: Fixpipe follows the Mmad that fills L0C, and the next Mmad the Fixpipe that empties it,
+    // without events.
+    const int partner = pipe == kPM ? kPFix : kPM;
+    if (r.unitFlag != 0) state.Acquire(pipe, state.unit[partner]);
     step.limits = state.LimitsFor(pipe);
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
@@ -100,6 +104,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         if (place[i] == Place::kInside) WriteOperand(step, o);
         if (GetOptions().uninit) WriteData(step, o);
     }
+    if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
 }
 
 Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
@@ -231,10 +236,12 @@ void Checker::CheckLife(Step& step, const Operand& o) {
     const Buffer& b = *known;
     if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
     bool writes = Writes(r, o);
-    Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
-    f.pipe = PipeName(step.pipe);
     uint64_t begin, end;
     Extent(r, o, &begin, &end);
+    // After Destroy or Reset the addresses are as good as before, until InitBuffer gives them away.
+    if (b.life == Life::kGone && !step.state.GivenAway(o.buffer, begin, end)) return;
+    Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
     Describe(step.state, o, begin, end, &f);
     f.hasOther = b.last.file != nullptr;
     f.other.file = b.last.file ? b.last.file : "";
@@ -249,9 +256,9 @@ void Checker::CheckLife(Step& step, const Operand& o) {
             f.other.access = "freed";
             break;
         case Life::kGone:
-            f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released", o.role,
-                            r.op);
-            f.why = "Reset and Destroy give the memory to the next InitBuffer";
+            f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released and given "
+                            "to another", o.role, r.op);
+            f.why = "after Reset and Destroy the next InitBuffer gets the memory";
             f.fix = "get the tensor again after the new InitBuffer";
             f.hasOther = false;
             break;

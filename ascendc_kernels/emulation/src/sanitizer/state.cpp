@@ -51,6 +51,18 @@ const Buffer* CoreState::BufferAt(Mem mem, uint64_t address) const {
     return only;
 }
 
+bool CoreState::GivenAway(uint32_t number, uint64_t begin, uint64_t end) const {
+    const Buffer* old = FindBuffer(number);
+    for (auto later = buffers.upper_bound(number); later != buffers.end(); ++later) {
+        const Buffer& b = later->second;
+        if (b.placed && b.life != Life::kGone && b.mem == old->mem && b.addr < end &&
+            begin < b.addr + b.bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t CoreState::Issue(int pipe) {
     ++seq;
     issued[pipe] = seq;

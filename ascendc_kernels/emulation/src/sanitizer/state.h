@@ -71,6 +71,7 @@ enum class Life { kFree, kAllocated, kEnQueued, kDeQueued, kPlain, kGone };
 struct Buffer {
     Life life = Life::kGone;
     bool queued = false;  // belongs to a TQue: alloc, enqueue, dequeue, free
+    bool placed = false;  // InitBuffer gave it memory of its own; a bare address does not
     Mem mem = Mem::kUb;
     uint8_t position = 0;
     uint8_t dstPosition = 0;
@@ -132,6 +133,7 @@ struct CoreState {
     uint64_t scalarVersion = 0;
     uint64_t seenVersion[kPipes] = {};
     Flag flags[kPipes][kPipes][kEventIds];
+    PipeClock unit[kPipes];  // what the last Mmad / Fixpipe with unitFlag 3 hands over
     std::map<uint32_t, Buffer> buffers;
     uint32_t rawBuffers = 0;
     std::vector<Pending> pending;
@@ -143,6 +145,8 @@ struct CoreState {
     LocalShadow& Shadow(Mem mem);
     const Buffer* FindBuffer(uint32_t number) const;  // null: none known
     const Buffer* BufferAt(Mem mem, uint64_t address) const;  // the only one there; else null
+    // Whether a live buffer of a later InitBuffer has bytes [begin, end) of released buffer `number`.
+    bool GivenAway(uint32_t number, uint64_t begin, uint64_t end) const;
 
     // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.
     uint64_t Issue(int pipe);
