@@ -277,7 +277,9 @@ def build_runtime(wheel: TorchNpuWheel | None = None) -> NpuRuntime:
     if wheel:
         wanted = _wanted_cached(wheel)
         identity = f"torch_npu {wheel.version} {cache.text_hash(*wanted)}"
-    key = cache.text_hash("npu-runtime-1", tool.identity, platform.machine(), identity)
+    # The folder: two checkouts may differ, and both have valid inputs.
+    sources = str(data_dir("ascendc_kernels"))
+    key = cache.text_hash("npu-runtime-2", tool.identity, platform.machine(), identity, sources)
     folder, _ = cache.cached(
         "npu_runtime",
         key,

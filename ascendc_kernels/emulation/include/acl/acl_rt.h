@@ -236,6 +236,9 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 
 /* Devices and contexts. The number of devices is OPGEN_NPU_DEVICES (default 1). */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
+// Base address of the flags between cores, which mixed kernels hand to SetSyncBaseAddr(). The emulation
+// keeps the flags itself: the address only is not null.
+ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void** addr);
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);

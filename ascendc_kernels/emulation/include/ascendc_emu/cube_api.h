@@ -220,6 +220,11 @@ __aicore__ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padL
 {
     ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, mode == FmatrixMode::FMATRIX_RIGHT);
 }
+// Older name, which public kernels call too: the left feature map registers.
+__aicore__ inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4])
+{
+    ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, false);
+}
 template <typename T>
 __aicore__ inline void SetLoadDataPaddingValue(const T value)
 {

@@ -45,6 +45,11 @@ enum QuantMode_t {
 };
 enum class pad_t : uint8_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4 };
 
+// Dimensions a ShapeInfo holds. A macro: programs that need no shapes define it as 0 before the include.
+#ifndef K_MAX_SHAPE_DIM
+#define K_MAX_SHAPE_DIM 8
+#endif
+
 namespace AscendC {
 
 using TEventID = int8_t;
@@ -230,7 +235,6 @@ constexpr uint64_t MASK_PLACEHOLDER_LIST[2] = {0, 0};
 constexpr int32_t NCHW_CONV_ADDR_LIST_SIZE = 16;
 constexpr int32_t MRG_SORT_ELEMENT_LEN = 4;
 constexpr int32_t VDEQ_TENSOR_SIZE = 16;
-constexpr int32_t K_MAX_SHAPE_DIM = 8;
 constexpr int32_t K_MAX_DIM = 8;
 constexpr int32_t QUE_MAX_EVENT = 8;
 constexpr TEventID INVALID_TEVENTID = static_cast<TEventID>(-1);

@@ -11,6 +11,40 @@
 namespace ascendc_emu {
 
 // The untyped part of a LocalTensor: what the library needs to know of an on-chip operand.
+struct TensorRef;
+
+// LocalTensor::address_, whose fields public kernels read and set: views of the tensor they stand in, so
+// they follow it and cost nothing. Only a whole tensor can be copied.
+class AddressFields {
+public:
+    class LogicPos {
+    public:
+        operator uint8_t() const;
+        void operator=(uint8_t position);  // moves the tensor to that position's memory
+    };
+    class BufferAddr {
+    public:
+        operator uint32_t() const;
+        void operator=(uint64_t address);  // byte offset, or a __ubuf__ pointer turned into a number
+    };
+    class DataLen {
+    public:
+        operator uint32_t() const;
+        void operator=(uint32_t bytes);
+    };
+    LogicPos logicPos;
+    BufferAddr bufferAddr;
+    DataLen dataLen;
+
+    AddressFields() = default;
+    const TensorRef& Owner() const;
+
+private:
+    friend struct TensorRef;
+    AddressFields(const AddressFields&) = default;
+    AddressFields& operator=(const AddressFields&) = default;
+};
+
 struct TensorRef {
     uint8_t* ptr = nullptr;   // host address of the first byte
     uint32_t addr = 0;        // byte offset in its memory
@@ -20,7 +54,51 @@ struct TensorRef {
     uint32_t queue = 0;       // BufferEvent::queue
     Mem mem = Mem::kUb;
     uint8_t pos = static_cast<uint8_t>(AscendC::TPosition::VECCALC);
+    AddressFields address_;
 };
+
+inline const TensorRef& AddressFields::Owner() const
+{
+    return *reinterpret_cast<const TensorRef*>(reinterpret_cast<const char*>(this) -
+                                               offsetof(TensorRef, address_));
+}
+// The tensor that a field of address_ stands in.
+template <size_t offset>
+inline TensorRef& OwnerOf(const void* field)
+{
+    const auto* const fields = reinterpret_cast<const AddressFields*>(static_cast<const char*>(field) - offset);
+    return const_cast<TensorRef&>(fields->Owner());
+}
+// Puts a tensor at a position and byte offset; the size is cut at the end of the memory, 0 means up to it.
+void PlaceTensor(TensorRef& t, AscendC::TPosition pos, uint64_t address, uint32_t bytes);
+
+inline AddressFields::LogicPos::operator uint8_t() const
+{
+    return OwnerOf<offsetof(AddressFields, logicPos)>(this).pos;
+}
+inline void AddressFields::LogicPos::operator=(uint8_t position)
+{
+    TensorRef& t = OwnerOf<offsetof(AddressFields, logicPos)>(this);
+    PlaceTensor(t, static_cast<AscendC::TPosition>(position), t.addr, t.size);
+}
+inline AddressFields::BufferAddr::operator uint32_t() const
+{
+    return OwnerOf<offsetof(AddressFields, bufferAddr)>(this).addr;
+}
+inline void AddressFields::BufferAddr::operator=(uint64_t address)
+{
+    TensorRef& t = OwnerOf<offsetof(AddressFields, bufferAddr)>(this);
+    PlaceTensor(t, static_cast<AscendC::TPosition>(t.pos), address, t.size);
+}
+inline AddressFields::DataLen::operator uint32_t() const
+{
+    return OwnerOf<offsetof(AddressFields, dataLen)>(this).size;
+}
+inline void AddressFields::DataLen::operator=(uint32_t bytes)
+{
+    TensorRef& t = OwnerOf<offsetof(AddressFields, dataLen)>(this);
+    PlaceTensor(t, static_cast<AscendC::TPosition>(t.pos), t.addr, bytes);
+}
 
 // The untyped part of a GlobalTensor.
 struct GmRef {
@@ -101,8 +179,9 @@ struct ShapeInfo {
     }
     uint8_t shapeDim = 0;
     uint8_t originalShapeDim = 0;
-    uint32_t shape[K_MAX_SHAPE_DIM] = {};
-    uint32_t originalShape[K_MAX_SHAPE_DIM] = {};
+    // The device has no array at all for K_MAX_SHAPE_DIM 0; one element keeps the code here standard.
+    uint32_t shape[K_MAX_SHAPE_DIM > 0 ? K_MAX_SHAPE_DIM : 1] = {};
+    uint32_t originalShape[K_MAX_SHAPE_DIM > 0 ? K_MAX_SHAPE_DIM : 1] = {};
     DataFormat dataFormat = DataFormat::ND;
 };
 
@@ -222,6 +301,21 @@ public:
     __aicore__ void SetAddrWithOffset(LocalTensor<U>& src, uint32_t offset)
     {
         static_cast<ascendc_emu::TensorRef&>(*this) = src[offset];
+    }
+    // Takes the place of another tensor; its size comes along.
+    __aicore__ void SetAddr(const ascendc_emu::AddressFields& address)
+    {
+        static_cast<ascendc_emu::TensorRef&>(*this) = address.Owner();
+    }
+    __aicore__ void SetAddr(const TBuffAddr& address)
+    {
+        ascendc_emu::PlaceTensor(*this, static_cast<TPosition>(address.logicPos), address.bufferAddr,
+                                 address.dataLen);
+    }
+    __aicore__ void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize)
+    {
+        ascendc_emu::PlaceTensor(*this, static_cast<TPosition>(pos), bufferOffset,
+                                 static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(bufferSize)));
     }
     __aicore__ void SetUserTag(TTagType value) { tag = value; }
     __aicore__ TTagType GetUserTag() const { return tag; }

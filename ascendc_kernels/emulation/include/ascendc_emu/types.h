@@ -234,6 +234,16 @@ struct int4b_t {
     int8_t storage;
 };
 using int4x2_t = int4b_t;
+
+// Bits of one element, where sizeof cannot tell: types of 4 bits.
+template <typename T>
+struct SizeOfBits {
+    static constexpr size_t value = sizeof(T) * 8;
+};
+template <>
+struct SizeOfBits<int4b_t> {
+    static constexpr size_t value = 4;
+};
 }  // namespace AscendC
 
 namespace ascendc_emu {

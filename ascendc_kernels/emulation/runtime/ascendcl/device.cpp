@@ -162,6 +162,13 @@ aclError aclrtGetDeviceCount(uint32_t* count) {
     return ACL_SUCCESS;
 }
 
+aclError aclrtGetHardwareSyncAddr(void** addr) {
+    static uint64_t flags[16];
+    if (addr == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtGetHardwareSyncAddr: null addr");
+    *addr = flags;
+    return ACL_SUCCESS;
+}
+
 aclError aclrtSetDevice(int32_t device) {
     if (int code = CheckDevice(device, "aclrtSetDevice")) return code;
     std::lock_guard<std::mutex> lock(state_mutex);

@@ -608,6 +608,18 @@ TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
     return t;
 }
 
+void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
+{
+    Core& core = Current();
+    const Mem mem = MemOf(pos);
+    const uint32_t size = SizeOf(core, mem);
+    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(mem)]);
+    if (address >= base && address < base + size) address -= base;
+    const uint32_t addr = static_cast<uint32_t>(address);
+    const uint32_t room = addr < size ? size - addr : 0;
+    t = MakeRaw(pos, addr, bytes != 0 && bytes < room ? bytes : room, Loc());
+}
+
 TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc)
 {
     return MakeRaw(pos, offset, bytes, loc);

@@ -238,6 +238,7 @@ void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, 
         r.op = op;
         r.pipe = Pipe::kM;
         r.loc = Where(core, loc);
+        r.unitFlag = args.unitFlag;
         const bool reads = !args.initZero && !args.fromBias;
         Operand& dst = AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
         dst.blockBytes = static_cast<uint32_t>(cBytes);
