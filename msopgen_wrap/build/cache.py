@@ -152,6 +152,22 @@ def cached(
         return target, True
 
 
+def stored(kind: str, key: str, label: str, name: str, data: bytes) -> Path:
+    """Return the path of a file with this content, writing it when it is not there.
+
+    Args:
+        kind, key, label: as for :func:`cached`.
+        name: the file's name.
+        data: what ``key`` stands for.
+    """
+
+    def build(folder: Path) -> list[Path]:
+        (folder / name).write_bytes(data)
+        return []
+
+    return cached(kind, key, label, build)[0] / name
+
+
 def _prune(root: Path, keep: int) -> None:
     """Keep the newest variants of one key; older ones belong to edited headers."""
     folders = sorted(

@@ -14,7 +14,16 @@ from pathlib import Path
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..resources import data_dir
 from . import cache
-from .device_dialect import host_text
+from .core_kinds import (
+    AIC_PREFIX,
+    KIND_PREFIX,
+    CorePass,
+    inferred_kinds,
+    mentions_core_kind,
+    needs_two_passes,
+)
+from .kernel_sources import kernel_sources
+from .object_file import ObjectGroup
 from .toolchain import (
     Toolchain,
     common_flags,
@@ -227,48 +236,7 @@ def kernel_defines(arch: int = 2201) -> list[str]:
             )
         )
     number, dav = known[arch]
-    return [f"-D__CCE_AICORE__={number}", f"-D__NPU_ARCH__={arch}", f"-D{dav}"]
-
-
-# ASSERT is empty in the device compiler's release builds, so a missing semicolon before it passes
-# there: "x = y\n ASSERT(...);". A comment line in front is a false alarm without consequence.
-_OPEN_STATEMENT = re.compile(r"[\w\]](?<!\belse)(?<!\bdo)\s+ASSERT\(")
-_SOURCE_SUFFIXES = (".h", ".hpp", ".cpp", ".cc")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return ""  # the compiler step reports what it cannot read
-
-
-def _dialect_flags(source: Path, text: str) -> list[str]:
-    """Return the macros that make g++ accept what the sources rely on the device compiler for."""
-    near = sorted(source.absolute().parent.iterdir()) if source.parent.is_dir() else []
-    texts = [text, *(_read(p) for p in near if p.suffix in _SOURCE_SUFFIXES and p != source)]
-    return open_assert_flags(texts)
-
-
-def open_assert_flags(texts: Iterable[str]) -> list[str]:
-    """Return the macro for sources that lack the semicolon before an ``ASSERT``."""
-    return ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
-
-
-def _host_source(source: Path, text: str) -> Path:
-    """Return the source, or a cached copy without what only the device compiler takes."""
-    clean = host_text(text)
-    if clean == text:
-        return source
-    clean = f'#line 1 "{source.absolute()}"\n{clean}'
-    data = clean.encode("utf-8", errors="surrogateescape")
-
-    def build(folder: Path) -> list[Path]:
-        (folder / source.name).write_bytes(data)
-        return []
-
-    folder, _ = cache.cached("source", cache.text_hash(data.hex()), source.name, build)
-    return folder / source.name
+    return [f"-D__CCE_AICORE__={number}", f"-D__NPU_ARCH__={arch}", f"-D{dav}", "-D__CCE__=1"]
 
 
 def compile_kernel(
@@ -297,20 +265,63 @@ def compile_kernel(
     Raises:
         OpgenError: OPG303 with the first true error at the kernel's line.
     """
-    text = _read(source)
-    host = _host_source(source, text)
-    dialect = _dialect_flags(source, text)
-    if host != source:
-        dialect += ["-iquote", str(source.absolute().parent)]
-    return compile_shared(
-        [host],
-        defines=[*kernel_defines(arch), *_define_flags(defines)],
-        include_dirs=include_dirs,
+    sources = kernel_sources(source, include_dirs)
+
+    def objects(*passes: CorePass) -> list[Path]:
+        def one(core: CorePass) -> Path:
+            arguments = _arguments(
+                [sources.main],
+                defines=[*kernel_defines(arch), *core.defines, *_define_flags(defines)],
+                include_dirs=include_dirs,
+                opt=opt,
+                portable=portable,
+                flags=["-fvisibility=hidden", "-ffunction-sections", *flags],
+                first_flags=sources.flags,
+            )
+            return compile_object(sources.main, arguments, native=not portable)
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            return list(pool.map(one, passes))
+
+    split = arch == 2201
+    if split and needs_two_passes(sources.texts):
+        built = objects(CorePass.AIV, CorePass.AIC)
+    else:
+        try:
+            built = objects(CorePass.ANY)
+        except OpgenError:
+            if not split or not mentions_core_kind(sources.texts):
+                raise
+            built = objects(CorePass.AIV, CorePass.AIC)
+    return _link_shared(
+        _core_objects(built),
         output_name=output_name or f"lib{source.stem}.so",
-        opt=opt,
         portable=portable,
-        flags=["-fvisibility=hidden", *dialect, *flags],
+        label=source.name,
     )
+
+
+def _core_objects(built: Sequence[Path]) -> list[Path]:
+    """Return what is linked for the objects of one or two passes."""
+    vector = ObjectGroup.read(built[:1])
+    cube = ObjectGroup.read(built[1:]) if len(built) == 2 else vector
+    kinds = inferred_kinds(vector, cube)
+    result = list(built)
+    if cube is not vector:
+        (renamed,) = cube.renamed(AIC_PREFIX)
+        key = cache.text_hash("renamed", AIC_PREFIX, cache.file_hash(built[1]))
+        result[1] = cache.stored("object", key, "cube cores", "out.o", renamed)
+    if kinds:
+        text = "".join(
+            f'extern "C" __attribute__((visibility("default"))) const int {KIND_PREFIX}{entry} = '
+            f"{kind};\n"
+            for entry, kind in kinds.items()
+            if entry.isidentifier()
+        )
+        data = text.encode("utf-8")
+        table = cache.stored("source", cache.text_hash(text), "core kinds", "kinds.cpp", data)
+        result.append(compile_object(table, [], native=False))
+    return result
 
 
 def compile_shared(
@@ -337,21 +348,60 @@ def compile_shared(
     Returns:
         Path in the cache; copy it to keep it.
     """
+    arguments = _arguments(
+        sources,
+        defines=defines,
+        include_dirs=include_dirs,
+        opt=opt,
+        portable=portable,
+        flags=flags,
+    )
+    objects = [compile_object(Path(s), arguments, code=code, native=not portable) for s in sources]
+    return _link_shared(
+        objects,
+        output_name=output_name,
+        portable=portable,
+        label=", ".join(Path(s).name for s in sources),
+        libs=libs,
+        link_flags=link_flags,
+        code=code,
+    )
+
+
+def _arguments(
+    sources: Sequence[Path],
+    *,
+    defines: dict[str, object] | Iterable[str] | None,
+    include_dirs: Sequence[Path],
+    opt: str,
+    portable: bool,
+    flags: Sequence[str],
+    first_flags: Sequence[str] = (),
+) -> list[str]:
+    """Return the flags of one compilation; ``first_flags`` come before the include folders."""
     tool = find_toolchain()
     library = emulation_library(portable=portable)
-    arguments = [opt, "-fvisibility-inlines-hidden", "-w"]
+    arguments = [opt, "-fvisibility-inlines-hidden", "-w", *first_flags]
     arguments += _relative_names(sources) if portable else native_flags(tool)
     arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
     arguments += [f"-I{d}" for d in library.include_dirs]
-    arguments += [
-        *_define_flags(defines),
-        *flags,
-        *shlex.split(os.environ.get("OPGEN_CXXFLAGS", "")),
-    ]
-    objects = [compile_object(Path(s), arguments, code=code, native=not portable) for s in sources]
+    arguments += [*_define_flags(defines), *flags]
+    return [*arguments, *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
+
+
+def _link_shared(
+    objects: Sequence[Path],
+    *,
+    output_name: str,
+    portable: bool,
+    label: str,
+    libs: Sequence[Path | str] = (),
+    link_flags: Sequence[str] = (),
+    code: str = "OPG303",
+) -> Path:
+    library = emulation_library(portable=portable)
     link = [str(lib) if isinstance(lib, Path) else f"-l{lib}" for lib in libs]
     link += [str(library.path), f"-Wl,-rpath,{library.path.parent}", "-Wl,-z,defs", *link_flags]
-    label = ", ".join(Path(s).name for s in sources)
     inputs = [library.path, *(lib for lib in libs if isinstance(lib, Path))]
     return _link(objects, output_name, link, inputs, label, code)
 

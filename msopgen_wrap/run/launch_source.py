@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from msopgen_wrap.build.source_text import blank_comments, matching
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 # Names of OpgenKernelKind (ascendc_emu/launch.h) by the attribute on the kernel.
@@ -49,7 +50,6 @@ class Launch:
 def kernel_kinds(texts: list[str]) -> dict[str, str]:
     """Return the ``OpgenKernelKind`` name of every kernel declared in ``texts``."""
     kinds: dict[str, str] = {}
-    undeclared = cube_kind(texts)
     for text in texts:
         for match in _KERNEL.finditer(blank_comments(text)):
             attributes = match["attributes"]
@@ -62,45 +62,16 @@ def kernel_kinds(texts: list[str]) -> dict[str, str]:
                 for attribute, name in _ATTRIBUTE_KINDS.items():
                     if attribute in attributes:
                         kind = name
-            if kind == _AUTO:
-                kind = undeclared
             if kind != _AUTO or match["name"] not in kinds:
                 kinds[match["name"]] = kind
     return kinds
 
 
 def cube_kind(texts: list[str]) -> str:
-    """Return the kind of kernels without attributes, by what the sources call and declare."""
+    """Return the kind of a CPU twin's kernels, by what the sources call and declare."""
     mixed = any(_CUBE_CALLS.search(t) for t in texts)
     declared = any(_TASK_TYPE.search(t) for t in texts)
     return "OPGEN_KERNEL_MIX_AIC_1_2" if mixed and not declared else _AUTO
-
-
-def blank_comments(text: str, *, strings: bool = True) -> str:
-    """Replace comments, strings and character literals by spaces, offsets and newlines kept.
-
-    Args:
-        strings: whether strings and character literals go, too.
-    """
-    out = list(text)
-    for start, end in _opaque_spans(text):
-        if not strings and text[start] != "/":
-            continue
-        for i in range(start, end):
-            if out[i] != "\n":
-                out[i] = " "
-    return "".join(out)
-
-
-_OPAQUE = re.compile(
-    r'//(?:\\\n|[^\n])*|/\*.*?\*/|R"(?P<tag>[^()\s\\]{0,16})\(.*?\)(?P=tag)"'
-    r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'",
-    re.DOTALL,
-)
-
-
-def _opaque_spans(text: str) -> list[tuple[int, int]]:
-    return [m.span() for m in _OPAQUE.finditer(text)]
 
 
 def find_launches(text: str, path: str = "") -> list[Launch]:
@@ -120,7 +91,7 @@ def find_launches(text: str, path: str = "") -> list[Launch]:
             begin += 1
         if start is None or close < 0 or code[begin : begin + 1] != "(" or len(config) < 2:
             raise OpgenError(_incomplete(text, path, at))
-        end = _match_close(code, begin)
+        end = matching(code, begin)
         if end < 0:
             raise OpgenError(_incomplete(text, path, at))
         expression = text[start:at].rstrip()
@@ -185,28 +156,22 @@ def _split_config(code: str, text: str, begin: int) -> tuple[int, list[str]]:
     return -1, parts
 
 
-def _match_close(code: str, begin: int) -> int:
-    depth = 0
-    for i in range(begin, len(code)):
-        if code[i] in _OPEN:
-            depth += 1
-        elif code[i] in _OPEN.values():
-            depth -= 1
-            if depth == 0:
-                return i + 1
-    return -1
+def rewrite(text: str, kinds: dict[str, str], path: Path, first: int = 0) -> str:
+    """Return ``text`` with every launch rewritten and a ``#line`` that names ``path``.
 
-
-def rewrite(text: str, kinds: dict[str, str], path: Path) -> str:
-    """Return ``text`` with every launch rewritten and a ``#line`` that names ``path``."""
+    Args:
+        kinds: see :func:`kernel_kinds`.
+        first: number of the first launch; numbers are unique in a program.
+    """
     out = [f'#line 1 "{_quoted(path)}"\n']
     position = 0
-    for launch in find_launches(text, str(path)):
+    for number, launch in enumerate(find_launches(text, str(path)), first):
         stream = launch.config[2] if len(launch.config) > 2 else "nullptr"
         kind = kinds.get(launch.name, _AUTO)
         out.append(text[position : launch.start])
         out += [
-            f'::ascendc_emu::LaunchProgram("{launch.name}", {kind}, ({launch.config[0]}), ',
+            f'::ascendc_emu::LaunchProgram<{number}>("{launch.name}", {kind}, ',
+            f"({launch.config[0]}), "
             f"({stream}), [&] {{ {launch.expression}({launch.arguments}); }})",
         ]
         written = "".join(out[-2:])

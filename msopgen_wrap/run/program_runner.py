@@ -7,32 +7,44 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build import cache
+from msopgen_wrap.build.core_kinds import (
+    AIC_PREFIX,
+    CorePass,
+    mentions_core_kind,
+    needs_two_passes,
+    program_kinds,
+)
 from msopgen_wrap.build.emulation import (
     emulation_library,
     include_dirs,
     kernel_defines,
-    open_assert_flags,
 )
+from msopgen_wrap.build.kernel_sources import open_assert_flags
+from msopgen_wrap.build.object_file import ObjectGroup
+from msopgen_wrap.build.source_overlay import (
+    local_sources,
+    mirrored,
+    overlay_flags,
+    write_overlay,
+)
+from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
-from msopgen_wrap.run.launch_source import cube_kind, kernel_kinds
+from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
     TWIN_DEFINES,
     SourceKind,
-    compiled_text,
     framework_libraries,
     is_twin,
-    local_sources,
-    mirrored,
-    write_overlay,
+    program_texts,
 )
 
 
@@ -120,22 +132,20 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     forced = [p.resolve() for p in options.include_files]
     reached: dict[Path, dict[Path, str]] = {}
     for path in sources:
-        reached[path] = local_sources(path, options.include_dirs)
+        reached[path] = _reached(path, options.include_dirs)
         for header in forced:
-            reached[path].update(local_sources(header, options.include_dirs))
+            reached[path].update(_reached(header, options.include_dirs))
     texts = {p: t for files in reached.values() for p, t in files.items()}
     all_texts = list(texts.values())
-    kinds = kernel_kinds(all_texts)
     twin = is_twin(all_texts)
     roles = {p: SourceKind.of(files.values()) for p, files in reached.items()}
     host_files = {f for p in sources if roles[p].host for f in reached[p]}
-    rewritten = {
-        p: compiled_text(p, t, kinds, device=p not in host_files) for p, t in texts.items()
-    }
+    rewritten, launches = program_texts(texts, host_files)
     defines = [*kernel_defines(platform(options.soc).arch)]
     if twin:
         defines += [f"-D{d}" for d in TWIN_DEFINES] + [f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
-    flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", *defines]
+    flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
+    flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
     flags += [*open_assert_flags(all_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
@@ -155,22 +165,23 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
             scratch = Path(scratch_name)
             write_overlay(scratch, rewritten)
 
-            def compile_one(path: Path) -> Path:
-                out = scratch / f"{sources.index(path)}.o"
-                own = list(dict.fromkeys(p.parent for p in (*reached[path], *texts)))
-                searched = [*own, *options.include_dirs]
-                command = [tool.cxx, *flags]
+            def compile_one(path: Path, core: CorePass) -> Path:
+                out = scratch / f"{sources.index(path)}_{core.value}.o"
+                command = [tool.cxx, *flags, *core.defines]
                 command += roles[path].flags(twin=twin, single=len(sources) == 1)
                 for header in forced:
                     command += ["-include", str(mirrored(scratch, header))]
-                command += [f"-I{mirrored(scratch, d)}" for d in own]
-                command += [f"-I{d}" for d in (*searched, *include_dirs())]
+                command += overlay_flags(scratch, path, options.include_dirs)
+                command += [f"-I{d}" for d in include_dirs()]
+                # Last, folders that only CANN's build files name.
+                for folder in dict.fromkeys(p.parent for p in (*reached[path], *texts)):
+                    command += [f"-I{mirrored(scratch, folder)}", f"-I{folder}"]
                 command += ["-x", "c++", "-c", str(mirrored(scratch, path)), "-o", str(out)]
                 run_compiler(command, path, code="OPG307", what=f"{path.name} does not compile")
                 return out
 
-            with ThreadPoolExecutor(max_workers=2) as pool:
-                objects = list(pool.map(compile_one, sources))
+            objects = _compile_passes(compile_one, sources, [] if twin else all_texts)
+            objects = _link_passes(objects, len(sources), launches, scratch)
             command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / "program")]
             command += link
             for path in (library.path, *runtime):
@@ -181,6 +192,56 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
 
     folder, _ = cache.cached("program", key, source.name, build)
     return folder / "program"
+
+
+def _reached(path: Path, folders: Sequence[Path]) -> dict[Path, str]:
+    try:
+        return local_sources(path, folders)
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror}"
+        raise OpgenError(Diagnostic("OPG906", what, Location(str(path)))) from error
+
+
+def _compile_passes(
+    compile_one: Callable[[Path, CorePass], Path], sources: Sequence[Path], texts: Sequence[str]
+) -> list[Path]:
+    """Compile the sources once, or once per core kind when their kernels need that.
+
+    Args:
+        texts: of the sources and headers; none: once in any case.
+    """
+
+    def compile_all(*passes: CorePass) -> list[Path]:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            jobs = [pool.submit(compile_one, path, core) for core in passes for path in sources]
+            return [job.result() for job in jobs]
+
+    plain = [blank_comments(t) for t in texts]
+    if not needs_two_passes(plain):
+        try:
+            return compile_all(CorePass.ANY)
+        except OpgenError:
+            if not mentions_core_kind(plain):
+                raise
+    return compile_all(CorePass.AIV, CorePass.AIC)
+
+
+def _link_passes(objects: list[Path], count: int, launches: int, scratch: Path) -> list[Path]:
+    """Make the two passes of ``count`` sources fit together; add what the launches start as."""
+    vector = cube = ObjectGroup.read(objects[:count])
+    if len(objects) > count:
+        cube = ObjectGroup.read(objects[count:])
+        for path, data in zip(objects[count:], cube.renamed(AIC_PREFIX), strict=True):
+            path.write_bytes(data)
+    kinds = program_kinds(vector, cube, launches)
+    table = scratch / "launch_kinds.cpp"
+    values = ", ".join(map(str, [*kinds, 0]))
+    table.write_text(
+        'extern "C" const int opgen_launch_kinds[];\n'
+        f"const int opgen_launch_kinds[] = {{{values}}};\n",
+        encoding="utf-8",
+    )
+    return [*objects, table]
 
 
 def runtime_libraries() -> tuple[Path, ...]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.device_dialect import dynamic_keys, host_text
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.launch_source import blank_comments, rewrite
+from msopgen_wrap.build.device_dialect import host_text, program_text
+from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.run.launch_source import find_launches, kernel_kinds, rewrite
 
 SOURCE_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx")
 
 # CANN's cmake target tikicpulib::<soc> defines these for every source of a CPU twin program.
 TWIN_DEFINES = ("__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1", "ASCENDC_DEBUG=1")
 
-_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _TWIN = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*["<](?:[\w./]*/)?(?:tikicpulib|kern_fwk|stub_def)\.h[">]',
     re.MULTILINE,
@@ -34,33 +33,6 @@ _GE_CODE = re.compile(
 _HOST_CODE = re.compile(r"<<<|\bmain\s*\(|\btesting::|\bICPU_RUN_KF\b")
 # What CANN's CPU builds get from headers that every source of theirs includes.
 _STANDARD_NAMES = re.compile(r"\bstd::|\bmem(?:cpy|set|cmp)\b|\bcout\b|\bprintf\b")
-
-
-def local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
-    """Return the source and the quoted headers it reaches, by absolute path.
-
-    Raises:
-        OpgenError: OPG906, one of them cannot be read.
-    """
-    found: dict[Path, str] = {}
-    waiting = [source]
-    while waiting:
-        path = waiting.pop()
-        if path in found:
-            continue
-        try:
-            found[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            raise OpgenError(
-                Diagnostic("OPG906", f"cannot read {path}: {error.strerror}", Location(str(path)))
-            ) from error
-        for name in _QUOTED_INCLUDE.findall(found[path]):
-            for folder in (path.parent, source.parent, *folders):
-                candidate = (folder / name).resolve()
-                if candidate.is_file():
-                    waiting.append(candidate)
-                    break
-    return found
 
 
 def is_twin(texts: Iterable[str]) -> bool:
@@ -118,25 +90,24 @@ def framework_libraries(texts: Iterable[str]) -> list[str]:
     return [*libraries, *sorted(names), *(["gtest"] if names == {"gmock"} else [])]
 
 
-def compiled_text(path: Path, text: str, kinds: dict[str, str], device: bool) -> str:
-    """Return what is compiled in place of ``text``; line numbers stay."""
-    text = rewrite(text, kinds, path)
-    return host_text(text) if device else dynamic_keys(text)
+def program_texts(
+    texts: Mapping[Path, str], host_files: Container[Path]
+) -> tuple[dict[Path, str], int]:
+    """Return what is compiled in place of the sources and headers; line numbers stay.
 
-
-def write_overlay(scratch: Path, rewritten: dict[Path, str]) -> list[Path]:
-    """Mirror the files under ``scratch`` so that relative includes find each other.
+    Args:
+        texts: all of them, by path.
+        host_files: those with host code or in reach of it.
 
     Returns:
-        The folders to search, in the order of the files.
+        The texts, and how many launches were numbered in them.
     """
-    for path, text in rewritten.items():
-        target = mirrored(scratch, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
-    return list(dict.fromkeys(mirrored(scratch, p).parent for p in rewritten))
-
-
-def mirrored(scratch: Path, path: Path) -> Path:
-    """Return where the copy of an absolute path lies."""
-    return scratch / path.relative_to(path.anchor)
+    kinds = kernel_kinds(list(texts.values()))
+    rewritten, launches = {}, 0
+    for path, text in texts.items():
+        plain = program_text(text)
+        found = len(find_launches(plain, str(path)))
+        plain = rewrite(plain, kinds, path, launches)
+        rewritten[path] = plain if path in host_files else host_text(plain)
+        launches += found
+    return rewritten, launches

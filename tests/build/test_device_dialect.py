@@ -2,49 +2,108 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from msopgen_wrap.build.device_dialect import host_text
+from msopgen_wrap.build.toolchain import find_toolchain
 
-KERNEL = """struct Kernel {
-    template <int32_t CORE_TYPE = g_coreType>
-    __forceinline__ [aicore]
-    void operator()(Params const &params);
-
-    template <>
-    __forceinline__ [aicore]
-    void operator()<AscendC::AIC>(Params const &params) { Cube(params); }
-
-    template <>
-    __forceinline__ [aicore]
-    void operator()<AscendC::AIV>(Params const &params) {%s}
-};
+HEAD = """
+#define DEVICE __attribute__((always_inline)) inline
+constexpr int KIND = 2;
+struct Params { int value; };
 """
 
+# Text, an expression over it that must be true.
+MEMBERS = [
+    (
+        """struct Kernel {
+    template <int CORE_TYPE = KIND>
+    DEVICE void operator()(Params const &params);
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [(" Vector(params); ", "KERNEL_TYPE_MIX_AIC_1_2"), ("", "KERNEL_TYPE_AIC_ONLY")],
-)
-def test_specialisations_become_overloads(body, kind):
-    text = KERNEL % body
+    template <>
+    DEVICE void operator()<1>(Params const &params) { seen = -params.value; }
+
+    template <>
+    DEVICE
+    void operator()<2>(Params const &params)
+    {
+        seen = params.value;
+    }
+    int seen = 0;
+};
+""",
+        "(k(Params{5}), k.seen == 5) && (k.operator()<1>({6}), k.seen == -6)"
+        " && (k.operator()<7>({1}), k.seen == -6)",
+    ),
+    (
+        """template <class T> struct Kernel {
+    template <class U, bool twice = false> static int f(T const a, U = U(), int = 3)
+    { return 1; }
+    template <> int f<char, true>(T const a, char, int b) { return a + b; }
+    int f(int) { return 9; }
+};
+""",
+        "K::f<long>(1) == 1 && K::f<char, true>(4) == 7 && k.f(1) == 9",
+    ),
+    (
+        """template <class T> struct Kernel {
+    template <bool a = true, bool b = true> struct P { int v = 3; };
+    template <> struct P<false, false> { int v = 4; };
+    template <class U> struct Helper { using type = typename U::inner; };
+    template <>
+    struct Helper<void> {
+        using type = char; };
+};
+""",
+        "K::P<>().v == 3 && K::P<false, false>().v == 4 && sizeof(K::Helper<void>::type) == 1",
+    ),
+    (
+        """template <class T> struct Kernel {
+    T data[2];
+    int count;
+    constexpr explicit Kernel(T v = 0) { for (int i = 0; i < 2; ++i) data[i] = v; count = 2; }
+    int f() const { int local; local = 1; return local; }
+};
+constexpr Kernel<int> made(4);
+static_assert(made.data[1] == 4 && made.count == 2, "");
+""",
+        "made.f() == 1",
+    ),
+    ("struct Kernel { int [host, aicore] f() { return 1; } };\n", "k.f() == 1"),
+]
+
+
+@pytest.mark.parametrize(("text", "check"), MEMBERS)
+def test_accepted_and_right(tmp_path, text, check):
     result = host_text(text)
     assert result.count("\n") == text.count("\n")
-    assert "template <>" not in result
-    assert "operator()(Params const &params, ::ascendc_emu::CoreTag<AscendC::AIC>)" in result
-    assert f"KERNEL_TASK_TYPE_DEFAULT({kind})" in result
-
-
-def test_a_declared_task_type_stays():
-    assert "_DEFAULT(" not in host_text("// KERNEL_TASK_TYPE(1, X)\n" + KERNEL % "")
+    assert host_text(result) == result
+    name = "Kernel<int>" if "template <class T> struct Kernel" in text else "Kernel"
+    main = f"using K = {name};\nint main() {{ K k; (void)k; return ({check}) ? 0 : 1; }}\n"
+    source, program = tmp_path / "a.cpp", tmp_path / "a"
+    source.write_text(HEAD + result + main)
+    cxx = find_toolchain().cxx
+    subprocess.run([cxx, "-std=c++17", str(source), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)]).returncode == 0
 
 
 def test_launches_and_attributes_go():
     assert host_text("a<<<1, l2,\n s>>>(x); [host, aicore] [aicore]").split() == ["a", "(x);"]
 
 
-def test_other_text_is_kept():
-    assert host_text("x = a[aicores];\n") == "x = a[aicores];\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = a[aicores];\n",
+        "template <> struct A<int> {};\nnamespace n { template <> void f<int>() {} }\n",
+        "struct A { int v; constexpr A(int x) : v(x) { check(x); } int w[2]; };\n",
+        "struct A { int v; A() { v = 1; } };\n",
+    ],
+)
+def test_other_text_is_kept(text):
+    assert host_text(text) == text
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def test_keeps_lines():
     assert out.startswith('#line 1 "/p/main.asc"\n')
     body = out.split("\n", 1)[1]
     assert body.split("\n").index("int b;") == text.split("\n").index("int b;")
-    assert 'LaunchProgram("k", OPGEN_KERNEL_AIV_ONLY, (1), ( s), [&] { k(\n  x); })' in body
+    assert 'LaunchProgram<0>("k", OPGEN_KERNEL_AIV_ONLY, (1), ( s), [&] { k(\n  x); })' in body
+    assert "LaunchProgram<5>(" in rewrite(text, {}, Path("/p/main.asc"), 5)
 
 
 @pytest.mark.parametrize(
@@ -61,11 +62,8 @@ def test_keeps_lines():
         ("__global__ __mix__(1, 2) void k(int)", "OPGEN_KERNEL_MIX_AIC_1_2"),
         ("__mix__(1,1) __global__ void k(int)", "OPGEN_KERNEL_MIX_AIC_1_1"),
         ('extern "C" __global__ __aicore__ void k(int)', "OPGEN_KERNEL_AUTO"),
-        ("__global__ __aicore__ void k(int) { Mmad(a, b); }", "OPGEN_KERNEL_MIX_AIC_1_2"),
-        (
-            "__global__ __aicore__ void k(int) { KERNEL_TASK_TYPE_DEFAULT(X); Mmad(a, b); }",
-            "OPGEN_KERNEL_AUTO",
-        ),
+        # the instructions that it reaches tell; see test_core_kinds
+        ("__global__ __aicore__ void k(int) { Mmad(a, b); }", "OPGEN_KERNEL_AUTO"),
     ],
 )
 def test_kernel_kind(declaration, kind):

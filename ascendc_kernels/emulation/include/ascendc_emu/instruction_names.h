@@ -30,10 +30,6 @@ inline uint64_t* AddressRegisters(int first)
     return g_addressRegisters[Current().id % kAddressCores][first % kAddressRegisters];
 }
 
-// Stands for a core kind where kernels specialise a member template for it inside the class.
-template <int32_t kind>
-struct CoreTag {};
-
 }  // namespace ascendc_emu
 
 enum ub_addr8_t { VA0 = 0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };

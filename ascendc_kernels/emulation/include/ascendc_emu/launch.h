@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 // How the blocks of a kernel map to cores. AUTO: KERNEL_TASK_TYPE* inside the kernel decides, else
-// AIV only on split architectures. AUTO_MIX: the same, but without a declaration 1 AIC + 2 AIV.
+// the instructions of the kernel (SuggestKind, or a constant opgen_kind_<entry> beside the entry),
+// else AIV only on split architectures. AUTO_MIX: the same, but 1 AIC + 2 AIV in the end.
 typedef enum OpgenKernelKind {
     OPGEN_KERNEL_AUTO = 0,
     OPGEN_KERNEL_AIV_ONLY = 1,
@@ -59,7 +60,8 @@ typedef struct OpgenLaunch {
     void* workspace; // what GetSysWorkSpacePtr() returns
     const OpgenGmRange* ranges;
     int32_t num_ranges;
-    // MIX kernels compiled once per core kind (g_coreType constant): the AIC entry; NULL: `entry`.
+    // Kernels compiled once per core kind (g_coreType constant): the AIC entry; NULL: a function
+    // opgen_aic_<entry> beside the entry, else `entry`.
     void* entry_aic;
     int32_t threads; // 0: OPGEN_THREADS or the number of CPUs
 } OpgenLaunch;
@@ -106,6 +108,10 @@ struct LaunchInfo {
     const OpgenGmRange* ranges; // launch ranges plus registered allocations
     int32_t numRanges;
 };
+
+// The kind that an AUTO launch of `body` (or an entry) starts as, until a KERNEL_TASK_TYPE in it says
+// otherwise.
+void SuggestKind(void* body, int kind);
 
 // The sink of check (profile) mode: a factory registered by the sanitizer (profiler) at library
 // load. It is called once per launch; the sink is destroyed after OnLaunchEnd.

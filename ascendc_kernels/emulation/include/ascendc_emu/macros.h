@@ -59,8 +59,8 @@ using GM_ADDR = uint8_t*;
 
 #define ASCENDC_EMULATION 1
 
-// Core kind. A kernel compiled once per kind (as the device compiler does) sets
-// ASCENDC_EMU_CORE_AIV / _AIC and gets constants, otherwise the running core is asked.
+// Core kind. A kernel compiled once per kind, as the device compiler does, sets ASCENDC_EMU_CORE_AIV or
+// _AIC and gets constants; otherwise the running core is asked (msopgen_wrap/build/core_kinds.py).
 namespace AscendC {
 constexpr int32_t AIC = 1;
 constexpr int32_t AIV = 2;
@@ -70,25 +70,36 @@ constexpr int32_t MIX = 3;
 namespace ascendc_emu {
 inline bool OnAiv() { return g_current->kind != CoreKind::kAic; }
 inline bool OnAic() { return g_current->kind != CoreKind::kAiv; }
+
+// The kind of the running core, where a kernel says g_coreType and the kind is no constant.
+struct RunningCoreType {
+    operator int32_t() const
+    {
+        const CoreKind kind = g_current->kind;
+        return kind == CoreKind::kAic   ? AscendC::AIC
+               : kind == CoreKind::kAiv ? AscendC::AIV
+                                        : AscendC::MIX;
+    }
+};
 }  // namespace ascendc_emu
 
+namespace AscendC {
 #if defined(ASCENDC_EMU_CORE_AIV)
-#define g_coreType (::AscendC::AIV)
-#define ASCEND_IS_AIV constexpr (true)
-#define ASCEND_IS_AIC constexpr (false)
-#define ASCEND_IS_NOT_AIV constexpr (false)
-#define ASCEND_IS_NOT_AIC constexpr (true)
+constexpr int32_t g_coreType = AIV;
 #elif defined(ASCENDC_EMU_CORE_AIC)
-#define g_coreType (::AscendC::AIC)
-#define ASCEND_IS_AIV constexpr (false)
-#define ASCEND_IS_AIC constexpr (true)
-#define ASCEND_IS_NOT_AIV constexpr (true)
-#define ASCEND_IS_NOT_AIC constexpr (false)
+constexpr int32_t g_coreType = AIC;
 #else
-#define g_coreType (::ascendc_emu::g_current->kind == ::ascendc_emu::CoreKind::kAic ? ::AscendC::AIC \
-                    : ::ascendc_emu::g_current->kind == ::ascendc_emu::CoreKind::kAiv                \
-                        ? ::AscendC::AIV                                                             \
-                        : ::AscendC::MIX)
+constexpr ::ascendc_emu::RunningCoreType g_coreType = {};
+#endif
+}  // namespace AscendC
+using AscendC::g_coreType;
+
+#if defined(ASCENDC_EMU_CORE_AIV) || defined(ASCENDC_EMU_CORE_AIC)
+#define ASCEND_IS_AIV constexpr (::AscendC::g_coreType == ::AscendC::AIV)
+#define ASCEND_IS_AIC constexpr (::AscendC::g_coreType == ::AscendC::AIC)
+#define ASCEND_IS_NOT_AIV constexpr (::AscendC::g_coreType != ::AscendC::AIV)
+#define ASCEND_IS_NOT_AIC constexpr (::AscendC::g_coreType != ::AscendC::AIC)
+#else
 #define ASCEND_IS_AIV (::ascendc_emu::OnAiv())
 #define ASCEND_IS_AIC (::ascendc_emu::OnAic())
 #define ASCEND_IS_NOT_AIV (!::ascendc_emu::OnAiv())

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 #include "ascendc_emu/launch.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -40,6 +41,38 @@ std::map<std::pair<void*, uint64_t>, DeclaredKind>& DeclaredKinds()
 {
     static std::map<std::pair<void*, uint64_t>, DeclaredKind> all;
     return all;
+}
+
+// Kinds that follow from a kernel's instructions, by entry.
+std::map<void*, int>& SuggestedKinds()
+{
+    static std::map<void*, int> all;
+    return all;
+}
+
+// What the build put beside an entry in its module (msopgen_wrap/build/core_kinds.py); null if nothing.
+void* Beside(void* entry, const char* prefix)
+{
+    Dl_info info;
+    if (dladdr(entry, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != entry) return nullptr;
+    void* const module = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    if (module == nullptr) return nullptr;
+    void* const found = dlsym(module, (std::string(prefix) + info.dli_sname).c_str());
+    dlclose(module);
+    return found;
+}
+
+// The kind an AUTO or AUTO_MIX launch starts as.
+DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity)
+{
+    const auto declared = DeclaredKinds().find({identity, launch.tiling_key});
+    if (declared != DeclaredKinds().end()) return declared->second;
+    const auto suggested = SuggestedKinds().find(identity);
+    if (suggested != SuggestedKinds().end()) return {suggested->second, KindSource::kGuess};
+    const void* const beside = launch.entry ? Beside(launch.entry, "opgen_kind_") : nullptr;
+    if (beside != nullptr) return {*static_cast<const int*>(beside), KindSource::kGuess};
+    const bool mix = launch.kind == OPGEN_KERNEL_AUTO_MIX;
+    return {mix ? OPGEN_KERNEL_MIX_AIC_1_2 : OPGEN_KERNEL_AIV_ONLY, KindSource::kNone};
 }
 
 std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
@@ -84,15 +117,13 @@ int Run(const OpgenLaunch& given)
         return Refuse("check mode needs the sanitizer, which is not part of this library");
     }
     void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
-    // An explicit kind of the launch wins: the host has decided how many cores there are.
-    DeclaredKind kind{launch.kind, KindSource::kLaunch};
-    if (launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX) {
-        const int undeclared =
-            launch.kind == OPGEN_KERNEL_AUTO ? OPGEN_KERNEL_AIV_ONLY : OPGEN_KERNEL_MIX_AIC_1_2;
-        auto known = DeclaredKinds().find({identity, launch.tiling_key});
-        kind = known != DeclaredKinds().end() ? known->second
-                                              : DeclaredKind{undeclared, KindSource::kNone};
+    if (launch.entry != nullptr && launch.entry_aic == nullptr) {
+        launch.entry_aic = Beside(launch.entry, "opgen_aic_");
     }
+    // An explicit kind of the launch wins: the host has decided how many cores there are.
+    const bool open = launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX;
+    DeclaredKind kind = open ? FirstKind(launch, identity)
+                             : DeclaredKind{launch.kind, KindSource::kLaunch};
     // One attempt for the usual kind and one for each source that may correct it.
     for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);
@@ -121,6 +152,12 @@ int Run(const OpgenLaunch& given)
 }
 
 }  // namespace
+
+void SuggestKind(void* body, int kind)
+{
+    std::lock_guard<std::mutex> lock(g_launch_mutex);
+    if (kind != OPGEN_KERNEL_AUTO) SuggestedKinds()[body] = kind;
+}
 
 void SetSinkFactory(int mode, SinkFactory factory)
 {

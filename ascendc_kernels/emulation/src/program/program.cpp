@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ascendc_emu/core.h"
 #include "program/exit_report.h"
 
 namespace ascendc_emu {
@@ -23,10 +28,41 @@ void* SystemWorkspace()
     return memory;
 }
 
-void LaunchProgramBody(const char* name, OpgenKernelKind kind, uint32_t blocks, void* stream,
-                       void (*body)(void*), void* context)
+namespace {
+std::map<std::pair<int, std::string>, KernelBody>& CubeBodies()
+{
+    static std::map<std::pair<int, std::string>, KernelBody> all;
+    return all;
+}
+}  // namespace
+
+bool RegisterCubeBody(int site, const char* call, KernelBody body)
+{
+    CubeBodies()[{site, call}] = body;
+    return true;
+}
+
+KernelBody FindCubeBody(int site, const char* call)
+{
+    const auto found = CubeBodies().find({site, call});
+    if (found != CubeBodies().end()) return found->second;
+    // The type's name may say the core kind; a launch that stands in no template has one call.
+    KernelBody only = nullptr;
+    for (const auto& [key, body] : CubeBodies()) {
+        if (key.first != site) continue;
+        if (only != nullptr) return nullptr;
+        only = body;
+    }
+    return only;
+}
+
+bool RunsOnCubeCore() { return Current().kind == CoreKind::kAic; }
+
+void LaunchProgramBody(const char* name, OpgenKernelKind kind, int suggested, uint32_t blocks,
+                       void* stream, void (*body)(void*), void* context)
 {
     (void)stream;  // streams of the emulated runtime execute in program order
+    SuggestKind(reinterpret_cast<void*>(body), suggested);
     OpgenLaunch launch = {};
     launch.body = body;
     launch.context = context;

@@ -1,0 +1,81 @@
+"""Programs whose kernels are compiled once per core kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+
+PROGRAM = """
+#include <cstdio>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+
+template <int step>
+struct Bodies {
+    template <int32_t CORE_TYPE = %(kind)s>
+    __aicore__ inline void operator()(GM_ADDR y);
+    template <>
+    __aicore__ inline void operator()<AIC>(GM_ADDR y)
+    {
+        LocalTensor<half> a(TPosition::A2, 0, 256), b(TPosition::B2, 0, 256);
+        LocalTensor<float> c(TPosition::CO1, 0, 256);
+        if (GetBlockNum() > 100) {
+            Mmad(c, a, b, MmadParams(16, 16, 16, false, 0, false, false, false));
+        }
+        y[GetBlockIdx()] = step;
+    }
+    template <>
+    __aicore__ inline void operator()<AIV>(GM_ADDR y)
+    {
+        LocalTensor<float> x(TPosition::VECCALC, 0, 64);
+        if (GetBlockNum() > 100) Adds(x, x, 1.0f, 64);
+        y[10 + GetBlockIdx()] = step + 100;
+    }
+};
+
+template <class Op>
+__global__ __aicore__ void Adapter(GM_ADDR y) { Op op; op(y); }
+
+__global__ __aicore__ void Vectors(GM_ADDR y) { y[20 + GetBlockIdx()] = 7; }
+
+template <class Op>
+void Run(aclrtStream stream, uint8_t* y) { Adapter<Op><<<2, nullptr, stream>>>(y); }
+
+int main()
+{
+    aclInit(nullptr);
+    aclrtStream stream;
+    aclrtSetDevice(0);
+    aclrtCreateStream(&stream);
+    uint8_t* y;
+    aclrtMalloc(reinterpret_cast<void**>(&y), 32, ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 32; ++i) y[i] = 0;
+    Run<Bodies<1>>(stream, y);
+    aclrtSynchronizeStream(stream);
+    for (int i = 0; i < 32; ++i) printf("%%d ", y[i]);
+    Run<Bodies<2>>(stream, y);
+    Vectors<<<3, nullptr, stream>>>(y);
+    aclrtSynchronizeStream(stream);
+    for (int i = 0; i < 32; ++i) printf("%%d ", y[i]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["g_coreType", "AscendC::g_coreType"])
+def test_bodies_per_kind(tmp_path: Path, kind: str):
+    source = tmp_path / "p.asc"
+    source.write_text(PROGRAM % {"kind": kind})
+    done = run_program(source, [], ProgramOptions(mode="fast"), cwd=tmp_path)
+    assert done.clean, done.output
+    values = [int(v) for v in done.output.split()]
+
+    def want(step: int, third: list[int]) -> list[int]:
+        return [step] * 2 + [0] * 8 + [step + 100] * 4 + [0] * 6 + third + [0] * 9
+
+    assert values == want(1, [0] * 3) + want(2, [7] * 3)
+    assert done.launches == 3
