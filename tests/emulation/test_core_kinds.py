@@ -30,6 +30,12 @@ def test_entry_by_core(kernel, entry, cube, vector, mode):
     assert y[10:].tolist() == vector + [0] * (10 - len(vector))
 
 
+def test_unified_cores(tmp_path):
+    source = tmp_path / "k.cpp"
+    source.write_text(KERNEL.format(text="static_assert(g_coreType == MIX);", body=""))
+    assert compile_kernel(source, opt="-O0", arch=2002).exists()
+
+
 KERNEL = """#include "kernel_operator.h"
 using namespace AscendC;
 {text}
