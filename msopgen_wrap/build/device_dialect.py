@@ -1,7 +1,8 @@
 """Kernel text that the device compiler takes and g++ does not, rewritten line by line.
 
-* ``add<<<dim, l2ctrl, stream>>>(...)`` in a launcher that a kernel library never calls becomes an
-  ordinary call; the function attributes ``[aicore]`` and ``[host, aicore]`` go.
+* ``add<<<dim, l2ctrl, stream>>>(...);`` in a launcher that a kernel library never calls goes, and
+  so do the function attributes ``[aicore]`` and ``[host, aicore]``.
+* ``__bf16``, which g++ 13 has as a type of its own, is ``bfloat16_t``.
 * Explicit specialisations inside a class: see ``member_specialisations``.
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
 * ``if constexpr (TILING_KEY_IS(1))``: the device compiles a kernel once per tiling key, which makes
@@ -17,19 +18,24 @@ import re
 from .constexpr_members import initialise_members
 from .member_specialisations import rewrite_members
 
+_LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
+_BF16 = re.compile(r"\b__bf16\b")
 _ATTRIBUTE = re.compile(r"\[\s*(?:host\s*,\s*)?aicore\s*\]")
 _CONSTANT_KEY = re.compile(r"\bif(\s+)constexpr(\s*\((?=[^;{}]*\bTILING_KEY_(?:IS|VAR)\b))")
 
 
 def host_text(text: str) -> str:
     """Return the text for g++; the same object content when there is nothing to rewrite."""
-    return program_text(_LAUNCH.sub(_blank, text) if "<<<" in text else text)
+    if "<<<" in text:
+        text = _LAUNCH.sub(_blank, _LAUNCH_STATEMENT.sub(_blank, text))
+    return program_text(text)
 
 
 def program_text(text: str) -> str:
     """Like :func:`host_text`, with launches kept."""
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
+    text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
     if "TILING_KEY_" in text:
         text = _CONSTANT_KEY.sub(r"if\1\2", text)
     return initialise_members(rewrite_members(text))

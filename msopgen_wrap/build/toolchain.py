@@ -157,6 +157,13 @@ def native_flags(tool: Toolchain) -> list[str]:
     return ["-march=native"]
 
 
+# ReduceSum<float>(x, ...) without AscendC:: is found by its arguments. clang, and with it the
+# device compiler, takes that in C++17 already, g++ from C++20 on.
+_FOUND_BY_ARGUMENTS = re.compile(
+    r"'\w+' was not declared in this scope; did you mean 'AscendC::\w+'"
+)
+
+
 def run_compiler(
     command: Sequence[str], source: Path | None, *, code: str = "OPG303", what: str = ""
 ) -> str:
@@ -165,13 +172,10 @@ def run_compiler(
     Raises:
         OpgenError: with what :func:`compiler_diagnostics` makes of its output when it fails.
     """
-    env = dict(os.environ, LC_ALL="C", LANGUAGE="C")
-    try:
-        done = subprocess.run(list(command), capture_output=True, text=True, env=env, check=False)
-    except OSError as error:
-        raise OpgenError(
-            Diagnostic("OPG301", f"cannot run {command[0]}: {error.strerror}", fix=_INSTALL_HINT)
-        ) from error
+    done = _run(command)
+    if done.returncode != 0 and _FOUND_BY_ARGUMENTS.search(done.stderr):
+        later = _run(["-std=c++20" if a == "-std=c++17" else a for a in command])
+        done = later if later.returncode == 0 else done
     if done.returncode != 0:
         if "Killed" in done.stderr or done.returncode in (-9, 137):
             raise OpgenError(
@@ -188,3 +192,13 @@ def run_compiler(
             )
         )
     return done.stderr
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    env = dict(os.environ, LC_ALL="C", LANGUAGE="C")
+    try:
+        return subprocess.run(list(command), capture_output=True, text=True, env=env, check=False)
+    except OSError as error:
+        raise OpgenError(
+            Diagnostic("OPG301", f"cannot run {command[0]}: {error.strerror}", fix=_INSTALL_HINT)
+        ) from error

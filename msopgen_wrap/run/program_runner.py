@@ -42,6 +42,7 @@ from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
     TWIN_DEFINES,
     SourceKind,
+    architecture_macros,
     framework_libraries,
     is_twin,
     program_texts,
@@ -141,7 +142,9 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     roles = {p: SourceKind.of(files.values()) for p, files in reached.items()}
     host_files = {f for p in sources if roles[p].host for f in reached[p]}
     rewritten, launches = program_texts(texts, host_files)
-    defines = [*kernel_defines(platform(options.soc).arch)]
+    arch = platform(options.soc).arch
+    named = [d.partition("=")[0] for d in (*options.defines, *options.undefines)]
+    defines = [*kernel_defines(arch), *architecture_macros(all_texts, arch, named)]
     if twin:
         defines += [f"-D{d}" for d in TWIN_DEFINES] + [f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
     flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", "-fPIC", *defines]

@@ -13,6 +13,9 @@ from msopgen_wrap.run.launch_source import find_launches, kernel_kinds, rewrite
 
 SOURCE_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx")
 
+# Catlass' cmake files.
+_ARCHITECTURE_MACROS = ("CATLASS_ARCH",)
+
 # CANN's cmake target tikicpulib::<soc> defines these for every source of a CPU twin program.
 TWIN_DEFINES = ("__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1", "ASCENDC_DEBUG=1")
 
@@ -88,6 +91,17 @@ def framework_libraries(texts: Iterable[str]) -> list[str]:
     has_main = any(_MAIN.search(blank_comments(t)) for t in texts)
     libraries = [f"{name}_main" for name in sorted(names)[:1] if not has_main]
     return [*libraries, *sorted(names), *(["gtest"] if names == {"gmock"} else [])]
+
+
+def architecture_macros(texts: Iterable[str], arch: int, given: Iterable[str]) -> list[str]:
+    """Return macros with the architecture that libraries' own build files pass, as ``-D`` flags.
+
+    Args:
+        given: names that the user defines or undefines.
+    """
+    texts, given = list(texts), set(given)
+    wanted = [n for n in _ARCHITECTURE_MACROS if n not in given and any(n in t for t in texts)]
+    return [f"-D{name}={arch}" for name in wanted]
 
 
 def program_texts(

@@ -89,8 +89,14 @@ def test_accepted_and_right(tmp_path, text, check):
     assert subprocess.run([str(program)]).returncode == 0
 
 
+def test_compiler_name_of_bfloat16():
+    assert host_text("A<__bf16, x__bf16>;") == "A<bfloat16_t, x__bf16>;"
+
+
 def test_launches_and_attributes_go():
-    assert host_text("a<<<1, l2,\n s>>>(x); [host, aicore] [aicore]").split() == ["a", "(x);"]
+    assert host_text("a<<<1, l2,\n s>>>(x); [host, aicore] [aicore]").split() == [";"]
+    assert host_text("if (b) n::a<T, 2><<<f(1), 0, s>>>(\n(T*)x, g());").split()[1:] == ["(b)", ";"]
+    assert host_text("return a<<<1, 0, s>>>(x), 1;").split() == ["return", "a", "(x),", "1;"]
 
 
 @pytest.mark.parametrize(

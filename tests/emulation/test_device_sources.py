@@ -84,6 +84,17 @@ def test_accepted(tmp_path, body, name, extra):
     assert compile_kernel(_write(tmp_path, body, name, extra), opt="-O0").exists()
 
 
+def test_api_found_by_its_arguments(tmp_path):
+    """``Duplicate<float>(x, ...)`` without a using directive is C++20 for g++."""
+    source = tmp_path / "k.cpp"
+    body = "AscendC::LocalTensor<float> t; Duplicate<float>(t, 1.0f, 8);"
+    source.write_text(HEAD.splitlines()[0] + "\n" + ENTRY.format(name="k", body=body))
+    assert compile_kernel(source, opt="-O0").exists()
+    source.write_text(source.read_text().replace("8);", "8); nonsense();"))
+    with pytest.raises(OpgenError):
+        compile_kernel(source, opt="-O0")
+
+
 @pytest.mark.parametrize(
     "body, text",
     [

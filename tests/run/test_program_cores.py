@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+from msopgen_wrap.run.program_sources import architecture_macros
 
 PROGRAM = """
 #include <cstdio>
@@ -64,6 +65,16 @@ int main()
     return 0;
 }
 """
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [((), ["-DCATLASS_ARCH=2201"]), (("CATLASS_ARCH",), []), (("OTHER",), ["-DCATLASS_ARCH=2201"])],
+)
+def test_architecture_of_a_library(given, flags):
+    text = "#if (defined(CATLASS_ARCH) && CATLASS_ARCH == 2201)"
+    assert architecture_macros(["int x;", text], 2201, given) == flags
+    assert architecture_macros(["int x;"], 2201, given) == []
 
 
 @pytest.mark.parametrize("kind", ["g_coreType", "AscendC::g_coreType"])

@@ -424,3 +424,30 @@ KERNEL(event_ids_fetched) {
         WaitFlag<HardEvent::V_MTE3>(id);
     }
 }
+
+// The same id fetched twice: set twice, then waited for twice. Only the second set is wrong.
+// case second_wait_after_two_sets: ErrorSync3 silent
+KERNEL(second_wait_after_two_sets) {
+    TENSORS;
+    Buffers t;
+    DataCopy(t.a, g.x, kTile);
+    const event_t first = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::MTE2_V));
+    SetFlag<HardEvent::MTE2_V>(first);
+    DataCopy(t.b, g.y, kTile / 2);
+    const event_t second = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::MTE2_V));
+    SetFlag<HardEvent::MTE2_V>(second);
+    WaitFlag<HardEvent::MTE2_V>(first);
+    WaitFlag<HardEvent::MTE2_V>(second);
+    Add(t.a, t.a, t.b, kTile / 2);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, t.a, kTile / 2);
+}
+
+// case third_wait_after_two_sets: ErrorSync3 found
+KERNEL(third_wait_after_two_sets) {
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);  // <- ErrorSync3
+}

@@ -120,6 +120,18 @@ __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>&
                   std::is_same_v<PrimT<D>, float>;
     ascendc_emu::RunCopyLocal(call, dst, src);
 }
+// Different element types in block mode are the way from L0C to UB, which split architectures lack.
+template <typename D, typename S>
+__aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                Loc loc = Loc::Here())
+{
+    if (src.mem == ascendc_emu::Mem::kL0c) {
+        ascendc_emu::Trap(ascendc_emu::Current(), loc, "DataCopy",
+                          "the copy from L0C with DataCopyEnhancedParams is not emulated; use Fixpipe");
+    }
+    DataCopy(dst, src, params, loc);
+}
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                                 const DataCopyParams& params, const DataCopyEnhancedParams&,

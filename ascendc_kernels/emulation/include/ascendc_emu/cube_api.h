@@ -354,6 +354,23 @@ __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>&
                              ascendc_emu::kDTypeOf<PrimT<U>>, &table,
                              cube_detail::Convert(params), "Fixpipe", loc);
 }
+template <typename T, typename U, typename V>
+__aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                               const FixpipeParams<V>& params, Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+                             cube_detail::Convert(params), "Fixpipe", loc);
+}
+template <typename T, typename U, typename V>
+__aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                               const LocalTensor<uint64_t>& table, const FixpipeParams<V>& params,
+                               Loc loc = Loc::Here())
+{
+    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
+                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+                             cube_detail::Convert(params), "Fixpipe", loc);
+}
 
 namespace cube_detail {
 inline ascendc_emu::FixpipeArgs Convert(const DataCopyCO12DstParams& p)

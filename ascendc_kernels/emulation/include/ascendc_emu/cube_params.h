@@ -236,7 +236,7 @@ struct Nz2NdParams {
 };
 struct QuantParams {
     QuantParams() {}
-    explicit QuantParams(QuantMode_t mode) : quantPre(mode) {}
+    QuantParams(QuantMode_t mode) : quantPre(mode) {}
     QuantParams(QuantMode_t mode, uint64_t scalar) : quantPre(mode), deqScalar(scalar) {}
     QuantMode_t quantPre = QuantMode_t::NoQuant;
     uint64_t deqScalar = 0;

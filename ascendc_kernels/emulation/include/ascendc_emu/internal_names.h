@@ -99,8 +99,9 @@ inline constexpr ascendc_emu::BlockIndex block_idx{};
 
 // Instructions by their compiler names, as far as public kernels use them.
 inline void set_mask_count() { AscendC::SetMaskCount(); }
-// A hint; there is no instruction cache.
+// Hints; there is no instruction cache.
 inline void icache_preload(int64_t) {}
+#define PRELOAD(...)
 inline void set_mask_norm() { AscendC::SetMaskNorm(); }
 inline void set_vector_mask(uint64_t high, uint64_t low) { AscendC::SetVectorMask<float>(high, low); }
 // Sum of every repeat to dst, or (accumulate) of all of them to the register get_acc_val() reads.

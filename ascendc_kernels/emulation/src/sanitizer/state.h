@@ -88,7 +88,7 @@ struct Buffer {
 };
 
 struct Flag {
-    bool set = false;
+    int set = 0;  // SetFlags that no WaitFlag has answered; more than one is reported, and counted
     PipeClock clock;
     Loc loc;
 };

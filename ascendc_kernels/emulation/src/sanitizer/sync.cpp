@@ -40,7 +40,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
                 f.other.access = "set";
                 Findings::Instance().Add(f);
             }
-            flag.set = true;
+            ++flag.set;
             flag.clock = state.Release(src);
             flag.loc = e.loc;
             return;
@@ -60,7 +60,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
                 Findings::Instance().Add(f);
                 return;
             }
-            flag.set = false;
+            --flag.set;
             state.Acquire(dst, flag.clock);
             return;
         }
