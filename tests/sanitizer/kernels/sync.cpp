@@ -426,8 +426,8 @@ KERNEL(event_ids_fetched) {
 }
 
 // The same id fetched twice: set twice, then waited for twice. Only the second set is wrong.
-// case second_wait_after_two_sets: ErrorSync3 silent
-KERNEL(second_wait_after_two_sets) {
+// case id_fetched_twice: ErrorSync4 found
+KERNEL(id_fetched_twice) {
     TENSORS;
     Buffers t;
     DataCopy(t.a, g.x, kTile);
@@ -435,7 +435,7 @@ KERNEL(second_wait_after_two_sets) {
     SetFlag<HardEvent::MTE2_V>(first);
     DataCopy(t.b, g.y, kTile / 2);
     const event_t second = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::MTE2_V));
-    SetFlag<HardEvent::MTE2_V>(second);
+    SetFlag<HardEvent::MTE2_V>(second);  // <- ErrorSync4
     WaitFlag<HardEvent::MTE2_V>(first);
     WaitFlag<HardEvent::MTE2_V>(second);
     Add(t.a, t.a, t.b, kTile / 2);
