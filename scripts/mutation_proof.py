@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prove the tests: break generated kernels one line at a time and count what notices.
 
-    scripts/mutation_proof.py op_specs/elementwise/my_add.yaml [--limit 40] [--json report.json]
+    scripts/mutation_proof.py SPEC... [--limit 40] [-k PATTERN] [--budget SECONDS] [--json FILE]
 
 Every mutant is one changed line of the op's kernel or of the building blocks it includes: a wait,
 flag, barrier, EnQue or FreeTensor removed; a count, an offset, a stride, a loop bound, a mask or a
@@ -13,12 +13,18 @@ through the case grid in check mode, in a process of its own. Outcomes:
     sanitizer   a finding of severity error
     accuracy    wrong numbers, or bytes the kernel did not write
     crash       the launch failed: trap, deadlock, time-out or a dead process
-    SURVIVED    nothing noticed; the list at the end says what was changed
+    SURVIVED    nothing noticed; the list at the end says what was changed, and why it lived:
+        not reached   no case of the grid executes the line (proved with a trap in its place)
+        still ordered a wait, flag or barrier without which all accesses remain ordered
+        same bits     every case gives bit for bit the result of the unchanged kernel
+        in tolerance  results differ, by less than the accuracy rule allows
+        unknown       the line takes no trap
 
 With auto-sync on, the sanitizer trusts the compiler to order vector instructions and the scalar
 unit; a removed barrier between two of them then survives rightly. `--auto-sync off` (default)
 demands them.
-Exit status: 0 all mutants caught, 1 some survived, 2 the unchanged kernel is not clean.
+Exit status: 0 all mutants in lines that run were caught, 1 some survived, 2 an unchanged kernel
+is not clean.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +64,7 @@ class Mutant:
     detail: str = ""
     seconds: float = 0.0
     checks: list[str] = field(default_factory=list)
+    reason: str = ""
 
 
 def _remove(pattern: str) -> Change:
@@ -241,15 +248,42 @@ def judge(
     """
     ran, done = 0, 0
     kernels: list[str] = []
+    outputs: list[str] = []
     for combos in sorted({1, options.dtypes or spec.combos}):
         result = _judge_combos(spec, project, options, range(done, combos), unchanged)
         if result["outcome"] not in ("SURVIVED", "same code"):
             return result
         ran += result["cases"]
         kernels = result["kernels"]
+        outputs += result["outputs"]
         done = combos
     outcome = result["outcome"] if ran or result["outcome"] == "same code" else "no case"
-    return {"outcome": outcome, "detail": f"{ran} cases", "kernels": kernels}
+    return {"outcome": outcome, "detail": f"{ran} cases", "kernels": kernels, "outputs": outputs}
+
+
+class _Recording:
+    """A runtime that keeps a digest of what every launch wrote."""
+
+    def __init__(self, runtime: Any):
+        self._runtime = runtime
+        self.digests: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+    def run(
+        self, op: str, inputs: list[Any], outputs: list[Any], *rest: Any, **options: Any
+    ) -> Any:
+        import torch
+
+        result = self._runtime.run(op, inputs, outputs, *rest, **options)
+        digest = hashlib.sha256()
+        for output in outputs:
+            for tensor in output if isinstance(output, (list, tuple)) else [output]:
+                data = tensor.contiguous().reshape(-1).view(torch.uint8)
+                digest.update(data.numpy().tobytes() if data.numel() else b"-")
+        self.digests.append(digest.hexdigest()[:16])
+        return result
 
 
 def _judge_combos(
@@ -279,8 +313,8 @@ def _judge_combos(
     paths = list(built.kernels[spec.op].values())
     kernels = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     if unchanged and kernels == unchanged[: len(kernels)]:
-        return {"outcome": "same code", "cases": 0, "kernels": kernels}
-    runtime = OpRuntime()
+        return {"outcome": "same code", "cases": 0, "kernels": kernels, "outputs": []}
+    runtime = _Recording(OpRuntime())
     runtime.load_host(built.host)
     for key, path in built.kernels[spec.op].items():
         runtime.register_kernel(spec.op, "", key, path, spec.name)
@@ -307,7 +341,7 @@ def _judge_combos(
             return {"outcome": "crash", "detail": f"{label}: {result.reason}"}
         if result.status == "failed":
             return {"outcome": "accuracy", "detail": f"{label}: {result.reason}"}
-    return {"outcome": "SURVIVED", "cases": ran, "kernels": kernels}
+    return {"outcome": "SURVIVED", "cases": ran, "kernels": kernels, "outputs": runtime.digests}
 
 
 def isolated(work: Callable[[], dict[str, Any]], timeout: float) -> dict[str, Any]:
@@ -380,47 +414,90 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
     everything = mutants(spec.op, kernel, original)
     for file in files[1:]:
         everything += mutants(spec.op, file, original, used)
+    if options.only:
+        everything = [m for m in everything if re.search(options.only, f"{m.file} {m.kind}")]
     chosen = spread(everything, options.limit)
     print(
         f"{spec.op}: {len(chosen)} of {len(everything)} mutants, {base['detail']} each", flush=True
     )
-    for number, mutant in enumerate(chosen, 1):
+
+    def try_line(mutant: Mutant, line: str) -> dict[str, Any]:
         # In place: a kernel knows its file name, and the same code must compile to the same bytes.
         changed = original / mutant.file
         text = changed.read_text(encoding="utf-8")
-        apply(mutant, original)
-        started = time.monotonic()
+        apply(replace(mutant, after=line), original)
         result = run(original, base["kernels"])
         changed.write_text(text, encoding="utf-8")
+        return result
+
+    done: list[Mutant] = []
+    for number, mutant in enumerate(chosen, 1):
+        if time.monotonic() > options.deadline:
+            print(f"  out of time: {len(chosen) - len(done)} mutants of {spec.op} not run")
+            break
+        started = time.monotonic()
+        result = try_line(mutant, mutant.after)
+        done.append(mutant)
         if result["outcome"] == "broken":
             sys.exit(f"cannot go on: {result['detail']}")
         mutant.seconds = round(time.monotonic() - started, 2)
         mutant.outcome = result["outcome"]
         mutant.detail = result.get("detail", "")
         mutant.checks = result.get("checks", [])
-        names = f" [{', '.join(mutant.checks)}]" if mutant.checks else ""
+        if mutant.outcome == "SURVIVED":
+            mutant.reason = reason_to_survive(
+                mutant, result["outputs"] == base["outputs"], try_line, base["outputs"]
+            )
+        names = f" [{', '.join(mutant.checks) or mutant.reason}]"
+        names = "" if names == " []" else names
         print(
             f"  {number:3d} {mutant.file}:{mutant.line}: {mutant.kind}: {mutant.outcome}{names}",
             flush=True,
         )
-    return chosen
+    return done
+
+
+_SYNC_KINDS = ("barrier", "flag", "wait", "sync")
+
+
+def reason_to_survive(
+    mutant: Mutant,
+    same_outputs: bool,
+    try_line: Callable[[Mutant, str], dict[str, Any]],
+    outputs: list[str],
+) -> str:
+    """Class of a mutant that nothing noticed; see the head of this file."""
+    probe = try_line(mutant, f"__builtin_trap(); {mutant.before}")
+    if probe["outcome"] in ("SURVIVED", "same code") and probe.get("outputs", outputs) == outputs:
+        return "not reached"
+    if probe["outcome"] == "compiler":
+        return "same bits" if same_outputs else "unknown"
+    if mutant.kind.split()[0] in _SYNC_KINDS or "sync" in mutant.kind:
+        return "still ordered"
+    return "same bits" if same_outputs else "in tolerance"
 
 
 def report(done: list[Mutant]) -> int:
     """Print the score and the survivors; return how many survived."""
     real = [m for m in done if m.outcome not in ("compiler", "same code")]
-    kinds = sorted({m.kind for m in real})
     outcomes = ["sanitizer", "accuracy", "crash", "SURVIVED"]
-    print(f"\n{'mutation':20s}" + "".join(f"{name:>11s}" for name in outcomes))
-    for kind in kinds:
-        counts = Counter(m.outcome for m in real if m.kind == kind)
-        print(f"{kind:20s}" + "".join(f"{counts[name]:11d}" for name in outcomes))
+    for title, key in (("op", "op"), ("mutation", "kind")):
+        print(f"\n| {title:20s} |" + "".join(f" {name:>9s} |" for name in outcomes))
+        print("|---|" + "---:|" * len(outcomes))
+        for value in sorted({getattr(m, key) for m in real}):
+            counts = Counter(m.outcome for m in real if getattr(m, key) == value)
+            print(f"| {value:20s} |" + "".join(f" {counts[name]:9d} |" for name in outcomes))
     left = [m for m in real if m.outcome == "SURVIVED"]
+    executed = [m for m in left if m.reason != "not reached"]
     print(f"\n{len(real) - len(left)} of {len(real)} mutants caught", end="")
+    print(f", {len(left) - len(executed)} of the others in lines that no case reaches", end="")
     print(f"; {len(done) - len(real)} did not compile or change the kernel")
-    for m in left:
-        print(f"  survived: {m.op} {m.file}:{m.line} ({m.kind})\n    - {m.before}\n    + {m.after}")
-    return len(left)
+    for why, count in sorted(Counter(m.reason for m in left).items()):
+        print(f"  survived, {why}: {count}")
+    for m in sorted(left, key=lambda m: (m.reason, m.op, m.file, m.line, m.kind, m.after)):
+        print(f"\n  {m.reason}: {m.op} {m.file}:{m.line} ({m.kind})")
+        print(f"    - {m.before}\n    + {m.after}")
+    return len(executed)
 
 
 def main() -> int:
@@ -433,10 +510,17 @@ def main() -> int:
     )
     parser.add_argument("--largest", type=int, default=1 << 15, help="elements of the largest case")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds per mutant")
+    parser.add_argument(
+        "-k", dest="only", help="only mutants whose 'file kind' matches this pattern"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=0.0, help="seconds for everything, 0: no limit (default)"
+    )
     parser.add_argument("--soc", default="ascend910b3")
     parser.add_argument("--auto-sync", choices=["on", "off"], default="off")
     parser.add_argument("--json", type=Path, help="write all mutants to this file")
     options = parser.parse_args()
+    options.deadline = time.monotonic() + options.budget if options.budget > 0 else float("inf")
 
     os.environ["OPGEN_CHECK"] = f"auto-sync={options.auto_sync}"
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
