@@ -208,23 +208,21 @@ def apply(mutant: Mutant, project: Path) -> None:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def spread(items: list[Mutant], limit: int) -> list[Mutant]:
-    """Choose at most `limit` mutants, an even share of every kind, spread over the file."""
-    if limit <= 0 or len(items) <= limit:
-        return items
+def spread(items: list[Mutant]) -> list[Mutant]:
+    """Order mutants so that every beginning has an even share of each kind, over all lines."""
     kinds: dict[str, list[Mutant]] = {}
     for item in items:
         kinds.setdefault(item.kind, []).append(item)
     chosen: list[Mutant] = []
     rank = 0
-    while len(chosen) < limit:
+    while len(chosen) < len(items):
         for group in kinds.values():
             # Halving steps: first, middle, quarters ... of the group.
             order = sorted(range(len(group)), key=lambda i: bin(i)[:1:-1])
-            if rank < len(order) and len(chosen) < limit:
+            if rank < len(order):
                 chosen.append(group[order[rank]])
         rank += 1
-    return sorted(chosen, key=lambda m: (m.file, m.line))
+    return chosen
 
 
 class _FewCombos:
@@ -416,10 +414,9 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
         everything += mutants(spec.op, file, original, used)
     if options.only:
         everything = [m for m in everything if re.search(options.only, f"{m.file} {m.kind}")]
-    chosen = spread(everything, options.limit)
-    print(
-        f"{spec.op}: {len(chosen)} of {len(everything)} mutants, {base['detail']} each", flush=True
-    )
+    # Those that change nothing are quickly seen and do not count.
+    limit = options.limit or len(everything)
+    print(f"{spec.op}: {limit} of {len(everything)} mutants, {base['detail']} each", flush=True)
 
     def try_line(mutant: Mutant, line: str) -> dict[str, Any]:
         # In place: a kernel knows its file name, and the same code must compile to the same bytes.
@@ -431,9 +428,11 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
         return result
 
     done: list[Mutant] = []
-    for number, mutant in enumerate(chosen, 1):
+    for number, mutant in enumerate(spread(everything), 1):
+        if sum(m.outcome not in _IDLE for m in done) >= limit:
+            break
         if time.monotonic() > options.deadline:
-            print(f"  out of time: {len(chosen) - len(done)} mutants of {spec.op} not run")
+            print(f"  out of time after {len(done)} mutants of {spec.op}")
             break
         started = time.monotonic()
         result = try_line(mutant, mutant.after)
@@ -457,6 +456,7 @@ def prove(spec: Any, options: argparse.Namespace, scratch: Path) -> list[Mutant]
     return done
 
 
+_IDLE = ("compiler", "same code")
 _SYNC_KINDS = ("barrier", "flag", "wait", "sync")
 
 
@@ -479,7 +479,7 @@ def reason_to_survive(
 
 def report(done: list[Mutant]) -> int:
     """Print the score and the survivors; return how many survived."""
-    real = [m for m in done if m.outcome not in ("compiler", "same code")]
+    real = [m for m in done if m.outcome not in _IDLE]
     outcomes = ["sanitizer", "accuracy", "crash", "SURVIVED"]
     for title, key in (("op", "op"), ("mutation", "kind")):
         print(f"\n| {title:20s} |" + "".join(f" {name:>9s} |" for name in outcomes))
@@ -508,7 +508,7 @@ def main() -> int:
     parser.add_argument(
         "--dtypes", type=int, default=0, help="dtype combinations to run, 0: all (default)"
     )
-    parser.add_argument("--largest", type=int, default=1 << 15, help="elements of the largest case")
+    parser.add_argument("--largest", type=int, default=1 << 20, help="elements of the largest case")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds per mutant")
     parser.add_argument(
         "-k", dest="only", help="only mutants whose 'file kind' matches this pattern"

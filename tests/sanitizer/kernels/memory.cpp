@@ -461,6 +461,21 @@ KERNEL(buffer_larger_than_the_rest) {
     DataCopy(g.z, a, kTile);
 }
 
+// case rest_of_used_result_overwritten: ErrorWrite3 silent
+// Half of the sum is overwritten and used; that the padding behind it is not, is no bug.
+KERNEL(rest_of_used_result_overwritten) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    Add(b.b, b.a, b.a, kTile);
+    Adds(b.a, b.b, 1.0f, 64);
+    Abs(b.b, b.a, 64);
+    Exp(b.b[64], b.a[64], kTile - 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
 // case scratch_reused: ErrorWrite3 silent
 KERNEL(scratch_reused) {
     TENSORS;

@@ -417,6 +417,10 @@ void Checker::WriteOperand(Step& step, const Operand& o) {
             Contiguous(o)) {
             CheckUnread(step, o);
         }
+        if (!o.masked && Contiguous(o)) {
+            uint64_t end = o.addr + uint64_t{o.blockBytes} * o.blocks * o.repeats;
+            state.extents[step.me.Seq() % state.extents.size()] = {step.me.Seq(), o.mem, o.addr, end};
+        }
         Conflicts conflicts;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             shadow.Write(at, at + bytes, step.me, step.limits, &conflicts);
@@ -453,6 +457,11 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     }
     Epoch writer;
     if (!step.state.Shadow(o.mem).Unread(o.addr, end, &writer)) return;
+    // What is left of a longer result, whose other part was of use, is no lost result.
+    const Written& whole = step.state.extents[writer.Seq() % step.state.extents.size()];
+    if (whole.seq != writer.Seq() || whole.mem != o.mem || whole.begin < o.addr || whole.end > end) {
+        return;
+    }
     const Site& site = sites_[writer.Site()];
     for (const char* fills : {"Duplicate", "Fill", "InitConstValue", "CreateVecIndex", "Arange",
                               "ArithProgression", "SetValue"}) {

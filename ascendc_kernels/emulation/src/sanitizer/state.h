@@ -122,6 +122,14 @@ struct Pending {
     std::vector<uint8_t> before;
 };
 
+// What one instruction wrote, as a whole.
+struct Written {
+    uint64_t seq = 0;
+    Mem mem = Mem::kUb;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+};
+
 struct CoreState {
     explicit CoreState(Core* c) : core(c) {}
 
@@ -137,6 +145,7 @@ struct CoreState {
     std::map<uint32_t, Buffer> buffers;
     uint32_t rawBuffers = 0;
     std::vector<Pending> pending;
+    std::vector<Written> extents = std::vector<Written>(1024);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
     size_t meeting[3] = {};                             // SyncAll round it is in, per scope
