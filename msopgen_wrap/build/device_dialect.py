@@ -5,8 +5,7 @@
 * ``__bf16``, which g++ 13 has as a type of its own, is ``bfloat16_t``.
 * Explicit specialisations inside a class: see ``member_specialisations``.
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
-* ``if constexpr (TILING_KEY_IS(1))``: the device compiles a kernel once per tiling key, which makes
-  it a constant. Here one binary serves all keys and the condition is an ordinary one.
+* Conditions on the tiling key: see ``key_conditions``.
 
 Lines keep their numbers.
 """
@@ -16,13 +15,13 @@ from __future__ import annotations
 import re
 
 from .constexpr_members import initialise_members
+from .key_conditions import runtime_conditions
 from .member_specialisations import rewrite_members
 
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
 _BF16 = re.compile(r"\b__bf16\b")
 _ATTRIBUTE = re.compile(r"\[\s*(?:host\s*,\s*)?aicore\s*\]")
-_CONSTANT_KEY = re.compile(r"\bif(\s+)constexpr(\s*\((?=[^;{}]*\bTILING_KEY_(?:IS|VAR)\b))")
 
 
 def host_text(text: str) -> str:
@@ -36,8 +35,7 @@ def program_text(text: str) -> str:
     """Like :func:`host_text`, with launches kept."""
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
-    if "TILING_KEY_" in text:
-        text = _CONSTANT_KEY.sub(r"if\1\2", text)
+    text = runtime_conditions(text) if "TILING_KEY_" in text else text
     return initialise_members(rewrite_members(text))
 
 

@@ -76,7 +76,7 @@ class SourceKind:
         if self.ge or (single and not twin):
             flags.append("-DOPGEN_PROGRAM")
         if self.host:
-            flags += ["-include", "ascendc_emu/program.h"]
+            flags += ["-DOPGEN_HOST_CODE", "-include", "ascendc_emu/program.h"]
         if twin and (self.host or self.standard):
             flags += ["-include", "tikicpulib.h"]
         return flags

@@ -125,3 +125,49 @@ def test_other_text_is_kept(text):
 )
 def test_the_tiling_key_is_no_constant(text, changed):
     assert " ".join(host_text(text).split()).replace("if(", "if (") == changed
+
+
+RUNTIME = """void k() {
+#if TILING_KEY_VAR == 1 || TILING_KEY_VAR == 2  // small
+    A a;
+#ifdef X
+    a.x();
+#endif
+#elif (TILING_KEY_VAR == 3)
+    B b;
+#else
+    C c;
+#endif
+}
+"""
+
+
+def test_directives_on_the_tiling_key_become_statements():
+    assert host_text(RUNTIME).split("\n") == [
+        "void k() {",
+        "if (TILING_KEY_VAR == 1 || TILING_KEY_VAR == 2) {",
+        "    A a;",
+        "#ifdef X",
+        "    a.x();",
+        "#endif",
+        "} else if ((TILING_KEY_VAR == 3)) {",
+        "    B b;",
+        "} else {",
+        "    C c;",
+        "}",
+        "}",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#if TILING_KEY_VAR == 1\n#include "a.h"\n#endif',
+        "#if TILING_KEY_VAR == 1\ntemplate <class T> void f();\n#endif",
+        "#if defined(X) && TILING_KEY_VAR == 1\nf();\n#endif",
+        "#if X == 1\nf(TILING_KEY_VAR);\n#endif",
+    ],
+)
+def test_other_directives_stay(text):
+    assert host_text(text) == text

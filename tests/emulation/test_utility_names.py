@@ -49,6 +49,38 @@ int PointerCopies(uint8_t* x, uint8_t* y)
     return 0;
 }
 
+int BlockMaxima(bool instruction)
+{
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 512);
+    auto src = buf.Get<float>();
+    auto dst = src[64];
+    for (int i = 0; i < 64; ++i) src.SetValue(i, i % 9);
+    SetFlag<HardEvent::S_V>(EVENT_ID0);
+    WaitFlag<HardEvent::S_V>(EVENT_ID0);
+    AscendCUtils::SetMaskCount<float>();
+    SetVectorMask<float, MaskMode::COUNTER>(0, 16);
+    auto d = (__ubuf__ float*)dst.GetPhyAddr();
+    auto s = (__ubuf__ float*)src.GetPhyAddr();
+    if (instruction) {
+        vcgmin(d, s, 1, 1, 1, 8);
+    } else {
+        BlockReduceMaxIntrinsicsImpl(d, s, 1, 1, 1, 8);
+    }
+    AscendCUtils::SetMaskNorm<float>();
+    SetFlag<HardEvent::V_S>(EVENT_ID0);
+    WaitFlag<HardEvent::V_S>(EVENT_ID0);
+    return 10 * (int)dst.GetValue(0) + (int)dst.GetValue(1);
+}
+
+int Quantised()
+{
+    FixpipeParams<float> params;
+    params.quantParams = {QuantMode_t::F322F16};
+    return params.quantParams.quantPre == QuantMode_t::F322F16;
+}
+
 extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, int which)
 {
     uint64_t base = 7;
@@ -107,6 +139,9 @@ VALUES = [
     ("CeilDiv(65537, 4) + CeilAlign(3, 4)", "5", NOTHING),
     ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
     ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
+    ("BlockMaxima(false)", "78", NOTHING),
+    ("BlockMaxima(true)", "0", NOTHING),
+    ("Quantised()", "1", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
 ]
 

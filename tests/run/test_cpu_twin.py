@@ -186,6 +186,40 @@ def test_free_of_foreign_memory_is_reported(tmp_path):
     assert not result.clean, "a program that launched nothing has tested nothing"
 
 
+TEMPLATE = r"""
+#include "tikicpulib.h"
+#include "ascendc/host_api/tiling/template_argument.h"
+#define GET_TILING_DATA(name, arg) const int name = *(int*)(arg)
+ASCENDC_TPL_ARGS_DECL(Own,
+    ASCENDC_TPL_UINT_DECL(MODE, ASCENDC_TPL_8_BW, ASCENDC_TPL_UI_LIST, 3, 5), );
+ASCENDC_TPL_SEL(ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_UINT_SEL(MODE, ASCENDC_TPL_UI_LIST, 3, 5)));
+#include "kernel_operator.h"
+template <uint32_t MODE> __global__ __aicore__ void own(GM_ADDR y, GM_ADDR tiling)
+{
+    GET_TILING_DATA(data, tiling);
+    if (TILING_KEY_VAR == GET_TPL_TILING_KEY(MODE)) y[0] = data;
+}
+int main()
+{
+    uint8_t* y = (uint8_t*)AscendC::GmAlloc(32);
+    int* tiling = (int*)AscendC::GmAlloc(sizeof(int));
+    *tiling = 42;
+    AscendC::SetKernelMode(KernelMode::AIV_MODE);
+    ICPU_SET_TILING_KEY(GET_TPL_TILING_KEY(5));
+    ICPU_RUN_KF(own<5>, 1, y, (uint8_t*)tiling);
+    auto third = [](GM_ADDR y, GM_ADDR t) { own<3>(y + 1, t); };
+    ICPU_RUN_KF(third, 1, y, (uint8_t*)tiling);
+    printf("%d %d\n", y[0], y[1]);
+}
+"""
+
+
+def test_template_kernel_and_own_tiling_macro_in_the_test(tmp_path):
+    result = _run(tmp_path, {"main.cpp": TEMPLATE})
+    assert result.output.split("\n")[0] == "42 0"
+    assert result.launches == 2
+
+
 GTEST = r"""
 #include "gtest/gtest.h"
 #include "tikicpulib.h"
@@ -243,9 +277,19 @@ def test_needs_are_read_from_the_text(text, twin, host, ge, libraries):
         ("__aicore__ void k() {}", True, False, []),
         ("memcpy(a, b, 4);", True, False, ["tikicpulib.h"]),
         ("memcpy(a, b, 4);", False, False, []),
-        ("ICPU_RUN_KF(k, 1);", True, False, ["ascendc_emu/program.h", "tikicpulib.h"]),
-        ("k<<<1, 0, s>>>();", False, True, ["-DOPGEN_PROGRAM", "ascendc_emu/program.h"]),
-        ("k<<<1, 0, s>>>();", False, False, ["ascendc_emu/program.h"]),
+        (
+            "ICPU_RUN_KF(k, 1);",
+            True,
+            False,
+            ["-DOPGEN_HOST_CODE", "ascendc_emu/program.h", "tikicpulib.h"],
+        ),
+        (
+            "k<<<1, 0, s>>>();",
+            False,
+            True,
+            ["-DOPGEN_PROGRAM", "-DOPGEN_HOST_CODE", "ascendc_emu/program.h"],
+        ),
+        ("k<<<1, 0, s>>>();", False, False, ["-DOPGEN_HOST_CODE", "ascendc_emu/program.h"]),
     ],
 )
 def test_flags_follow_the_text(text, twin, single, flags):

@@ -50,6 +50,31 @@ __aicore__ inline void DataCopyPadUB2GMImpl(T* dst, T* src, const Copy& copy, Lo
     DataCopyPad(to, ascendc_emu::FromPointer(src, loc), copy, loc);
 }
 
+// Reductions and Duplicate with the mask register as it is. The names of the compiler's instructions
+// follow below, outside the namespace.
+#define OPGEN_SPAN_NAMES(API)                                                                         \
+    template <typename T>                                                                             \
+    __aicore__ inline void API##IntrinsicsImpl(T* dst, T* src, const int32_t repeat,                  \
+                                               const int32_t dstRepStride, const int32_t srcBlkStride, \
+                                               const int32_t srcRepStride, Loc loc = Loc::Here())     \
+    {                                                                                                 \
+        API<T, false>(ascendc_emu::FromPointer(dst, loc), ascendc_emu::FromPointer(src, loc), repeat, \
+                      int32_t(0), dstRepStride, srcBlkStride, srcRepStride, loc);                     \
+    }
+OPGEN_SPAN_NAMES(BlockReduceSum)
+OPGEN_SPAN_NAMES(BlockReduceMax)
+OPGEN_SPAN_NAMES(BlockReduceMin)
+OPGEN_SPAN_NAMES(PairReduceSum)
+#undef OPGEN_SPAN_NAMES
+template <typename T>
+__aicore__ inline void DuplicateIntrinsicsImpl(T* dst, T value, const uint8_t repeat,
+                                               const uint16_t dstBlkStride, const uint8_t dstRepStride,
+                                               Loc loc = Loc::Here())
+{
+    Duplicate<T, false>(ascendc_emu::FromPointer(dst, loc), value, uint64_t(0), repeat, dstBlkStride,
+                        dstRepStride, loc);
+}
+
 // Register access of the device library.
 class AscendCUtils {
 public:
@@ -127,6 +152,18 @@ inline void vcadd(decltype(nullptr), T* src, uint8_t repeat, uint16_t, uint16_t 
 {
     vcadd(static_cast<T*>(nullptr), src, repeat, 1, srcBlkStride, srcRepStride, true, loc);
 }
+#define OPGEN_SPAN_INSTRUCTION(NAME, API)                                                             \
+    template <typename T>                                                                             \
+    inline void NAME(T* dst, T* src, uint8_t repeat, uint16_t dstRepStride, uint16_t srcBlkStride,    \
+                     uint16_t srcRepStride, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())          \
+    {                                                                                                 \
+        AscendC::API##IntrinsicsImpl(dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, loc); \
+    }
+OPGEN_SPAN_INSTRUCTION(vcgadd, BlockReduceSum)
+OPGEN_SPAN_INSTRUCTION(vcgmax, BlockReduceMax)
+OPGEN_SPAN_INSTRUCTION(vcgmin, BlockReduceMin)
+OPGEN_SPAN_INSTRUCTION(vcpadd, PairReduceSum)
+#undef OPGEN_SPAN_INSTRUCTION
 inline int64_t get_acc_val()
 {
     return static_cast<int64_t>(

@@ -38,8 +38,9 @@
 #define ASCENDC_TPL_OUTPUT(x) (ASCENDC_TPL_OUTPUT_BIAS + (x))
 
 
-#if defined(__CCE_AICORE__) && !defined(OPGEN_PROGRAM)
-// A kernel is instantiated by the runtime; its declarations are for the host.
+#if defined(__CCE_AICORE__) && !defined(OPGEN_PROGRAM) && !defined(OPGEN_HOST_CODE)
+// A kernel is instantiated by the runtime; its declarations are for the host (OPGEN_HOST_CODE: a unit
+// test that may hold the kernel as well).
 #define ASCENDC_TPL_ARGS_DECL(...)
 #define ASCENDC_TPL_SEL(...)
 
