@@ -1,8 +1,8 @@
 """Conditions on the tiling key, which are constants of a compilation on the device.
 
-The device compiles a kernel once per tiling key, so kernels write ``if constexpr (TILING_KEY_IS(1))``
-and, in functions, ``#if TILING_KEY_VAR == 1``. Here one binary serves all keys and the conditions are
-ordinary ones. Lines keep their numbers.
+The device compiles a kernel once per tiling key, so kernels write ``#if TILING_KEY_VAR == 1`` in
+functions and ``if constexpr (TILING_KEY_IS(1))``. Here one binary serves all keys, and conditions
+are ordinary ones. Lines keep their numbers.
 """
 
 from __future__ import annotations
