@@ -9,7 +9,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES
+from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -69,13 +69,16 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES
     help="Also write the findings as SARIF.",
 )
 def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
-    """Run TARGET: a self-contained .asc/.cpp program, or a PROJECT folder (op_host + op_kernel).
+    """Run TARGET: a .asc/.cpp program, a folder with main.cpp and its kernels, or a PROJECT folder
+    (op_host + op_kernel).
 
     Further .asc/.cpp files behind a program are linked with it; it gets the rest of ARGUMENTS. Unit
     tests that call kernels through tikicpulib.h run too, gtest included if it is installed.
     A project's op is compiled and called: InferShape, TilingFunc, kernel.
     Exit code 0: it ran and nothing was found; 1: it failed or the sanitizer found something.
     """
+    if target.is_dir() and (sources := folder_sources(target)):
+        return _run_program(sources[0], (*map(str, sources[1:]), *arguments), options)
     if target.is_dir():
         if arguments:
             raise click.UsageError(f"a project takes no argument {arguments[0]!r}")

@@ -38,6 +38,23 @@ _HOST_CODE = re.compile(r"<<<|\bmain\s*\(|\btesting::|\bICPU_RUN_KF\b")
 _STANDARD_NAMES = re.compile(r"\bstd::|\bmem(?:cpy|set|cmp)\b|\bcout\b|\bprintf\b")
 
 
+def folder_sources(folder: Path) -> list[Path]:
+    """Return the sources of a kernel-launch sample, the one with ``main`` first; [] if it is none.
+
+    Such a folder (CANN's kernel invocation samples) holds ``main.cpp`` and the kernels side by
+    side, without op_host.
+    """
+    if (folder / "op_host").is_dir():
+        return []
+    files = [p for p in sorted(folder.iterdir()) if p.suffix in SOURCE_SUFFIXES and p.is_file()]
+    texts = {p: blank_comments(p.read_text(encoding="utf-8", errors="replace")) for p in files}
+    mains = [p for p in files if _MAIN.search(texts[p])]
+    if len(mains) != 1:
+        return []
+    kernels = [p for p in files if p not in mains and "__global__" in texts[p]]
+    return mains + kernels
+
+
 def is_twin(texts: Iterable[str]) -> bool:
     """Whether the program calls its kernels through CANN's CPU twin (``tikicpulib.h``)."""
     return any(_TWIN.search(t) for t in texts)

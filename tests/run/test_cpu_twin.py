@@ -139,6 +139,29 @@ def test_memory_is_bounded_and_has_the_name_of_its_argument(tmp_path):
     assert "x" in found, result.findings
 
 
+def test_folder_of_main_and_kernels(tmp_path):
+    for name, text in ADD.items():
+        (tmp_path / Path(name).name).write_text(text, encoding="utf-8")
+    (tmp_path / "unrelated.cpp").write_text("#error not part of the program", encoding="utf-8")
+    arguments = [str(tmp_path), "-D", "ORIG_DTYPE_X=DT_FLOAT"]
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert done.return_value == 0, done.output
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.cpp": "__global__ void k() {}"},
+        {"a.cpp": "int main() {}", "b.cpp": "int main() {}"},
+        {"main.cpp": "// int main() {}"},
+    ],
+)
+def test_other_folders_are_no_program(tmp_path, files):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert program_sources.folder_sources(tmp_path) == []
+
+
 MODES = r"""
 #include "tikicpulib.h"
 #include "kernel_operator.h"
