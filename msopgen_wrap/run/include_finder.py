@@ -21,7 +21,7 @@ _HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
 _LEVELS = 6
-_OTHER_ARCH = re.compile(r"arch_?(?!22\b)\d\d|regbase|_apt\b")
+_OTHER_ARCH = re.compile(r"(?:\b|_)arch_?3\d|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt")
 
 
 def repository_root(project: Path) -> Path:
@@ -34,6 +34,11 @@ def repository_root(project: Path) -> Path:
         if any((parent / name).exists() for name in _REPOSITORY):
             result = parent
     return result
+
+
+def for_other_arch(path: Path) -> bool:
+    """Return whether a path says that the file is for an architecture without an emulation."""
+    return bool(_OTHER_ARCH.search(str(path)))
 
 
 class IncludeFinder:
@@ -71,6 +76,11 @@ class IncludeFinder:
         flat = [_flat_tree(self._flat)] if self._flat else []
         return [*self._found, *flat]
 
+    def companions(self) -> list[Path]:
+        """Return the sources of the repository that lie beside a header seen by :meth:`folders`."""
+        sources = (p.with_suffix(".cpp") for p in sorted(self._seen) if p.suffix != ".cpp")
+        return [p for p in sources if p.is_file()]
+
     def _resolve(self, source: Path, quoted: bool, name: str) -> Path | None:
         folders = [*([source.parent] if quoted else []), *self.known, *self._found]
         for folder in folders:
@@ -106,7 +116,7 @@ class IncludeFinder:
             common = 0
             while common < len(own) and here[base + common : base + common + 1] == (own[common],):
                 common += 1
-            foreign = bool(_OTHER_ARCH.search(name)) and not _OTHER_ARCH.search(str(source))
+            foreign = for_other_arch(Path(name)) and not for_other_arch(source)
             return foreign, len(own) - 2 * common, name
 
         return self.repository / min(names, key=distance)

@@ -12,11 +12,15 @@ from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers
 from msopgen_wrap.run.dtypes import BY_GE_NAME
-from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
 from msopgen_wrap.spec.names import snake_case
 
-# Sources that need CANN's aclnn framework (op_api layers); the op runtime stands in for them.
-_API_SOURCE = re.compile(r'#\s*include\s*[<"](?:aclnn/)?(?:opdev/|aclnn_kernels/|aclnn/aclnn_base)')
+# Sources that need CANN's aclnn framework (op_api layers, execution of an op as another op's aclnn
+# call); the op runtime stands in for them.
+_API_SOURCE = re.compile(
+    r'#\s*include\s*[<"](?:(?:aclnn/)?(?:opdev/|aclnn_kernels/|aclnn/aclnn_base)|'
+    r"(?:fallback/)?fallback(?:_comm)?\.h|exe_graph/runtime/op_execute_context)"
+)
 _ENTRY = re.compile(
     r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(|__aicore__\s+__global__\s+void\s+(\w+)"
 )
@@ -50,12 +54,16 @@ class OpProject:
         host_sources: what makes the host library.
         skipped: host sources that belong to the aclnn layer and are not compiled.
         include_dirs: folders for host and kernel compilation, the project's own first.
+        other_arch_sources: host sources for architectures without an emulation (``arch35/``).
+        companions: sources beside headers that the project includes from its repository.
     """
 
     root: Path
     host_sources: list[Path] = field(default_factory=list)
     skipped: list[Path] = field(default_factory=list)
     include_dirs: list[Path] = field(default_factory=list)
+    other_arch_sources: list[Path] = field(default_factory=list)
+    companions: list[Path] = field(default_factory=list)
 
     @property
     def kernel_dir(self) -> Path:
@@ -116,7 +124,12 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
         if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        (project.skipped if _API_SOURCE.search(text) else project.host_sources).append(path)
+        if _API_SOURCE.search(text):
+            project.skipped.append(path)
+        elif for_other_arch(path.relative_to(root)):
+            project.other_arch_sources.append(path)
+        else:
+            project.host_sources.append(path)
     if not project.host_sources:
         raise OpgenError(
             Diagnostic(
@@ -132,7 +145,14 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     project.include_dirs = list(dict.fromkeys(folders))
     finder = IncludeFinder(repository_root(root), [*project.include_dirs, *emulation_includes()])
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
-    project.include_dirs += finder.folders([*project.host_sources, *kernels])
+    sources = [*project.host_sources, *project.other_arch_sources, *kernels]
+    project.include_dirs += finder.folders(sources)
+    taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}
+    project.companions = [
+        path
+        for path in finder.companions()
+        if "op_host" in path.parts and path not in taken and not for_other_arch(path)
+    ]
     return project
 
 

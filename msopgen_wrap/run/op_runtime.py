@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -233,6 +233,7 @@ class OpRuntime:
         mode: str = "fast",
         block_dim: int | None = None,
         skip_shape_check: bool = False,
+        tiled: Callable[[TilingInfo], None] | None = None,
     ) -> RunResult:
         """Tile and run an op; the results are written into ``outputs``.
 
@@ -242,6 +243,8 @@ class OpRuntime:
             mode: ``fast``, ``check`` (sanitizer) or ``profile``.
             block_dim: number of cores tiling sees instead of the SoC's.
             skip_shape_check: do not compare outputs with InferShape.
+            tiled: called before the launch with what TilingFunc decided, to register a kernel for
+                it. As in CANN, TilingFunc runs once per call: it may keep state.
 
         Raises:
             OpRuntimeError: any step failed.
@@ -256,6 +259,8 @@ class OpRuntime:
         execution, size = self._prepare(call)
         try:
             tiling = self._tiling(execution, size)
+            if tiled is not None:
+                tiled(tiling)
             workspace = abi.aligned_buffer(size)
             self._check(self._lib.opgen_set_mode(mode.encode()))
             self._lib.opgen_clear_findings()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.emulation import compile_kernel, compile_shared
+from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, platform
-from msopgen_wrap.run.include_finder import repository_root
+from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import (
     Combo,
@@ -25,13 +24,6 @@ from msopgen_wrap.run.op_project import (
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
 from msopgen_wrap.run.template_kernel import template_instance
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
-
-# Without this, static objects of inline functions (registries in foreign headers) would be shared
-# between all loaded host libraries.
-_HOST_FLAGS = ("-fno-gnu-unique",)
-# CANN links OpDefs and tiling functions into different libraries; helpers that headers define in
-# both are one here.
-_HOST_LINK_FLAGS = ("-Wl,-z,muldefs",)
 
 # An entry whose template arguments come from the tiling key.
 _TEMPLATE_ENTRY = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:__\w+__\s+)+void\b")
@@ -78,19 +70,7 @@ class ProjectRunner:
         self.runtime = OpRuntime()
         self._registered: set[tuple[str, str, int | None]] = set()
         progress("compiling op_host")
-        try:
-            host = compile_shared(
-                self.project.host_sources,
-                include_dirs=self.project.include_dirs,
-                defines=self.defines,
-                output_name="libop_host.so",
-                opt="-O1",
-                flags=_HOST_FLAGS,
-                link_flags=_HOST_LINK_FLAGS,
-                code="OPG514",
-            )
-        except OpgenError as error:
-            raise self._with_advice(error) from error
+        host = build_host_library(self.project, self.defines, progress)
         before = self.runtime.op_defs()
         try:
             self.runtime.load_host(host)
@@ -170,16 +150,6 @@ class ProjectRunner:
         values = _arrange(declared, "inputs", inputs)
         try:
             results = self._outputs(declared, values, attrs or {}, dict(outputs or {}))
-            tiling = self.runtime.tile(
-                name,
-                values,
-                results,
-                attrs,
-                soc=self.platform.name,
-                block_dim=block_dim or 0,
-                skip_shape_check=bool(outputs),
-            )
-            self._ensure_kernel(declared, values, results, tiling.key)
             result = self.runtime.run(
                 name,
                 values,
@@ -189,6 +159,7 @@ class ProjectRunner:
                 mode=mode,
                 block_dim=block_dim,
                 skip_shape_check=bool(outputs),
+                tiled=lambda tiling: self._ensure_kernel(declared, values, results, tiling.key),
             )
         except OpRuntimeError as error:
             raise OpgenError(
@@ -279,10 +250,23 @@ class ProjectRunner:
                         fix=f"give the largest it may get: --output {param['name']}=float16[1024]",
                     )
                 )
+        dtypes = ["undefined"] * len(shapes)
         if declared["has_infer_data_type"]:
             dtypes = self.runtime.infer_dtypes(op, inputs, attrs, soc=self.platform.name)
-        else:
-            dtypes = self._dtypes_by_combo(declared, inputs)
+        if "undefined" in dtypes:
+            listed = self._dtypes_by_combo(declared, inputs)
+            if declared["has_infer_data_type"] and not any(shapes):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG518",
+                        f"InferShape and InferDataType of op {op} say nothing about its outputs",
+                        why="they succeed and leave the outputs as they are, like the functions "
+                        "of a template that nobody filled in",
+                        fix=f"give the outputs: --output {declared['outputs'][0]['name']}="
+                        f"{listed[0]}[2,3] for each",
+                    )
+                )
+            dtypes = [d if d != "undefined" else c for d, c in zip(dtypes, listed, strict=True)]
         return [TensorSpec(d, s) for d, s in zip(dtypes, shapes, strict=True)]
 
     def _dtypes_by_combo(self, declared: Mapping[str, Any], inputs: Sequence[Any]) -> list[str]:
@@ -365,23 +349,7 @@ class ProjectRunner:
                 flags=flags,
             )
         except OpgenError as error:
-            raise self._with_advice(error) from error
-
-    def _with_advice(self, error: OpgenError) -> OpgenError:
-        """Say where a missing header was looked for and how to name its folder."""
-        first = error.diagnostics[0]
-        match = re.match(r"(?:.*: )?(\S+): No such file or directory", first.what)
-        if match is None:
-            return error
-        repository = repository_root(self.project.root)
-        advice = replace(
-            first,
-            what=f"header {match[1]} is not found",
-            why="it is in none of the project's folders, nowhere in its repository "
-            f"({repository}) and not among the CANN headers of the emulation",
-            fix="name the folder it is relative to with -I (--include)",
-        )
-        return OpgenError([advice, *error.diagnostics[1:]])
+            raise with_header_advice(error, self.project.root) from error
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:

@@ -46,6 +46,15 @@ public:
     }
 };
 OP_ADD(LikeFirst);
+class LeftAsMade : public OpDef {
+public:
+    explicit LeftAsMade(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(LeftAsMade);
 }
 """
 
@@ -64,6 +73,9 @@ static ge::graphStatus InferShift(gert::InferShapeContext* context) {
 IMPL_OP_INFERSHAPE(ShiftRows).InferShape(InferShift);
 IMPL_OP_INFERSHAPE(KeepReduced).InferShape(Ops::Base::InferShape4Reduce)
     .InputsDataDependency({1});
+static ge::graphStatus LeaveShape(gert::InferShapeContext*) { return ge::GRAPH_SUCCESS; }
+static ge::graphStatus LeaveType(gert::InferDataTypeContext*) { return ge::GRAPH_SUCCESS; }
+IMPL_OP_INFERSHAPE(LeftAsMade).InferShape(LeaveShape).InferDataType(LeaveType);
 IMPL_OP_INFERSHAPE(LikeFirst).InferShape(Ops::Base::InferShape4Elewise);
 static ge::graphStatus InferFill(gert::InferShapeContext* context) {
     if (!Ops::Base::GetConstIntToShape(context, 0, *context->GetOutputShape(0))) {
@@ -110,6 +122,8 @@ protected:
     ge::graphStatus GetWorkspaceSize() override { return ge::GRAPH_SUCCESS; }
     ge::graphStatus PostTiling() override { return ge::GRAPH_SUCCESS; }
 };
+// As in CANN, one call tiles once: what functions keep between calls must not add up faster.
+static uint64_t g_tiled = 0;
 class Rows : public Unable {
 public:
     using Unable::Unable;
@@ -125,15 +139,22 @@ protected:
                                              Ops::Base::GetUbBlockSize(context_)) / 4;
         data->limit = static_cast<float>(Ops::Base::fp16_t(SHARED_LIMIT));
         blockDim_ = 1;
+        ++g_tiled;
         return ge::GRAPH_SUCCESS;
     }
     ge::graphStatus GetWorkspaceSize() override {
         context_->GetWorkspaceSizes(1)[0] = 0;
         return ge::GRAPH_SUCCESS;
     }
+    uint64_t GetTilingKey() const override { return 100 + g_tiled; }
     ge::graphStatus PostTiling() override { return context_->SetBlockDim(blockDim_); }
 };
+ge::graphStatus TilingArch35(gert::TilingContext* context);
 static ge::graphStatus Tiling(gert::TilingContext* context) {
+    if (Ops::Base::IsRegbaseSocVersion(context) || 
+        context->GetInputShape(0)->GetStorageShape().GetShapeSize() == 1) {
+        return TilingArch35(context);
+    }
     Unable first(context);
     const auto status = first.DoTiling();
     return status == ge::GRAPH_PARAM_INVALID ? Rows(context).DoTiling() : status;
@@ -145,6 +166,7 @@ IMPL_OP_OPTILING(ShiftRows).Tiling(Tiling).TilingParse<ShiftCompileInfo>(Parse);
 IMPL_OP_OPTILING(KeepReduced).Tiling(Tiling);
 IMPL_OP_OPTILING(FillShape).Tiling(Tiling);
 IMPL_OP_OPTILING(LikeFirst).Tiling(Tiling);
+IMPL_OP_OPTILING(LeftAsMade).Tiling(Tiling);
 }
 """
 
@@ -158,8 +180,22 @@ struct ShiftRowsTilingData { int64_t rows, columns, aligned; float limit; };
 ROWS = """
 #pragma once
 #include "exe_graph/runtime/shape.h"
-inline int64_t RowsOf(const gert::Shape& s) {
+int64_t RowsOf(const gert::Shape& s);
+"""
+
+# Compiled into every op's library by the repository's build files.
+ROWS_SOURCE = """
+#include "rows.h"
+int64_t RowsOf(const gert::Shape& s) {
     return s.GetShapeSize() / s.GetDim(s.GetDimNum() - 1);
+}
+"""
+
+# For an architecture that is not emulated, with headers that are not there.
+ARCH35 = """
+#include "atvoss/elewise/elewise_tiling.h"
+namespace optiling {
+ge::graphStatus TilingArch35(gert::TilingContext* context) { return Ops::Base::DoAll(context); }
 }
 """
 
@@ -191,7 +227,7 @@ __aicore__ inline void Shift(GM_ADDR x, GM_ADDR bias, GM_ADDR y, int64_t rows, i
     add.SetGlobalBuffer((__gm__ float*)bias, columns);
     out.SetGlobalBuffer((__gm__ float*)y, rows * columns);
     TPipe pipe;
-    TQue<QuePosition::VECIN, 1> inQueue;
+    TQue<QuePosition::VECIN, 2> inQueue;
     TQue<QuePosition::VECOUT, 1> outQueue;
     const uint32_t bytes = Ops::Base::CeilAlign<uint32_t>(columns * BLOCK_ELEMENT,
                                                           Ops::Base::GetUbBlockSize());
@@ -227,10 +263,12 @@ FILES = {
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
     "common/inc/op_kernel/block.h": "#pragma once\n#define BLOCK_ELEMENT 4\n",
     "norm/shift_common/op_host/rows.h": ROWS,
+    "norm/shift_common/op_host/rows.cpp": ROWS_SOURCE,
     "norm/shift_common/op_kernel/row_copy.h": ROW_COPY,
     f"{PROJECT}/op_host/shift_rows_def.cpp": DEF,
     f"{PROJECT}/op_host/shift_rows_infershape.cpp": INFER,
     f"{PROJECT}/op_host/shift_rows_tiling.cpp": TILING,
+    f"{PROJECT}/op_host/arch35/shift_rows_tiling_arch35.cpp": ARCH35,
     f"{PROJECT}/op_kernel/shift_rows.cpp": KERNEL,
     f"{PROJECT}/op_kernel/shift_rows_tiling_data.h": TILING_DATA,
 }

@@ -42,7 +42,28 @@ def test_an_op_of_a_repository_runs(runner):
     done = runner.run("ShiftRows", {"x": x, "bias": bias})
     want = np.minimum(x.to_float() + bias.to_float(), 3.25)
     np.testing.assert_array_equal(done.outputs["y"].to_float(), want)
-    assert done.result.findings == [] and done.result.tiling_key == 7
+    assert done.result.findings == []
+    again = runner.run("ShiftRows", {"x": x, "bias": bias})
+    assert again.result.tiling_key == done.result.tiling_key + 1
+
+
+def test_outputs_that_nobody_infers_have_to_be_given(runner):
+    with pytest.raises(OpgenError, match="say nothing about its outputs"):
+        runner.run("LeftAsMade", {"x": tensor([1])})
+
+
+def test_sources_for_another_architecture_are_left_out(runner):
+    assert [p.name for p in runner.project.other_arch_sources] == ["shift_rows_tiling_arch35.cpp"]
+    with pytest.raises(OpgenError, match="TilingArch35.* is for another architecture"):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
+def test_a_symbol_that_is_nowhere_is_an_error(tmp_path):
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    with pytest.raises(OpgenError) as caught:
+        ProjectRunner(write(tmp_path, files) / PROJECT)
+    found = caught.value.diagnostics[0]
+    assert found.code == "OPG514" and "TilingArch35" in found.what + found.why
 
 
 @pytest.mark.parametrize(

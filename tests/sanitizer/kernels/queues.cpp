@@ -306,6 +306,20 @@ KERNEL(fourth_buffer_over_capacity) {
     pipe.InitBuffer(d, 16 * 1024);  // <- InitBuffer
 }
 
+// case buffer_of_nothing: InitBuffer warning
+KERNEL(buffer_of_nothing) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> unused;
+    TBuf<TPosition::VECCALC> used;
+    pipe.InitBuffer(unused, 0);  // <- InitBuffer
+    pipe.InitBuffer(used, kTile * sizeof(float));
+    LocalTensor<float> o = used.Get<float>();
+    Duplicate(o, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, o, kTile);
+}
+
 // case buffers_fill_ub: InitBuffer silent
 KERNEL(buffers_fill_ub) {
     TENSORS;

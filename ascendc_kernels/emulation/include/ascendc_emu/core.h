@@ -138,6 +138,9 @@ inline void Emit(Core& core, const BufferEvent& e)
 // Tells the sink about a broken rule and goes on; does nothing in fast mode.
 void Complain(Core& core, Loc loc, const char* check, const char* op, const char* fix,
               const char* format, ...) __attribute__((format(printf, 6, 7)));
+// Likewise for what is suspicious and can be right: a warning.
+void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix,
+          const char* format, ...) __attribute__((format(printf, 6, 7)));
 
 // Reports an API that arch 2002 (Ascend310P) does not have, see api_arch.csv: to the sink, else once
 // per name to stderr.

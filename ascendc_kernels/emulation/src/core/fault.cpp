@@ -57,6 +57,21 @@ void TrapCheck(Core& core, Loc loc, const char* check, const char* op, const cha
     Stop(core, loc, check, op, fix, text);
 }
 
+namespace {
+void Tell(Core& core, Loc loc, const char* check, const char* op, const char* fix, bool warning,
+          const std::string& text)
+{
+    Problem p;
+    p.check = check;
+    p.text = text.c_str();
+    p.op = op;
+    p.fix = fix;
+    p.warning = warning;
+    p.loc = Where(core, loc);
+    core.sink->OnProblem(core, p);
+}
+}  // namespace
+
 void Complain(Core& core, Loc loc, const char* check, const char* op, const char* fix,
               const char* format, ...)
 {
@@ -65,13 +80,17 @@ void Complain(Core& core, Loc loc, const char* check, const char* op, const char
     va_start(args, format);
     const std::string text = Format(format, args);
     va_end(args);
-    Problem p;
-    p.check = check;
-    p.text = text.c_str();
-    p.op = op;
-    p.fix = fix;
-    p.loc = Where(core, loc);
-    core.sink->OnProblem(core, p);
+    Tell(core, loc, check, op, fix, false, text);
+}
+
+void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix, const char* format, ...)
+{
+    if (core.sink == nullptr) return;
+    va_list args;
+    va_start(args, format);
+    const std::string text = Format(format, args);
+    va_end(args);
+    Tell(core, loc, check, op, fix, true, text);
 }
 
 }  // namespace ascendc_emu

@@ -157,7 +157,10 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
                   "a queue of %u buffers", number);
     }
     if (bytes == 0) {
-        Complain(core, loc, "InitBuffer", "InitBuffer", "give the buffer a size", "a buffer of 0 bytes");
+        // Debug builds assert; release builds get a buffer that is good as long as nobody uses it,
+        // as on cores without work.
+        Warn(core, loc, "InitBuffer", "InitBuffer", "give the buffer a size, or leave it out",
+             "a buffer of 0 bytes");
     }
     // A TQueBind from GM lives where its destination is.
     const TPosition home = src == TPosition::GM ? dst : dst == TPosition::TSCM ? dst : src;

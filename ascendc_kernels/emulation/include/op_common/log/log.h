@@ -35,6 +35,13 @@ inline const char *GetSafeStr(const std::string &text) {
 }  // namespace Base
 }  // namespace Ops
 
+#ifndef likely
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#endif
+#ifndef unlikely
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#endif
+
 #define OPGEN_OP_LOG(level, op, format, ...)                                      \
     OPGEN_HOST_LOG_AT(level, "OpName:[%s] " format, ::ascendc_emu::LogName(op), ##__VA_ARGS__)
 

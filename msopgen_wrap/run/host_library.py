@@ -1,0 +1,134 @@
+"""The host library of a project: its op_host sources, and what they need of their repository.
+
+Op repositories link all their ops into one library, so an op may call what a neighbour or a source
+for another architecture defines. A source is added when one of its symbols is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from msopgen_wrap.build import cache
+from msopgen_wrap.build.emulation import compile_shared
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.include_finder import repository_root
+from msopgen_wrap.run.op_project import OpProject
+
+# Without this, static objects of inline functions (registries in foreign headers) would be shared
+# between all loaded host libraries.
+_FLAGS = ("-fno-gnu-unique",)
+# CANN links OpDefs and tiling functions into different libraries; helpers that headers define in
+# both are one here.
+_LINK_FLAGS = ("-Wl,-z,muldefs", "-Wl,--no-demangle")
+_UNDEFINED = re.compile(r"undefined reference to [`'](\w+)'")
+_NO_HEADER = re.compile(r"(?:.*: )?(\S+): No such file or directory")
+_ROUNDS = 12
+
+
+def build_host_library(
+    project: OpProject,
+    defines: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Compile and link a project's host sources.
+
+    Functions that only sources of another architecture define, and which do not compile here,
+    are replaced by ones that log their name and fail.
+
+    Raises:
+        OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
+    """
+    sources = list(project.host_sources)
+    more = [project.companions, project.other_arch_sources]
+    stubs: list[str] = []
+    for _ in range(_ROUNDS):
+        try:
+            return _link(project, [*sources, *_stub_source(stubs)], defines)
+        except OpgenError as error:
+            missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
+            if not missing or set(missing) <= set(stubs):
+                raise with_header_advice(error, project.root) from error
+            added = False
+            while more and not added:
+                added = _add(project, sources, more.pop(0), defines, progress)
+            if not added:
+                functions = [m for m in missing if not m.startswith(("_ZTV", "_ZTI", "_ZTS"))]
+                if not project.other_arch_sources or not functions:
+                    raise
+                stubs += functions
+    return _link(project, [*sources, *_stub_source(stubs)], defines)
+
+
+def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
+    """Say where a missing header was looked for and how to name its folder."""
+    first = error.diagnostics[0]
+    match = _NO_HEADER.match(first.what)
+    if match is None:
+        return error
+    advice = replace(
+        first,
+        what=f"header {match[1]} is not found",
+        why="it is in none of the project's folders, nowhere in its repository "
+        f"({repository_root(project)}) and not among the CANN headers of the emulation",
+        fix="name the folder it is relative to with -I (--include)",
+    )
+    return OpgenError([advice, *error.diagnostics[1:]])
+
+
+def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -> Path:
+    return compile_shared(
+        sources,
+        include_dirs=project.include_dirs,
+        defines=defines,
+        output_name="libop_host.so",
+        opt="-O1",
+        flags=_FLAGS,
+        link_flags=_LINK_FLAGS,
+        code="OPG514",
+    )
+
+
+def _add(
+    project: OpProject,
+    sources: list[Path],
+    candidates: Sequence[Path],
+    defines: Sequence[str],
+    progress: Callable[[str], None],
+) -> bool:
+    """Append those candidates that compile; say whether there are any."""
+    before = len(sources)
+    for path in candidates:
+        progress(f"compiling {path.name} for its functions")
+        try:
+            _link(project, [path], defines)
+        except OpgenError as error:
+            if not error.diagnostics[0].what.startswith("linking"):
+                continue
+        sources.append(path)
+    return len(sources) > before
+
+
+def _stub_source(symbols: Sequence[str]) -> list[Path]:
+    if not symbols:
+        return []
+    lines = ['#include "ascendc_emu/host_log.h"']
+    for number, symbol in enumerate(symbols):
+        name = f"opgen_missing_{number}"
+        lines += [
+            f'extern "C" unsigned {name}() asm("{symbol}");',
+            f'extern "C" unsigned {name}() {{',
+            f'    OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "{symbol}");',
+            "    return 0xffffffffU;",
+            "}",
+        ]
+    text = "\n".join(lines) + "\n"
+
+    def build(folder: Path) -> list[Path]:
+        (folder / "other_architecture.cpp").write_text(text, encoding="utf-8")
+        return []
+
+    folder, _ = cache.cached("host-stubs", cache.text_hash(text), "other architecture", build)
+    return [folder / "other_architecture.cpp"]
