@@ -234,6 +234,10 @@ __aicore__ inline void Shift(GM_ADDR x, GM_ADDR bias, GM_ADDR y, int64_t rows, i
     pipe.InitBuffer(inQueue, 2, bytes);
     pipe.InitBuffer(outQueue, 1, bytes);
     const DataCopyExtParams params{1, static_cast<uint32_t>(columns * 4), 0, 0, 0};
+    // Helpers of the device library that public kernels call.
+    set_mov_pad_val(GetScalarBitcodeValue(limit));
+    limit = GetScalarBitcodeValue<uint32_t, float>(
+        static_cast<uint32_t>(GetScalarBitcodeValue(limit)));
     for (int64_t i = 0; i < rows; ++i) {
         LocalTensor<float> a = inQueue.AllocTensor<float>();
         DataCopyPad(a, in[i * columns], params, {false, 0, 0, 0});

@@ -54,7 +54,7 @@ def test_outputs_that_nobody_infers_have_to_be_given(runner):
 
 def test_sources_for_another_architecture_are_left_out(runner):
     assert [p.name for p in runner.project.other_arch_sources] == ["shift_rows_tiling_arch35.cpp"]
-    with pytest.raises(OpgenError, match="TilingArch35.* is for another architecture"):
+    with pytest.raises(OpgenError, match=r"TilingArch35.* is for another architecture"):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 

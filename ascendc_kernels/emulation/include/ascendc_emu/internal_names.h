@@ -75,6 +75,19 @@ __aicore__ inline void DuplicateIntrinsicsImpl(T* dst, T value, const uint8_t re
                         dstRepStride, loc);
 }
 
+// The bits of a scalar: as a number, or as a scalar of another type of the same size.
+template <typename T>
+__aicore__ inline uint64_t GetScalarBitcodeValue(T value)
+{
+    return ascendc_emu::RawBits(value);
+}
+template <typename T, typename U>
+__aicore__ inline U GetScalarBitcodeValue(T value)
+{
+    static_assert(sizeof(T) == sizeof(U), "the bits are taken as they are");
+    return ascendc_emu::BitCast<U>(value);
+}
+
 // Register access of the device library.
 class AscendCUtils {
 public:
@@ -113,6 +126,12 @@ public:
 };
 
 }  // namespace AscendC
+
+// The register behind SetPadValue: what DataCopyPad pads with.
+__aicore__ inline void set_mov_pad_val(uint64_t bits)
+{
+    ascendc_emu::Current().regs.padValue = bits;
+}
 
 namespace ascendc_emu {
 struct BlockIndex {

@@ -26,6 +26,16 @@ template <typename Context>
 auto GetOpInfo(const Context *context) -> decltype(std::string(context->GetNodeName())) {
     return ascendc_emu::LogName(context);
 }
+inline std::string LogText(const std::string &text) {
+    return text;
+}
+inline std::string LogText(const char *text) {
+    return ascendc_emu::LogName(text);
+}
+template <typename T>
+auto LogText(const T &value) -> decltype(std::to_string(value)) {
+    return std::to_string(value);
+}
 inline const char *GetSafeStr(const char *text) {
     return ascendc_emu::LogName(text);
 }
@@ -82,16 +92,19 @@ inline const char *GetSafeStr(const std::string &text) {
 #define OP_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) \
     OP_CHECK_IF((pointer) == nullptr, OP_LOGE(context, "%s is null", #pointer), return value)
 
+// Texts and numbers as text.
+#define OPGEN_OP_LOG_TEXT_OF(value) ::Ops::Base::LogText(value).c_str()
+
 // What a check of named inputs or attributes found. All arguments are texts; the last one says
 // what was expected, or why the value is wrong.
 #define OP_LOGE_WITH_INVALID_INPUT(op, name) OP_LOGE(op, "input %s is invalid", \
-                                                     ::ascendc_emu::LogName(name))
+                                                     OPGEN_OP_LOG_TEXT_OF(name))
 #define OPGEN_OP_LOG_INVALID(op, what, name, value, expected)                                   \
-    OP_LOGE(op, "%s of %s is %s, expected %s", what, ::ascendc_emu::LogName(name),              \
-            ::ascendc_emu::LogName(value), ::ascendc_emu::LogName(expected))
+    OP_LOGE(op, "%s of %s is %s, expected %s", what, OPGEN_OP_LOG_TEXT_OF(name),              \
+            OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(expected))
 #define OPGEN_OP_LOG_REASON(op, what, name, value, reason)                                      \
-    OP_LOGE(op, "%s of %s is %s: %s", what, ::ascendc_emu::LogName(name),                       \
-            ::ascendc_emu::LogName(value), ::ascendc_emu::LogName(reason))
+    OP_LOGE(op, "%s of %s is %s: %s", what, OPGEN_OP_LOG_TEXT_OF(name),                       \
+            OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(reason))
 #define OP_LOGE_FOR_INVALID_VALUE(op, name, value, expected) \
     OPGEN_OP_LOG_INVALID(op, "value", name, value, expected)
 #define OP_LOGE_FOR_INVALID_VALUE_WITH_REASON(op, name, value, reason) \
@@ -179,18 +192,18 @@ inline const char *GetSafeStr(const std::string &text) {
 
 // Configuration files and values in them.
 #define OP_LOGE_FOR_INVALID_CONFIG(op, file, name, value, expected)                              \
-    OP_LOGE(op, "%s: %s is %s, expected %s", ::ascendc_emu::LogName(file),                       \
-            ::ascendc_emu::LogName(name), ::ascendc_emu::LogName(value),                         \
-            ::ascendc_emu::LogName(expected))
+    OP_LOGE(op, "%s: %s is %s, expected %s", OPGEN_OP_LOG_TEXT_OF(file),                       \
+            OPGEN_OP_LOG_TEXT_OF(name), OPGEN_OP_LOG_TEXT_OF(value),                         \
+            OPGEN_OP_LOG_TEXT_OF(expected))
 #define OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)                                       \
-    OP_LOGE(op, "%s: %s is %s: %s", ::ascendc_emu::LogName(file), ::ascendc_emu::LogName(name),  \
-            ::ascendc_emu::LogName(value), ::ascendc_emu::LogName(reason))
+    OP_LOGE(op, "%s: %s is %s: %s", OPGEN_OP_LOG_TEXT_OF(file), OPGEN_OP_LOG_TEXT_OF(name),  \
+            OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(reason))
 #define OP_LOGE_FOR_INVALID_CONFIG_WITH_REASON(op, file, name, value, reason) \
     OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)
 #define OP_LOGE_FOR_INVALID_CONFIGS_WITH_REASON(op, file, name, value, reason) \
     OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)
 #define OPGEN_OP_LOG_ABOUT(op, what, reason) \
-    OP_LOGE(op, "%s: %s", ::ascendc_emu::LogName(what), ::ascendc_emu::LogName(reason))
+    OP_LOGE(op, "%s: %s", OPGEN_OP_LOG_TEXT_OF(what), OPGEN_OP_LOG_TEXT_OF(reason))
 #define OP_LOGE_FOR_INVALID_ARGUMENT_WITH_REASON(op, what, reason) \
     OPGEN_OP_LOG_ABOUT(op, what, reason)
 #define OP_LOGE_FOR_FILE_PARSE(op, file, reason) OPGEN_OP_LOG_ABOUT(op, file, reason)
@@ -200,6 +213,6 @@ inline const char *GetSafeStr(const std::string &text) {
 // Names of CANN 8's error reports.
 #define VECTOR_INNER_ERR_REPORT_TILING(op, ...) OP_LOGE(op, __VA_ARGS__)
 #define VECTOR_INFER_SHAPE_INNER_ERR_REPORT(op, text) OPGEN_OP_LOG_TEXT(op, text)
-#define OPGEN_OP_LOG_TEXT(op, text) OP_LOGE(op, "%s", ::ascendc_emu::LogName(text))
+#define OPGEN_OP_LOG_TEXT(op, text) OP_LOGE(op, "%s", OPGEN_OP_LOG_TEXT_OF(text))
 
 #endif  // OPGEN_EMULATION_OP_COMMON_LOG_H
