@@ -82,6 +82,11 @@ uint64_t EncodeTilingKey(const TemplateParams &declared,
                          const std::vector<uint64_t> &values);
 }  // namespace ascendc_emu
 
+// Host sources say `using namespace AscendC` behind this header.
+namespace AscendC {
+using ::ascendc_emu::EncodeTilingKey;
+}  // namespace AscendC
+
 #define OPGEN_TPL(x, kind, bits, ...)                                                        \
     ::ascendc_emu::TemplateParam {                                                           \
         x, ::ascendc_emu::TemplateKind::kind, bits, std::vector<uint64_t>{__VA_ARGS__}       \
