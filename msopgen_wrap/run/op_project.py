@@ -124,7 +124,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
         if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        if _API_SOURCE.search(text):
+        if path.name.startswith("fallback_") or _API_SOURCE.search(text):
             project.skipped.append(path)
         elif for_other_arch(path.relative_to(root)):
             project.other_arch_sources.append(path)

@@ -77,6 +77,12 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             "k",
             "",
         ),
+        (
+            "constexpr SoftMaxTiling t = SoftMaxFlashV2TilingFunc({8, 64, 8, 64}, 2, 4, 100); "
+            "static_assert(t.splitM == 8 && t.outMaxSize == 64 && t.rangeM == 1 && !t.tailM);",
+            "k",
+            "",
+        ),
         ("if ASCEND_IS_AIV { y[0] = 1; } if ASCEND_IS_AIC { y[0] = 2; }", "k", ""),
     ],
 )

@@ -248,6 +248,7 @@ FILES = {
     "op_host/scale_rows.cpp": SCALE_HOST,
     "op_host/pick_template.cpp": TEMPLATE_HOST,
     "op_host/aclnn_scale_rows.cpp": '#include "opdev/op_executor.h"\n',
+    "op_host/fallback_scale_rows.cpp": '#include "fallback/fallback_comm.h"\n',
     "op_kernel/scale_rows.cpp": SCALE_KERNEL,
     "op_kernel/pick_template.cpp": TEMPLATE_KERNEL,
     "op_host/keep_positive.cpp": KEEP_HOST,

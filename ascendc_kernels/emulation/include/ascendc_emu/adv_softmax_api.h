@@ -68,6 +68,35 @@ struct SoftMaxShapeInfo {
     uint32_t oriSrcM{0};
     uint32_t oriSrcK{0};
 };
+
+// Tiling of SoftmaxFlashV2 made on the device, as a constant where all arguments are. The emulation
+// works on all rows at once: one range, no tail. Source: the page of SoftmaxFlashV2's tiling.
+__aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFuncImpl(
+    const uint32_t srcM, const uint32_t srcK, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
+    const uint32_t localWorkSpaceSize, const bool isUpdate = false, const bool isBasicBlock = false,
+    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false)
+{
+    (void)dataTypeSize1, (void)localWorkSpaceSize, (void)isUpdate, (void)isBasicBlock;
+    (void)isDataFormatNZ, (void)isFlashOutputBrc;
+    SoftMaxTiling t;
+    const uint32_t block = ONE_BLK_SIZE / dataTypeSize2;
+    t.srcM = t.outMaxM = t.splitM = t.reduceM = srcM;
+    t.srcK = t.splitK = srcK;
+    t.outMaxK = t.reduceK = block;
+    t.srcSize = t.splitSize = srcM * srcK;
+    t.outMaxSize = t.reduceSize = srcM * block;
+    t.rangeM = 1;
+    return t;
+}
+__aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(
+    const SoftMaxShapeInfo& shapeInfo, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
+    const uint32_t localWorkSpaceSize, const bool isUpdate = false, const bool isBasicBlock = false,
+    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false)
+{
+    return SoftMaxFlashV2TilingFuncImpl(shapeInfo.srcM, shapeInfo.srcK, dataTypeSize1, dataTypeSize2,
+                                        localWorkSpaceSize, isUpdate, isBasicBlock, isDataFormatNZ,
+                                        isFlashOutputBrc);
+}
 enum class SoftmaxMode { SOFTMAX_NORMAL = 0, SOFTMAX_OUTPUT_WITHOUT_BRC = 1 };
 struct SoftmaxConfig {
     bool isCheckTiling = true;
