@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ascendc_emu/types.h"
+#include "vector/convert.h"
 
 namespace ascendc_emu {
 namespace {
@@ -114,6 +115,21 @@ uint32_t ConvertElement(uint32_t raw, DType srcType, DType dstType, const Fixpip
     if (dstType == DType::kF16) return FloatToHalfBits(v);
     if (dstType == DType::kBf16) return FloatToBf16Bits(v);
     return BitCast<uint32_t>(v);
+}
+
+bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count, const FixpipeArgs& args)
+{
+    if (args.relu) return false;
+    if (type == DType::kF32 && args.quant == kNone) {
+        Store(reinterpret_cast<float*>(out), from, count);
+    } else if (type == DType::kF16 && (args.quant == kNone || args.quant == kF32ToF16)) {
+        Store(reinterpret_cast<half*>(out), from, count);
+    } else if (type == DType::kBf16 && (args.quant == kNone || args.quant == kF32ToBf16)) {
+        Store(reinterpret_cast<bfloat16_t*>(out), from, count);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 // Atomic stores of several cores may meet at one address.

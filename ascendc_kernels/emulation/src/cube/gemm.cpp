@@ -5,6 +5,10 @@
 
 #include <algorithm>
 
+#if defined(__FMA__) && defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace ascendc_emu {
 namespace {
 
@@ -21,7 +25,18 @@ inline Vec Load(const float* p)
 }
 inline void Store(float* p, Vec v) { memcpy(p, &v, sizeof(v)); }
 
+// x * y + sum; fused where the CPU can and the caller allows.
+template <bool kExact>
+inline Vec MulAdd(Vec x, Vec y, Vec sum)
+{
+#if defined(__FMA__) && defined(__AVX__)
+    if constexpr (kExact) return Vec(_mm256_fmadd_ps(__m256(x), __m256(y), __m256(sum)));
+#endif
+    return sum + x * y;
+}
+
 // kRows x 16 elements of C.
+template <bool kExact>
 void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
           uint32_t k)
 {
@@ -35,8 +50,8 @@ void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, 
         for (uint32_t i = 0; i < kRows; ++i) {
             const float x = a[i * lda + p];
             const Vec v = {x, x, x, x, x, x, x, x};
-            sum[i][0] += v * b0;
-            sum[i][1] += v * b1;
+            sum[i][0] = MulAdd<kExact>(v, b0, sum[i][0]);
+            sum[i][1] = MulAdd<kExact>(v, b1, sum[i][1]);
         }
     }
     for (uint32_t i = 0; i < kRows; ++i) {
@@ -61,14 +76,15 @@ void Plain(T* c, uint64_t ldc, const T* a, uint64_t lda, const T* b, uint64_t ld
 }  // namespace
 
 void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
-          uint32_t m, uint32_t n, uint32_t k)
+          uint32_t m, uint32_t n, uint32_t k, bool exact)
 {
+    const auto tile = exact ? Tile<true> : Tile<false>;
     constexpr uint32_t width = kLanes * kVectors;
     const uint32_t wide = n / width * width;
     const uint32_t tall = m / kRows * kRows;
     for (uint32_t j = 0; j < wide; j += width) {
         for (uint32_t i = 0; i < tall; i += kRows) {
-            Tile(c + i * ldc + j, ldc, a + i * lda, lda, b + j, ldb, k);
+            tile(c + i * ldc + j, ldc, a + i * lda, lda, b + j, ldb, k);
         }
     }
     if (tall < m) Plain(c + tall * ldc, ldc, a + tall * lda, lda, b, ldb, m - tall, wide, k);

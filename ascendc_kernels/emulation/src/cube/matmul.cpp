@@ -17,6 +17,7 @@
 #include "cube/cube_state.h"
 #include "cube/element.h"
 #include "cube/gemm.h"
+#include "cube/unpack.h"
 
 namespace ascendc_emu {
 namespace {
@@ -28,26 +29,9 @@ constexpr uint32_t kPanelM = 96;
 template <typename Out>
 Out Element(const uint8_t* data, DType type, uint64_t index)
 {
-    switch (type) {
-        case DType::kF16:
-            return static_cast<Out>(HalfBitsToFloat(reinterpret_cast<const uint16_t*>(data)[index]));
-        case DType::kBf16:
-            return static_cast<Out>(Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(data)[index]));
-        case DType::kF32:
-            return static_cast<Out>(reinterpret_cast<const float*>(data)[index]);
-        case DType::kI8:
-            return static_cast<Out>(reinterpret_cast<const int8_t*>(data)[index]);
-        case DType::kU8:
-            return static_cast<Out>(data[index]);
-        case DType::kI32:
-            return static_cast<Out>(reinterpret_cast<const int32_t*>(data)[index]);
-        case DType::kI4: {
-            const int32_t v = (index & 1) ? data[index / 2] >> 4 : data[index / 2] & 15;
-            return static_cast<Out>(v >= 8 ? v - 16 : v);
-        }
-        default:
-            return Out(0);
-    }
+    Out value;
+    UnpackRow(&value, data, index, 1, type);
+    return value;
 }
 
 // Elements in a row of a fractal.
@@ -63,7 +47,26 @@ uint64_t IndexOf(const MatrixRef& m, uint32_t row, uint32_t column)
            column % c0;
 }
 
-// out[rows][columns] <- m[row0 + .., column0 + ..]
+// out[count] <- elements (row, column), (row, column + 1), ... as stored, transposed or not.
+template <typename Out>
+void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, uint32_t count)
+{
+    if (m.format == MatrixFormat::kNd) {
+        UnpackRow(out, m.data, static_cast<uint64_t>(row) * m.stride + column, count, m.type);
+        return;
+    }
+    const uint32_t c0 = RowOf(m);
+    for (uint32_t done = 0; done < count;) {
+        const uint32_t at = column + done;
+        const uint32_t now = std::min(count - done, c0 - at % c0);
+        const uint64_t first =
+            static_cast<uint64_t>(at / c0) * m.stride * c0 + static_cast<uint64_t>(row) * c0 + at % c0;
+        UnpackRow(out + done, m.data, first, now, m.type);
+        done += now;
+    }
+}
+
+// out[rows][columns] <- m[row0 + .., column0 + ..]; rows: at most kPanelK.
 template <typename Out>
 void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t column0,
             uint32_t columns)
@@ -72,20 +75,21 @@ void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t
         std::fill(out, out + static_cast<size_t>(rows) * columns, static_cast<Out>(m.scalar));
         return;
     }
-    const bool rowMajor = m.format == MatrixFormat::kNd && !m.transposed;
-    for (uint32_t r = 0; r < rows; ++r) {
-        Out* line = out + static_cast<size_t>(r) * columns;
-        if (rowMajor && m.type == DType::kF16) {
-            const uint16_t* in =
-                reinterpret_cast<const uint16_t*>(m.data) + IndexOf(m, row0 + r, column0);
-            for (uint32_t c = 0; c < columns; ++c) line[c] = static_cast<Out>(HalfBitsToFloat(in[c]));
-        } else if (rowMajor && m.type == DType::kF32) {
-            const float* in = reinterpret_cast<const float*>(m.data) + IndexOf(m, row0 + r, column0);
-            for (uint32_t c = 0; c < columns; ++c) line[c] = static_cast<Out>(in[c]);
-        } else {
-            for (uint32_t c = 0; c < columns; ++c) {
-                line[c] = Element<Out>(m.data, m.type, IndexOf(m, row0 + r, column0 + c));
-            }
+    if (!m.transposed) {
+        for (uint32_t r = 0; r < rows; ++r) {
+            UnpackStored(out + static_cast<size_t>(r) * columns, m, row0 + r, column0, columns);
+        }
+        return;
+    }
+    // Some stored rows at a time, so that both sides are read and written in runs.
+    constexpr uint32_t kAtOnce = 16;
+    Out stored[kAtOnce][kPanelK];
+    for (uint32_t c = 0; c < columns; c += kAtOnce) {
+        const uint32_t now = std::min(kAtOnce, columns - c);
+        for (uint32_t i = 0; i < now; ++i) UnpackStored(stored[i], m, column0 + c + i, row0, rows);
+        for (uint32_t r = 0; r < rows; ++r) {
+            Out* line = out + static_cast<size_t>(r) * columns + c;
+            for (uint32_t i = 0; i < now; ++i) line[i] = stored[i][r];
         }
     }
 }
@@ -160,6 +164,12 @@ void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atom
     Emit(core, barrier);
 }
 
+bool StorePlain(uint8_t* out, DType type, const float* from, uint32_t count, const FixpipeArgs& convert)
+{
+    return StoreFloats(out, type, from, count, convert);
+}
+bool StorePlain(uint8_t*, DType, const int64_t*, uint32_t, const FixpipeArgs&) { return false; }
+
 template <typename Acc>
 void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t column0, uint32_t columns,
               uint8_t atomic, DType accType)
@@ -168,6 +178,10 @@ void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t colum
     convert.quant = a.quant;
     convert.relu = a.relu;
     const uint32_t size = DTypeBits(a.c.type) / 8;
+    if (atomic == 0 && a.c.format == MatrixFormat::kNd && !a.c.transposed) {
+        const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column0);
+        if (StorePlain(a.c.data + index * size, a.c.type, sums, columns, convert)) return;
+    }
     for (uint32_t j = 0; j < columns; ++j) {
         const uint32_t column = column0 + j;
         const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column);
@@ -181,6 +195,15 @@ void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t colum
             memcpy(out, &bits, size);
         }
     }
+}
+
+void Multiply(float* c, const float* a, const float* b, uint32_t m, uint32_t n, uint32_t k, bool exact)
+{
+    Gemm(c, n, a, k, b, n, m, n, k, exact);
+}
+void Multiply(int64_t* c, const int64_t* a, const int64_t* b, uint32_t m, uint32_t n, uint32_t k, bool)
+{
+    Gemm(c, n, a, k, b, n, m, n, k);
 }
 
 template <typename Acc>
@@ -213,8 +236,8 @@ void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
                 if (a.hf32 && a.a.type == DType::kF32) {
                     for (Acc& v : left) v = static_cast<Acc>(RoundHf32(static_cast<float>(v)));
                 }
-                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left.data(), k, right.data(), n, m,
-                     n, k);
+                Multiply(sums.data() + static_cast<size_t>(m0) * n, left.data(), right.data(), m, n, k,
+                         a.hf32 || a.a.type != DType::kF32);
             }
         }
         if (atomic != 0) guard.lock();

@@ -1,13 +1,15 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Mmad: fractals are unpacked to plain matrices, multiplied with the K loop outermost per row (the
-// products of one element are added in K order in fp32), and packed again.
+// Mmad: fractals are unpacked to plain matrices, multiplied (the products of one element are added
+// in K order in fp32), and packed again.
 #include <string.h>
 
 #include <vector>
 
 #include "ascendc_emu/types.h"
 #include "cube/cube_state.h"
+#include "cube/gemm.h"
+#include "cube/unpack.h"
 
 namespace ascendc_emu {
 namespace {
@@ -19,45 +21,6 @@ float ToHf32(float value, bool towardsZero)
     if ((bits & 0x7f800000u) == 0x7f800000u) return value;
     if (!towardsZero) bits += 0x7ffu + ((bits >> 12) & 1u);
     return BitCast<float>(bits & ~0xfffu);
-}
-
-int32_t Nibble(const uint8_t* p, uint32_t i)
-{
-    const int32_t v = (i & 1) ? p[i / 2] >> 4 : p[i / 2] & 15;
-    return v >= 8 ? v - 16 : v;
-}
-
-// out[count] <- one row of a fractal.
-template <typename Out>
-void ConvertRow(Out* out, const uint8_t* in, uint32_t count, DType type)
-{
-    switch (type) {
-        case DType::kF16:
-            for (uint32_t i = 0; i < count; ++i) {
-                out[i] = static_cast<Out>(HalfBitsToFloat(reinterpret_cast<const uint16_t*>(in)[i]));
-            }
-            break;
-        case DType::kBf16:
-            for (uint32_t i = 0; i < count; ++i) {
-                out[i] = static_cast<Out>(Bf16BitsToFloat(reinterpret_cast<const uint16_t*>(in)[i]));
-            }
-            break;
-        case DType::kF32:
-            for (uint32_t i = 0; i < count; ++i) {
-                out[i] = static_cast<Out>(reinterpret_cast<const float*>(in)[i]);
-            }
-            break;
-        case DType::kI8:
-            for (uint32_t i = 0; i < count; ++i) {
-                out[i] = static_cast<Out>(reinterpret_cast<const int8_t*>(in)[i]);
-            }
-            break;
-        case DType::kI4:
-            for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Nibble(in, i));
-            break;
-        default:
-            break;
-    }
 }
 
 struct Shape {
@@ -73,7 +36,7 @@ void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
     const uint32_t rowBytes = kBlock;
     if (s.gemv) {
         // M = 1: the hardware reads A as one plain row.
-        ConvertRow(out, l0a, s.k, type);
+        UnpackRow(out, l0a, 0, s.k, type);
         return;
     }
     for (uint32_t m = 0; m < s.m; ++m) {
@@ -81,7 +44,7 @@ void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
             const uint8_t* in = l0a + (static_cast<uint64_t>(m / kCube) * s.kBlocks + kb) * kFractal +
                                 m % kCube * rowBytes;
             const uint32_t count = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
-            ConvertRow(out + static_cast<uint64_t>(m) * s.k + kb * s.k0, in, count, type);
+            UnpackRow(out + static_cast<uint64_t>(m) * s.k + kb * s.k0, in, 0, count, type);
         }
     }
 }
@@ -90,15 +53,16 @@ void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
 template <typename Out>
 void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type)
 {
-    Out row[64];
+    Out fractal[kCube * 64];  // [n][k0], at most 64 int4 in a row
     for (uint32_t kb = 0; kb < CeilDiv(s.k, s.k0); ++kb) {
-        const uint32_t count = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
-        for (uint32_t n = 0; n < s.n; ++n) {
-            const uint8_t* in = l0b + (static_cast<uint64_t>(kb) * s.nBlocks + n / kCube) * kFractal +
-                                n % kCube * kBlock;
-            ConvertRow(row, in, count, type);
-            for (uint32_t i = 0; i < count; ++i) {
-                out[(static_cast<uint64_t>(kb) * s.k0 + i) * s.n + n] = row[i];
+        const uint32_t depth = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
+        for (uint32_t n0 = 0; n0 < s.n; n0 += kCube) {
+            const uint32_t width = s.n - n0 < kCube ? s.n - n0 : kCube;
+            UnpackRow(fractal, l0b + (static_cast<uint64_t>(kb) * s.nBlocks + n0 / kCube) * kFractal, 0,
+                      kCube * s.k0, type);
+            for (uint32_t i = 0; i < depth; ++i) {
+                Out* line = out + (static_cast<uint64_t>(kb) * s.k0 + i) * s.n + n0;
+                for (uint32_t j = 0; j < width; ++j) line[j] = fractal[j * s.k0 + i];
             }
         }
     }
@@ -140,17 +104,13 @@ Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n)
            m % kCube * kCube + n % kCube;
 }
 
-template <typename Acc>
-void Multiply(Acc* __restrict c, const Acc* __restrict a, const Acc* __restrict b, const Shape& s)
+void Multiply(float* c, const float* a, const float* b, const Shape& s, bool exact)
 {
-    for (uint32_t m = 0; m < s.m; ++m) {
-        Acc* __restrict row = c + static_cast<uint64_t>(m) * s.n;
-        for (uint32_t k = 0; k < s.k; ++k) {
-            const Acc x = a[static_cast<uint64_t>(m) * s.k + k];
-            const Acc* __restrict y = b + static_cast<uint64_t>(k) * s.n;
-            for (uint32_t n = 0; n < s.n; ++n) row[n] += x * y[n];
-        }
-    }
+    Gemm(c, s.n, a, s.k, b, s.n, s.m, s.n, s.k, exact);
+}
+void Multiply(int64_t* c, const int64_t* a, const int64_t* b, const Shape& s, bool)
+{
+    Gemm(c, s.n, a, s.k, b, s.n, s.m, s.n, s.k);
 }
 
 // Integers saturate to 32 bits at the end ("integer types only have saturation", Mmad page).
@@ -194,7 +154,7 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
             sums[static_cast<size_t>(m) * s.n + n] = start;
         }
     }
-    Multiply(sums.data(), left.data(), right.data(), s);
+    Multiply(sums.data(), left.data(), right.data(), s, aType != DType::kF32 || core.regs.hf32);
     for (uint32_t m = 0; m < s.m; ++m) {
         for (uint32_t n = 0; n < s.n; ++n) {
             *CElement<Acc>(c.ptr, s, m, n) =
