@@ -280,8 +280,15 @@ def _at(values: Sequence[str], index: int, missing: str) -> str:
     return values[index] if index < len(values) else values[0]
 
 
-def declaration_problems(declaration: Mapping[str, Any]) -> list[Diagnostic]:
-    """Return what CANN's opbuild accepts silently and a user finds out on the board."""
+def declaration_problems(
+    declaration: Mapping[str, Any], undeclared: Sequence[str] = ()
+) -> list[Diagnostic]:
+    """Return what CANN's opbuild accepts silently and a user finds out on the board.
+
+    Args:
+        undeclared: op types that only functions are registered for; an op that misses one may
+            be meant.
+    """
     from msopgen_wrap.platforms import families, platforms
 
     op = declaration["op"]
@@ -301,22 +308,32 @@ def declaration_problems(declaration: Mapping[str, Any]) -> list[Diagnostic]:
                 )
             )
     missing = [
-        ("socs", "AICore().AddConfig()", "the op is built for no SoC"),
-        ("has_tiling", "AICore().SetTiling()", "every call fails in tiling"),
-        ("has_infer_shape", "SetInferShape()", "the op cannot be used in a graph"),
+        ("socs", "AICore().AddConfig()", "the op is built for no SoC", ""),
+        ("has_tiling", "AICore().SetTiling()", "every call fails in tiling", "IMPL_OP_OPTILING"),
+        (
+            "has_infer_shape",
+            "SetInferShape()",
+            "the op cannot be used in a graph",
+            "IMPL_OP_INFERSHAPE",
+        ),
     ]
-    for key, call, effect in missing:
+    for key, call, effect, macro in missing:
         # A shape that only the kernel knows may have bounds alone.
         bounded = key == "has_infer_shape" and declaration.get("has_infer_shape_range")
         if declaration["declared"] and not declaration[key] and not bounded:
             severity = "warning" if key == "has_infer_shape" else "error"
+            fix = f"add {call} to the OpDef"
+            if macro:
+                fix += f", or {macro}({op})"
+                if undeclared:
+                    fix += f" (registered so far, and declared by no OP_ADD: {undeclared[0]})"
             found.append(
                 Diagnostic(
                     "OPG522",
                     f"op {op} has no {call}",
                     place,
                     why=f"opbuild accepts that; {effect}",
-                    fix=f"add {call} to the OpDef",
+                    fix=fix,
                     severity=severity,
                 )
             )

@@ -23,7 +23,7 @@ from msopgen_wrap.run.op_project import (
     open_project,
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
-from msopgen_wrap.run.template_kernel import template_instance
+from msopgen_wrap.run.template_kernel import declared_name, template_instance
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
 # An entry whose template arguments come from the tiling key.
@@ -81,6 +81,7 @@ class ProjectRunner:
             ) from error
         after = self.runtime.op_defs()
         names = {n for n, d in after.items() if d["declared"]}
+        self._undeclared = sorted(n for n in after if n not in before and n not in names)
         fresh = {n for n in names if after[n] != before.get(n)}
         # A project that was loaded before declares nothing new; its op types are in the sources.
         texts = [p.read_text(encoding="utf-8", errors="replace") for p in self.project.host_sources]
@@ -144,7 +145,7 @@ class ProjectRunner:
         """
         declared = self.declaration(op)
         name = declared["op"]
-        problems = [p for p in declaration_problems(declared)]
+        problems = declaration_problems(declared, self._undeclared)
         errors = [p for p in problems if p.severity == "error"]
         if errors:
             raise OpgenError(errors)
@@ -312,7 +313,8 @@ class ProjectRunner:
         chosen = [c for c in combos(declared, self.platform.name) if _fits(c, [*inputs, *outputs])]
         if not chosen:
             return  # the runtime's own message lists what is supported
-        template = self.runtime.template(op, key)
+        name = declared_name(self.project.kernel_dir, op)
+        template = self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.op_project import KernelSource
+
+_DECLARATION = re.compile(r"\bASCENDC_TPL_ARGS_DECL\s*\(\s*(\w+)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 # ASCENDC_TPL_* kernel types of a combination and the macro that declares them in a kernel.
 _KERNEL_TYPES = {
@@ -20,6 +24,24 @@ _KERNEL_TYPES = {
     6: "KERNEL_TYPE_MIX_AIC_1_1",
     7: "KERNEL_TYPE_MIX_AIC_1_2",
 }
+
+
+def declared_name(kernel_dir: Path, op_type: str) -> str:
+    """Return the name under which the headers beside a kernel declare its template parameters.
+
+    It should be the op type; CANN does not ask for that, because a kernel sees one declaration.
+    """
+    names: list[str] = []
+    for path in sorted(kernel_dir.rglob("*.h")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        names += _DECLARATION.findall(_COMMENT.sub("", text))
+    same = [n for n in names if _loose(n) == _loose(op_type)]
+    found = list(dict.fromkeys(same or names))
+    return op_type if op_type in found or len(found) != 1 else found[0]
+
+
+def _loose(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def template_instance(

@@ -55,6 +55,15 @@ public:
     }
 };
 OP_ADD(LeftAsMade);
+class NoTiling : public OpDef {
+public:
+    explicit NoTiling(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(NoTiling);
 }
 """
 
@@ -166,6 +175,7 @@ IMPL_OP_OPTILING(ShiftRows).Tiling(Tiling).TilingParse<ShiftCompileInfo>(Parse);
 IMPL_OP_OPTILING(KeepReduced).Tiling(Tiling);
 IMPL_OP_OPTILING(FillShape).Tiling(Tiling);
 IMPL_OP_OPTILING(LikeFirst).Tiling(Tiling);
+IMPL_OP_OPTILING(NoTilingCustom).Tiling(Tiling);
 IMPL_OP_OPTILING(LeftAsMade).Tiling(Tiling);
 }
 """

@@ -16,6 +16,7 @@ from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.project_runner import ProjectRunner
+from msopgen_wrap.run.template_kernel import declared_name
 from msopgen_wrap.run.tensors import Tensor
 
 
@@ -50,6 +51,14 @@ def test_an_op_of_a_repository_runs(runner):
 def test_outputs_that_nobody_infers_have_to_be_given(runner):
     with pytest.raises(OpgenError, match="say nothing about its outputs"):
         runner.run("LeftAsMade", {"x": tensor([1])})
+
+
+def test_a_function_for_another_name_is_pointed_out(runner):
+    with pytest.raises(OpgenError) as caught:
+        runner.run("NoTiling", {"x": tensor([1])})
+    found = caught.value.diagnostics[0]
+    assert found.code == "OPG522" and "IMPL_OP_OPTILING(NoTiling)" in found.fix
+    assert "NoTilingCustom" in found.fix
 
 
 def test_sources_for_another_architecture_are_left_out(runner):
@@ -159,6 +168,22 @@ def test_the_nearest_of_several_headers_is_taken(tmp_path):
         tmp_path / "b",
         tmp_path / "c" / "inc",
     }
+
+
+@pytest.mark.parametrize(
+    ("headers", "want"),
+    [
+        (["ASCENDC_TPL_ARGS_DECL(PickOne, X)"], "PickOne"),
+        (["// ASCENDC_TPL_ARGS_DECL(Other, X)\nASCENDC_TPL_ARGS_DECL( pick_one,\n X)"], "pick_one"),
+        (["ASCENDC_TPL_ARGS_DECL(CopiedFrom, X)"], "CopiedFrom"),
+        (["ASCENDC_TPL_ARGS_DECL(A, X)", "ASCENDC_TPL_ARGS_DECL(pickOne, X)"], "pickOne"),
+        (["ASCENDC_TPL_ARGS_DECL(A, X)", "ASCENDC_TPL_ARGS_DECL(B, X)"], "PickOne"),
+        ([], "PickOne"),
+    ],
+)
+def test_template_parameters_are_found_under_any_name(tmp_path, headers, want):
+    write(tmp_path, {f"{i}.h": text for i, text in enumerate(headers)})
+    assert declared_name(tmp_path, "PickOne") == want
 
 
 def test_kernels_find_each_other_as_installed(tmp_path):
