@@ -11,6 +11,5 @@
 #if __has_include("adv_api/tiling_functions.h")
 #include "adv_api/tiling_functions.h"
 #endif
-#include "ascendc_emu/types.h"  // host tiling says sizeof(half) behind this header
 
 #endif  // OPGEN_EMULATION_TILING_TILING_API_H
