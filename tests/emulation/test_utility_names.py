@@ -18,6 +18,8 @@ PROGRAM = r"""
 using namespace std;
 using namespace AscendC;
 using namespace matmul;
+// Names that kernels define themselves, because the device library has none of them.
+constexpr int32_t MASK_LEN = 64, SRC_STRIDE_UNIT = 2, DEFAULT_REPEAT_SIZE = 1;
 
 int Choose(TrueType) { return 1; }
 int Choose(FalseType) { return 0; }
@@ -142,6 +144,7 @@ VALUES = [
     ("BlockMaxima(false)", "78", NOTHING),
     ("BlockMaxima(true)", "0", NOTHING),
     ("Quantised()", "1", NOTHING),
+    ("MASK_LEN + SRC_STRIDE_UNIT + DEFAULT_REPEAT_SIZE", "67", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
 ]
 
