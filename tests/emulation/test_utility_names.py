@@ -11,10 +11,12 @@ PROGRAM = r"""
 #include <algorithm>
 #include <string.h>
 #include "tikicpulib.h"
+#include "impl/dav_c220/kfc/kfc_log.h"
 #include "kernel_log.h"
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
 #include "platform/platform_ascendc.h"
+#include "version/asc_devkit_version.h"
 using namespace std;
 using namespace AscendC;
 using namespace matmul;
@@ -87,6 +89,7 @@ extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, 
 {
     uint64_t base = 7;
     uint8_t factor = 17;
+    MIX_LOG("%d", which);
     switch (which) {
 CASES
     }
@@ -145,6 +148,7 @@ VALUES = [
     ("BlockMaxima(true)", "0", NOTHING),
     ("Quantised()", "1", NOTHING),
     ("MASK_LEN + SRC_STRIDE_UNIT + DEFAULT_REPEAT_SIZE", "67", NOTHING),
+    ("ASC_DEVKIT_MAJOR", "9", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
 ]
 
