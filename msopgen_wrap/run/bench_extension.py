@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.run.dtypes import BY_GE_NAME
+from msopgen_wrap.run.bench_binding import bind_arguments, read_binding
 from msopgen_wrap.run.op_project import combos
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.tensors import TensorSpec
@@ -53,10 +53,22 @@ def first_line(error: OpgenError) -> str:
 
 
 class Extension:
-    """Stands for the compiled extension: every call runs the project's op."""
+    """Stands for the compiled extension: every call runs the project's op.
 
-    def __init__(self, project: Path, mode: str, soc: str, headers: Sequence[Path] = ()):
+    Args:
+        binding: the extension's source, which may call aclnn with its arguments in another order.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        mode: str,
+        soc: str,
+        headers: Sequence[Path] = (),
+        binding: Path | None = None,
+    ):
         self.project, self.mode, self.soc, self.headers = project, mode, soc, headers
+        self._binding = read_binding(binding)
         self.alarms: list[str] = []
         self.notes: list[str] = []
         self.kernel_compile_seconds = 0.0
@@ -73,8 +85,12 @@ class Extension:
         return model(*inputs)
 
     def run(self, *args: Any) -> Any:
-        """Run the op with arguments in the order of its aclnn function: inputs, then attrs."""
-        inputs, attrs = bind_arguments(self._op, args)
+        """Run the op; the aclnn function takes inputs, then attrs."""
+        labels: Sequence[str] = ()
+        if self._binding and len(args) == len(self._binding.order):
+            args = tuple(args[i] for i in self._binding.order)
+            labels = self._binding.labels
+        inputs, attrs = bind_arguments(self._op, args, labels)
         self._take_scalars(inputs)
         before = {name: copied(value) for name, value in inputs.items()}
         started = time.perf_counter()
@@ -96,6 +112,7 @@ class Extension:
                 place = f"{Path(finding.get('file', '')).name}:{finding.get('line', 0)}"
                 self.alarms.append(f"{finding.get('check')} {place}")
         results = [_torch(value) for value in done.outputs.values()]
+        results = self._returned(results)
         if not results:  # the op works in place without saying so
             results = [v for n, v in inputs.items() if not _same(v, before[n])]
         if isinstance(self._golden, (list, tuple)) and not (
@@ -103,6 +120,14 @@ class Extension:
         ):
             return results
         return results[0] if results else None
+
+    def _returned(self, results: list[Any]) -> list[Any]:
+        """Return of the outputs what the extension returns, in its order."""
+        count = len(self._golden) if isinstance(self._golden, (list, tuple)) else 1
+        for positions in self._binding.results if self._binding else ():
+            if len(positions) == count and max(positions) < len(results):
+                return [results[i] for i in positions]
+        return results
 
     def _take_scalars(self, inputs: dict[str, Any]) -> None:
         """Convert one-element tensors to the dtype declared, as the extension's aclScalars are.
@@ -119,6 +144,8 @@ class Extension:
         scalars = [_is_scalar(inputs.get(n)) for n in names]
         if any(all(g in (None, k) for g, k in zip(given, key, strict=True)) for key in keys):
             return
+        # Tensors of one element are ambiguous: as few as possible are taken for scalars.
+        keys.sort(key=lambda key: sum(g != k for g, k in zip(given, key, strict=True)))
         for key in keys:
             triples = zip(given, key, scalars, strict=True)
             if all(g in (None, k) or (s and hasattr(torch, k)) for g, k, s in triples):
@@ -205,58 +232,6 @@ class Extension:
         return next((d for d in (wanted, seen) if d in offers), offers[0])
 
 
-def bind_arguments(
-    declared: Mapping[str, Any], args: Sequence[Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the extension's arguments the names of the op's inputs and attrs.
-
-    Tensors go to inputs, other values to attrs, each in order. A value stands for an input when
-    tensors alone cannot fill the required ones (an ``aclScalar`` or ``aclIntArray``); a tensor that
-    is left over is the value of an attr.
-    """
-    import torch
-
-    slots, names = list(declared["inputs"]), [a["name"] for a in declared["attrs"]]
-    kinds = {a["name"]: a["type"] for a in declared["attrs"]}
-    complete = len(args) == len(slots) + len(names)
-    inputs: dict[str, Any] = {}
-    attrs: dict[str, Any] = {}
-    tensors = sum(_is_tensor(a) or a is None for a in args)
-    for arg in args:
-        required = sum(p["param_type"] == "required" for p in slots)
-        if _is_tensor(arg) or arg is None:
-            tensors -= 1
-            if slots:
-                inputs[slots.pop(0)["name"]] = _contiguous(arg)
-            elif names and arg is not None:
-                attrs[names.pop(0)] = arg.item() if arg.numel() == 1 else arg.tolist()
-        elif slots and not isinstance(arg, (str, bool)) and (complete or tensors < required):
-            param = slots.pop(0)
-            inputs[param["name"]] = torch.tensor(arg, dtype=_value_dtype(param, arg)).reshape(-1)
-        elif names:
-            name = names.pop(0)
-            value = list(arg) if isinstance(arg, tuple) else arg
-            plain = isinstance(value, (int, float))
-            convert = {"float": float, "bool": bool, "int": int}.get(kinds[name]) if plain else None
-            attrs[name] = convert(value) if convert else value
-    return inputs, attrs
-
-
-def _value_dtype(param: Mapping[str, Any], value: Any) -> Any:
-    import torch
-
-    known = [BY_GE_NAME[d].name for d in param["dtypes"] or param["dtype_list"] if d in BY_GE_NAME]
-    first = value[0] if isinstance(value, (list, tuple)) and value else value
-    wanted = "float32" if isinstance(first, float) else "int64"
-    return getattr(torch, wanted if wanted in known or not known else known[0])
-
-
-def _is_tensor(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return bool(value) and all(hasattr(v, "data_ptr") for v in value)
-    return hasattr(value, "data_ptr")
-
-
 def _is_scalar(value: Any) -> bool:
     return hasattr(value, "numel") and value.numel() == 1
 
@@ -265,12 +240,6 @@ def _input_dtype(value: Any) -> str | None:
     if isinstance(value, (list, tuple)):
         return _dtype(value[0]) if value else None
     return None if value is None else _dtype(value)
-
-
-def _contiguous(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [v.contiguous() for v in value]
-    return None if value is None else value.contiguous()
 
 
 def _dtype(value: Any) -> str:

@@ -407,12 +407,19 @@ def test_whole_block_pair(kernel, type_key, dtype, mask):
     np.testing.assert_array_equal(pairs[1::2], low.max(1))
     index = _run(kernel, 100 * type_key + 10, x, np.zeros(repeats, np.uint32), mask, repeats, 3)
     np.testing.assert_array_equal(index, low.argmax(1))
-    out = _run(kernel, 100 * type_key + 11, x, np.zeros(repeats * 8, dtype), mask, repeats)
-    np.testing.assert_array_equal(out, [_tree(b) for b in zeroed.reshape(-1, per_block)])
-    out = _run(kernel, 100 * type_key + 12, x, np.zeros(repeats * 8, dtype), mask, repeats)
-    np.testing.assert_array_equal(out, low.reshape(-1, per_block).max(1))
-    out = _run(kernel, 100 * type_key + 13, x, np.zeros(repeats * lanes // 2, dtype), mask, repeats)
-    np.testing.assert_array_equal(out, [_tree(b) for b in zeroed.reshape(-1, 2)])
+    # A block or pair without an active lane leaves the old result.
+    old = np.full(repeats * 8, 77, dtype)
+    kept = np.tile(np.arange(8) * per_block >= mask, repeats)
+    out = _run(kernel, 100 * type_key + 11, x, old, mask, repeats)
+    sums = [_tree(b) for b in zeroed.reshape(-1, per_block)]
+    np.testing.assert_array_equal(out, np.where(kept, old, np.array(sums, dtype)))
+    out = _run(kernel, 100 * type_key + 12, x, old, mask, repeats)
+    np.testing.assert_array_equal(out, np.where(kept, old, low.reshape(-1, per_block).max(1)))
+    old = np.full(repeats * lanes // 2, 77, dtype)
+    kept = np.tile(np.arange(lanes // 2) * 2 >= mask, repeats)
+    out = _run(kernel, 100 * type_key + 13, x, old, mask, repeats)
+    sums = [_tree(b) for b in zeroed.reshape(-1, 2)]
+    np.testing.assert_array_equal(out, np.where(kept, old, np.array(sums, dtype)))
 
 
 @TYPES

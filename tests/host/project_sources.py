@@ -37,6 +37,9 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 namespace ge {
 static graphStatus InferShape(gert::InferShapeContext* context) {
+    if (context->GetComputeNodeInputNum() != 1 || context->GetComputeNodeOutputNum() != 1) {
+        return GRAPH_FAILED;
+    }
     *context->GetOutputShape(0) = *context->GetInputShape(0);
     return GRAPH_SUCCESS;
 }

@@ -12,7 +12,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
 
-from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase, bind_arguments
+from msopgen_wrap.run.bench_binding import bind_arguments, read_binding
+from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase
 from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task, size_of_case
 
 MODULE = """
@@ -207,6 +208,67 @@ def test_arguments_get_names(op, args, inputs, attrs):
     assert [type(values[n]) for n in values] == [type(attrs[n]) for n in attrs]
 
 
+BINDING = """
+#include "helper.hpp"
+at::Tensor shape_of(at::Tensor a) {{ return a; }}
+std::vector<at::Tensor> api(at::Tensor &x, c10::optional<at::Tensor> mask, IntArrayRef size,
+                            float eps = 1e-5f)
+{{
+    at::Tensor mask_npu = mask.has_value() ? mask.value() : at::Tensor();
+    c10::Scalar scalar(eps);  // EXEC_NPU_CMD(aclnnWrong, eps);
+    at::Tensor out = torch::empty_like(x);
+    at::Tensor more = torch::empty_like(x);
+    EXEC_NPU_CMD(aclnnApi, {});
+    std::vector<at::Tensor> result = {{more, out}};
+    if (!mask.has_value()) {{
+        result = {{out}};
+    }}
+    return result;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "order"),
+    [
+        ("x, mask, size, eps, out, more", [0, 1, 2, 3]),
+        ("mask_npu, x, size, scalar, out, more", [1, 0, 2, 3]),
+        ("eps, size, mask, x, out, more", [3, 2, 1, 0]),
+        ("x, size, eps, out", None),
+        ("x, mask, size, other, out", None),
+    ],
+)
+def test_the_binding_tells_the_order_of_arguments(tmp_path, call, order):
+    path = tmp_path / "pybind.cpp"
+    path.write_text(BINDING.format(call))
+    assert read_binding(tmp_path / "none.cpp") is None
+    binding = read_binding(path)
+    if order is None:
+        assert binding is None
+        return
+    assert list(binding.order) == order
+    assert binding.results == ((1, 0), (0,))
+
+
+@pytest.mark.parametrize(
+    ("labels", "attrs"),
+    [
+        (
+            ("x", "training", "momentum", "eps"),
+            {"is_training": True, "momentum": 2.0, "epsilon": 3.0},
+        ),
+        (("x", "a", "momentum", "eps"), {"epsilon": 1.0, "momentum": 2.0, "is_training": True}),
+        ((), {"epsilon": 1.0, "momentum": 2.0, "is_training": True}),
+    ],
+)
+def test_attrs_follow_the_names_of_arguments(labels, attrs):
+    op = declared(
+        [("x", "required", [])],
+        [("epsilon", "float"), ("momentum", "float"), ("is_training", "bool")],
+    )
+    assert bind_arguments(op, (X, True, 2.0, 3.0), labels)[1] == attrs
+
+
 class Declared:
     """The part of a ProjectRunner that knows dtypes."""
 
@@ -215,14 +277,15 @@ class Declared:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "size", "wanted"),
     [
-        ((torch.float16, torch.float16), torch.float32),
-        ((torch.float32, torch.float64), torch.float32),
-        ((torch.int32, torch.float32), None),
+        ((torch.float16, torch.float16), 4, torch.float32),
+        ((torch.float32, torch.float64), 4, torch.float32),
+        ((torch.float32, torch.float64), 1, torch.float32),
+        ((torch.int32, torch.float32), 4, None),
     ],
 )
-def test_a_scalar_becomes_the_declared_dtype(given, wanted):
+def test_a_scalar_becomes_the_declared_dtype(given, size, wanted):
     params = [("x", "required", ["DT_FLOAT16", "DT_FLOAT"])]
     params += [("value", "required", ["DT_FLOAT", "DT_FLOAT"])]
     op = declared(params)
@@ -231,7 +294,7 @@ def test_a_scalar_becomes_the_declared_dtype(given, wanted):
     op |= {"outputs": [], "socs": [{"soc": "ascend910b", "inputs": [], "outputs": []}]}
     extension = Extension(Path("."), "fast", "ascend910b3")
     extension._op, extension._runner = op, Declared()
-    inputs = {"x": torch.ones(4, dtype=given[0]), "value": torch.ones(1, dtype=given[1])}
+    inputs = {"x": torch.ones(size, dtype=given[0]), "value": torch.ones(1, dtype=given[1])}
     if wanted is None:
         with pytest.raises(UnsupportedCase, match="int32, float32"):
             extension._take_scalars(inputs)

@@ -222,7 +222,7 @@ void OpCall::BuildNode() {
     parts.num_ir_inputs = input_instances_.size();
     parts.num_ir_outputs = output_instances_.size();
     parts.num_inputs = input_tensors_.size();
-    parts.num_outputs = output_tensors_.size();
+    parts.num_outputs = output_descs_.size();
     parts.input_instances = input_instances_.data();
     parts.output_instances = output_instances_.data();
     parts.inputs = input_descs_.data();
@@ -276,6 +276,19 @@ size_t OpCall::OutputCount() const {
                                                       : output_tensors_.size();
 }
 
+void OpCall::AssumeOutputs() {
+    if (!outputs_.empty() || entry_->def == nullptr || !output_descs_.empty()) {
+        return;
+    }
+    const uint32_t count = static_cast<uint32_t>(entry_->def->outputs.size());
+    for (uint32_t i = 0; i < count; ++i) {
+        output_instances_.emplace_back(i, 1);
+        output_descs_.emplace_back();
+        output_descs_.back().SetDataType(ge::DT_UNDEFINED);
+    }
+    BuildNode();
+}
+
 std::vector<size_t> OpCall::ComputedShapes() const {
     std::vector<size_t> positions;
     for (size_t i = 0; entry_->def != nullptr && i < entry_->def->outputs.size(); ++i) {
@@ -291,6 +304,7 @@ std::vector<gert::Shape> OpCall::InferShape() {
     if (entry_->infer_shape == nullptr) {
         throw OpError("op " + op_type_ + " has no InferShape");
     }
+    AssumeOutputs();
     const size_t count = OutputCount();
     shapes.resize(std::max<size_t>(count, 1));
     std::vector<void *> in;
@@ -314,6 +328,7 @@ std::vector<gert::Shape> OpCall::InferShape() {
 }
 
 std::vector<gert::Shape> OpCall::LargestShapes() {
+    AssumeOutputs();
     std::vector<gert::Shape> shapes(OutputCount());
     bool known = entry_->infer_shape != nullptr;
     if (known) {
@@ -355,6 +370,7 @@ std::vector<gert::Shape> OpCall::LargestShapes() {
 }
 
 std::vector<ge::DataType> OpCall::InferDataType() {
+    AssumeOutputs();
     const size_t count = OutputCount();
     std::vector<ge::DataType> in_types;
     for (const gert::CompileTimeTensorDesc &desc : input_descs_) {

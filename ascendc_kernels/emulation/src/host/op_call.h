@@ -107,6 +107,8 @@ private:
     void StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def);
     void StoreDefault(const ops::OpAttrDef &def);
     size_t OutputCount() const;
+    // Inference is asked without outputs; its functions still see that the node has them.
+    void AssumeOutputs();
     void BuildNode();
     bool DependsOnValue(size_t param) const;
     gert::KernelRunContext Context(const std::vector<void *> &inputs,

@@ -3,7 +3,8 @@
 // Reductions. A repeat is summed as a binary tree over neighbouring lanes, rounding to the element
 // type at every level; ReduceSum's count form then adds the repeats one after the other, its mask
 // form repeats the tree over them. Of equal maxima (minima) the first wins; masked-off lanes are 0
-// in sums and -inf / +inf in maxima / minima.
+// in sums and -inf / +inf in maxima / minima. A block or pair without an active lane writes nothing
+// (ReduceDataBlock, ReducePairElem).
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -45,14 +46,39 @@ float Neutral(ReduceOp op)
     return op == ReduceOp::kSum ? 0.0f : op == ReduceOp::kMax ? -kInfinity : kInfinity;
 }
 
+// How many lanes of repeat r the mask reaches, counted from the first.
+uint32_t Reached(const Geometry& g, uint32_t r)
+{
+    const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+    return g.full ? n : g.prefix > 0 ? std::min(g.prefix, n) : n;
+}
+
+// Is any of `count` lanes from `first` on active in repeat r?
+bool AnyActive(const Geometry& g, uint32_t r, uint32_t first, uint32_t count)
+{
+    const uint32_t end = std::min(first + count, Reached(g, r));
+    if (g.full || g.prefix > 0) return first < end;
+    for (uint32_t e = first; e < end; ++e) {
+        if ((g.mask[e >> 6] >> (e & 63)) & 1) return true;
+    }
+    return false;
+}
+
+// Results of a repeat up to the last one that is written, when `group` lanes make one.
+uint32_t GroupsWritten(const Geometry& g, uint32_t group)
+{
+    uint32_t n = g.lanes / group;
+    while (n > 0 && !AnyActive(g, 0, (n - 1) * group, group)) --n;
+    return n;
+}
+
 // Lanes of repeat r as float, neutral where masked off.
 void Gather(const TensorRef& t, DType type, const Geometry& g, const Form& f, uint32_t r, ReduceOp op, float* v)
 {
     const uint32_t es = DTypeBits(type) / 8;
     const uint32_t perBlock = 32 / es;
     const uint8_t* base = t.ptr + static_cast<int64_t>(r) * f.src0Rep * 32;
-    const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
-    const uint32_t used = g.full ? n : g.prefix > 0 ? std::min(g.prefix, n) : n;
+    const uint32_t used = Reached(g, r);
     if (f.src0Blk == 1) {
         if (es == 4) Load(v, reinterpret_cast<const float*>(base), used);
         else Load(v, reinterpret_cast<const half*>(base), used);
@@ -163,11 +189,12 @@ void RunReduce(const ReduceCall& c)
     // Bytes one repeat produces, and the unit of dstRepStride.
     uint32_t unit = es, produced = es, align = es;
     if (c.span == ReduceSpan::kBlock) {
-        unit = produced = 8 * es;
+        unit = 8 * es;
+        produced = GroupsWritten(g, 32 / es) * es;
         align = es == 2 ? 16 : 32;
     } else if (c.span == ReduceSpan::kPair) {
         unit = 128;
-        produced = g.lanes / 2 * es;
+        produced = GroupsWritten(g, 2) * es;
         align = 32;
     } else if (c.op != ReduceOp::kSum) {
         if (c.order <= 1) unit = produced = align = 2 * es;
@@ -196,13 +223,13 @@ void RunReduce(const ReduceCall& c)
         Gather(*c.src, c.dt, g, c.form, r, c.op, v);
         uint8_t* to = c.dst->ptr + static_cast<int64_t>(r) * dstStep;
         if (c.span == ReduceSpan::kPair) {
-            for (uint32_t i = 0; i < g.lanes / 2; ++i) {
-                // Pairs without an active lane keep their old result.
-                PutValue(to + i * es, c.dt, v[2 * i] + v[2 * i + 1]);
+            for (uint32_t i = 0; i < produced / es; ++i) {
+                if (AnyActive(g, r, 2 * i, 2)) PutValue(to + i * es, c.dt, v[2 * i] + v[2 * i + 1]);
             }
         } else if (c.span == ReduceSpan::kBlock) {
             const uint32_t per = 32 / es;
-            for (uint32_t b = 0; b < 8; ++b) {
+            for (uint32_t b = 0; b < produced / es; ++b) {
+                if (!AnyActive(g, r, b * per, per)) continue;
                 const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per) : Find(v + b * per, per, c.op).value;
                 PutValue(to + b * es, c.dt, x);
             }

@@ -1,0 +1,188 @@
+"""How the arguments of a benchmark task's extension become the inputs and attrs of its op."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.run.dtypes import BY_GE_NAME
+from msopgen_wrap.run.launch_source import blank_comments
+
+_FUNCTION = re.compile(r"\b(\w+)\s*\(([^{};]*)\)\s*\{")
+_CALL = re.compile(r"\bEXEC_NPU_CMD\s*\(([^;]*)\)\s*;")
+# Tensors that the extension makes itself are outputs, whatever they are shaped after.
+_MADE = re.compile(r"\b(empty|zeros|ones|full|new_)\w*\s*\(")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What the C++ function of an extension does with its arguments and outputs.
+
+    Attributes:
+        params: names of its parameters.
+        order: which of them is each argument of the aclnn call.
+        results: what it may return, each as positions among the outputs of the call.
+    """
+
+    params: tuple[str, ...]
+    order: tuple[int, ...]
+    results: tuple[tuple[int, ...], ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """The parameters' names in the order of the call."""
+        return [self.params[i] for i in self.order]
+
+
+def read_binding(source: Path | None) -> Binding | None:
+    """Read the function that calls ``EXEC_NPU_CMD(aclnnOp, ...)``.
+
+    None when the call is no plain reordering of the parameters (or there is no such file): then
+    arguments come as declared.
+    """
+    if source is None or not source.is_file():
+        return None
+    text = blank_comments(source.read_text(encoding="utf-8", errors="replace"))
+    for function in _FUNCTION.finditer(text):
+        body = _body(text, function.end())
+        params = [_name(p) for p in _split(function[2]) if p.strip()]
+        for call in _CALL.finditer(body):
+            arguments = [a.strip() for a in _split(call[1])[1:]]
+            sources = [_source(a, params, body) for a in arguments]
+            order = [params.index(s) for s in sources if s]
+            if sorted(order) == list(range(len(params))):
+                outputs = arguments[len(order) :]
+                return Binding(tuple(params), tuple(order), _results(body, outputs))
+    return None
+
+
+def _results(body: str, outputs: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    found = []
+    for names in re.findall(r"(?:\breturn|=|\bresults?)\s*\{([\w\s,]+)\}\s*;", body):
+        listed = [n.strip() for n in names.split(",")]
+        if all(n in outputs for n in listed):
+            found.append(tuple(outputs.index(n) for n in listed))
+    return tuple(dict.fromkeys(found))
+
+
+def _body(text: str, start: int) -> str:
+    depth, at = 1, start
+    while at < len(text) and depth:
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+    return text[start:at]
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for char in text:
+        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def _name(param: str) -> str:
+    names = re.findall(r"\w+", param.partition("=")[0])
+    return names[-1] if names else ""
+
+
+def _source(argument: str, params: Sequence[str], body: str) -> str | None:
+    """Return the parameter an argument comes from, directly or by one local variable."""
+    if argument in params:
+        return argument
+    definition = re.search(rf"\b{re.escape(argument)}\s*[=({{]([^;]*);", body)
+    if not argument.isidentifier() or definition is None or _MADE.search(definition[1]):
+        return None
+    used = {n for n in re.findall(r"\w+", definition[1]) if n in params}
+    return used.pop() if len(used) == 1 else None
+
+
+def bind_arguments(
+    declared: Mapping[str, Any], args: Sequence[Any], labels: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the extension's arguments the names of the op's inputs and attrs.
+
+    Tensors go to inputs, other values to attrs, each in order. A value stands for an input when
+    tensors alone cannot fill the required ones (an ``aclScalar`` or ``aclIntArray``); a tensor that
+    is left over is the value of an attr.
+
+    Args:
+        labels: the arguments' names in the extension. Where they name every attr (``training`` is
+            ``is_training``), attrs follow the names: an aclnn function may order them differently.
+    """
+    import torch
+
+    slots, names = list(declared["inputs"]), [a["name"] for a in declared["attrs"]]
+    complete = len(args) == len(slots) + len(names)
+    inputs: dict[str, Any] = {}
+    values: list[tuple[str, Any]] = []
+    tensors = sum(_is_tensor(a) or a is None for a in args)
+    for position, arg in enumerate(args):
+        label = labels[position] if position < len(labels) else ""
+        required = sum(p["param_type"] == "required" for p in slots)
+        if _is_tensor(arg) or arg is None:
+            tensors -= 1
+            if slots:
+                inputs[slots.pop(0)["name"]] = _contiguous(arg)
+            elif arg is not None:
+                values.append((label, arg.item() if arg.numel() == 1 else arg.tolist()))
+        elif slots and not isinstance(arg, (str, bool)) and (complete or tensors < required):
+            param = slots.pop(0)
+            inputs[param["name"]] = torch.tensor(arg, dtype=_value_dtype(param, arg)).reshape(-1)
+        else:
+            values.append((label, list(arg) if isinstance(arg, tuple) else arg))
+    kinds = {a["name"]: a["type"] for a in declared["attrs"]}
+    order = _attrs_by_label([label for label, _ in values], names) or names
+    return inputs, {
+        name: _as_kind(value, kinds[name]) for name, (_, value) in zip(order, values, strict=False)
+    }
+
+
+def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | None:
+    """Return the attr that each label names when every one names another attr, exactly one."""
+    chosen = []
+    for label in labels:
+        plain = label.lower().replace("_", "")
+        alike = [n for n in names if _alike(plain, n.lower().replace("_", ""))]
+        fits = [n for n in alike if n.lower().replace("_", "") == plain] or alike
+        if not plain or len(fits) != 1:
+            return None
+        chosen += fits
+    return chosen if len(set(chosen)) == len(names) else None
+
+
+def _alike(label: str, name: str) -> bool:
+    return label in name or name in label
+
+
+def _as_kind(value: Any, kind: str) -> Any:
+    plain = isinstance(value, (int, float))
+    convert = {"float": float, "bool": bool, "int": int}.get(kind) if plain else None
+    return convert(value) if convert else value
+
+
+def _value_dtype(param: Mapping[str, Any], value: Any) -> Any:
+    import torch
+
+    known = [BY_GE_NAME[d].name for d in param["dtypes"] or param["dtype_list"] if d in BY_GE_NAME]
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    wanted = "float32" if isinstance(first, float) else "int64"
+    return getattr(torch, wanted if wanted in known or not known else known[0])
+
+
+def _is_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(hasattr(v, "data_ptr") for v in value)
+    return hasattr(value, "data_ptr")
+
+
+def _contiguous(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [v.contiguous() for v in value]
+    return None if value is None else value.contiguous()
