@@ -158,7 +158,7 @@ def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | 
 
 
 def _alike(label: str, name: str) -> bool:
-    return label in name or name in label
+    return min(len(label), len(name)) >= 3 and (label in name or name in label)
 
 
 def _as_kind(value: Any, kind: str) -> Any:

@@ -172,9 +172,11 @@ class Extension:
             shapes = [(_dtype(g), tuple(g.shape)) for g in golden]
             return {declared[0]["name"]: [TensorSpec(d, s) for d, s in shapes]}
         values = list(golden) if isinstance(golden, (list, tuple)) else [golden]
-        if len(values) != len(self._op["outputs"]) or len(declared) != len(values):
-            return {}
+        if len(declared) != len(self._op["outputs"]):
+            return {}  # some are written in place
         inferred = self._inferred(inputs, attrs)
+        if len(values) != len(declared):
+            return {} if inferred else self._with_room(inputs, declared, values)
         dtypes = self._output_dtypes(inputs, values, inferred)
         room = max((elements(v) for v in inputs.values()), default=0)
         chosen: dict[str, Any] = {}
@@ -198,6 +200,31 @@ class Extension:
             chosen[param["name"]] = TensorSpec(dtypes[i], shape)
         return chosen
 
+    def _with_room(
+        self,
+        inputs: Mapping[str, Any],
+        declared: Sequence[Mapping[str, Any]],
+        golden: Sequence[Any],
+    ) -> dict[str, Any]:
+        """Allocate when the reference returns some of the outputs and nothing tells the others.
+
+        These get the room of the largest tensor, which is noted: kernels write what they know.
+        """
+        known = self._binding.results if self._binding else ()
+        first = tuple(range(min(len(golden), len(declared))))
+        places = next((r for r in known if len(r) == len(golden)), first)
+        wanted = dict(zip(places, golden, strict=False))
+        offers = self._offers(inputs)
+        fitting = [o for o in offers if all(o[i] == _dtype(v) for i, v in wanted.items())]
+        room = max(elements(v) for v in [*inputs.values(), *golden])
+        chosen = {}
+        for i, (param, dtype) in enumerate(zip(declared, (fitting or offers)[0], strict=True)):
+            shape = tuple(wanted[i].shape) if i in wanted else (room,)
+            chosen[param["name"]] = TensorSpec(dtype, shape)
+            if i not in wanted:
+                self.notes.append(f"nothing tells the shape of {param['name']}: it has room {room}")
+        return chosen
+
     def _inferred(
         self, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
     ) -> list[TensorSpec] | None:
@@ -213,13 +240,8 @@ class Extension:
                 self.notes.append(first_line(error))
             return None
 
-    def _output_dtypes(
-        self,
-        inputs: Mapping[str, Any],
-        golden: Sequence[Any],
-        inferred: Sequence[TensorSpec] | None,
-    ) -> list[str]:
-        """Choose what the op declares for these inputs: the reference's if it can, or inferred."""
+    def _offers(self, inputs: Mapping[str, Any]) -> list[list[str]]:
+        """Return the output dtypes that the op declares for these inputs."""
         names = [p["name"] for p in self._op["inputs"]]
         given = [_input_dtype(inputs.get(n)) for n in names]
         offers = []
@@ -227,6 +249,16 @@ class Extension:
             key = combo.key.split(",")
             if all(g in (None, k) for g, k in zip(given, key, strict=False)):
                 offers.append(key[len(names) :])
+        return offers
+
+    def _output_dtypes(
+        self,
+        inputs: Mapping[str, Any],
+        golden: Sequence[Any],
+        inferred: Sequence[TensorSpec] | None,
+    ) -> list[str]:
+        """Choose what the op declares for these inputs: the reference's if it can, or inferred."""
+        offers = self._offers(inputs)
         wanted = [_dtype(g) for g in golden]
         seen = [spec.dtype for spec in inferred or ()]
         return next((d for d in (wanted, seen) if d in offers), offers[0])

@@ -141,6 +141,21 @@ def test_an_output_of_computed_shape_gets_room(tmp_path):
     assert extension.alarms == []
 
 
+def test_outputs_that_the_reference_lacks_get_room(tmp_path):
+    files = {"op_host/keep.cpp": KEEP_HOST, "op_kernel/keep_positive.cpp": KEEP_KERNEL}
+    files["op_host/keep.cpp"] = (
+        KEEP_HOST.replace("OP_ADD(KeepOpen);", "")
+        .replace("IMPL_OP_INFERSHAPE(KeepPositive).InferShapeRange(KeepRange);", "")
+        .replace("this->SetInferShape(KeepShape);", "")
+    )
+    extension = Extension(write(tmp_path, files), "check", "ascend910b3")
+    extension.open()
+    x = torch.tensor([1.0, -1.0, 4.0])
+    total = extension.call_as(torch.tensor([5.0]), extension.run, [x])
+    assert total.tolist() == [5] and extension.alarms == []
+    assert extension.notes == ["nothing tells the shape of y: it has room 3"]
+
+
 def test_columns_are_typed_as_pandas_does(tmp_path):
     write(tmp_path, {"validation/test_cases.csv": "a;b;c;d\n1;true;x;0.5\n2;False;y;1\n"})
     assert read_cases(tmp_path) == [
