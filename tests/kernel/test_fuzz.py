@@ -172,6 +172,20 @@ def fuzz(seed: int, folder: Path) -> None:
                 assert close(value, golden[name]), (place, name)
 
 
+def test_late_load_orders_what_came_before(tmp_path: Path) -> None:
+    """A float32 operand needs no conversion, but the product before its load must be complete."""
+    op = BuiltOp(make_spec("x * 3.0 + y", "x y"), tmp_path)
+    library = load_emulation_library()
+    assert library.opgen_sanitizer_option(b"auto-sync=off") == 0
+    try:
+        inputs = {"x": torch.arange(1000.0), "y": torch.ones(1000)}
+        outputs, golden, result = op.run(inputs, {}, mode="check")
+    finally:
+        library.opgen_sanitizer_option(b"auto-sync=on")
+    assert result.findings == []
+    assert torch.equal(outputs["z"], golden["z"].float())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_ops(seed: int, tmp_path: Path) -> None:
     fuzz(seed, tmp_path)

@@ -279,11 +279,11 @@ __aicore__ inline void Bring(const LocalTensor<C>& dst, const LocalTensor<T>& ti
                              const Walk& walk, const Tile& part) {
     if constexpr (kBroadcast) {
         ExpandBox(dst, tile, stage, bytes, walk, part);
-        VectorBarrier();
     } else if constexpr (!Same<C, T>::value) {
         Widen(dst, tile, bytes, part.count);
-        VectorBarrier();
     }
+    // Also where nothing is to be done: what follows counts on it for what came before.
+    VectorBarrier();
 }
 
 // Bring for bool tensors.
