@@ -78,6 +78,12 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             "",
         ),
         (
+            "DataCopyPadExtParams<int4b_t> p(false, 0, 0, 0); y[0] = p.isPad; "
+            "constexpr DataCopyPadExtParams<half> q(true, 0, 1, 3); y[1] = q.isPad;",
+            "k",
+            "",
+        ),
+        (
             "constexpr SoftMaxTiling t = SoftMaxFlashV2TilingFunc({8, 64, 8, 64}, 2, 4, 100); "
             "static_assert(t.splitM == 8 && t.outMaxSize == 64 && t.rangeM == 1 && !t.tailM);",
             "k",

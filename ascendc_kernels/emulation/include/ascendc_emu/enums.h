@@ -433,6 +433,14 @@ struct DataCopyPadExtParams {
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
     {
     }
+    // A number for an element type that none converts to (int4b_t).
+    template <typename V, std::enable_if_t<std::is_arithmetic<V>::value &&
+                                               !std::is_convertible<V, T>::value,
+                                           bool> = true>
+    __aicore__ constexpr DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, V value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue{static_cast<int8_t>(value)}
+    {
+    }
     bool isPad = false;
     uint8_t leftPadding = 0;
     uint8_t rightPadding = 0;
