@@ -6,6 +6,7 @@
 * Explicit specialisations inside a class: see ``member_specialisations``.
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
 * Conditions on the tiling key: see ``key_conditions``.
+* Arrays in UB, ``__ubuf__ float x[64];``: see ``ub_arrays``.
 
 Lines keep their numbers.
 """
@@ -17,6 +18,7 @@ import re
 from .constexpr_members import initialise_members
 from .key_conditions import runtime_conditions
 from .member_specialisations import rewrite_members
+from .ub_arrays import place_arrays
 
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
@@ -36,7 +38,7 @@ def program_text(text: str) -> str:
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
     text = runtime_conditions(text) if "TILING_KEY_" in text else text
-    return initialise_members(rewrite_members(text))
+    return initialise_members(rewrite_members(place_arrays(text)))
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run_program
 
-_ASSIGNMENT = re.compile(r"^\s*([A-Z][A-Z0-9_]*)=([\w.]+)\s*$", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"^\s*([A-Z][A-Z0-9_]*)=([\w.]+)\s*(?:#.*)?$", re.MULTILINE)
+_PROGRAM = re.compile(r"^\s*\./demo([^#\n]*)", re.MULTILINE)
 _OPTION = re.compile(r"-D([A-Z][A-Z0-9_]*)=(\S+?)(?=[;\s])")
 _CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\s+"([^"]*)"')
 _PASSED = re.compile(r"(?:-D|(?<![\w-]))([A-Z][A-Z0-9_]*)=\$\{\1\}")
@@ -178,7 +179,9 @@ def run_example(
             result.detail = f"gen_data: {_last_line(done.stdout)}"
             return result
     started = time.perf_counter()
-    outcome = run_program(program, [], options, cwd=build)
+    call = _PROGRAM.search(example.readme)
+    arguments = _expand(call[1], variables).split() if call else []
+    outcome = run_program(program, arguments, options, cwd=build)
     result.seconds = time.perf_counter() - started
     result.runs = outcome.reported and outcome.exit_code >= 0 and not outcome.failures
     if mode == "check":
@@ -228,8 +231,7 @@ def _python(
     command: tuple[str, str], variables: dict[str, str], build: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
     script, arguments = command
-    for name, value in sorted(variables.items(), key=lambda item: -len(item[0])):
-        arguments = arguments.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    arguments = _expand(arguments, variables)
     try:
         return subprocess.run(
             [sys.executable, f"../{script}", *arguments.split()],
@@ -242,6 +244,12 @@ def _python(
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess([script], 124, f"no end after {timeout:g} s")
+
+
+def _expand(text: str, variables: dict[str, str]) -> str:
+    for name, value in sorted(variables.items(), key=lambda item: -len(item[0])):
+        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    return text
 
 
 def _last_line(text: str) -> str:

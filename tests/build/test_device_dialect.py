@@ -171,3 +171,22 @@ def test_directives_on_the_tiling_key_become_statements():
 )
 def test_other_directives_stay(text):
     assert host_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        ("__ubuf__ float x[64];", "auto& x = ::ascendc_emu::UbVariable<float[64]>([] {});"),
+        ("__ubuf__ half x[2][N];", "auto& x = ::ascendc_emu::UbVariable<half[2][N]>([] {});"),
+        ("__ubuf__ float* p = x;", "__ubuf__ float* p = x;"),
+        ("void f(__ubuf__ float* x);", "void f(__ubuf__ float* x);"),
+    ],
+)
+def test_arrays_in_ub(line, want):
+    assert host_text(f"void k() {{\n    {line}\n}}\n") == f"void k() {{\n    {want}\n}}\n"
+
+
+def test_several_arrays_in_one_declaration():
+    text = host_text("__ubuf__ float a[N], sums[8];\n")
+    assert "auto& a = ::ascendc_emu::UbVariable<float[N]>([] {});" in text
+    assert "auto& sums = ::ascendc_emu::UbVariable<float[8]>([] {});" in text

@@ -63,6 +63,7 @@ def test_barrier_over_both_kinds(kernel, threads):
         (5, r"deadlock.*AIV 0 at .*cores.cpp:\d+: CrossCoreWaitFlag 6"),
         (6, r"deadlock.*AIV 0 at .*cores.cpp:\d+: SyncAll: not all cores arrive"),
         (9, r"cores.cpp:\d+: ASSERT: i < 2 && \"too many blocks\""),
+        (30, r"cores.cpp:\d+: ASSERT: i < 2 && \"too many blocks\""),
         (10, r"cores.cpp:\d+: WaitFlag: waits for event MTE2_V id 3 that nothing has set"),
     ],
 )

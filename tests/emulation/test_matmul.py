@@ -22,7 +22,8 @@ FIELDS = (
     "CLayoutInfoB CLayoutInfoS1 CLayoutInfoN CLayoutInfoG CLayoutInfoS2 BatchNum reserved"
 ).split()
 HALF, HALF_OUT, BF16, FLOAT, INT8, INT8_HALF, NZ, NZ_SPLIT, NORMAL, BSNGD = range(1, 11)
-COPY_A, COPY_OUT, UPPER, LOWER, MIXED = range(11, 16)
+COPY_A, COPY_OUT, UPPER, LOWER, MIXED, COPY_B, SPARSE, TSCM = range(11, 19)
+ENTRIES = {MIXED: "matmul_mixed", SPARSE: "matmul_sparse", TSCM: "matmul_tscm"}
 ALL, STEPS, ASYNC, SEQUENTIAL, BATCH, PARTIAL = range(6)
 
 
@@ -48,7 +49,7 @@ def _launch(
     bias = np.zeros(1, np.float32) if bias is None else bias
     arrays = [np.ascontiguousarray(v) for v in (a, b, bias)] + [c]
     o = {"blocks": tiling["usedCoreNum"], "mode": "check", "inout": 1, "workspace": 4096} | o
-    entry = "matmul_mixed" if key == MIXED else "matmul_object"
+    entry = ENTRIES.get(key, "matmul_object")
     found = kernel.launch(entry, arrays, tiling=raw, key=key, **o)
     assert [f for f in found if f["severity"] != "warning"] == []
     return c
@@ -215,6 +216,48 @@ def test_copy_in_of_the_user(kernel, m, n, k):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=5e-5)
 
 
+@pytest.mark.parametrize("m, n, k", [(32, 48, 64), (37, 50, 40)])
+def test_copy_of_b_by_the_user(kernel, m, n, k):
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((m, k)).astype(np.float16)
+    b = rng.standard_normal((k, 2 * n)).astype(np.float16)
+    t = _tiling(m, n, k, (16, 32, 16))
+    got = _launch(kernel, COPY_B, t, a, b, np.zeros((m, n), np.float32))
+    want = a.astype(np.float64) @ b[:, :n].astype(np.float64)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=5e-5)
+
+
+@pytest.mark.parametrize("n, k, cores", [(32, 64, 1), (64, 128, 2)])
+def test_sparse_b(kernel, n, k, cores):
+    """Of four values along K two are stored; the first is at `first`, the other at 1 + `second`."""
+    rng = np.random.default_rng(k)
+    a = rng.integers(-128, 128, (16, k)).astype(np.int8)
+    first = rng.integers(0, 3, (n, k // 4))
+    second = np.minimum(first + rng.integers(0, 3, first.shape), 2)
+    values = rng.integers(-128, 128, (n, k // 4, 2)).astype(np.int8)
+    b = np.zeros((n, k // 4, 4), np.int64)
+    np.put_along_axis(b, first[..., None], values[..., :1], 2)
+    np.put_along_axis(b, second[..., None] + 1, values[..., 1:], 2)
+    nibble = (first | second << 2).astype(np.uint8)
+    packed = nibble[:, ::2] | nibble[:, 1::2] << 4  # [n][k / 8]
+    nz = packed.reshape(n, k // 64, 8).transpose(1, 0, 2)
+    t = _tiling(16, n, k, (16, 16, 64), (16, n // cores, k), cores=cores)
+    got = _launch(kernel, SPARSE, t, a, values.reshape(n, -1), np.zeros((16, n), np.int32), bias=nz)
+    np.testing.assert_array_equal(got, a.astype(np.int64) @ b.reshape(n, k).T)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_operand_in_tscm(kernel, way):
+    rng = np.random.default_rng(way)
+    a = rng.standard_normal((2, 32, 64)).astype(np.float16)
+    b = rng.standard_normal((64, 48)).astype(np.float16)
+    nz = a.reshape(2, 32, 4, 16).transpose(0, 2, 1, 3)
+    t = _tiling(64, 48, 64, (16, 16, 16), (32, 48, 64), cores=2)
+    got = _launch(kernel, TSCM, t, nz, b, np.zeros((64, 48), np.float32), way=way, blocks=1)
+    want = a.reshape(64, 64).astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=5e-5)
+
+
 @pytest.mark.parametrize("way", [ALL, STEPS])
 @pytest.mark.parametrize("m, n, k", [(32, 48, 64), (37, 50, 40)])
 def test_copy_out_of_the_user(kernel, way, m, n, k):
@@ -301,12 +344,39 @@ def test_tiling_fits_and_covers(host, m, n, k, cores, dtype, bias):
     assert t["isBias"] == bias
 
 
+@pytest.mark.parametrize(
+    "m, n, k, dtype, base",
+    [
+        (1024, 1024, 1024, "f16", (128, 256, 64)),
+        (1024, 128, 512, "f16", (128, 128, 128)),
+        (1024, 1024, 1024, "f32", (128, 256, 32)),
+        (1024, 1024, 1024, "i8", (128, 256, 128)),
+        (16, 16, 48, "f16", (16, 16, 48)),
+    ],
+)
+def test_base_block_fills_half_of_l0(host, m, n, k, dtype, base):
+    _, t = _host_tiling(host, m, n, k, 1, dtype)
+    assert (t["baseM"], t["baseN"], t["baseK"]) == base
+
+
+@pytest.mark.parametrize("m, n, cores", [(256, 512, 24), (2560, 128, 20), (640, 640, 24)])
+def test_even_splits_come_first(host, m, n, cores):
+    _, t = _host_tiling(host, m, n, 192, cores)
+    assert m % t["singleCoreM"] == 0 and n % t["singleCoreN"] == 0
+    assert t["usedCoreNum"] > cores // 2
+
+
 @pytest.mark.parametrize("base", [(128, 128, 64), (64, 256, 32), (16, -1, -1)])
 def test_fixed_base_is_kept(host, base):
     status, t = _host_tiling(host, 1024, 2048, 512, 20, base=base)
     assert status == 0
     for name, want in zip(("baseM", "baseN", "baseK"), base, strict=True):
         assert want in (-1, t[name])
+
+
+def test_fixed_base_gives_a_core_one_column_of_blocks(host):
+    _, t = _host_tiling(host, 512, 128, 128, 2, base=(128, 64, 128))
+    assert (t["singleCoreM"], t["singleCoreN"]) == (512, 64)
 
 
 def test_base_that_does_not_fit_is_refused(host):

@@ -45,3 +45,26 @@ def test_scenarios_of_other_parts_are_skipped(folder, tmp_path_factory):
     result = run_example(example, scratch, scenario="3", soc="ascend910b3", timeout=60)
     assert "not for arch 2201" in result.skipped
     assert result.compiles is None
+
+
+def test_variables_of_the_readme_reach_scripts_and_program(folder, tmp_path_factory):
+    (folder / "demo.asc").write_text(
+        '#include <cstdio>\n#include "acl/acl.h"\n#include "kernel_operator.h"\n'
+        "__global__ __aicore__ void k() {}\n"
+        "int main(int n, char** a) {\n"
+        "    aclInit(nullptr); aclrtSetDevice(0); k<<<1, nullptr, nullptr>>>();\n"
+        '    FILE* f = fopen("case.txt", "r"); char c = f ? fgetc(f) : 0;\n'
+        "    return n == 2 && a[1][0] == c ? 0 : 1;\n}\n"
+    )
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "gen_data.py").write_text(
+        "import sys\nopen('case.txt', 'w').write(sys.argv[2])\n"
+    )
+    (folder / "README.md").write_text(
+        README
+        + "```bash\n  CASE=7   # which\n  python3 ../scripts/gen_data.py --case $CASE\n"
+        + "  ./demo $CASE   # run\n```\n"
+    )
+    scratch = tmp_path_factory.mktemp("scratch")
+    result = run_example(read_example(folder), scratch, soc="ascend910b3", timeout=60)
+    assert (result.compiles, result.runs, result.matches) == (True, True, True), result.detail

@@ -1,5 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 // Synchronisation between cores, one scenario per tiling key. Every core writes what it saw.
+#include <cassert>
+
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -76,6 +78,12 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         if ASCEND_IS_AIV { Write(y, i, Read(x, i / 2)); }
     } else if (TILING_KEY_IS(9)) {
         ASSERT(i < 2 && "too many blocks");
+    } else if (TILING_KEY_IS(30)) {  // the C library's assert
+        TPipe pipe;
+        TBuf<> buf;
+        pipe.InitBuffer(buf, 32);
+        asc_dump_ubuf((__ubuf__ int32_t*)buf.Get<int32_t>().GetPhyAddr(), 7, 8);
+        assert(i < 2 && "too many blocks");
     } else if (TILING_KEY_IS(10)) {
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
     } else if (TILING_KEY_IS(11)) {  // atomic adds from every block

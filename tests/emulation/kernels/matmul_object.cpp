@@ -81,6 +81,19 @@ __aicore__ inline void CopyWideA(const LocalTensor<int8_t>& to, const __gm__ voi
              from[uint64_t(row) * uint32_t(baseM) * width + uint64_t(col) * baseK], p);
 }
 
+// B stored with twice its row length; the words as above, with base K and base N.
+__aicore__ inline void CopyWideB(const LocalTensor<int8_t>& to, const __gm__ void* gm, int row,
+                                 int col, int useK, int useN, const uint64_t base,
+                                 const uint64_t width)
+{
+    GlobalTensor<half> from;
+    from.SetGlobalBuffer((__gm__ half*)gm);
+    Nd2NzParams p{1, uint16_t(useK), uint16_t(useN), 0, uint16_t(width),
+                  uint16_t((useK + 15) / 16 * 16), 1, 0};
+    DataCopy(to.ReinterpretCast<half>(),
+             from[uint64_t(row) * uint32_t(base) * width + uint64_t(col) * (base >> 32)], p);
+}
+
 __aicore__ inline void CopyOutShifted(const __gm__ void* gm, const LocalTensor<int8_t>& co1,
                                       const void* params, const uint64_t, const uint64_t)
 {
@@ -105,8 +118,10 @@ __aicore__ inline void RunCase(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, co
            MatmulType<TPosition::GM, CubeFormat::ND, Bias>, config, Callback, Policy>
         mm;
     REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &p.t);
-    mm.SetUserDefInfo(uint64_t(p.t.baseM) | uint64_t(p.t.baseK) << 32);
-    mm.SetSelfDefineData(uint64_t(2 * p.t.Ka));
+    constexpr bool copiesB = Callback::CopyB1Func != nullptr;
+    mm.SetUserDefInfo(copiesB ? uint64_t(p.t.baseK) | uint64_t(p.t.baseN) << 32
+                              : uint64_t(p.t.baseM) | uint64_t(p.t.baseK) << 32);
+    mm.SetSelfDefineData(uint64_t(2 * (copiesB ? p.t.N : p.t.Ka)));
     RunObject<decltype(mm), A, C, Bias>(mm, a, b, bias, c, p);
 }
 
@@ -152,7 +167,100 @@ extern "C" __global__ __aicore__ void matmul_object(GM_ADDR a, GM_ADDR b, GM_ADD
     } else if (TILING_KEY_IS(14)) {
         RunCase<half, float, float, nd, nd, LayoutMode::NONE, CFG_NORM, MatmulCallBackFunc<>,
                 Impl::Detail::TrianLowerMatmulPolicy>(a, b, bias, c, p);
+    } else if (TILING_KEY_IS(16)) {
+        RunCase<half, float, float, nd, nd, LayoutMode::NONE, CFG_NORM,
+                MatmulCallBackFunc<nullptr, nullptr, CopyWideB>>(a, b, bias, c, p);
     }
+}
+
+// B is 4:2 compressed; its index matrix takes the place of the bias.
+extern "C" __global__ __aicore__ void matmul_sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
+                                                    GM_ADDR workspace, GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
+    TPipe pipe;
+    Matmul<MatmulType<TPosition::GM, CubeFormat::ND, int8_t>,
+           SparseMatmulType<TPosition::GM, TPosition::GM, CubeFormat::ND, int8_t, true>,
+           MatmulType<TPosition::GM, CubeFormat::ND, int32_t>,
+           MatmulType<TPosition::GM, CubeFormat::ND, int32_t>, CFG_MDL>
+        mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &p.t);
+    const TCubeTiling& t = p.t;
+    const int32_t n0 = GetBlockIdx() * t.singleCoreN;
+    GlobalTensor<int8_t> aGm, bGm;
+    GlobalTensor<uint8_t> indexGm;
+    GlobalTensor<int32_t> cGm;
+    aGm.SetGlobalBuffer((__gm__ int8_t*)a);
+    bGm.SetGlobalBuffer((__gm__ int8_t*)b);
+    indexGm.SetGlobalBuffer((__gm__ uint8_t*)index);
+    cGm.SetGlobalBuffer((__gm__ int32_t*)c);
+    mm.SetTensorA(aGm);
+    mm.SetTensorB(bGm[n0 * t.Kb / 2], true);
+    mm.SetSparseIndex(indexGm[n0 * 8]);
+    mm.IterateAll(cGm[n0]);
+    mm.End();
+}
+
+// A waits in the TSCM of a vector core: way 0 copied from GM as NZ, way 1 from UB.
+extern "C" __global__ __aicore__ void matmul_tscm(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
+                                                  GM_ADDR workspace, GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
+    TPipe pipe;
+    Matmul<MatmulType<TPosition::TSCM, CubeFormat::NZ, half>,
+           MatmulType<TPosition::GM, CubeFormat::ND, half>,
+           MatmulType<TPosition::GM, CubeFormat::ND, float>,
+           MatmulType<TPosition::GM, CubeFormat::ND, float>>
+        mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &p.t);
+    const TCubeTiling& t = p.t;
+    if (GetBlockIdx() >= t.usedCoreNum) return;
+    const int32_t size = t.singleCoreM * t.Ka;
+    GlobalTensor<half> aGm, bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ half*)a);
+    bGm.SetGlobalBuffer((__gm__ half*)b);
+    cGm.SetGlobalBuffer((__gm__ float*)c);
+    aGm = aGm[GetBlockIdx() * size];
+    TSCM<TPosition::GM, 1> fromGm;
+    TSCM<TPosition::VECIN, 1> fromUb;
+    TQue<TPosition::VECIN, 1> in;
+    LocalTensor<half> left;
+    if (p.way == 0) {
+        pipe.InitBuffer(fromGm, 1, size * sizeof(half));
+        left = fromGm.AllocTensor<half>();
+        DataCopy(left, aGm, size);
+        fromGm.EnQue(left);
+        left = fromGm.DeQue<half>();
+    } else {
+        pipe.InitBuffer(in, 1, size * sizeof(half));
+        pipe.InitBuffer(fromUb, 1, size * sizeof(half));
+        LocalTensor<half> ub = in.AllocTensor<half>();
+        DataCopy(ub, aGm, size);
+        in.EnQue(ub);
+        ub = in.DeQue<half>();
+        SetFlag<HardEvent::MTE2_MTE3>(0);
+        WaitFlag<HardEvent::MTE2_MTE3>(0);
+        left = fromUb.AllocTensor<half>();
+        DataCopy(left, ub, size);
+        fromUb.EnQue(left);
+        left = fromUb.DeQue<half>();
+        in.FreeTensor(ub);
+    }
+    mm.SetTensorA(left);
+    mm.SetTensorB(bGm);
+    const auto out = cGm[GetBlockIdx() * t.singleCoreM * t.N];
+    while (mm.Iterate()) {
+        const MatrixOffset at = mm.GetOffsetC();
+        ASSERT(at.offset == at.row * t.N + at.col);
+        ASSERT(at.width <= t.baseN && at.row + at.height <= t.singleCoreM);
+        mm.GetTensorC(out);
+    }
+    mm.End();
+    if (p.way == 0) fromGm.FreeTensor(left);
+    else fromUb.FreeTensor(left);
 }
 
 // The AIVs call; on the device the AIC would compute.
@@ -163,3 +271,11 @@ extern "C" __global__ __aicore__ void matmul_mixed(GM_ADDR a, GM_ADDR b, GM_ADDR
     const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
     RunCase<half, float, float>(a, b, bias, c, p);
 }
+
+static_assert(GetNormalConfig(false, true, false, BatchMode::BATCH_LARGE_THAN_L1, true,
+                              IterateOrder::ORDER_N).iterateOrder == IterateOrder::ORDER_N);
+static_assert(GetNormalConfig(false, true).isNBatch && !GetNormalConfig().isNBatch);
+static_assert(GetMDLConfig(false, false, 2).doMTE2Preload == 2 && GetMDLConfig().doMultiDataLoad);
+static_assert(GetBasicConfig(64, 32, 16).basicN == 32);
+static_assert(GetSpecialBasicConfig(64, 32, 16, 128, 64, 32, 2, 4).stepN == 4);
+static_assert(GetIBShareNormConfig(false, false, false, BatchMode::NONE, true).enableDoubleCache);

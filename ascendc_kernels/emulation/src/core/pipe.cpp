@@ -165,6 +165,11 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     // A TQueBind from GM lives where its destination is.
     const TPosition home = src == TPosition::GM ? dst : dst == TPosition::TSCM ? dst : src;
     const Mem mem = MemOf(home);
+    // A vector core that keeps operands of its Matmul objects in TSCM writes to the L1 of its cube
+    // core; here it has one of its own.
+    if (home == TPosition::TSCM && core.kind == CoreKind::kAiv) {
+        core.capacity[static_cast<int>(Mem::kL1)] = core.soc->l1Bytes;
+    }
     const uint32_t len = Align32(bytes);
     const uint64_t total = static_cast<uint64_t>(len) * number;
     uint32_t addr;

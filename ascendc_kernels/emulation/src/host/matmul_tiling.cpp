@@ -320,7 +320,8 @@ void MatmulApiTilingBase::SetMatmulConfigParams(const MatmulConfigParams& params
                           params.traverse, params.enVecND2NZ);
 }
 
-int32_t MatmulApiTilingBase::SetSparse(bool isSparse) { return isSparse ? -1 : 0; }
+// B is 4:2 compressed; its blocks take half the room, which the split does not use.
+int32_t MatmulApiTilingBase::SetSparse(bool) { return 0; }
 
 bool MatmulApiTilingBase::ChooseBase()
 {
@@ -552,7 +553,8 @@ bool MultiCoreMatmulTiling::SplitCores()
         }
         return std::min(one, std::max(extent, unit));
     };
-    // Every split of the cores over M, N (and K); the smallest share of the largest core wins,
+    // Every split of the cores over M, N (and K); the smallest share of the largest core wins, even
+    // splits before others,
     // then the split that reads least (nearly square shares).
     int64_t bestWork = -1;
     int64_t bestRead = 0;
@@ -571,7 +573,9 @@ bool MultiCoreMatmulTiling::SplitCores()
                 if (cores > dim_ && !fixed) {
                     continue;
                 }
-                const int64_t work = static_cast<int64_t>(m) * n * k;
+                // Many kernels have no code for tails: an even split may cost up to twice as much.
+                const bool even = m_ % m == 0 && n_ % n == 0 && k_ % k == 0;
+                const int64_t work = static_cast<int64_t>(m) * n * k * (even ? 1 : 2);
                 // Where SetFixSplit fixes the base block, a core that has one block along N comes
                 // first: its blocks then follow each other along M.
                 const bool oneBlock = fixN_ > 0 && n <= fixN_;

@@ -6,6 +6,7 @@
 #define ADV_API_MATMUL_MATMUL_H
 
 #include "adv_api/matmul/matmul_config.h"
+#include "ascendc_emu/copy_api.h"
 #include "ascendc_emu/matmul_ops.h"
 #include "ascendc_emu/pipe.h"
 
@@ -154,6 +155,12 @@ public:
         quantVector_ = reinterpret_cast<const uint64_t*>(table.ptr);
         quantised_ = true;
     }
+    // Positions of B's values in their groups of four, 2 bits each, in NZ fractals of 16 x 8 bytes.
+    __aicore__ void SetSparseIndex(const GlobalTensor<uint8_t>& index)
+    {
+        static_assert(kSparse, "SetSparseIndex needs a SparseMatmulType as B");
+        sparseIndex_ = index;
+    }
     __aicore__ void SetHF32(bool on = false, int32_t = 0) { hf32_ = on; }
 
     template <class T>
@@ -237,6 +244,28 @@ public:
         GetTensorC<sync>(gm, enAtomic, enSequentialWrite, loc);
         GetTensorC<sync>(local, 0, true, loc);
     }
+    // The next block, in the workspace: its place there. For Iterate<false> and SetWorkspace.
+    template <bool sync = false>
+    __aicore__ GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false,
+                                             Loc loc = Loc::Here())
+    {
+        (void)enSequentialWrite;
+        const uint64_t block = async_ ? next_ : current_;
+        const GlobalTensor<DstT> to =
+            Workspace()[block * uint64_t(tiling_.baseM) * uint32_t(tiling_.baseN)];
+        GetTensorC<true>(to, enAtomic, true, loc);
+        return to;
+    }
+    template <bool sync, bool doPad>
+    __aicore__ void GetTensorC(const LocalTensor<DstT>& local, uint8_t enAtomic = 0,
+                               bool enSequentialWrite = false, uint32_t height = 0,
+                               uint32_t width = 0, uint32_t srcGap = 0, uint32_t dstGap = 0,
+                               Loc loc = Loc::Here())
+    {
+        static_assert(!doPad, "GetTensorC with padding is not emulated");
+        (void)height, (void)width, (void)srcGap, (void)dstGap;
+        GetTensorC<sync>(local, enAtomic, enSequentialWrite, loc);
+    }
     __aicore__ void WaitGetTensorC() {}
     __aicore__ void WaitIterateAll() {}
     __aicore__ void WaitIterateBatch() {}
@@ -247,7 +276,12 @@ public:
     template <bool isTurnOnDebug = true>
     __aicore__ MatrixOffset GetOffsetC()
     {
-        return MatrixOffset{};
+        const uint32_t m0 = RowOfBlock(current_) * uint32_t(tiling_.baseM);
+        const uint32_t n0 = ColumnOfBlock(current_) * uint32_t(tiling_.baseN);
+        const uint32_t m = singleM_ - m0, n = singleN_ - n0;
+        return MatrixOffset{int32_t(m0 * StrideC() + n0), int32_t(m0), int32_t(n0),
+                            int32_t(m < uint32_t(tiling_.baseM) ? m : uint32_t(tiling_.baseM)),
+                            int32_t(n < uint32_t(tiling_.baseN) ? n : uint32_t(tiling_.baseN))};
     }
 
     template <bool sync = true>
@@ -322,6 +356,21 @@ public:
     {
         return GetBatchTensorC<sync>(batchA, batchB);
     }
+    // The same, copied to UB.
+    template <bool sync = true>
+    __aicore__ void GetBatchTensorC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                                    bool enSequentialWrite = false, Loc loc = Loc::Here())
+    {
+        const uint32_t batches = batchA > batchB ? batchA : batchB;
+        const GlobalTensor<DstT> from = GetBatchTensorC<sync>(batchA, batchB, enSequentialWrite);
+        DataCopy(c, from, batches * singleM_ * singleN_, loc);
+    }
+    template <bool sync = true>
+    __aicore__ void GetBatchC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                              bool enSequentialWrite = false, Loc loc = Loc::Here())
+    {
+        GetBatchTensorC<sync>(c, batchA, batchB, enSequentialWrite, loc);
+    }
     __aicore__ void End() { Restart(); }
 
 private:
@@ -330,6 +379,7 @@ private:
     // parts of CANN's implementation that do not exist here: it has no `triangle` and is refused.
     static constexpr int kTriangle =
         POLICY<MM_CFG, int, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>::triangle;
+    static constexpr bool kSparse = B_TYPE::isSparse;
     using SumT = typename GetMmDstType<SrcAT>::Type;
     static constexpr int kScratchSums = 0, kScratchA = 1, kScratchB = 2;
 
@@ -501,6 +551,7 @@ private:
                             const char* op, Loc loc)
     {
         ascendc_emu::MatrixRef a = a_, b = b_;
+        if constexpr (kSparse) b_ = Decompressed(b);
         if constexpr (MM_CB::CopyA1Func != nullptr) a_ = CopiedIn<SrcAT, true>(a);
         if constexpr (MM_CB::CopyB1Func != nullptr) b_ = CopiedIn<SrcBT, false>(b);
         ascendc_emu::MatmulArgs args = Arguments(c, m0, m, n0, n, partial);
@@ -549,6 +600,36 @@ private:
         args.quantScalar = quantScalar_;
         args.quantVector = quantVector_;
         return args;
+    }
+
+    // B as [N][K] from its stored form [N][K / 2] and the index matrix: see UnpackSparseB in mmad.cpp.
+    __aicore__ ascendc_emu::MatrixRef Decompressed(const ascendc_emu::MatrixRef& from)
+    {
+        static_assert(!kSparse || (IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans),
+                      "a sparse B is int8_t and transposed");
+        const uint32_t n = singleN_, k = singleK_;
+        ascendc_emu::MatrixRef to;
+        to.type = from.type;
+        to.transposed = true;
+        to.hidden = true;
+        to.stride = k;
+        to.data = ascendc_emu::MatmulScratch(this, kScratchB, uint64_t(n) * k);
+        memset(to.data, 0, uint64_t(n) * k);
+        const uint64_t fractalRows = matmul_detail::Align(orgN_, 16);
+        for (uint32_t row = 0; row < n; ++row) {
+            const uint8_t* values = from.data + uint64_t(row) * (orgKb_ / 2);
+            for (uint32_t group = 0; group * 4 < k; ++group) {
+                const uint64_t byte = group / 2;
+                const uint8_t index = sparseIndex_.ptr[(byte / 8 * fractalRows + row) * 8 + byte % 8];
+                const uint32_t bits = index >> (group % 2 * 4);
+                const uint32_t first = bits & 3, second = 1 + ((bits >> 2) & 3);
+                uint8_t* out = to.data + uint64_t(row) * k + group * 4;
+                out[first] = uint8_t(out[first] + values[group * 2]);
+                const uint32_t other = second > first ? second & 3 : first;
+                out[other] = uint8_t(out[other] + values[group * 2 + 1]);
+            }
+        }
+        return to;
     }
 
     // The whole of A or B as the user's function copies it, block by block, kept in NZ.
@@ -773,7 +854,7 @@ private:
     const uint64_t* quantVector_ = nullptr;
     uint64_t userData_ = 0, userTiling_ = 0;
     int32_t batchA_ = 0, batchB_ = 0;
-    ascendc_emu::GmRef workspace_;
+    ascendc_emu::GmRef workspace_, sparseIndex_;
     uint32_t fetched_ = 0;  // groups of batches handed out
     uint8_t subBlock_ = 0;
 };

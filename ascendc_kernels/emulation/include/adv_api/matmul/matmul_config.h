@@ -175,8 +175,16 @@ constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p)
 {
     c.intrinsicsCheck = p.intrinsicsCheck;
     c.enVecND2NZ = p.enVecND2NZ;
+    c.enableDoubleCache = p.enableDoubleCache;
+    c.enableL1CacheUB = p.enableL1CacheUB;
+    c.doMTE2Preload = p.doMTE2Preload;
     c.iterateOrder = p.iterateOrder;
     c.scheduleType = p.scheduleType;
+    c.enableReuse = p.enableReuse;
+    c.enableUBReuse = p.enableUBReuse;
+    c.isA2B2Shared = p.isA2B2Shared;
+    c.enableKdimReorderLoad = p.enableKdimReorderLoad;
+    c.enableL1BankConflictOptimise = p.enableL1BankConflictOptimise;
     c.isPartialOutput = p.isPartialOutput;
     c.isEnableChannelSplit = p.isEnableChannelSplit;
     c.enableRelu = p.enableRelu;
@@ -192,44 +200,104 @@ constexpr MatmulConfig GetMMConfig(Params&&... params)
     (ascendc_emu::matmul_config::Apply(c, params), ...);
     return c;
 }
-// The positional forms tune data movement only; their arguments are accepted and not needed.
-template <typename... Args>
-constexpr MatmulConfig GetNormalConfig(Args...)
+// The positional forms; parameters and defaults are the documented ones.
+constexpr MatmulConfig GetNormalConfig(
+    const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
+    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isMsgReuse = true,
+    const IterateOrder iterateOrder = IterateOrder::UNDEF,
+    const ScheduleType scheduleType = ScheduleType::INNER_PRODUCT, const bool enUnitFlag = true,
+    const bool enableMixDualMaster = false,
+    const BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH)
 {
-    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+    MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+    c.intrinsicsCheck = intrinsicsLimit;
+    c.isNBatch = batchLoop;
+    c.enVecND2NZ = isVecND2NZ;
+    c.batchMode = bmmMode;
+    c.enableReuse = isMsgReuse;
+    c.iterateOrder = iterateOrder;
+    c.scheduleType = scheduleType;
+    c.enUnitFlag = enUnitFlag;
+    c.enableMixDualMaster = enableMixDualMaster;
+    c.bmmOutMode = bmmOutMode;
+    return c;
 }
-template <typename... Args>
-constexpr MatmulConfig GetMDLConfig(Args...)
+constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
+                                    const uint32_t doMTE2Preload = 0,
+                                    const bool isVecND2NZ = false, bool isPerTensor = false,
+                                    bool hasAntiQuantOffset = false, const bool enUnitFlag = false,
+                                    const bool isMsgReuse = true, const bool enableUBReuse = true,
+                                    const bool enableL1CacheUB = false,
+                                    const bool enableMixDualMaster = false,
+                                    const bool enableKdimReorderLoad = false)
 {
-    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+    MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
+    c.intrinsicsCheck = intrinsicsLimit;
+    c.isNBatch = batchLoop;
+    c.doMTE2Preload = doMTE2Preload;
+    c.enVecND2NZ = isVecND2NZ;
+    c.isPerTensor = isPerTensor;
+    c.hasAntiQuantOffset = hasAntiQuantOffset;
+    c.enUnitFlag = enUnitFlag;
+    c.enableReuse = isMsgReuse;
+    c.enableUBReuse = enableUBReuse;
+    c.enableL1CacheUB = enableL1CacheUB;
+    c.enableMixDualMaster = enableMixDualMaster;
+    c.enableKdimReorderLoad = enableKdimReorderLoad;
+    return c;
 }
-template <typename... Args>
-constexpr MatmulConfig GetSpecialMDLConfig(Args...)
+constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false,
+                                           const bool batchLoop = false,
+                                           const uint32_t doMTE2Preload = 0,
+                                           const bool isVecND2NZ = false, bool isPerTensor = false,
+                                           bool hasAntiQuantOffset = false)
 {
-    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
+    MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
+    c.intrinsicsCheck = intrinsicsLimit;
+    c.isNBatch = batchLoop;
+    c.doMTE2Preload = doMTE2Preload;
+    c.enVecND2NZ = isVecND2NZ;
+    c.isPerTensor = isPerTensor;
+    c.hasAntiQuantOffset = hasAntiQuantOffset;
+    return c;
 }
-template <typename... Args>
-constexpr MatmulConfig GetIBShareNormConfig(Args...)
+constexpr MatmulConfig GetIBShareNormConfig(
+    const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
+    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isDoubleCache = false,
+    const bool enUnitFlag = true)
 {
-    return ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+    MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+    c.intrinsicsCheck = intrinsicsLimit;
+    c.isNBatch = batchLoop;
+    c.enVecND2NZ = isVecND2NZ;
+    c.batchMode = bmmMode;
+    c.enableDoubleCache = isDoubleCache;
+    c.enUnitFlag = enUnitFlag;
+    return c;
 }
-template <typename... Args>
-constexpr MatmulConfig GetBasicConfig(uint32_t basicM, uint32_t basicN, uint32_t basicK, Args...)
+constexpr MatmulConfig GetBasicConfig(const uint32_t basicM, const uint32_t basicN,
+                                      const uint32_t basicK, const bool intrinsicsLimit = false,
+                                      const bool batchLoop = false,
+                                      const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1)
 {
     MatmulConfig c;
     c.doBasicBlock = true;
     c.basicM = basicM;
     c.basicN = basicN;
     c.basicK = basicK;
+    c.intrinsicsCheck = intrinsicsLimit;
+    c.isNBatch = batchLoop;
+    c.batchMode = bmmMode;
     return c;
 }
-template <typename... Args>
-constexpr MatmulConfig GetSpecialBasicConfig(uint32_t basicM, uint32_t basicN, uint32_t basicK,
-                                             uint32_t singleCoreM, uint32_t singleCoreN,
-                                             uint32_t singleCoreK, uint32_t stepM, uint32_t stepN,
-                                             Args...)
+constexpr MatmulConfig GetSpecialBasicConfig(
+    const uint32_t basicM, const uint32_t basicN, const uint32_t basicK, const uint32_t singleCoreM,
+    const uint32_t singleCoreN, const uint32_t singleCoreK, const uint32_t stepM,
+    const uint32_t stepN, const bool intrinsicsLimit = false, const bool batchLoop = false,
+    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1)
 {
-    MatmulConfig c;
+    MatmulConfig c = GetBasicConfig(basicM, basicN, basicK, intrinsicsLimit, batchLoop, bmmMode);
+    c.doBasicBlock = false;
     c.doSpecialBasicBlock = true;
     ascendc_emu::matmul_config::Apply(
         c, MatmulShapeParams{singleCoreM, singleCoreN, singleCoreK, basicM, basicN, basicK});
@@ -291,6 +359,14 @@ struct MatmulType {
     static constexpr LayoutMode layout = layoutMode;
     static constexpr bool ibShare = shared;
     static constexpr TPosition srcPos = srcPosition;
+    static constexpr bool isSparse = false;
+};
+// A 4:2 compressed B; its index matrix comes with SetSparseIndex.
+template <TPosition position, TPosition index, CubeFormat cubeFormat, typename TYPE,
+          bool transposed = false, LayoutMode layoutMode = LayoutMode::NONE, bool shared = false>
+struct SparseMatmulType : MatmulType<position, cubeFormat, TYPE, transposed, layoutMode, shared> {
+    static constexpr TPosition indexPosition = index;
+    static constexpr bool isSparse = true;
 };
 
 // The device library's own helpers, with their 16-bit results.

@@ -189,6 +189,8 @@ public:
                                bool enVecND2NZ = false);
     void SetMatmulConfigParams(const MatmulConfigParams& params);
     int32_t SetSparse(bool isSparse = false);
+    // L1 has no banks here: never worth it.
+    bool EnableL1BankConflictOptimise() { return false; }
 
     int32_t GetBaseM() const { return plain_.baseM; }
     int32_t GetBaseN() const { return plain_.baseN; }
