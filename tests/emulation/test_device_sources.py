@@ -89,6 +89,18 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             "k",
             "",
         ),
+        (
+            "LocalTensor<half> h; LocalTensor<int8_t> b; LocalTensor<int32_t> i;"
+            "LocalTensor<uint8_t> t; if (x == nullptr) {"
+            "AscendAntiQuant<int8_t, half, false>(h, b, half(1), half(2), 4);"
+            "AscendAntiQuant<int8_t, half, false>(h, b, h, h, 4);"
+            "AscendDequant<half, half, DeQuantMode::DEQUANT_WITH_MULTI_ROW>(h, i, h, t, 16);"
+            "AscendDequant<half, half, false>(h, i, h, t); DumpAccChkPoint<half>(h, 1, 2, 3);"
+            "TopK<half, false, false, false, TopKMode::TOPK_NORMAL, defaultTopKConfig>("
+            "h, i, h, i, LocalTensor<bool>(), t, 4, TopkTiling(), TopKInfo()); }",
+            "k",
+            "",
+        ),
         ("if ASCEND_IS_AIV { y[0] = 1; } if ASCEND_IS_AIC { y[0] = 2; }", "k", ""),
     ],
 )

@@ -170,40 +170,46 @@ __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTe
     adv_detail::Dequant<dstT, scaleT>(dst, src, nullptr, ascendc_emu::AdvScalar(deqScale), nullptr,
                                       params, mode, loc);
 }
+namespace adv_detail {
+constexpr DeQuantMode DequantModeOf(DeQuantMode mode) { return mode; }
+// Older versions have a bool in this place, which changes nothing.
+constexpr DeQuantMode DequantModeOf(bool) { return DeQuantMode::DEQUANT_WITH_SINGLE_ROW; }
+}  // namespace adv_detail
+
 // The older forms without a shape: rows as long as the scale.
-template <typename dstT, typename scaleT, bool isPureDqParams = false>
+template <typename dstT, typename scaleT, auto mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale,
                                      const LocalTensor<uint8_t>& tmp, const uint32_t count,
                                      Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, &tmp,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()), count},
-                        DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
+                        adv_detail::DequantModeOf(mode), loc);
 }
-template <typename dstT, typename scaleT, bool isPureDqParams = false>
+template <typename dstT, typename scaleT, auto mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale, const uint32_t count,
                                      Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, nullptr,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()), count},
-                        DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
+                        adv_detail::DequantModeOf(mode), loc);
 }
-template <typename dstT, typename scaleT, bool isPureDqParams = false>
+template <typename dstT, typename scaleT, auto mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale,
                                      const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, &tmp,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()),
                                       static_cast<uint32_t>(deqScale.GetSize())},
-                        DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
+                        adv_detail::DequantModeOf(mode), loc);
 }
-template <typename dstT, typename scaleT, bool isPureDqParams = false>
+template <typename dstT, typename scaleT, auto mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
 __aicore__ inline void AscendDequant(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                                      const LocalTensor<scaleT>& deqScale, Loc loc = Loc::Here()) {
     adv_detail::Dequant(dst, src, &deqScale, 0, nullptr,
                         DequantParams{1, static_cast<uint32_t>(src.GetSize()),
                                       static_cast<uint32_t>(deqScale.GetSize())},
-                        DeQuantMode::DEQUANT_WITH_SINGLE_ROW, loc);
+                        adv_detail::DequantModeOf(mode), loc);
 }
 
 struct AntiQuantShapeInfo {
@@ -218,7 +224,7 @@ namespace adv_detail {
 template <typename In, typename Out, bool transposed>
 inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
                       const LocalTensor<Out>* offset, double offset0, const LocalTensor<Out>* scale,
-                      double scale0, const LocalTensor<uint8_t>& tmp, uint32_t k,
+                      double scale0, const LocalTensor<uint8_t>* tmp, uint32_t k,
                       const AntiQuantShapeInfo& info, Loc loc) {
     uint32_t height = info.scaleHeight != 0 ? info.scaleHeight : info.offsetHeight;
     uint32_t width = info.scaleWidth != 0 ? info.scaleWidth : info.offsetWidth;
@@ -232,7 +238,7 @@ inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
     }
     ascendc_emu::RunAscendAntiQuant({ascendc_emu::kDTypeOf<PrimT<In>>,
                                      ascendc_emu::kDTypeOf<PrimT<Out>>, transposed, &dst, &src,
-                                     &tmp, scale, offset, scale0, offset0, k,
+                                     tmp, scale, offset, scale0, offset0, k,
                                      static_cast<uint32_t>(src.GetSize()), height, width, loc});
 }
 }  // namespace adv_detail
@@ -246,7 +252,7 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, &offset, 0, &scale,
-                                                                      1, tmp, k, shapeInfo, loc);
+                                                                      1, &tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
@@ -256,7 +262,7 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, nullptr, 0, &scale,
-                                                                      1, tmp, k, shapeInfo, loc);
+                                                                      1, &tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
@@ -267,7 +273,7 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
         dst, src, nullptr, ascendc_emu::AdvScalar(offset), nullptr, ascendc_emu::AdvScalar(scale),
-        tmp, k, shapeInfo, loc);
+        &tmp, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
@@ -276,7 +282,49 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
-        dst, src, nullptr, 0, nullptr, ascendc_emu::AdvScalar(scale), tmp, k, shapeInfo, loc);
+        dst, src, nullptr, 0, nullptr, ascendc_emu::AdvScalar(scale), &tmp, k, shapeInfo, loc);
+}
+
+// The same with temporary memory of the framework.
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+__aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                                       const LocalTensor<InputDataType>& src,
+                                       const LocalTensor<OutputDataType>& offset,
+                                       const LocalTensor<OutputDataType>& scale,
+                                       const uint32_t k,
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, &offset, 0, &scale,
+                                                                      1, nullptr, k, shapeInfo, loc);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+__aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                                       const LocalTensor<InputDataType>& src,
+                                       const LocalTensor<OutputDataType>& scale,
+                                       const uint32_t k,
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, nullptr, 0, &scale,
+                                                                      1, nullptr, k, shapeInfo, loc);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+__aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                                       const LocalTensor<InputDataType>& src,
+                                       const OutputDataType offset, const OutputDataType scale,
+                                       const uint32_t k,
+                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
+        dst, src, nullptr, ascendc_emu::AdvScalar(offset), nullptr, ascendc_emu::AdvScalar(scale),
+        nullptr, k, shapeInfo, loc);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+__aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                                       const LocalTensor<InputDataType>& src,
+                                       const OutputDataType scale, const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {},
+                                       Loc loc = Loc::Here()) {
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
+        dst, src, nullptr, 0, nullptr, ascendc_emu::AdvScalar(scale), nullptr, k, shapeInfo, loc);
 }
 
 }  // namespace AscendC

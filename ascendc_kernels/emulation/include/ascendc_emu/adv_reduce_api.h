@@ -167,7 +167,8 @@ struct TopKInfo {
     int32_t n;      // valid elements of a row
 };
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
-          enum TopKMode topkMode = TopKMode::TOPK_NORMAL>
+          enum TopKMode topkMode = TopKMode::TOPK_NORMAL,
+          const TopKConfig& config = defaultTopKConfig>
 __aicore__ inline void TopK(const LocalTensor<T>& dstValue, const LocalTensor<int32_t>& dstIndex,
                             const LocalTensor<T>& src, const LocalTensor<int32_t>& srcIndex,
                             const LocalTensor<bool>& finish, const LocalTensor<uint8_t>& tmp,
@@ -180,7 +181,8 @@ __aicore__ inline void TopK(const LocalTensor<T>& dstValue, const LocalTensor<in
     (void)tiling;
 }
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
-          enum TopKMode topkMode = TopKMode::TOPK_NORMAL>
+          enum TopKMode topkMode = TopKMode::TOPK_NORMAL,
+          const TopKConfig& config = defaultTopKConfig>
 __aicore__ inline void TopK(const LocalTensor<T>& dstValue, const LocalTensor<int32_t>& dstIndex,
                             const LocalTensor<T>& src, const LocalTensor<int32_t>& srcIndex,
                             const LocalTensor<bool>& finish, const int32_t k,

@@ -406,8 +406,15 @@ __aicore__ inline void DumpTensor(const GlobalTensor<T>& t, uint32_t desc, uint3
     ascendc_emu::DumpElements(t.ptr, ascendc_emu::kDTypeOf<PrimT<T>>, desc, count, shape.shape,
                               shape.shapeDim, "GM");
 }
-template <typename Tensor>
-__aicore__ inline void DumpAccChkPoint(const Tensor& t, uint32_t index, uint32_t offset, uint32_t count)
+template <typename T>
+__aicore__ inline void DumpAccChkPoint(const LocalTensor<T>& t, uint32_t index, uint32_t offset,
+                                       uint32_t count)
+{
+    DumpTensor(t[offset], index, count);
+}
+template <typename T>
+__aicore__ inline void DumpAccChkPoint(const GlobalTensor<T>& t, uint32_t index, uint32_t offset,
+                                       uint32_t count)
 {
     DumpTensor(t[offset], index, count);
 }
