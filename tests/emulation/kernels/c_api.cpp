@@ -44,3 +44,38 @@ extern "C" __global__ __aicore__ void c_api(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_
     asc_float2int32_rd_sync(whole, a, kTile);
     asc_copy_ub2gm_align_sync(reinterpret_cast<int32_t*>(zGm + n + 1), whole, uint32_t(sizeof(whole)));
 }
+
+// z = [x < y ? x : y][:64], then x[i] where the bit of x >= 0 is set else 0, then x backwards, then
+// x - 1 copied and its first 8 elements as a block each.
+extern "C" __global__ __aicore__ void c_api_select(GM_ADDR x, GM_ADDR y, GM_ADDR order, GM_ADDR z, GM_ADDR)
+{
+    asc_init();
+    const uint32_t bytes = kTile * sizeof(float);
+    float* zGm = reinterpret_cast<float*>(z);
+    __ubuf__ float a[kTile], b[kTile], out[kTile], zero[kTile];
+    __ubuf__ uint8_t bits[32];
+    __ubuf__ uint32_t offsets[kTile];
+    asc_copy_gm2ub(a, reinterpret_cast<float*>(x), bytes);
+    asc_copy_gm2ub(b, reinterpret_cast<float*>(y), bytes);
+    asc_copy_gm2ub(offsets, reinterpret_cast<uint32_t*>(order), bytes);
+    asc_duplicate(zero, 0.0f, kTile);
+    asc_sync();
+    asc_lt(a, b, 1, 1, 1, 1, 8, 8, 8);
+    asc_sync_pipe(PIPE_V);
+    asc_select_sync(out, a, b, 1, 1, 1, 1, 8, 8, 8);
+    asc_copy_ub2gm_sync(zGm, out, bytes);
+    asc_ge_scalar_sync(bits, a, 0.0f, 1, 1, 1, 8, 8);
+    asc_set_cmp_mask(bits);
+    asc_sync_pipe(PIPE_V);
+    asc_select_sync(out, a, zero, 1, 1, 1, 1, 8, 8, 8);
+    asc_copy_ub2gm_sync(zGm + kTile, out, bytes);
+    asc_gather_sync(out, a, offsets, kTile);
+    asc_copy_ub2gm_sync(zGm + 2 * kTile, out, bytes);
+    asc_sub_scalar_sync(b, a, 1.0f, kTile);
+    asc_copy_sync(reinterpret_cast<uint32_t*>(out), reinterpret_cast<uint32_t*>(b), kTile);
+    asc_copy_ub2gm_sync(zGm + 3 * kTile, out, bytes);
+    asc_brcb_sync(reinterpret_cast<uint32_t*>(b), reinterpret_cast<uint32_t*>(out), 1, 8, 1);
+    asc_copy_ub2gm(zGm + 4 * kTile, b, bytes);
+    asc_sync_notify(PIPE_MTE3, PIPE_S, 0);
+    asc_sync_wait(PIPE_MTE3, PIPE_S, 0);
+}
