@@ -12,11 +12,6 @@
 #include "kernel_tiling/cube_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 
-#if !defined(__CCE_AICORE__) && !defined(OPGEN_PROGRAM) && !defined(ASCENDC_EMU_TYPES_H)
-// What CANN's header calls half in host code, where it serves for sizes only (it has 8 bytes).
-using half = double;
-#endif
-
 namespace matmul_tiling {
 
 enum class DataType : int32_t {
