@@ -306,6 +306,15 @@ KERNEL(fourth_buffer_over_capacity) {
     pipe.InitBuffer(d, 16 * 1024);  // <- InitBuffer
 }
 
+// case never_given_memory: ErrorBuffer0 found
+KERNEL(never_given_memory) {
+    TENSORS;
+    Buffers b;
+    LocalTensor<uint8_t> mask;
+    Duplicate(b.a, 1.0f, kTile);
+    Compare(mask, b.a, b.a, CMPMODE::EQ, kTile);  // <- ErrorBuffer0
+}
+
 // case buffer_of_nothing: InitBuffer warning
 KERNEL(buffer_of_nothing) {
     TENSORS;

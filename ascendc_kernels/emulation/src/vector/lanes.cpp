@@ -156,7 +156,11 @@ Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType ty
 void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
-    if (__builtin_expect(end <= size, 1)) return;
+    if (__builtin_expect(end <= size && t.ptr != nullptr, 1)) return;
+    if (t.ptr == nullptr) {
+        TrapCheck(core, loc, "ErrorBuffer0", op, "assign it: AllocTensor, DeQue or TBuf::Get",
+                  "%s is a LocalTensor that nobody has given memory", role);
+    }
     TrapCheck(core, loc, "ErrorBuffer3", op, "reduce the count, mask, repeat or stride",
               "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
               Name(t.mem), size);
