@@ -23,6 +23,7 @@ import sys
 import time
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,6 @@ def run_task(
             the op does not declare, which aclnn refuses on a device too, are noted, not counted.
         mode: ``check`` (sanitizer) or ``fast``.
     """
-    import torch
-
     result = TaskResult(folder.name)
     binding = folder / "validation" / "pybind.cpp"
     runner = Extension(folder / "answer" / "0", mode, soc, _shared_headers(folder), binding)
@@ -113,7 +112,21 @@ def run_task(
         return result
     result.compile_seconds = time.perf_counter() - started
     started = time.perf_counter()
-    prepare, module = _load_validation(folder, runner)
+    with _stand_ins(runner):
+        _run_cases(folder, cases, runner, result)
+    result.alarms = tuple(dict.fromkeys(runner.alarms))
+    result.notes += tuple(dict.fromkeys(runner.notes))
+    result.clean = not result.alarms if mode == "check" and result.runs else None
+    result.seconds = time.perf_counter() - started - runner.kernel_compile_seconds
+    result.compile_seconds += runner.kernel_compile_seconds
+    return result
+
+
+def _run_cases(folder: Path, cases: int, runner: Extension, result: TaskResult) -> None:
+    """Run the cases and say in ``result`` how far they got."""
+    import torch
+
+    prepare, module = _load_validation(folder)
     rows = _prepared_rows(prepare, read_cases(folder))
     done = good = 0
     failures: list[str] = []
@@ -149,12 +162,6 @@ def run_task(
     result.detail = failures[0] if failures else ""
     result.cases = f"{good}/{done}"
     result.matches = good == done if result.runs else None
-    result.alarms = tuple(dict.fromkeys(runner.alarms))
-    result.notes += tuple(dict.fromkeys(runner.notes))
-    result.clean = not result.alarms if mode == "check" and result.runs else None
-    result.seconds = time.perf_counter() - started - runner.kernel_compile_seconds
-    result.compile_seconds += runner.kernel_compile_seconds
-    return result
 
 
 # ---- the task's own files ------------------------------------------------------------------------
@@ -184,18 +191,37 @@ def _column(texts: Sequence[str]) -> list[Any]:
     return list(texts)
 
 
-def _load_validation(folder: Path, runner: Extension) -> tuple[Any, Any]:
-    """Load both files with stand-ins for what needs a device or the benchmark's framework."""
+@contextmanager
+def _stand_ins(runner: Extension) -> Iterator[None]:
+    """Let the task import what needs a device or the benchmark, for as long as it runs."""
     extension = types.ModuleType("kernel_gen_ops")
-    extension.__getattr__ = lambda name: runner.run  # type: ignore[method-assign]
+
+    def operator(name: str) -> Any:
+        if name.startswith("__"):  # what tools ask of any module
+            raise AttributeError(name)
+        return runner.run
+
+    extension.__getattr__ = operator  # type: ignore[method-assign]
     checks = types.ModuleType("framework.utils")
     checks.check_precision = _check_precision  # type: ignore[attr-defined]
-    stand_ins = {"kernel_gen_ops": extension, "framework.utils": checks}
+    modules = {"kernel_gen_ops": extension, "framework.utils": checks}
     for name in ("framework", "torch_npu", "torch_npu.contrib"):
-        stand_ins[name] = types.ModuleType(name)
-        stand_ins[name].__path__ = []
-    stand_ins["torch_npu.contrib"].transfer_to_npu = None  # type: ignore[attr-defined]
-    sys.modules.update(stand_ins)
+        modules[name] = types.ModuleType(name)
+        modules[name].__path__ = []
+    modules["torch_npu.contrib"].transfer_to_npu = None  # type: ignore[attr-defined]
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+
+
+def _load_validation(folder: Path) -> tuple[Any, Any]:
     module = _load(folder / "validation" / "module.py")
     if hasattr(module, "get_init_inputs"):
         return module, module

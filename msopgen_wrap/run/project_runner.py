@@ -298,8 +298,7 @@ class ProjectRunner:
         declared = self.declaration(op)
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         found = combos(declared, self.platform.name)
-        text = source.path.read_text(encoding="utf-8", errors="replace")
-        if _TEMPLATE_ENTRY.search(text):
+        if _is_template(source):
             return len(found)
         for combo in found:
             self.progress(f"compiling {source.path.name} [{combo.key}]")
@@ -313,14 +312,15 @@ class ProjectRunner:
         chosen = [c for c in combos(declared, self.platform.name) if _fits(c, [*inputs, *outputs])]
         if not chosen:
             return  # the runtime's own message lists what is supported
-        name = declared_name(self.project.kernel_dir, op)
+        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        # Parameters under another name may be those of a neighbour, whose kernel this is not.
+        name = declared_name(self.project.kernel_dir, op) if _is_template(source) else op
         template = self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
         if (op, combo.key, by_key) in self._registered:
             return
-        source = self.project.kernel(op, _op_file(declared, self.platform.family))
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
         kernel = without_launches(source.path)
@@ -353,6 +353,11 @@ class ProjectRunner:
             )
         except OpgenError as error:
             raise with_header_advice(error, self.project.root) from error
+
+
+def _is_template(source: KernelSource) -> bool:
+    text = source.path.read_text(encoding="utf-8", errors="replace")
+    return _TEMPLATE_ENTRY.search(text) is not None
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:
