@@ -57,7 +57,9 @@ void Checker::ReadData(Step& step, const Operand& o) {
     bool gm = o.mem == Mem::kGm;
     LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
     bool all = true;
+    SpanChange next;  // a block that fills a row is looked at once
     ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        if (!next(at, bytes)) return;
         if (all) all = gm ? gm_.Initialised(at, at + bytes) : shadow->Initialised(at, at + bytes);
     });
     ++step.sources;

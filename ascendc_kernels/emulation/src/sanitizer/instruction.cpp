@@ -393,8 +393,9 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
     if (o.mem != Mem::kGm) {
         LocalShadow& shadow = state.Shadow(o.mem);
         Conflicts conflicts;
+        SpanChange next;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
+            if (next(at, bytes)) shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {

@@ -41,6 +41,22 @@ inline const char* PipeName(int dense) {
     return kNames[dense];
 }
 
+// Whether a span differs from the one before: an operand with stride 0 reads the same block again
+// and again, and looking at it once is enough.
+class SpanChange {
+public:
+    bool operator()(uint64_t at, uint64_t bytes) {
+        if (at == at_ && bytes == bytes_) return false;
+        at_ = at;
+        bytes_ = bytes;
+        return true;
+    }
+
+private:
+    uint64_t at_ = 0;
+    uint64_t bytes_ = 0;
+};
+
 // A source line and the operation on it; numbered so that an epoch can hold it.
 struct Site {
     const char* op;
