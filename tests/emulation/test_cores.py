@@ -89,6 +89,7 @@ def _cores(kernel, entry, key, threads=1, kind=0):
         ("kinds", 4, (2, 4)),
         ("kinds_late", 0, (0, 2)),
         ("kinds_late", 1, (2, 2)),
+        ("kinds_fill", 0, (2, 4)),
     ],
 )
 def test_a_task_type_of_the_key_overrides_the_default(kinds, entry, key, cores, threads):

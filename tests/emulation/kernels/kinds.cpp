@@ -41,3 +41,14 @@ extern "C" __global__ __aicore__ void kinds_twice(GM_ADDR y, GM_ADDR workspace, 
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
     CountMe(y);
 }
+
+// An instruction of the cube core that every core reaches: the vector cores have no L1.
+extern "C" __global__ __aicore__ void kinds_fill(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    TPipe pipe;
+    TBuf<TPosition::A1> l1;
+    pipe.InitBuffer(l1, 512);
+    Fill(l1.Get<half>(), InitConstValueParams<half>(1, 16, 0, half(1)));
+    CountMe(y);
+}

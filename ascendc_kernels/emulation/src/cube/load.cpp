@@ -305,7 +305,8 @@ void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t rep
               uint32_t blocks, uint32_t gap, Loc loc)
 {
     Core& core = Current();
-    if (repeat == 0 || blocks == 0) return;
+    RequireCubeCores(core, loc);
+    if (core.kind == CoreKind::kAiv || repeat == 0 || blocks == 0) return;
     const uint32_t unit = dst.mem == Mem::kL1 ? kBlock : kFractal;
     const uint32_t size = DTypeBits(type) / 8;
     CheckRange(core, dst, ((repeat - 1ull) * (blocks + gap) + blocks) * unit, "dst", "Fill", loc);
