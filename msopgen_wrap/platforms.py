@@ -26,6 +26,8 @@ REFERENCE_PARTS = {
 # CANN 8 calls the family of Ascend950 ascend910_95.
 _OTHER_ARCHITECTURES = {"ascend950": 3510, "ascend910_95": 3510}
 
+EMULATED_ARCHITECTURES = "the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P)"
+
 # Bytes of UB that the tiling functions of split-core SoCs do not see.
 _UB_RESERVED = 256
 
@@ -145,8 +147,7 @@ def platform(name: str = DEFAULT_SOC, location: Location | None = None) -> Platf
                 "OPG306",
                 f"SoC {name!r} (architecture {arch}) is not emulated",
                 location or Location(),
-                why="its instruction set differs; the emulation knows 2201 (Ascend910B, "
-                "Ascend910_93) and 2002 (Ascend310P)",
+                why=f"its instruction set differs; {EMULATED_ARCHITECTURES}",
                 fix="choose a SoC of one of these families",
             )
         )

@@ -12,9 +12,11 @@ A kernel that declares no KERNEL_TASK_TYPE runs on the cores whose instructions 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from pathlib import Path
 
+from ..diagnostics import OpgenError
 from .object_file import ObjectGroup
 
 #: Before the symbols of the cube cores' object; known to launch.cpp.
@@ -62,6 +64,25 @@ def needs_two_passes(texts: Iterable[str]) -> bool:
 def mentions_core_kind(texts: Iterable[str]) -> bool:
     """Whether a second try with two passes can help sources that do not compile in one."""
     return any(_KIND_NAME.search(t) for t in texts)
+
+
+def compile_passes(compile_all: Callable[..., list[Path]], texts: Sequence[str]) -> list[Path]:
+    """Compile once, or once per core kind when the sources need that.
+
+    Args:
+        compile_all: called with the passes; returns the objects, pass by pass.
+        texts: of the sources and headers, comments blanked; none: once in any case.
+
+    Raises:
+        OpgenError: what ``compile_all`` raises.
+    """
+    if not needs_two_passes(texts):
+        try:
+            return compile_all(CorePass.ANY)
+        except OpgenError:
+            if not mentions_core_kind(texts):
+                raise
+    return compile_all(CorePass.AIV, CorePass.AIC)
 
 
 # Entry points of the emulation library, as they appear in mangled names.

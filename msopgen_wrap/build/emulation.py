@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, Location, OpgenError
+from ..platforms import EMULATED_ARCHITECTURES
 from ..resources import data_dir
 from . import cache
 from .core_kinds import (
     AIC_PREFIX,
     KIND_PREFIX,
     CorePass,
+    compile_passes,
     inferred_kinds,
-    mentions_core_kind,
-    needs_two_passes,
 )
 from .kernel_sources import kernel_sources
 from .object_file import ObjectGroup
@@ -231,7 +231,7 @@ def kernel_defines(arch: int = 2201) -> list[str]:
             Diagnostic(
                 "OPG306",
                 f"architecture {arch} is not emulated",
-                why="the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P)",
+                why=EMULATED_ARCHITECTURES,
                 fix="choose a SoC of one of these families",
             )
         )
@@ -283,16 +283,8 @@ def compile_kernel(
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(one, passes))
 
-    split = arch == 2201
-    if split and needs_two_passes(sources.texts):
-        built = objects(CorePass.AIV, CorePass.AIC)
-    else:
-        try:
-            built = objects(CorePass.ANY)
-        except OpgenError:
-            if not split or not mentions_core_kind(sources.texts):
-                raise
-            built = objects(CorePass.AIV, CorePass.AIC)
+    # Unified cores have one kind only.
+    built = compile_passes(objects, sources.texts if arch == 2201 else ())
     return _link_shared(
         _core_objects(built),
         output_name=output_name or f"lib{source.stem}.so",

@@ -87,7 +87,7 @@ class OpProject:
                         return KernelSource(by_stem[name], entry)
         for path in files:
             for entry in kernel_entries(path):
-                if entry in names or _loose(entry) == _loose(op_type):
+                if entry in names or loose_name(entry) == loose_name(op_type):
                     return KernelSource(path, entry)
         raise OpgenError(
             Diagnostic(
@@ -176,7 +176,8 @@ def cann_snake_case(op_type: str) -> str:
     return re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", step).lower()
 
 
-def _loose(name: str) -> str:
+def loose_name(name: str) -> str:
+    """Return what op types, entries and file names of one op have in common."""
     return name.replace("_", "").lower()
 
 

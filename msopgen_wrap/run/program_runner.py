@@ -17,8 +17,7 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.build.core_kinds import (
     AIC_PREFIX,
     CorePass,
-    mentions_core_kind,
-    needs_two_passes,
+    compile_passes,
     program_kinds,
 )
 from msopgen_wrap.build.emulation import (
@@ -219,14 +218,7 @@ def _compile_passes(
             jobs = [pool.submit(compile_one, path, core) for core in passes for path in sources]
             return [job.result() for job in jobs]
 
-    plain = [blank_comments(t) for t in texts]
-    if not needs_two_passes(plain):
-        try:
-            return compile_all(CorePass.ANY)
-        except OpgenError:
-            if not mentions_core_kind(plain):
-                raise
-    return compile_all(CorePass.AIV, CorePass.AIC)
+    return compile_passes(compile_all, [blank_comments(t) for t in texts])
 
 
 def _link_passes(objects: list[Path], count: int, launches: int, scratch: Path) -> list[Path]:

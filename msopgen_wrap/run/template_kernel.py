@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build import cache
+from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.dtypes import BY_GE
-from msopgen_wrap.run.op_project import KernelSource
+from msopgen_wrap.run.op_project import KernelSource, loose_name
 
 _DECLARATION = re.compile(r"\bASCENDC_TPL_ARGS_DECL\s*\(\s*(\w+)")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 # ASCENDC_TPL_* kernel types of a combination and the macro that declares them in a kernel.
 _KERNEL_TYPES = {
@@ -34,14 +34,10 @@ def declared_name(kernel_dir: Path, op_type: str) -> str:
     names: list[str] = []
     for path in sorted(kernel_dir.rglob("*.h")):
         text = path.read_text(encoding="utf-8", errors="replace")
-        names += _DECLARATION.findall(_COMMENT.sub("", text))
-    same = [n for n in names if _loose(n) == _loose(op_type)]
+        names += _DECLARATION.findall(blank_comments(text))
+    same = [n for n in names if loose_name(n) == loose_name(op_type)]
     found = list(dict.fromkeys(same or names))
     return op_type if op_type in found or len(found) != 1 else found[0]
-
-
-def _loose(name: str) -> str:
-    return name.replace("_", "").lower()
 
 
 def template_instance(

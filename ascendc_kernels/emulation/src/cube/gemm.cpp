@@ -92,7 +92,7 @@ void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, 
 }
 
 void Gemm(int64_t* c, uint64_t ldc, const int64_t* a, uint64_t lda, const int64_t* b, uint64_t ldb,
-          uint32_t m, uint32_t n, uint32_t k)
+          uint32_t m, uint32_t n, uint32_t k, bool)
 {
     Plain(c, ldc, a, lda, b, ldb, m, n, k);
 }

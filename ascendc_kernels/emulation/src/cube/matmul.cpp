@@ -94,14 +94,6 @@ void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t
     }
 }
 
-float RoundHf32(float value)
-{
-    uint32_t bits = BitCast<uint32_t>(value);
-    if ((bits & 0x7f800000u) == 0x7f800000u) return value;
-    bits += 0x7ffu + ((bits >> 12) & 1u);
-    return BitCast<float>(bits & ~0xfffu);
-}
-
 uint32_t Raw(float v) { return BitCast<uint32_t>(v); }
 uint32_t Raw(int64_t v)
 {
@@ -197,15 +189,6 @@ void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t colum
     }
 }
 
-void Multiply(float* c, const float* a, const float* b, uint32_t m, uint32_t n, uint32_t k, bool exact)
-{
-    Gemm(c, n, a, k, b, n, m, n, k, exact);
-}
-void Multiply(int64_t* c, const int64_t* a, const int64_t* b, uint32_t m, uint32_t n, uint32_t k, bool)
-{
-    Gemm(c, n, a, k, b, n, m, n, k);
-}
-
 template <typename Acc>
 void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
 {
@@ -227,17 +210,13 @@ void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
         for (uint32_t k0 = 0; k0 < a.k; k0 += kPanelK) {
             const uint32_t k = std::min(kPanelK, a.k - k0);
             Unpack(right.data(), a.b, k0, k, a.n0 + n0, n);
-            if (a.hf32 && a.b.type == DType::kF32) {
-                for (Acc& v : right) v = static_cast<Acc>(RoundHf32(static_cast<float>(v)));
-            }
+            if (a.hf32 && a.b.type == DType::kF32) RoundToHf32(right, false);
             for (uint32_t m0 = 0; m0 < a.m; m0 += kPanelM) {
                 const uint32_t m = std::min(kPanelM, a.m - m0);
                 Unpack(left.data(), a.a, a.m0 + m0, m, k0, k);
-                if (a.hf32 && a.a.type == DType::kF32) {
-                    for (Acc& v : left) v = static_cast<Acc>(RoundHf32(static_cast<float>(v)));
-                }
-                Multiply(sums.data() + static_cast<size_t>(m0) * n, left.data(), right.data(), m, n, k,
-                         a.hf32 || a.a.type != DType::kF32);
+                if (a.hf32 && a.a.type == DType::kF32) RoundToHf32(left, false);
+                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left.data(), k, right.data(), n, m,
+                     n, k, a.hf32 || a.a.type != DType::kF32);
             }
         }
         if (atomic != 0) guard.lock();

@@ -14,15 +14,6 @@
 namespace ascendc_emu {
 namespace {
 
-// FP32 rounded to HF32 (8 bits exponent, 11 bits mantissa): nearest even, or towards zero.
-float ToHf32(float value, bool towardsZero)
-{
-    uint32_t bits = BitCast<uint32_t>(value);
-    if ((bits & 0x7f800000u) == 0x7f800000u) return value;
-    if (!towardsZero) bits += 0x7ffu + ((bits >> 12) & 1u);
-    return BitCast<float>(bits & ~0xfffu);
-}
-
 struct Shape {
     uint32_t m, n, k;
     uint32_t mBlocks, nBlocks, kBlocks, k0;
@@ -104,15 +95,6 @@ Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n)
            m % kCube * kCube + n % kCube;
 }
 
-void Multiply(float* c, const float* a, const float* b, const Shape& s, bool exact)
-{
-    Gemm(c, s.n, a, s.k, b, s.n, s.m, s.n, s.k, exact);
-}
-void Multiply(int64_t* c, const int64_t* a, const int64_t* b, const Shape& s, bool)
-{
-    Gemm(c, s.n, a, s.k, b, s.n, s.m, s.n, s.k);
-}
-
 // Integers saturate to 32 bits at the end ("integer types only have saturation", Mmad page).
 int32_t Narrow(int64_t v, int32_t)
 {
@@ -136,8 +118,8 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
         UnpackB(right.data(), b.ptr, s, bType);
     }
     if (aType == DType::kF32 && core.regs.hf32) {
-        for (Wide& v : left) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
-        for (Wide& v : right) v = static_cast<Wide>(ToHf32(static_cast<float>(v), core.regs.hf32Trans));
+        RoundToHf32(left, core.regs.hf32Trans);
+        RoundToHf32(right, core.regs.hf32Trans);
     }
     const bool keep = !args.initZero && !args.fromBias;
     for (uint32_t m = 0; m < s.m && (keep || args.fromBias); ++m) {
@@ -154,7 +136,8 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
             sums[static_cast<size_t>(m) * s.n + n] = start;
         }
     }
-    Multiply(sums.data(), left.data(), right.data(), s, aType != DType::kF32 || core.regs.hf32);
+    Gemm(sums.data(), s.n, left.data(), s.k, right.data(), s.n, s.m, s.n, s.k,
+         aType != DType::kF32 || core.regs.hf32);
     for (uint32_t m = 0; m < s.m; ++m) {
         for (uint32_t n = 0; n < s.n; ++n) {
             *CElement<Acc>(c.ptr, s, m, n) =

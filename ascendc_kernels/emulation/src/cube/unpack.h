@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <type_traits>
+#include <vector>
 
 #include "ascendc_emu/types.h"
 #include "vector/convert.h"
@@ -54,6 +55,18 @@ void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DT
             return;
         default:
             for (uint32_t i = 0; i < count; ++i) out[i] = Out(0);
+    }
+}
+
+// FP32 numbers rounded to HF32 (8 bits exponent, 11 bits mantissa): nearest even, or towards zero.
+template <typename Out>
+void RoundToHf32(std::vector<Out>& values, bool towardsZero)
+{
+    for (Out& v : values) {
+        uint32_t bits = BitCast<uint32_t>(static_cast<float>(v));
+        if ((bits & 0x7f800000u) == 0x7f800000u) continue;
+        if (!towardsZero) bits += 0x7ffu + ((bits >> 12) & 1u);
+        v = static_cast<Out>(BitCast<float>(bits & ~0xfffu));
     }
 }
 
