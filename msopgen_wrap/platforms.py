@@ -26,7 +26,10 @@ REFERENCE_PARTS = {
 # CANN 8 calls the family of Ascend950 ascend910_95.
 _OTHER_ARCHITECTURES = {"ascend950": 3510, "ascend910_95": 3510}
 
-EMULATED_ARCHITECTURES = "the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P)"
+EMULATED_ARCHITECTURES = (
+    "the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P), and 3002 "
+    "(Ascend310B) roughly"
+)
 
 # Bytes of UB that the tiling functions of split-core SoCs do not see.
 _UB_RESERVED = 256
@@ -71,6 +74,11 @@ class Platform:
     def emulated(self) -> bool:
         """Whether the CPU emulation knows the architecture."""
         return self.arch in (2201, 2002)
+
+    @property
+    def approximated(self) -> bool:
+        """Whether foreign kernels run with the part's sizes but the instruction rules of 2201."""
+        return self.arch == 3002
 
 
 def _number(row: dict[str, str], column: str) -> int:
@@ -170,3 +178,21 @@ def covers(configured: str, exact: str) -> bool:
     target = find_platform(exact)
     name = configured.lower()
     return target is not None and name in (target.family, target.name)
+
+
+def approximation(soc: str) -> list[Diagnostic]:
+    """Return the warning that a run on ``soc`` owes its reader; empty for an emulated part."""
+    found = platform(soc)
+    if not found.approximated:
+        return []
+    return [
+        Diagnostic(
+            "OPG529",
+            f"{found.official_name} is emulated roughly",
+            why="cores and buffers are its own, instruction rules are those of 2201, "
+            f"not {found.arch}",
+            fix="trust results and findings about queues, events and bounds; check alignment rules "
+            "and supported dtypes in the API documentation",
+            severity="warning",
+        )
+    ]

@@ -225,7 +225,11 @@ def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str
 
 def kernel_defines(arch: int = 2201) -> list[str]:
     """Return the macros CANN's compiler predefines when it compiles a kernel for ``arch``."""
-    known = {2201: ("220", "__DAV_C220__"), 2002: ("200", "__DAV_M200__")}
+    known = {
+        2201: ("220", "__DAV_C220__"),
+        2002: ("200", "__DAV_M200__"),
+        3002: ("300", "__DAV_M300__"),
+    }
     if arch not in known:
         raise OpgenError(
             Diagnostic(

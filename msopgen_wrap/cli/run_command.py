@@ -9,6 +9,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.platforms import approximation
 from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 
 
@@ -104,6 +105,7 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
 def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
+    rough = approximation(options["soc"])
     sources, arguments = _split_sources(arguments)
     headers = tuple(options["include_files"])
     if options["tiling_from"] is not None:
@@ -143,9 +145,11 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
                 "launches": result.launches,
                 "failures": result.failures,
                 "findings": result.findings,
+                "warnings": [d.as_dict() for d in rough],
             }
         )
     else:
+        output.print_diagnostics(rough)
         _print_findings(result.findings)
         if failed:
             output.echo(f"{source.name}: {_program_reason(result)}", err=True)

@@ -222,13 +222,16 @@ def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
     """
     config = next((c for c in declaration["socs"] if covers(c["soc"], soc)), None)
     if config is None:
-        known = ", ".join(c["soc"] for c in declaration["socs"]) or "none"
+        names = [c["soc"] for c in declaration["socs"]]
+        known = ", ".join(names) or "none"
         raise OpgenError(
             Diagnostic(
                 "OPG513",
                 f"op {declaration['op']} is not configured for {soc}",
                 why=f"its AICore().AddConfig() calls name: {known}",
-                fix="choose one of these with --soc, or add an AddConfig",
+                fix=f"choose one of these (--soc {names[0]}), or add an AddConfig"
+                if names
+                else "add this->AICore().AddConfig(...) to the OpDef",
             )
         )
     params = [

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import (
@@ -169,7 +169,7 @@ class ProjectRunner:
             ) from error
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
-        return OpRun(name, by_name, result, problems)
+        return OpRun(name, by_name, result, [*approximation(self.platform.name), *problems])
 
     def _outputs(
         self,

@@ -32,6 +32,16 @@ def test_add(add, mode, dtype, key, length, blocks):
     assert found == []
 
 
+def test_an_ascend310b_kernel_sees_its_own_ub(add):
+    length = 2 * (39 << 8)  # two tiles in six buffers of 39 KB: 234 KB of its 248 KB
+    x, z = np.ones(length, np.float32), np.zeros(length, np.float32)
+    tiling = struct.pack("II", length, length // 2)
+    assert add.launch("add_tail", [x, x, z], tiling=tiling, key=1, soc="ascend310b1") == []
+    assert (z == 2).all()
+    with pytest.raises(LaunchError, match="which has 196608"):
+        add.launch("add_tail", [x, x, z], tiling=tiling, key=1)
+
+
 def test_no_kernel_branch_writes_nothing(add):
     x = np.ones(64, np.float32)
     z = np.full(64, 77, np.float32)
@@ -60,7 +70,7 @@ def test_short_tiling_is_refused(add):
 
 @pytest.mark.parametrize(
     "blocks, soc, text",
-    [(0, "", "block dim 0"), (1, "ascend999", "unknown SoC"), (1, "ascend310b1", "not emulated")],
+    [(0, "", "block dim 0"), (1, "ascend999", "unknown SoC"), (1, "ascend910a", "not emulated")],
 )
 def test_bad_launch(add, blocks, soc, text):
     x = np.ones(64, np.float32)

@@ -172,6 +172,21 @@ def test_the_command_line(project, tmp_path, capfd):
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.arange(16) * 3)
 
 
+def test_a_part_that_is_emulated_roughly_is_said_to_be(tmp_path, capfd):
+    for name, text in FILES.items():
+        if "scale_rows" in name:
+            # Another op type: this process has registered ScaleRows already.
+            text = text.replace("ScaleRows", "RoughRows").replace("scale_rows", "rough_rows")
+            path = tmp_path / name.replace("scale_rows", "rough_rows")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text.replace("ascend910b", "ascend310b"), encoding="utf-8")
+    arguments = ["run", str(tmp_path), "--op", "RoughRows", "-i", "x=float32[16]"]
+    assert opgen(arguments) == 1
+    assert "--soc ascend310b" in capfd.readouterr().err
+    assert opgen([*arguments, "--soc", "ascend310b"]) == 0
+    assert "OPG529" in capfd.readouterr().err
+
+
 def test_a_case_file_says_the_same(project, tmp_path, capfd):
     case = tmp_path / "case.yaml"
     case.write_text(
