@@ -195,3 +195,36 @@ KERNEL(next_mmad_without_unit_flag) {
     k.fix.unitFlag = 0;
     Fixpipe(k.z[kFractal], k.c, k.fix);
 }
+
+// case mmad_past_a_placed_tensor: ErrorWrite2 silent kind=aic
+KERNEL(mmad_past_a_placed_tensor) {
+    GlobalTensor<half> left, right;
+    left.SetGlobalBuffer((__gm__ half*)x, kFractal);
+    right.SetGlobalBuffer((__gm__ half*)y, kFractal);
+    GlobalTensor<float> product;
+    product.SetGlobalBuffer((__gm__ float*)z, kFractal);
+    LocalTensor<half> a1(TPosition::A1, 0, kFractal);
+    LocalTensor<half> b1(TPosition::B1, kFractal * sizeof(half), kFractal);
+    LocalTensor<half> a2(TPosition::A2, 0, kFractal);
+    LocalTensor<half> b2(TPosition::B2, 0, kFractal);
+    // Sized for the eight valid rows; the cube writes a whole fractal.
+    LocalTensor<float> c(TPosition::CO1, 0, kFractal / 2);
+    const Nd2NzParams nd = {1, 16, 16, 0, 16, 16, 1, 0};
+    LoadData2DParams load;
+    load.repeatTimes = 1;
+    MmadParams mmad(8, 16, 16, false, 0, false, false, false);
+    mmad.cmatrixInitVal = true;
+    FixpipeParamsV220 fix;
+    fix.nSize = fix.srcStride = fix.dstStride = 16;
+    fix.mSize = 8;
+    DataCopy(a1, left, nd);
+    DataCopy(b1, right, nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(a2, a1, load);
+    load.ifTranspose = true;
+    LoadData(b2, b1, load);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(c, a2, b2, mmad);
+    Sync<HardEvent::M_FIX>();
+    Fixpipe(product, c, fix);
+}
