@@ -157,11 +157,26 @@ def native_flags(tool: Toolchain) -> list[str]:
     return ["-march=native"]
 
 
+# Sources that CANN's compilers take and g++ takes only with another option: what its messages say
+# then, and the command to try.
+#
 # ReduceSum<float>(x, ...) without AscendC:: is found by its arguments. clang, and with it the
 # device compiler, takes that in C++17 already, g++ from C++20 on.
 _FOUND_BY_ARGUMENTS = re.compile(
     r"'\w+' was not declared in this scope; did you mean 'AscendC::\w+'"
 )
+# Host code gets ``half`` from CANN's tiling headers; here only on demand, since other sources see
+# the device's type of that name as well.
+_HOST_HALF = re.compile(r"'half' was not declared in this scope")
+
+
+def _other_command(command: Sequence[str], messages: str) -> list[str] | None:
+    """Return the command to try after a failed one, None when the failure is final."""
+    if _FOUND_BY_ARGUMENTS.search(messages) and "-std=c++17" in command:
+        return ["-std=c++20" if a == "-std=c++17" else a for a in command]
+    if _HOST_HALF.search(messages) and "-DOPGEN_HOST_HALF" not in command:
+        return [*command, "-DOPGEN_HOST_HALF"]
+    return None
 
 
 def run_compiler(
@@ -173,8 +188,8 @@ def run_compiler(
         OpgenError: with what :func:`compiler_diagnostics` makes of its output when it fails.
     """
     done = _run(command)
-    if done.returncode != 0 and _FOUND_BY_ARGUMENTS.search(done.stderr):
-        later = _run(["-std=c++20" if a == "-std=c++17" else a for a in command])
+    if done.returncode != 0 and (other := _other_command(command, done.stderr)) is not None:
+        later = _run(other)
         done = later if later.returncode == 0 else done
     if done.returncode != 0:
         if "Killed" in done.stderr or done.returncode in (-9, 137):

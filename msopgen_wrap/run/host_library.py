@@ -53,7 +53,8 @@ def build_host_library(
                 raise with_header_advice(error, project.root) from error
             added = False
             while more and not added:
-                added = _add(project, sources, more.pop(0), defines, progress)
+                useful = [p for p in more.pop(0) if _may_define(p, missing)]
+                added = _add(project, sources, useful, defines, progress)
             if not added:
                 functions = [m for m in missing if not m.startswith(("_ZTV", "_ZTI", "_ZTS"))]
                 if not project.other_arch_sources or not functions:
@@ -109,6 +110,31 @@ def _add(
                 continue
         sources.append(path)
     return len(sources) > before
+
+
+def _may_define(path: Path, symbols: Sequence[str]) -> bool:
+    """Say whether a source names one of some mangled functions or classes."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    names = {_last_name(symbol) for symbol in symbols}
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names if name)
+
+
+_NAME_START = re.compile(r"_Z(?:T[A-Z])?(?:N[KVRO]*)?(?:St)?")
+_NAME_PART = re.compile(r"L?(\d+)")
+
+
+def _last_name(symbol: str) -> str:
+    """Return ``f`` of ``_ZN1a1fEv``, or the class of a member without a name (a constructor)."""
+    start = _NAME_START.match(symbol)
+    if start is None:
+        return symbol
+    name, at = "", start.end()
+    while match := _NAME_PART.match(symbol, at):
+        at = match.end() + int(match[1])
+        name = symbol[match.end() : at]
+        if not start[0].rstrip("KVRO").endswith("N"):
+            break
+    return name
 
 
 def _stub_source(symbols: Sequence[str]) -> list[Path]:

@@ -77,9 +77,12 @@ class IncludeFinder:
         return [*self._found, *flat]
 
     def companions(self) -> list[Path]:
-        """Return the sources of the repository that lie beside a header seen by :meth:`folders`."""
-        sources = (p.with_suffix(".cpp") for p in sorted(self._seen) if p.suffix != ".cpp")
-        return [p for p in sources if p.is_file()]
+        """Return the sources of the repository that belong to headers seen by :meth:`folders`.
+
+        They lie beside the header, or in ``src`` where it lies in ``include`` or ``inc``.
+        """
+        headers = [p for p in sorted(self._seen) if p.suffix != ".cpp"]
+        return [s for p in headers for s in _sources_of(p) if s.is_file()]
 
     def _resolve(self, source: Path, quoted: bool, name: str) -> Path | None:
         folders = [*([source.parent] if quoted else []), *self.known, *self._found]
@@ -132,6 +135,15 @@ class IncludeFinder:
                         path = file if inside == "." else f"{inside}/{file}"
                         self._files[file].append(path)
         return self._files
+
+
+def _sources_of(header: Path) -> list[Path]:
+    source = header.with_suffix(".cpp")
+    found = [source] if "op_host" in source.parts else []
+    for level, name in enumerate(source.parts):
+        if name in ("include", "inc"):
+            found.append(Path(*source.parts[:level], "src", *source.parts[level + 1 :]))
+    return found
 
 
 def _above(path: Path, levels: int) -> Path:

@@ -120,6 +120,7 @@ def declare(lib: Any) -> Any:
         "opgen_op_defs_json": (text, []),
         "opgen_tiling_defs_json": (text, []),
         "opgen_template_json": (text, [text, u64]),
+        "opgen_template_keys_json": (text, [text]),
         "opgen_last_error": (text, []),
     }
     for name, (result, arguments) in signatures.items():

@@ -149,9 +149,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     project.include_dirs += finder.folders(sources)
     taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}
     project.companions = [
-        path
-        for path in finder.companions()
-        if "op_host" in path.parts and path not in taken and not for_other_arch(path)
+        path for path in finder.companions() if path not in taken and not for_other_arch(path)
     ]
     return project
 

@@ -121,6 +121,11 @@ class OpRuntime:
         text = self._lib.opgen_template_json(op_type.encode(), key).decode()
         return json.loads(text) if text else None
 
+    def template_keys(self, op_type: str) -> list[int]:
+        """Return one tiling key per combination that a template kernel selects, [] for others."""
+        keys: list[int] = json.loads(self._lib.opgen_template_keys_json(op_type.encode()).decode())
+        return keys
+
     # ---- calls -------------------------------------------------------------------------------
 
     def infer(

@@ -295,4 +295,4 @@ def run_program(
 
 
 def _header_files() -> list[Path]:
-    return sorted(p for d in include_dirs() for p in d.rglob("*") if p.is_file())
+    return sorted({p for d in include_dirs() for p in d.rglob("*") if p.is_file()})

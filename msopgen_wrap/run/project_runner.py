@@ -12,6 +12,7 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
+from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import (
@@ -289,8 +290,11 @@ class ProjectRunner:
     def compile_kernels(self, op: str) -> int:
         """Compile the kernels of every dtype combination on this SoC without running anything.
 
+        Of a kernel that is a template over the tiling key, one selected combination of template
+        arguments is compiled per dtype combination that fits its data types.
+
         Returns:
-            How many were left out because their source needs the tiling key of a call.
+            How many dtype combinations were left out because only a call tells their tiling key.
 
         Raises:
             OpgenError: OPG303, one does not compile.
@@ -299,11 +303,26 @@ class ProjectRunner:
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         found = combos(declared, self.platform.name)
         if _is_template(source):
-            return len(found)
+            return self._compile_templates(op, source, found)
         for combo in found:
             self.progress(f"compiling {source.path.name} [{combo.key}]")
             self._compile(source, without_launches(source.path), combo, op, None)
         return 0
+
+    def _compile_templates(self, op: str, source: KernelSource, found: Sequence[Combo]) -> int:
+        name = declared_name(self.project.kernel_dir, op)
+        made = [(k, self.runtime.template(name, k)) for k in self.runtime.template_keys(name)]
+        missing = 0
+        for combo in found:
+            fitting = [(k, t) for k, t in made if t is not None and _takes(t, combo)]
+            if not fitting:
+                missing += 1
+                continue
+            key, template = fitting[0]
+            self.progress(f"compiling {source.path.name} [{combo.key}]")
+            kernel, _ = self._instance(self.declaration(op), source, template)
+            self._compile(source, kernel, combo, op, key)
+        return missing
 
     def _ensure_kernel(
         self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int
@@ -325,16 +344,23 @@ class ProjectRunner:
         entry = source.entry
         kernel = without_launches(source.path)
         if template:
-            computed = any(p["computed_shape"] for p in declared["outputs"])
-            count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
-            entry = f"opgen_{source.entry}"
-            kernel = template_instance(KernelSource(kernel, source.entry), entry, template, count)
+            kernel, entry = self._instance(declared, source, template)
         path = self._compile(source, kernel, combo, op, by_key)
         self.runtime.register_kernel(op, "", combo.key, path, entry)
         # One kernel per tiling key: the last one registered wins, so others of this combination
         # have to be registered again when they are needed.
         self._registered = {r for r in self._registered if r[:2] != (op, combo.key)}
         self._registered.add((op, combo.key, by_key))
+
+    def _instance(
+        self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any]
+    ) -> tuple[Path, str]:
+        """Return the source and the entry of a template kernel for one tiling key."""
+        computed = any(p["computed_shape"] for p in declared["outputs"])
+        count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
+        entry = f"opgen_{source.entry}"
+        kernel = KernelSource(without_launches(source.path), source.entry)
+        return template_instance(kernel, entry, template, count), entry
 
     def _compile(
         self, source: KernelSource, kernel: Path, combo: Combo, op: str, key: int | None
@@ -353,6 +379,12 @@ class ProjectRunner:
             )
         except OpgenError as error:
             raise with_header_advice(error, self.project.root) from error
+
+
+def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
+    """Say whether the data types among template arguments are those of a dtype combination."""
+    types = [int(a["value"]) for a in template["args"] if a["kind"] == "datatype"]
+    return all(v in BY_GE and BY_GE[v].name in combo.key.split(",") for v in types)
 
 
 def _is_template(source: KernelSource) -> bool:

@@ -190,3 +190,37 @@ def test_several_arrays_in_one_declaration():
     text = host_text("__ubuf__ float a[N], sums[8];\n")
     assert "auto& a = ::ascendc_emu::UbVariable<float[N]>([] {});" in text
     assert "auto& sums = ::ascendc_emu::UbVariable<float[8]>([] {});" in text
+
+
+DEFAULT_KIND = """
+KERNEL_TASK_TYPE_DEFAULT(
+    KERNEL_TYPE_MIX_AIC_1_2);
+#define OTHER KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY)
+void helper() { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); }
+__global__ __aicore__ void declared(GM_ADDR x);
+namespace n {
+template <int K> __global__ __aicore__ void
+kernel(GM_ADDR x)
+{
+    f(x);
+}
+}
+extern "C" {
+__global__ __aicore__ void second(GM_ADDR x) {}
+}
+"""
+
+
+def test_a_kind_declared_outside_of_functions_moves_into_the_kernels():
+    text = host_text(DEFAULT_KIND).split("\n")
+    declaration = "KERNEL_TASK_TYPE_DEFAULT( KERNEL_TYPE_MIX_AIC_1_2);"
+    want = DEFAULT_KIND.split("\n")
+    want[1:3] = ["", ";"]
+    want[9] = "{ " + declaration
+    want[14] = f"__global__ __aicore__ void second(GM_ADDR x) {{ {declaration}}}"
+    assert text == want
+
+
+def test_a_kind_in_a_kernel_stays():
+    text = "__global__ __aicore__ void k() { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); }"
+    assert host_text(text) == text

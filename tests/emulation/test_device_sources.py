@@ -41,6 +41,13 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             "",
         ),
         ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
+        (
+            "LocalTensor<float> f; LocalTensor<uint8_t> u; SoftMaxTiling t; uint32_t a[4];"
+            "SoftMax(f, f, f, f, u, t); SoftMax(f, f, f, f, t); SimpleSoftMax(f, f, f, f, u, t);"
+            "copy_data_align64((uint8_t*)a, (__gm__ uint8_t*)x, sizeof(a));",
+            "k",
+            "",
+        ),
         ("ASSERT(GetBlockNum() > 0); uint64_t i = get_block_idx(); (void)i;", "cos", ""),
         ("pipe_barrier(PIPE_ALL); set_flag(PIPE_V, PIPE_S, EVENT_ID0);", "k", ""),
         ("constexpr half one = 1.0; half t = one + half(2); y[0] = (uint8_t)t;", "k", ""),
@@ -106,6 +113,24 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
 )
 def test_accepted(tmp_path, body, name, extra):
     assert compile_kernel(_write(tmp_path, body, name, extra), opt="-O0").exists()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "kernel_operator_mm_intf.h",
+        "kernel_vec_intf.h",
+        "basic_api/kernel_struct_mm.h",
+        "pad/broadcast.h",
+        "lib/matmul/constant_tiling.h",
+        "lib/hccl/hccl.h",
+    ],
+)
+def test_headers_of_parts_of_the_api(tmp_path, header):
+    source = tmp_path / "k.cpp"
+    body = "AscendC::LocalTensor<half> t; AscendC::Add(t, t, t, 16);"
+    source.write_text(f'#include "{header}"\n' + ENTRY.format(name="k", body=body))
+    assert compile_kernel(source, opt="-O0").exists()
 
 
 def test_api_found_by_its_arguments(tmp_path):

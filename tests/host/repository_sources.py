@@ -6,10 +6,11 @@ namespace ops {
 class ShiftRows : public OpDef {
 public:
     explicit ShiftRows(const char* name) : OpDef(name) {
-        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-        this->Input("bias").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        // All parameters in the configuration, as in ops that have others on other SoCs.
         OpAICoreConfig config;
+        config.Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        config.Input("bias").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        config.Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
         config.DynamicCompileStaticFlag(true).ExtendCfgInfo("opFile.value", "shift_rows");
         this->AICore().AddConfig("ascend910b", config);
     }
@@ -112,6 +113,7 @@ TILING = """
 #include "ascendc_emu/types.h"
 #include "norm/shift_common/op_host/rows.h"
 #include "shared_limits.h"
+#include "rows/last.h"
 #include "../op_kernel/shift_rows_tiling_data.h"
 namespace optiling {
 struct ShiftCompileInfo : Ops::Base::CompileInfoCommon {};
@@ -145,7 +147,7 @@ protected:
         OP_CHECK_NULL_WITH_CONTEXT(context_, data);
         const auto& shape = context_->GetInputShape(0)->GetStorageShape();
         data->rows = RowsOf(shape);
-        data->columns = shape.GetDim(shape.GetDimNum() - 1);
+        data->columns = Rows_::Last(shape);
         data->aligned = Ops::Base::CeilAlign(data->columns * 4,
                                              Ops::Base::GetUbBlockSize(context_)) / 4;
         data->limit = static_cast<float>(Ops::Base::fp16_t(SHARED_LIMIT));
@@ -201,6 +203,17 @@ ROWS_SOURCE = """
 int64_t RowsOf(const gert::Shape& s) {
     return s.GetShapeSize() / s.GetDim(s.GetDimNum() - 1);
 }
+"""
+
+# In CANN 9's layout what is shared by all ops lies in common/include and common/src.
+LAST = """
+#pragma once
+#include "exe_graph/runtime/shape.h"
+namespace Rows_ { int64_t Last(const gert::Shape& s); }
+"""
+LAST_SOURCE = """
+#include "rows/last.h"
+int64_t Rows_::Last(const gert::Shape& s) { return s.GetDim(s.GetDimNum() - 1); }
 """
 
 # For an architecture that is not emulated, with headers that are not there.
@@ -277,6 +290,10 @@ PROJECT = "norm/shift_rows"
 FILES = {
     "build.sh": "",
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
+    "common/include/rows/last.h": LAST,
+    "common/src/rows/last.cpp": LAST_SOURCE,
+    # Never needed, and it would not compile.
+    "common/src/rows/other.cpp": "#error not for this op",
     "common/inc/op_kernel/block.h": "#pragma once\n#define BLOCK_ELEMENT 4\n",
     "norm/shift_common/op_host/rows.h": ROWS,
     "norm/shift_common/op_host/rows.cpp": ROWS_SOURCE,

@@ -19,6 +19,21 @@
 namespace AscendC {
 using TensorShape = ge::Shape;
 using TensorDataType = ge::DataType;
+
+// Sizes that CANN's tiling headers leave to host code, in host types; a source that saw the device's
+// own first keeps those.
+#ifndef ASCC_PARAM_BLOCK_CUBE
+#define ASCC_PARAM_BLOCK_CUBE
+constexpr uint32_t BLOCK_CUBE = 16;
+#endif
+#ifndef ASCC_PARAM_ONE_BLK_SIZE
+#define ASCC_PARAM_ONE_BLK_SIZE
+constexpr uint32_t ONE_BLK_SIZE = 32;
+#endif
+#ifndef ASCC_PARAM_CUBE_MAX_SIZE
+#define ASCC_PARAM_CUBE_MAX_SIZE
+constexpr int32_t CUBE_MAX_SIZE = 256;
+#endif
 }  // namespace AscendC
 
 namespace ascendc_emu {

@@ -31,6 +31,8 @@ struct SoftmaxCall {
     const TensorRef* inMax;
     const TensorRef* tmp;
     Loc loc;
+    bool narrow = false;                     // one element per row in max, sum, expMax: not a block
+    const TensorRef* reduceMax = nullptr;    // maximum of the source alone
 };
 void RunSoftmax(const SoftmaxCall& call);
 
@@ -164,11 +166,14 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
                   const LocalTensor<T>& src, const LocalTensor<E>& expMax,
                   const LocalTensor<R>& inSum, const LocalTensor<R>& inMax,
                   const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
-                  const SoftMaxShapeInfo& info, Loc loc) {
+                  const SoftMaxShapeInfo& info, Loc loc, bool narrow = false,
+                  const LocalTensor<R>* reduceMax = nullptr) {
     SoftmaxCall c = {};
     c.name = name;
     c.kind = kind;
     c.update = update;
+    c.narrow = narrow;
+    c.reduceMax = update ? reduceMax : nullptr;
     c.nz = nz;
     c.type = kDTypeOf<PrimT<T>>;
     c.rowType = kDTypeOf<PrimT<R>>;
@@ -192,7 +197,7 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
 // SoftMax and SimpleSoftMax with and without a temporary buffer. The row tensors may be float
 // beside half data. Trailing template parameters steer the device's algorithm only.
 #define OPGEN_SOFTMAX_ROWS(NAME, KIND)                                                          \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                \
+    template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false,         \
               bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,   \
               typename D, typename R>                                                           \
     __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,           \
@@ -202,7 +207,7 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
         softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum,  \
                              &max, src, nullptr, tiling, info, loc);                            \
     }                                                                                           \
-    template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                \
+    template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false,         \
               bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,   \
               typename D, typename R>                                                           \
     __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<R>& sum,           \
@@ -245,7 +250,7 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T
                          &max, src, &tmp, shape, info, loc);
 }
 
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
+template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
           typename E>
 __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor<R>& sum,
                                     const LocalTensor<R>& max, const LocalTensor<D>& src,
@@ -256,7 +261,7 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
     softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
                           sum, max, src, expMax, inSum, inMax, nullptr, tiling, info, loc);
 }
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
+template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
           typename E>
 __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor<R>& sum,
                                     const LocalTensor<R>& max, const LocalTensor<D>& src,
@@ -268,31 +273,35 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
                           sum, max, src, expMax, inSum, inMax, &tmp, tiling, info, loc);
 }
 
-template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
-          typename D, typename R, typename E>
-__aicore__ inline void SoftmaxFlashV2(const LocalTensor<D>& dst, const LocalTensor<R>& expSum,
-                                      const LocalTensor<R>& max, const LocalTensor<D>& src,
-                                      const LocalTensor<E>& expMax, const LocalTensor<R>& inExpSum,
-                                      const LocalTensor<R>& inMax, const SoftMaxTiling& tiling,
-                                      const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,
-                          isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, nullptr,
-                          tiling, info, loc);
-}
-template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
-          typename D, typename R, typename E>
-__aicore__ inline void SoftmaxFlashV2(const LocalTensor<D>& dst, const LocalTensor<R>& expSum,
-                                      const LocalTensor<R>& max, const LocalTensor<D>& src,
-                                      const LocalTensor<E>& expMax, const LocalTensor<R>& inExpSum,
-                                      const LocalTensor<R>& inMax, const LocalTensor<uint8_t>& tmp,
-                                      const SoftMaxTiling& tiling,
-                                      const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,
-                          isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, &tmp,
-                          tiling, info, loc);
-}
+// SoftmaxFlashV2 with and without a temporary buffer, with and without the maximum of the source
+// alone (outReduceMax, not written without isUpdate).
+#define OPGEN_SOFTMAX_FLASH_V2(MAX_PARAM, MAX_ARG, TMP_PARAM, TMP_ARG)                              \
+    template <typename T = void, bool isUpdate = false, bool isReuseSource = false,                 \
+              bool isBasicBlock = false, bool isDataFormatNZ = false,                               \
+              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D, typename R, typename E> \
+    __aicore__ inline void SoftmaxFlashV2(                                                          \
+        const LocalTensor<D>& dst, MAX_PARAM const LocalTensor<R>& expSum,                          \
+        const LocalTensor<R>& max, const LocalTensor<D>& src, const LocalTensor<E>& expMax,         \
+        const LocalTensor<R>& inExpSum, const LocalTensor<R>& inMax, TMP_PARAM                      \
+        const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {    \
+        softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,       \
+                              isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax,       \
+                              TMP_ARG, tiling, info, loc,                                           \
+                              config.mode == SoftmaxMode::SOFTMAX_OUTPUT_WITHOUT_BRC, MAX_ARG);     \
+    }
+#define OPGEN_NOTHING
+#define OPGEN_REDUCE_MAX const LocalTensor<R>& outReduceMax,
+#define OPGEN_TMP const LocalTensor<uint8_t>& tmp,
+#define OPGEN_NO_MAX static_cast<const LocalTensor<R>*>(nullptr)
+OPGEN_SOFTMAX_FLASH_V2(OPGEN_NOTHING, OPGEN_NO_MAX, OPGEN_NOTHING, nullptr)
+OPGEN_SOFTMAX_FLASH_V2(OPGEN_NOTHING, OPGEN_NO_MAX, OPGEN_TMP, &tmp)
+OPGEN_SOFTMAX_FLASH_V2(OPGEN_REDUCE_MAX, &outReduceMax, OPGEN_NOTHING, nullptr)
+OPGEN_SOFTMAX_FLASH_V2(OPGEN_REDUCE_MAX, &outReduceMax, OPGEN_TMP, &tmp)
+#undef OPGEN_SOFTMAX_FLASH_V2
+#undef OPGEN_NOTHING
+#undef OPGEN_REDUCE_MAX
+#undef OPGEN_TMP
+#undef OPGEN_NO_MAX
 
 struct SoftMaxParams {
     uint32_t srcM;

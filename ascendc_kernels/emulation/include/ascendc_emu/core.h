@@ -74,6 +74,7 @@ struct Core {
     uint8_t* workspace = nullptr;            // SetSysWorkspace / GetSysWorkSpacePtr
     uint64_t systemWorkspace = 0;            // bytes GetUserWorkspace() skips
     uint8_t* hccl[2] = {nullptr, nullptr};
+    int32_t hcclObjects = 0;                 // Hccl objects initialised so far
     const SocInfo* soc = nullptr;
 
     PipeState* pipe = nullptr;               // TPipe / queue / event state (src/core/pipe.cpp)

@@ -205,7 +205,10 @@ enum class HF32Mode : uint8_t { DISABLE = 0, ENABLE };
 enum class HF32TransMode : uint8_t { NEAREST_EVEN = 0, NEAREST_ZERO };
 
 // Sizes of the vector unit.
+#ifndef ASCC_PARAM_ONE_BLK_SIZE
+#define ASCC_PARAM_ONE_BLK_SIZE
 constexpr int32_t ONE_BLK_SIZE = 32;
+#endif
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t BYTE_PER_FRACTAL = 512;
 constexpr int32_t DEFAULT_BLK_NUM = 8;
@@ -241,8 +244,14 @@ constexpr int32_t TOTAL_L1_SIZE = 512 * 1024;
 constexpr int32_t TOTAL_L0A_SIZE = 64 * 1024;
 constexpr int32_t TOTAL_L0B_SIZE = 64 * 1024;
 constexpr int32_t TOTAL_L0C_SIZE = 128 * 1024;
+#ifndef ASCC_PARAM_BLOCK_CUBE
+#define ASCC_PARAM_BLOCK_CUBE
 constexpr uint32_t BLOCK_CUBE = 16;
+#endif
+#ifndef ASCC_PARAM_CUBE_MAX_SIZE
+#define ASCC_PARAM_CUBE_MAX_SIZE
 constexpr uint32_t CUBE_MAX_SIZE = 256;
+#endif
 constexpr uint32_t MIX_NUM = 2;
 
 struct BinaryRepeatParams {

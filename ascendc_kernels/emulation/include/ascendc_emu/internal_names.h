@@ -142,6 +142,9 @@ struct BlockIndex {
 inline constexpr ascendc_emu::BlockIndex block_idx{};
 
 // Instructions by their compiler names, as far as public kernels use them.
+// Copies to the stack of the scalar unit, from UB, GM or the stack.
+inline void copy_data_align64(uint8_t* dst, const uint8_t* src, uint64_t size) { memcpy(dst, src, size); }
+inline void copy_data(uint8_t* dst, const uint8_t* src, uint64_t size) { memcpy(dst, src, size); }
 inline void set_mask_count() { AscendC::SetMaskCount(); }
 // Hints; there is no instruction cache.
 inline void icache_preload(int64_t) {}

@@ -139,6 +139,10 @@ const char* opgen_tiling_defs_json(void);
  * "" for an op without. Valid until the next call on this thread. */
 const char* opgen_template_json(const char* op_type, uint64_t key);
 
+/* A JSON array of tiling keys, one for each ASCENDC_TPL_ARGS_SEL of the op; "[]" for an op without.
+ * Valid until the next call on this thread. */
+const char* opgen_template_keys_json(const char* op_type);
+
 const char* opgen_last_error(void);
 
 #ifdef __cplusplus

@@ -3,6 +3,8 @@
 #ifndef OPGEN_EMULATION_GRAPH_OPERATOR_H
 #define OPGEN_EMULATION_GRAPH_OPERATOR_H
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "graph/ascend_string.h"
@@ -10,6 +12,11 @@
 #include "graph/types.h"
 
 namespace ge {
+// Sources with `using namespace ge` write these without std::.
+using std::function;
+using std::shared_ptr;
+using std::string;
+
 class Operator {
 public:
     Operator() = default;

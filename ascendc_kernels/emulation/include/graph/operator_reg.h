@@ -4,11 +4,15 @@
 #ifndef OPGEN_EMULATION_GRAPH_OPERATOR_REG_H
 #define OPGEN_EMULATION_GRAPH_OPERATOR_REG_H
 
+#include <vector>
+
 #include "graph/operator.h"
 #include "graph/tensor.h"
 #include "graph/types.h"
 
 namespace ge {
+using std::vector;
+
 // What the lines of a prototype are chained on.
 struct OpReg {
     OpReg &Line() {

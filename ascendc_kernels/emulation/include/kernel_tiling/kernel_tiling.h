@@ -6,6 +6,7 @@
 
 #include "kernel_tiling/adv_tiling.h"
 #include "kernel_tiling/cube_tiling.h"
+#include "kernel_tiling/hccl_tiling.h"
 #include "kernel_tiling/softmax_tiling.h"
 
 #endif  // KERNEL_TILING_KERNEL_TILING_H

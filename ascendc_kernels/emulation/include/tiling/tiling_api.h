@@ -3,6 +3,7 @@
 #ifndef OPGEN_EMULATION_TILING_TILING_API_H
 #define OPGEN_EMULATION_TILING_TILING_API_H
 
+#include "adv_api/hccl/hccl_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 #if __has_include("adv_api/matmul/matmul_tiling.h")
 #include "adv_api/matmul/bmm_tiling.h"

@@ -31,15 +31,15 @@ class Rows {
         for (uint32_t j = 0; j < c_.validK; ++j)
             StoreReal(*c_.dst, c_.type, Index(row, j), values[j]);
     }
-    // One 32-byte block per row.
-    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value) {
+    // One 32-byte block per row, or one element.
+    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value, bool narrow = false) {
         if (t == nullptr) return;
-        const uint32_t block = BlockOf(type);
+        const uint32_t block = narrow ? 1 : BlockOf(type);
         for (uint32_t j = 0; j < block; ++j)
             StoreReal(*t, type, static_cast<uint64_t>(row) * block + j, value);
     }
-    static double LoadRow(const TensorRef* t, DType type, uint32_t row) {
-        return LoadReal(*t, type, static_cast<uint64_t>(row) * BlockOf(type));
+    static double LoadRow(const TensorRef* t, DType type, uint32_t row, bool narrow = false) {
+        return LoadReal(*t, type, static_cast<uint64_t>(row) * (narrow ? 1 : BlockOf(type)));
     }
 
  private:
@@ -76,7 +76,8 @@ void Forward(const SoftmaxCall& c, const Rows& rows) {
         }
         double max = -INFINITY;
         for (float v : x) max = std::max(max, static_cast<double>(v));
-        const double before = c.update ? Rows::LoadRow(c.inMax, c.rowType, i) : 0;
+        Rows::StoreRow(c.reduceMax, c.rowType, i, max, c.narrow);
+        const double before = c.update ? Rows::LoadRow(c.inMax, c.rowType, i, c.narrow) : 0;
         if (c.update) max = std::max(max, before);
         double sum = 0;
         for (float& v : x) {
@@ -85,10 +86,10 @@ void Forward(const SoftmaxCall& c, const Rows& rows) {
         }
         if (c.update) {
             double scale = exp(before - max);
-            const double old = Rows::LoadRow(c.inSum, c.rowType, i);
+            const double old = Rows::LoadRow(c.inSum, c.rowType, i, c.narrow);
             sum += scale * old;
             if (c.kind == SoftmaxKind::kFlash) scale = scale * old / sum;
-            Rows::StoreRow(c.expMax, c.expType, i, scale);
+            Rows::StoreRow(c.expMax, c.expType, i, scale, c.narrow);
         }
         if (c.kind == SoftmaxKind::kSoftmax || c.kind == SoftmaxKind::kFlash) {
             for (float& v : x) v = static_cast<float>(v / sum);
@@ -96,8 +97,8 @@ void Forward(const SoftmaxCall& c, const Rows& rows) {
             for (float& v : x) v = static_cast<float>(log10(v / sum));
         }
         rows.Store(i, x);
-        Rows::StoreRow(c.sum, c.rowType, i, sum);
-        Rows::StoreRow(c.max, c.rowType, i, max);
+        Rows::StoreRow(c.sum, c.rowType, i, sum, c.narrow);
+        Rows::StoreRow(c.max, c.rowType, i, max, c.narrow);
     }
 }
 
@@ -105,7 +106,7 @@ void Forward(const SoftmaxCall& c, const Rows& rows) {
 
 void RunSoftmax(const SoftmaxCall& c) {
     const uint64_t all = static_cast<uint64_t>(c.m) * c.k;
-    const uint64_t row = static_cast<uint64_t>(c.m) * BlockOf(c.rowType);
+    const uint64_t row = static_cast<uint64_t>(c.m) * (c.narrow ? 1 : BlockOf(c.rowType));
     const bool front = c.kind == SoftmaxKind::kGradFront;
     const bool grad = front || c.kind == SoftmaxKind::kGrad;
     const AdvOperand operands[] = {
@@ -115,7 +116,9 @@ void RunSoftmax(const SoftmaxCall& c) {
         {"sum", c.sum, c.rowType, row, Access::kWrite},
         {"max", c.max, c.rowType, row, Access::kWrite},
         {"expMax", c.expMax, c.expType,
-         c.expMax ? c.m * static_cast<uint64_t>(BlockOf(c.expType)) : 0, Access::kWrite},
+         c.expMax ? c.m * static_cast<uint64_t>(c.narrow ? 1 : BlockOf(c.expType)) : 0,
+         Access::kWrite},
+        {"outReduceMax", c.reduceMax, c.rowType, row, Access::kWrite},
         {"inSum", c.inSum, c.rowType, row, Access::kRead},
         {grad ? "grad" : "inMax", c.inMax, c.rowType, grad ? all : row, Access::kRead},
         {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},

@@ -9,6 +9,30 @@
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
+
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc)
+{
+    const Scheduler& s = *core.scheduler;
+    if (!s.bounded()) return bytes;
+    const OpgenGmRange* r = s.FindRange(address);
+    if (r == nullptr) {
+        if (bytes <= kGmCutOff && s.FindRange(address - std::min<uint64_t>(kGmCutOff, 512)) != nullptr) return 0;
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
+                  "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
+                  write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
+                  static_cast<const void*>(address));
+    }
+    const uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
+    if (bytes <= left) return bytes;
+    if (bytes > left + kGmCutOff) {
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
+                  "%s %llu bytes of '%s' where %llu are left", write ? "writes" : "reads",
+                  static_cast<unsigned long long>(bytes), r->name ? r->name : "",
+                  static_cast<unsigned long long>(left));
+    }
+    return left;
+}
+
 namespace {
 
 // Atomic stores of different blocks may hit the same address; DMA atomics are per element, so one
@@ -73,32 +97,6 @@ void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const c
         src += n;
         bytes -= n;
     }
-}
-
-// How many bytes at `address` the host may really touch. Outside every known range the access is
-// refused; past the end of a range by less than what device allocations are rounded up to, it is
-// cut off (the device would touch the rounding). The sink has seen the full access.
-uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc)
-{
-    const Scheduler& s = *core.scheduler;
-    if (!s.bounded()) return bytes;
-    const OpgenGmRange* r = s.FindRange(address);
-    if (r == nullptr) {
-        if (bytes <= kGmCutOff && s.FindRange(address - std::min<uint64_t>(kGmCutOff, 512)) != nullptr) return 0;
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
-                  "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
-                  write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
-                  static_cast<const void*>(address));
-    }
-    const uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
-    if (bytes <= left) return bytes;
-    if (bytes > left + kGmCutOff) {
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
-                  "%s %llu bytes of '%s' where %llu are left", write ? "writes" : "reads",
-                  static_cast<unsigned long long>(bytes), r->name ? r->name : "",
-                  static_cast<unsigned long long>(left));
-    }
-    return left;
 }
 
 // On-chip accesses must stay inside the buffer in every mode: anything else would corrupt another

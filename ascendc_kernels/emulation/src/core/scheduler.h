@@ -122,5 +122,10 @@ void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind k
 std::string AtLine(Loc loc);
 std::string CoreName(const Core& core);
 
+// How many bytes at `address` the host may really touch. Outside every known range the access is
+// refused; past the end of a range by less than what device allocations are rounded up to, it is
+// cut off (the device would touch the rounding). The sink has seen the full access.
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc);
+
 }  // namespace ascendc_emu
 #endif  // OPGEN_CORE_SCHEDULER_H

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "host/op_scope.h"
@@ -74,6 +75,16 @@ std::vector<std::string> OpTypes() {
     return names;
 }
 
+// Parameters may be declared in the configuration of a SoC alone.
+static void AddMissing(std::deque<ops::OpParamDef> &params, const std::deque<ops::OpParamDef> &more) {
+    for (const ops::OpParamDef &param : more) {
+        const auto same = [&](const ops::OpParamDef &known) { return known.name == param.name; };
+        if (std::none_of(params.begin(), params.end(), same)) {
+            params.push_back(param);
+        }
+    }
+}
+
 // Stores a declaration; functions of the op that other libraries registered before are dropped.
 static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *owner) {
     const void *const library = LibraryOf(owner);
@@ -94,6 +105,10 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
         entry.library = library;
         entry.def = std::make_shared<ops::OpDef>(def);
         entry.def->op_type = name;
+        for (const auto &config : def.ai_core.configs) {
+            AddMissing(entry.def->inputs, config.second.inputs);
+            AddMissing(entry.def->outputs, config.second.outputs);
+        }
         if (def.infer_shape != nullptr) {
             entry.infer_shape = def.infer_shape;
         }

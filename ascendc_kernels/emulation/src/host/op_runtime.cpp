@@ -407,6 +407,12 @@ const char *opgen_template_json(const char *op_type, uint64_t key) {
     return text.c_str();
 }
 
+const char *opgen_template_keys_json(const char *op_type) {
+    thread_local std::string text;
+    text = ascendc_emu::TemplateKeysJson(op_type);
+    return text.c_str();
+}
+
 const char *opgen_last_error(void) {
     return LastError().c_str();
 }

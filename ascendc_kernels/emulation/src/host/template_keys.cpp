@@ -200,4 +200,36 @@ std::string TemplateJson(const std::string &op_type, uint64_t key) {
     }
     return "{\"args\":" + JsonArray(parts) + ",\"kernel_type\":" + kernel_type + "}";
 }
+
+std::string TemplateKeysJson(const std::string &op_type) {
+    Declared known;
+    {
+        const std::lock_guard<std::mutex> lock(Mutex());
+        const auto it = Templates().find(op_type);
+        if (it == Templates().end()) {
+            return "[]";
+        }
+        known = it->second;
+    }
+    std::vector<std::string> keys;
+    for (const TemplateParams &row : known.selected) {
+        std::vector<uint64_t> values;
+        for (const TemplateParam &param : known.params) {
+            std::vector<uint64_t> legal = Values(param);
+            for (const TemplateParam &chosen : row) {
+                if (chosen.name == param.name && IsParameter(chosen.kind)) {
+                    legal = Values(chosen);
+                }
+            }
+            // A data type that follows an input is any of the declared ones.
+            values.push_back(legal.empty() || Follows(legal) ? 0 : legal.front());
+        }
+        const uint64_t key = EncodeTilingKey(known.params, known.selected, values);
+        const std::string text = std::to_string(key);
+        if (key != ~uint64_t{0} && std::find(keys.begin(), keys.end(), text) == keys.end()) {
+            keys.push_back(text);
+        }
+    }
+    return JsonArray(keys);
+}
 }  // namespace ascendc_emu

@@ -12,6 +12,11 @@
 #include "kernel_tiling/cube_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 
+#ifdef OPGEN_HOST_HALF
+// What CANN's header calls half in host code, where it serves for sizes only (it has 8 bytes).
+using half = double;
+#endif
+
 namespace matmul_tiling {
 
 enum class DataType : int32_t {

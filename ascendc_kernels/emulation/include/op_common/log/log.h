@@ -214,5 +214,12 @@ inline const char *GetSafeStr(const std::string &text) {
 #define VECTOR_INNER_ERR_REPORT_TILING(op, ...) OP_LOGE(op, __VA_ARGS__)
 #define VECTOR_INFER_SHAPE_INNER_ERR_REPORT(op, text) OPGEN_OP_LOG_TEXT(op, text)
 #define OPGEN_OP_LOG_TEXT(op, text) OP_LOGE(op, "%s", OPGEN_OP_LOG_TEXT_OF(text))
+// Repositories define these in headers of their own as well.
+#ifndef OPS_REPORT_VECTOR_INNER_ERR
+#define OPS_REPORT_VECTOR_INNER_ERR(op, ...) OP_LOGE(op, __VA_ARGS__)
+#endif
+#ifndef OPS_REPORT_CUBE_INNER_ERR
+#define OPS_REPORT_CUBE_INNER_ERR(op, ...) OP_LOGE(op, __VA_ARGS__)
+#endif
 
 #endif  // OPGEN_EMULATION_OP_COMMON_LOG_H
