@@ -47,12 +47,15 @@ class IncludeFinder:
     Args:
         repository: folder to search; searched once, when an include is missing.
         known: include folders that are there anyway, the emulation's too.
+        side: ``op_host`` or ``op_kernel``; a header that a repository has on both sides under one
+            name is then that side's.
     """
 
-    def __init__(self, repository: Path, known: Sequence[Path]):
+    def __init__(self, repository: Path, known: Sequence[Path], *, side: str = ""):
         self.repository = repository
+        self.side = side
         self.known = [Path(d) for d in known]
-        self._files: dict[str, list[str]] | None = None
+        self._files: Mapping[str, list[str]] | None = None
         self._seen: set[Path] = set()
         self._found: list[Path] = []
         self._flat: dict[str, Path] = {}
@@ -75,6 +78,12 @@ class IncludeFinder:
                     todo.append(target)
         flat = [_flat_tree(self._flat)] if self._flat else []
         return [*self._found, *flat]
+
+    def sibling(self, known: Sequence[Path], *, side: str) -> IncludeFinder:
+        """Return a finder for other sources of the repository, which is not searched again."""
+        other = IncludeFinder(self.repository, known, side=side)
+        other._files = self._index()
+        return other
 
     def companions(self) -> list[Path]:
         """Return the sources of the repository that belong to headers seen by :meth:`folders`.
@@ -114,26 +123,29 @@ class IncludeFinder:
         here = source.absolute().parts
         base = len(self.repository.parts)
 
-        def distance(name: str) -> tuple[bool, int, str]:
+        def distance(name: str) -> tuple[bool, bool, int, str]:
             own = PurePosixPath(name).parts
             common = 0
             while common < len(own) and here[base + common : base + common + 1] == (own[common],):
                 common += 1
             foreign = for_other_arch(Path(name)) and not for_other_arch(source)
-            return foreign, len(own) - 2 * common, name
+            sides = {"op_host", "op_kernel"}.intersection(own)
+            other_side = bool(self.side and sides) and self.side not in sides
+            return foreign, other_side, len(own) - 2 * common, name
 
         return self.repository / min(names, key=distance)
 
     def _index(self) -> Mapping[str, list[str]]:
         if self._files is None:
-            self._files = defaultdict(list)
+            files_by_name: dict[str, list[str]] = defaultdict(list)
             for folder, folders, files in os.walk(self.repository):
                 folders[:] = [d for d in folders if d not in _SKIP and not d.startswith(".")]
                 inside = os.path.relpath(folder, self.repository)
                 for file in files:
                     if file.endswith(_HEADERS):
                         path = file if inside == "." else f"{inside}/{file}"
-                        self._files[file].append(path)
+                        files_by_name[file].append(path)
+            self._files = files_by_name
         return self._files
 
 

@@ -29,6 +29,7 @@ _SKIP_DIRS = {"tests", "test", "ut", "st", "examples", "op_api", "build", "build
 # Where repositories of many ops keep the headers that their ops share, and how far above an op.
 _SHARED_FOLDERS = ("common/include", "common/inc", "utils/inc", "src/common/inc", "include")
 _SHARED_LEVELS = 4
+_SIDES = ("op_host", "op_kernel")
 
 KERNEL_TYPES = {
     "DT_INT4": "AscendC::int4b_t",
@@ -53,7 +54,8 @@ class OpProject:
         root: the project's folder.
         host_sources: what makes the host library.
         skipped: host sources that belong to the aclnn layer and are not compiled.
-        include_dirs: folders for host and kernel compilation, the project's own first.
+        include_dirs, kernel_include_dirs: folders for host and for kernel compilation, the
+            project's own first. A header that both sides of a repository have is the side's own.
         other_arch_sources: host sources for architectures without an emulation (``arch35/``).
         companions: sources beside headers that the project includes from its repository.
     """
@@ -62,6 +64,7 @@ class OpProject:
     host_sources: list[Path] = field(default_factory=list)
     skipped: list[Path] = field(default_factory=list)
     include_dirs: list[Path] = field(default_factory=list)
+    kernel_include_dirs: list[Path] = field(default_factory=list)
     other_arch_sources: list[Path] = field(default_factory=list)
     companions: list[Path] = field(default_factory=list)
 
@@ -78,6 +81,8 @@ class OpProject:
         """
         names = [n for n in (op_file, snake_case(op_type), cann_snake_case(op_type)) if n]
         files = [p for p in sorted(self.kernel_dir.rglob("*.cpp")) if not _in_tests(p, self.root)]
+        # The same file may exist once more for another architecture (op_kernel/arch35).
+        files.sort(key=lambda p: for_other_arch(p.relative_to(self.root)))
         by_stem = {p.stem: p for p in reversed(files)}
         for name in names:
             if name in by_stem:
@@ -139,14 +144,17 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
                 fix="op_host needs at least the .cpp with the OpDef and the tiling function",
             )
         )
-    folders = [root / "op_host", root / "op_kernel", root]
-    folders += sorted({p.parent for p in (*project.host_sources, *root.glob("op_kernel/**/*.cpp"))})
-    folders += [*include_dirs, *_shared_headers(root)]
-    project.include_dirs = list(dict.fromkeys(folders))
-    finder = IncludeFinder(repository_root(root), [*project.include_dirs, *emulation_includes()])
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
-    sources = [*project.host_sources, *project.other_arch_sources, *kernels]
-    project.include_dirs += finder.folders(sources)
+    hosts = [*project.host_sources, *project.other_arch_sources]
+    given = [*include_dirs, *_shared_headers(root)]
+    own = {s: [root / s, *sorted({p.parent for p in root.glob(f"{s}/**/*.cpp")})] for s in _SIDES}
+    system = list(emulation_includes())
+    first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given]))
+    finder = IncludeFinder(repository_root(root), [*first, *system], side="op_host")
+    project.include_dirs = [*first, *finder.folders(hosts)]
+    first = list(dict.fromkeys([*own["op_kernel"], *own["op_host"], root, *given]))
+    kernel_finder = finder.sibling([*first, *system], side="op_kernel")
+    project.kernel_include_dirs = [*first, *kernel_finder.folders(kernels)]
     taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}
     project.companions = [
         path for path in finder.companions() if path not in taken and not for_other_arch(path)
@@ -220,15 +228,15 @@ def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
     """
     config = next((c for c in declaration["socs"] if covers(c["soc"], soc)), None)
     if config is None:
-        names = [c["soc"] for c in declaration["socs"]]
-        known = ", ".join(names) or "none"
+        socs = [c["soc"] for c in declaration["socs"]]
+        known = ", ".join(socs) or "none"
         raise OpgenError(
             Diagnostic(
                 "OPG513",
                 f"op {declaration['op']} is not configured for {soc}",
                 why=f"its AICore().AddConfig() calls name: {known}",
-                fix=f"choose one of these (--soc {names[0]}), or add an AddConfig"
-                if names
+                fix=f"choose one of these (--soc {socs[0]}), or add an AddConfig"
+                if socs
                 else "add this->AICore().AddConfig(...) to the OpDef",
             )
         )

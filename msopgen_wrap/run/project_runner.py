@@ -371,7 +371,7 @@ class ProjectRunner:
             return compile_kernel(
                 kernel,
                 defines=[*combo.defines, *self.defines],
-                include_dirs=[source.path.parent, *self.project.include_dirs],
+                include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
                 output_name=f"lib{source.entry}.so",
                 opt="-O1",
                 arch=self.platform.arch,

@@ -14,6 +14,7 @@ from repository_sources import FILES, PROJECT
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_abi import ShapeOnly
+from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.template_kernel import declared_name
@@ -201,3 +202,25 @@ def test_kernels_find_each_other_as_installed(tmp_path):
     folders = IncludeFinder(tmp_path, []).folders([source])
     for name in ("../two/two.h", "../inc/four.h", "../beside/three.h"):
         assert any((folder / name).is_file() for folder in folders), name
+
+
+def test_each_side_has_its_own_header_of_one_name(tmp_path):
+    op = "shift"
+    files = {
+        ".git/HEAD": "",
+        "common/op_host/common.h": "",
+        "common/op_kernel/common.h": "",
+        f"{op}/op_host/shift.cpp": '#include "common.h"\n',
+        f"{op}/op_kernel/shift.cpp": '#include "common.h"\n'
+        'extern "C" __global__ __aicore__ void shift(GM_ADDR x) {}\n',
+        f"{op}/op_kernel/arch35/shift.cpp": '#include "micro.h"\n'
+        'extern "C" __global__ __aicore__ void shift(GM_ADDR x) {}\n',
+    }
+    project = open_project(write(tmp_path, files) / op)
+
+    def first(folders):
+        return next(d for d in folders if (d / "common.h").is_file())
+
+    assert first(project.include_dirs) == tmp_path / "common" / "op_host"
+    assert first(project.kernel_include_dirs) == tmp_path / "common" / "op_kernel"
+    assert project.kernel("Shift").path == tmp_path / op / "op_kernel" / "shift.cpp"
