@@ -189,10 +189,10 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     } else {
         uint32_t& next = pipe.next[static_cast<int>(mem)];
         const uint32_t size = SizeOf(core, mem);
-        // The device does not look: a buffer that is not used to its end works, anything behind the end
-        // stops the kernel when it is used.
+        // The device does not look: a buffer that is never used works wherever it lies, anything
+        // behind the end stops the kernel when it is used. Sizes far off are not worth a start.
         if (mem != Mem::kGm && next + total > size) {
-            const auto report = next >= size ? TrapCheck : Complain;
+            const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Complain;
             report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
                    "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
                    static_cast<unsigned long long>(total));
