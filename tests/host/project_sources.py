@@ -24,6 +24,11 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
         std::printf("length %u is not a multiple of 16\\n", length);
         return ge::GRAPH_FAILED;
     }
+    const gert::Stride* const stride = context->GetInputStride(0);
+    if (context->InputIsView(0) || stride == nullptr || stride->GetDimNum() != 0 ||
+        context->GetInputOffset(0) != 0 || context->GetInputStride(1) != nullptr) {
+        return ge::GRAPH_FAILED;
+    }
     ScaleRowsTilingData tiling;
     tiling.set_length(length);
     tiling.set_factor(*context->GetAttrs()->GetFloat(0));

@@ -11,6 +11,7 @@
 #include "exe_graph/runtime/continuous_vector.h"
 #include "exe_graph/runtime/extended_kernel_context.h"
 #include "exe_graph/runtime/storage_shape.h"
+#include "exe_graph/runtime/stride.h"
 #include "exe_graph/runtime/tensor.h"
 #include "exe_graph/runtime/tiling_data.h"
 #include "securec.h"
@@ -35,6 +36,7 @@ public:
         kOutputTilingCond,
         kOutputScheduleMode,
         kOutputLocalMemorySize,
+        kOutputDynUBufSize = kOutputLocalMemorySize,
         kOutputNum
     };
 
@@ -91,9 +93,52 @@ public:
                                               const size_t relative_index) const {
         return GetDynamicOutputPointer<StorageShape>(ir_index, relative_index);
     }
-    // Tensors are handed over dense: no view strides (the aclnn layer made them contiguous).
+    // Tensors are handed over dense: none is a view, its offset is 0 and its Stride has no
+    // dimensions (the aclnn layer made it contiguous). Null and 0 for a tensor that is not there.
     bool InputIsView(const size_t) const {
         return false;
+    }
+    bool OptionalInputIsView(const size_t) const {
+        return false;
+    }
+    bool RequiredInputIsView(const size_t) const {
+        return false;
+    }
+    bool DynamicInputIsView(const size_t, const size_t) const {
+        return false;
+    }
+    bool OutputIsView(const size_t) const {
+        return false;
+    }
+    const Stride *GetInputStride(const size_t index) const {
+        return DenseStride(GetInputShape(index));
+    }
+    const Stride *GetOptionalInputStride(const size_t ir_index) const {
+        return DenseStride(GetOptionalInputShape(ir_index));
+    }
+    const Stride *GetRequiredInputStride(const size_t ir_index) const {
+        return DenseStride(GetRequiredInputShape(ir_index));
+    }
+    const Stride *GetDynamicInputStride(const size_t ir_index, const size_t relative_index) const {
+        return DenseStride(GetDynamicInputShape(ir_index, relative_index));
+    }
+    const Stride *GetOutputStride(const size_t index) const {
+        return DenseStride(GetOutputShape(index));
+    }
+    int64_t GetInputOffset(const size_t) const {
+        return 0;
+    }
+    int64_t GetOptionalInputOffset(const size_t) const {
+        return 0;
+    }
+    int64_t GetRequiredInputOffset(const size_t) const {
+        return 0;
+    }
+    int64_t GetDynamicInputOffset(const size_t, const size_t) const {
+        return 0;
+    }
+    int64_t GetOutputOffset(const size_t) const {
+        return 0;
     }
 
     ge::graphStatus SetTilingKey(const uint64_t tiling_key) {
@@ -140,6 +185,13 @@ public:
     uint32_t GetLocalMemorySize() const {
         return Get<uint32_t>(kOutputLocalMemorySize);
     }
+    // CANN 9 names of the two above.
+    ge::graphStatus SetDynUBufSize(const uint32_t dyn_ubuf_size) {
+        return SetLocalMemorySize(dyn_ubuf_size);
+    }
+    uint32_t GetDynUBufSize() const {
+        return GetLocalMemorySize();
+    }
     TilingData *GetRawTilingData() const {
         return Get<TilingData *>(kOutputTilingData);
     }
@@ -166,6 +218,10 @@ public:
     }
 
 private:
+    static const Stride *DenseStride(const StorageShape *shape) {
+        static const Stride dense;
+        return shape == nullptr ? nullptr : &dense;
+    }
     size_t ExtraSlot(size_t offset) const {
         return GetComputeNodeInputNum() + GetComputeNodeOutputNum() + offset;
     }
