@@ -169,6 +169,15 @@ _FOUND_BY_ARGUMENTS = re.compile(
 # the device's type of that name as well.
 _HOST_HALF = re.compile(r"'half' was not declared in this scope")
 
+# CANN's base headers reach its log macros in ways that differ from version to version.
+_LOG_MACRO = re.compile(
+    r"'(?:OP_LOG\w|OP_CHECK\w*|OPS_REPORT_\w+|OP_TILING_CHECK)\w*' was not declared in this scope"
+)
+_LOG_HEADER = ["-include", "op_common/log/log.h"]
+
+# static constexpr bool TYPE = OTHER::type == TYPE::BF16; names a member like a type used in it.
+_CHANGED_MEANING = re.compile(r"changes meaning of '\w+'")
+
 
 def _other_command(command: Sequence[str], messages: str) -> list[str] | None:
     """Return the command to try after a failed one, None when the failure is final."""
@@ -176,6 +185,10 @@ def _other_command(command: Sequence[str], messages: str) -> list[str] | None:
         return ["-std=c++20" if a == "-std=c++17" else a for a in command]
     if _HOST_HALF.search(messages) and "-DOPGEN_HOST_HALF" not in command:
         return [*command, "-DOPGEN_HOST_HALF"]
+    if _LOG_MACRO.search(messages) and _LOG_HEADER[1] not in command:
+        return [*command, *_LOG_HEADER]
+    if _CHANGED_MEANING.search(messages) and "-fpermissive" not in command:
+        return [*command, "-fpermissive"]
     return None
 
 
@@ -188,8 +201,10 @@ def run_compiler(
         OpgenError: with what :func:`compiler_diagnostics` makes of its output when it fails.
     """
     done = _run(command)
-    if done.returncode != 0 and (other := _other_command(command, done.stderr)) is not None:
+    tried, messages = list(command), done.stderr
+    while done.returncode != 0 and (other := _other_command(tried, messages)) is not None:
         later = _run(other)
+        tried, messages = other, later.stderr
         done = later if later.returncode == 0 else done
     if done.returncode != 0:
         if "Killed" in done.stderr or done.returncode in (-9, 137):

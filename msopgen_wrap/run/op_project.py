@@ -13,6 +13,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers
 from msopgen_wrap.run.dtypes import BY_GE_NAME
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
+from msopgen_wrap.run.neighbour_sources import registering_sources
 from msopgen_wrap.spec.names import snake_case
 
 # Sources that need CANN's aclnn framework (op_api layers, execution of an op as another op's aclnn
@@ -124,6 +125,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
                 )
             )
     project = OpProject(root)
+    texts: dict[Path, str] = {}
     for path in sorted((root / "op_host").rglob("*")):
         # The endings that CMake's aux_source_directory, which CANN projects use, takes for C++.
         if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
@@ -135,6 +137,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
             project.other_arch_sources.append(path)
         else:
             project.host_sources.append(path)
+            texts[path] = text
     if not project.host_sources:
         raise OpgenError(
             Diagnostic(
@@ -144,11 +147,20 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
                 fix="op_host needs at least the .cpp with the OpDef and the tiling function",
             )
         )
+    neighbours = registering_sources(root, texts)
+    project.host_sources += neighbours
+    for beside in dict.fromkeys(p.parent for p in neighbours):
+        project.other_arch_sources += [
+            p
+            for p in sorted(beside.rglob("*.cpp"))
+            if for_other_arch(p) and not _in_tests(p, beside)
+        ]
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
     hosts = [*project.host_sources, *project.other_arch_sources]
     given = [*include_dirs, *_shared_headers(root)]
     own = {s: [root / s, *sorted({p.parent for p in root.glob(f"{s}/**/*.cpp")})] for s in _SIDES}
     system = list(emulation_includes())
+    own["op_host"] += sorted({p.parent for p in neighbours})
     first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given]))
     finder = IncludeFinder(repository_root(root), [*first, *system], side="op_host")
     project.include_dirs = [*first, *finder.folders(hosts)]
@@ -252,12 +264,12 @@ def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
             choices = _choices(param, index)
             rows = [[*row, choice] for row in rows for choice in choices]
         base.append(rows)
-    names = tuple(p["name"] for p in params)
+    parameters = tuple(p["name"] for p in params)
     result = []
     for index, rows in enumerate(base):
         formats = tuple(_at(p["formats"], index, "ND") for p in params)
         for row in rows:
-            result.append(Combo(names, tuple(_follow(row, params)), formats))
+            result.append(Combo(parameters, tuple(_follow(row, params)), formats))
     return list(dict.fromkeys(result))
 
 

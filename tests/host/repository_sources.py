@@ -81,6 +81,7 @@ static ge::graphStatus InferShift(gert::InferShapeContext* context) {
     return Ops::Base::InferShape4Broadcast(context);
 }
 IMPL_OP_INFERSHAPE(ShiftRows).InferShape(InferShift);
+IMPL_OP_INFERSHAPE(ShiftRowsV2).InferShape(InferShift);
 IMPL_OP_INFERSHAPE(KeepReduced).InferShape(Ops::Base::InferShape4Reduce)
     .InputsDataDependency({1});
 static ge::graphStatus LeaveShape(gert::InferShapeContext*) { return ge::GRAPH_SUCCESS; }
@@ -176,6 +177,7 @@ static ge::graphStatus Parse([[maybe_unused]] gert::TilingParseContext* context)
     return ge::GRAPH_SUCCESS;
 }
 IMPL_OP_OPTILING(ShiftRows).Tiling(Tiling).TilingParse<ShiftCompileInfo>(Parse);
+IMPL_OP_OPTILING(ShiftRowsV2).Tiling(Tiling).TilingParse<ShiftCompileInfo>(Parse);
 IMPL_OP_OPTILING(KeepReduced).Tiling(Tiling);
 IMPL_OP_OPTILING(FillShape).Tiling(Tiling);
 IMPL_OP_OPTILING(LikeFirst).Tiling(Tiling);
@@ -286,7 +288,44 @@ __aicore__ inline void Shift(GM_ADDR x, GM_ADDR bias, GM_ADDR y, int64_t rows, i
 }
 """
 
+# A second version whose functions the first one's sources register. They use the log macros without
+# their header and name a member like a type, which CANN's compilers take.
+DEF_V2 = """
+#include "register/op_def_registry.h"
+namespace ops {
+static void Complain(const char* text) { OP_LOGE("ShiftRowsV2", "%s", text); }
+class ShiftRowsV2 : public OpDef {
+public:
+    explicit ShiftRowsV2(const char* name) : OpDef(name) {
+        if (name == nullptr) Complain("no name");
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Input("bias").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(ShiftRowsV2);
+}
+"""
+KERNEL_V2 = """
+#include "kernel_operator.h"
+#include "../shift_rows/shift_rows_tiling_data.h"
+#include "../shift_common/row_copy.h"
+enum class STEP { ONE, TWO };
+struct First { static constexpr STEP step = STEP::ONE; };
+template <typename K> struct Plan { static constexpr bool STEP = K::step == STEP::ONE; };
+
+extern "C" __global__ __aicore__ void shift_rows_v2(GM_ADDR x, GM_ADDR bias, GM_ADDR y,
+                                                    GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(ShiftRowsTilingData);
+    GET_TILING_DATA(data, tiling);
+    if (!Plan<First>::STEP) return;
+    ShiftCommon::Shift(x, bias, y, data.rows, data.columns, data.aligned, data.limit);
+}
+"""
+
 PROJECT = "norm/shift_rows"
+SECOND = "norm/shift_rows_v2"
 FILES = {
     "build.sh": "",
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
@@ -298,10 +337,13 @@ FILES = {
     "norm/shift_common/op_host/rows.h": ROWS,
     "norm/shift_common/op_host/rows.cpp": ROWS_SOURCE,
     "norm/shift_common/op_kernel/row_copy.h": ROW_COPY,
+    f"{SECOND}/op_host/shift_rows_v2_def.cpp": DEF_V2,
+    f"{SECOND}/op_kernel/shift_rows_v2.cpp": KERNEL_V2,
     f"{PROJECT}/op_host/shift_rows_def.cpp": DEF,
     f"{PROJECT}/op_host/shift_rows_infershape.cpp": INFER,
     f"{PROJECT}/op_host/shift_rows_tiling.cpp": TILING,
     f"{PROJECT}/op_host/arch35/shift_rows_tiling_arch35.cpp": ARCH35,
     f"{PROJECT}/op_kernel/shift_rows.cpp": KERNEL,
+    f"{PROJECT}/op_kernel/arch35/shift_rows.cpp": KERNEL + "#error for another architecture\n",
     f"{PROJECT}/op_kernel/shift_rows_tiling_data.h": TILING_DATA,
 }

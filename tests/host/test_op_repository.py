@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from repository_sources import FILES, PROJECT
+from repository_sources import FILES, PROJECT, SECOND
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
@@ -47,6 +47,16 @@ def test_an_op_of_a_repository_runs(runner):
     assert done.result.findings == []
     again = runner.run("ShiftRows", {"x": x, "bias": bias})
     assert again.result.tiling_key == done.result.tiling_key + 1
+
+
+def test_functions_that_a_neighbour_registers(tmp_path):
+    runner = ProjectRunner(write(tmp_path, FILES) / SECOND)
+    names = {p.name for p in runner.project.host_sources}
+    assert names == {"shift_rows_v2_def.cpp", "shift_rows_tiling.cpp", "shift_rows_infershape.cpp"}
+    x = tensor(np.arange(20).reshape(2, 10) / 8)
+    done = runner.run("ShiftRowsV2", {"x": x, "bias": tensor(np.ones(10))})
+    want = np.minimum(x.to_float() + 1, 3.25)
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), want)
 
 
 def test_outputs_that_nobody_infers_have_to_be_given(runner):

@@ -234,6 +234,13 @@ __aicore__ inline void DropOut(const LocalTensor<T>& dst, const LocalTensor<T>& 
     ascendc_emu::RunDropOut(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, mask, nullptr, keepProb,
                             info.firstAxis, info.srcLastAxis, info.maskLastAxis, dropOutMode, loc);
 }
+// Prepares the registers of the bit mode, for DropOut with isInitBitMode; there are none here.
+template <typename T>
+__aicore__ inline void DropOutBitModeInit(const LocalTensor<T>& sharedTmpBuffer)
+{
+    (void)sharedTmpBuffer;
+}
+__aicore__ inline void DropOutBitModeInit() {}
 
 enum class CumSumAlgorithm { CUMSUM_ALGORITHM_LINEBYLINE = 0, CUMSUM_ALGORITHM_SKLANSKY = 1 };
 struct CumSumConfig {

@@ -4,6 +4,7 @@
 #ifndef ASCENDC_EMU_MACROS_H
 #define ASCENDC_EMU_MACROS_H
 
+#include <cstdint>  // kernels write std::uint8_t
 #include <type_traits>
 
 #include "ascendc_emu/core.h"

@@ -12,6 +12,18 @@
 
 namespace AscendC {
 
+// Helpers of CANN's Matmul headers that kernels use as well.
+template <typename T>
+__aicore__ inline T Ceil(T num1, T num2)
+{
+    return (num1 + num2 - 1) / num2;
+}
+template <typename T>
+__aicore__ inline T CeilAlign(T num1, T num2)
+{
+    return Ceil(num1, num2) * num2;
+}
+
 namespace matmul_detail {
 constexpr ascendc_emu::MatrixFormat FormatOf(CubeFormat f)
 {
@@ -53,6 +65,11 @@ public:
 
     __aicore__ void Init(const ::TCubeTiling* tiling, TPipe* = nullptr)
     {
+        if constexpr (kOwnPolicy) {
+            ascendc_emu::Trap(ascendc_emu::Current(), ascendc_emu::Loc::Here(), "Matmul",
+                              "has a policy that replaces parts of CANN's implementation, which are "
+                              "not emulated");
+        }
         tiling_ = tiling != nullptr ? *tiling : ::TCubeTiling();
         ApplyStaticTiling();
         orgM_ = uint32_t(tiling_.M);
@@ -262,9 +279,18 @@ public:
                                uint32_t width = 0, uint32_t srcGap = 0, uint32_t dstGap = 0,
                                Loc loc = Loc::Here())
     {
-        static_assert(!doPad, "GetTensorC with padding is not emulated");
-        (void)height, (void)width, (void)srcGap, (void)dstGap;
-        GetTensorC<sync>(local, enAtomic, enSequentialWrite, loc);
+        (void)height, (void)srcGap;
+        if constexpr (doPad) {
+            // Rows of `width` elements, padded to 32 bytes, dstGap blocks of 32 bytes between them.
+            ascendc_emu::MatrixRef c;
+            SetC(c, local);
+            (void)enSequentialWrite;
+            const uint32_t block = matmul_detail::BlockElements<DstT>();
+            WriteBlock(c, enAtomic, true, true, loc, matmul_detail::Align(width, block) + dstGap * block);
+        } else {
+            (void)width, (void)dstGap;
+            GetTensorC<sync>(local, enAtomic, enSequentialWrite, loc);
+        }
     }
     __aicore__ void WaitGetTensorC() {}
     __aicore__ void WaitIterateAll() {}
@@ -375,10 +401,11 @@ public:
 
 private:
     static constexpr MatmulConfig kConfig = matmul_detail::PlainConfig(MM_CFG);
-    // 1: blocks below the diagonal are skipped, 2: those above. A policy of the user's own replaces
-    // parts of CANN's implementation that do not exist here: it has no `triangle` and is refused.
-    static constexpr int kTriangle =
-        POLICY<MM_CFG, int, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>::triangle;
+    // 1: blocks below the diagonal are skipped, 2: those above.
+    using Policy = POLICY<MM_CFG, int, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;
+    static constexpr int kTriangle = Policy::triangle;
+    static constexpr bool kOwnPolicy =
+        Impl::Detail::kReplacesCopyIn<Policy> || Impl::Detail::kReplacesCopyOut<Policy>;
     static constexpr bool kSparse = B_TYPE::isSparse;
     using SumT = typename GetMmDstType<SrcAT>::Type;
     static constexpr int kScratchSums = 0, kScratchA = 1, kScratchB = 2;
@@ -525,7 +552,7 @@ private:
     }
 
     __aicore__ void WriteBlock(ascendc_emu::MatrixRef& c, uint8_t atomic, bool sequential, bool local,
-                               Loc loc)
+                               Loc loc, uint64_t padded = 0)
     {
         if (async_) current_ = next_++;
         const uint32_t mi = RowOfBlock(current_);
@@ -535,7 +562,7 @@ private:
         const uint32_t m = m0 + uint32_t(tiling_.baseM) > singleM_ ? singleM_ - m0 : uint32_t(tiling_.baseM);
         const uint32_t n = n0 + uint32_t(tiling_.baseN) > singleN_ ? singleN_ - n0 : uint32_t(tiling_.baseN);
         if (local) {
-            c.stride = LocalStride(m, n);
+            c.stride = padded != 0 ? padded : LocalStride(m, n);
         } else if (sequential) {
             c.stride = C_TYPE::format == CubeFormat::NZ ? matmul_detail::Align(m, 16)
                                                         : uint64_t(tiling_.baseN);

@@ -451,9 +451,38 @@ template <const auto&, typename, typename, typename, typename, typename>
 struct TrianLowerMatmulPolicy {
     static constexpr int triangle = 2;
 };
+
+// What a policy of the user's own is written in terms of. The modules behind IMPL do not exist here:
+// such a policy compiles, a Matmul object that has one stops the launch.
+enum class InputTypeTag : uint8_t { A = 0, B = 1, C = 2, scaleA = 3, scaleB = 4 };
+template <typename TYPE, typename TRANS>
+struct MatmulInputAType : TYPE {
+    static constexpr InputTypeTag TAG = InputTypeTag::A;
+    using TRANS_T = TRANS;
+};
+template <typename TYPE, typename TRANS>
+struct MatmulInputBType : TYPE {
+    static constexpr InputTypeTag TAG = InputTypeTag::B;
+    using TRANS_T = TRANS;
+};
+template <typename IMPL>
+struct MatmulModules;
+
+template <typename POLICY, typename = void>
+constexpr bool kReplacesCopyIn = false;
+template <typename POLICY>
+constexpr bool kReplacesCopyIn<POLICY, std::void_t<typename POLICY::CopyCubeInA>> = true;
+template <typename POLICY, typename = void>
+constexpr bool kReplacesCopyOut = false;
+template <typename POLICY>
+constexpr bool kReplacesCopyOut<POLICY, std::void_t<typename POLICY::CopyCubeOut>> = true;
 }  // namespace Detail
 }  // namespace Impl
 using Impl::Detail::MatmulPolicy;
+#define MATMUL_USE_MODULE(NAME) static_assert(true, #NAME)
+#define MATMUL_USE_MODULE_ON(NAME, TAG) static_assert(true, #NAME)
+#define MATMUL_MODULE(NAME) \
+    static_cast<typename ::AscendC::Impl::Detail::MatmulModules<IMPL>::NAME*>(nullptr)
 
 // Element type of L0C for inputs of type T.
 template <typename T>

@@ -1,0 +1,51 @@
+"""Host functions of an op that a neighbour's source registers.
+
+Ops of one family often share their tiling and InferShape: ``IMPL_OP_OPTILING(ForeachAddScalar)``
+stands in ``foreach_utils/op_host``, or a second version's functions beside the first one's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.run.include_finder import for_other_arch
+
+_DECLARED = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
+_TILING = r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)"
+_SHAPE = r"\bIMPL_OP(?:_INFERSHAPE)?\s*\(\s*(\w+)"
+_SKIP = {"tests", "op_api", "examples", "op_graph"}
+
+
+def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
+    """Return sources beside a project that register functions its own sources do not.
+
+    Args:
+        root: the project's folder.
+        own: its host sources and their texts.
+    """
+    texts = [blank_comments(text) for text in own.values()]
+    declared = {name for text in texts for name in _DECLARED.findall(text)}
+    wanted = {}
+    for pattern, method in ((_TILING, "SetTiling("), (_SHAPE, "SetInferShape(")):
+        if not any(method in text for text in texts):
+            wanted[pattern] = declared - _registered(pattern, texts)
+    if not any(wanted.values()):
+        return []
+    found = []
+    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")):
+        if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if "IMPL_OP" not in text or for_other_arch(path):
+            continue
+        text = blank_comments(text)
+        if any(_registered(pattern, [text]) & ops for pattern, ops in wanted.items()):
+            found.append(path)
+    return found
+
+
+def _registered(pattern: str, texts: Iterable[str]) -> set[str]:
+    return {name for text in texts for name in re.findall(pattern, text)}
