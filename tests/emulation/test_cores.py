@@ -57,9 +57,15 @@ def test_barrier_over_both_kinds(kernel, threads):
 
 
 @THREADS
+def test_a_flag_counts_to_15_and_its_setter_waits_then(kernel, threads):
+    assert _run(kernel, 12, 2, threads)[:2].tolist() == [40, 40]
+
+
+@THREADS
 @pytest.mark.parametrize(
     "key, text",
     [
+        (13, r"deadlock.*AIC 0 at .*cores.cpp:\d+: CrossCoreSetFlag: the flag's counter"),
         (5, r"deadlock.*AIV 0 at .*cores.cpp:\d+: CrossCoreWaitFlag 6"),
         (6, r"deadlock.*AIV 0 at .*cores.cpp:\d+: SyncAll: not all cores arrive"),
         (9, r"cores.cpp:\d+: ASSERT: i < 2 && \"too many blocks\""),

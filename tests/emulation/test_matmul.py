@@ -278,6 +278,13 @@ def test_triangles(kernel, key):
     np.testing.assert_allclose(got, np.where(keep, want, before), rtol=1e-5, atol=5e-5)
 
 
+def test_constant_tiling_without_a_pointer(kernel):
+    raw, want = _operands(np.random.default_rng(19), 64, 96, 64, np.float16, (0, 0))
+    c = np.zeros((64, 96), np.float32)
+    kernel.launch("matmul_constant", [*raw[:2], c], mode="check", workspace=4096)
+    np.testing.assert_allclose(c, want, rtol=1e-5, atol=5e-5)
+
+
 @TRANS
 def test_vector_cores_call(kernel, trans):
     """A mixed kernel: block b has vector cores 2 b and 2 b + 1; each computes a share."""
@@ -364,6 +371,18 @@ def test_even_splits_come_first(host, m, n, cores):
     _, t = _host_tiling(host, m, n, 192, cores)
     assert m % t["singleCoreM"] == 0 and n % t["singleCoreN"] == 0
     assert t["usedCoreNum"] > cores // 2
+
+
+@pytest.mark.parametrize(
+    "m, n, k, one",
+    [(64, 64, 64, True), (16, 256, 64, True), (64, 64, 1024, False), (256, 64, 64, False)],
+)
+def test_a_product_that_fits_into_l0_stays_on_one_core(host, m, n, k, one):
+    """64 x 1024 half fills more than L0A; 256 x 64 has more fractals than there are cores."""
+    _, t = _host_tiling(host, m, n, k, 20)
+    assert (t["usedCoreNum"] == 1) == one
+    if one:
+        assert (t["singleCoreM"], t["singleCoreN"], t["singleCoreK"]) == (m, n, k)
 
 
 @pytest.mark.parametrize("base", [(128, 128, 64), (64, 256, 32), (16, -1, -1)])

@@ -16,6 +16,7 @@
 #include "ascendc_emu/select_api.h"
 #include "ascendc_emu/expression.h"
 #include "ascendc_emu/gather_api.h"
+#include "ascendc_emu/interpolation_api.h"
 #include "ascendc_emu/internal_names.h"
 #include "ascendc_emu/reduce_api.h"
 #if __has_include("ascendc_emu/cube_api.h")

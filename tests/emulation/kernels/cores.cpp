@@ -84,6 +84,18 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         pipe.InitBuffer(buf, 32);
         asc_dump_ubuf((__ubuf__ int32_t*)buf.Get<int32_t>().GetPhyAddr(), 7, 8);
         assert(i < 2 && "too many blocks");
+    } else if (TILING_KEY_IS(12)) {  // the producer is 40 sets ahead of a slow consumer
+        KERNEL_TASK_TYPE(12, KERNEL_TYPE_MIX_AIC_1_1);
+        for (int k = 0; k < 40; ++k) {
+            if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(8); }
+            if ASCEND_IS_AIV { CrossCoreWaitFlag(8); }
+        }
+        if ASCEND_IS_AIV { Write(y, i, 40); }
+    } else if (TILING_KEY_IS(13)) {  // nobody waits
+        KERNEL_TASK_TYPE(13, KERNEL_TYPE_MIX_AIC_1_1);
+        for (int k = 0; k < 16; ++k) {
+            if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(8); }
+        }
     } else if (TILING_KEY_IS(10)) {
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
     } else if (TILING_KEY_IS(11)) {  // atomic adds from every block

@@ -279,3 +279,27 @@ static_assert(GetMDLConfig(false, false, 2).doMTE2Preload == 2 && GetMDLConfig()
 static_assert(GetBasicConfig(64, 32, 16).basicN == 32);
 static_assert(GetSpecialBasicConfig(64, 32, 16, 128, 64, 32, 2, 4).stepN == 4);
 static_assert(GetIBShareNormConfig(false, false, false, BatchMode::NONE, true).enableDoubleCache);
+
+// c[64, 96] = a[64, 64] * b[64, 96]; all shapes are constants of the type.
+using ConstantA = MatmulType<TPosition::GM, CubeFormat::ND, half>;
+using ConstantC = MatmulType<TPosition::GM, CubeFormat::ND, float>;
+constexpr MatmulShapeParams kConstantShape = {64, 96, 64, 32, 48, 32};
+constexpr auto kConstantTiling = AscendC::GetMatmulApiTiling<ConstantA, ConstantA, ConstantC, ConstantC>(
+    GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kConstantShape));
+extern "C" __global__ __aicore__ void matmul_constant(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspace,
+                                                      GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    TPipe pipe;
+    Matmul<ConstantA, ConstantA, ConstantC, ConstantC, kConstantTiling> mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, (TCubeTiling*)nullptr);
+    GlobalTensor<half> aGm, bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ half*)a, 64 * 64);
+    bGm.SetGlobalBuffer((__gm__ half*)b, 64 * 96);
+    cGm.SetGlobalBuffer((__gm__ float*)c, 64 * 96);
+    mm.SetTensorA(aGm);
+    mm.SetTensorB(bGm);
+    mm.IterateAll(cGm);
+    mm.End();
+}

@@ -101,6 +101,9 @@ __aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(
 }
 enum class SoftmaxMode { SOFTMAX_NORMAL = 0, SOFTMAX_OUTPUT_WITHOUT_BRC = 1 };
 struct SoftmaxConfig {
+    __aicore__ constexpr SoftmaxConfig(bool check = true, uint32_t m = 0, uint32_t k = 0,
+                                       SoftmaxMode output = SoftmaxMode::SOFTMAX_NORMAL)
+        : isCheckTiling(check), oriSrcM(m), oriSrcK(k), mode(output) {}
     bool isCheckTiling = true;
     uint32_t oriSrcM = 0;
     uint32_t oriSrcK = 0;

@@ -37,6 +37,8 @@ void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC:
               Loc loc);
 void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src,
                    const AscendC::Nd2NzParams& p, Loc loc);
+void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
+                 const AscendC::DataCopyExtParams& copy, const AscendC::Nd2NzParams& nz, Loc loc);
 void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC::Nz2NdParamsFull& p,
               Loc loc);
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
@@ -185,6 +187,24 @@ __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>
                                 const uint32_t dims = 1, Loc loc = Loc::Here())
 {
     ascendc_emu::RunSliceOut(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, dstSlice, srcSlice, dims, loc);
+}
+
+// UB to L1 with the change to NZ. CANN goes through the workspace of a Matmul object: DataCopyPad to
+// GM (gaps of `copy`: source 32 bytes, destination bytes), then ND2NZ from there. Here the rows go
+// directly to L1, so `copy` and `nz` must describe the same rows.
+// Source: page DataCopyPad (UB to L1, unaligned).
+template <typename T>
+__aicore__ inline void DataCopyPad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                   const DataCopyExtParams& copy, const Nd2NzParams& nz, Loc loc = Loc::Here())
+{
+    ascendc_emu::RunPadNd2Nz(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, copy, nz, loc);
+}
+template <typename T>
+__aicore__ inline void DataCopyPad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                   const DataCopyParams& copy, const Nd2NzParams& nz, Loc loc = Loc::Here())
+{
+    DataCopyPad(dst, src, DataCopyExtParams(copy.blockCount, copy.blockLen, copy.srcStride, copy.dstStride, 0),
+                nz, loc);
 }
 
 // Global memory to UB, blockLen in bytes, any alignment in GM.

@@ -311,9 +311,10 @@ __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>&
                              ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
                              cube_detail::Convert(params, config.format), "Fixpipe", loc);
 }
-template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S = uint64_t,
+          std::enable_if_t<IsSameType<PrimT<S>, uint64_t>::value, bool> = true>
 __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
-                               const LocalTensor<uint64_t>& table, const FixpipeParamsV220& params,
+                               const LocalTensor<S>& table, const FixpipeParamsV220& params,
                                Loc loc = Loc::Here())
 {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
@@ -328,9 +329,10 @@ __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& 
                              ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
                              cube_detail::Convert(params, CO2Layout::NZ), "Fixpipe", loc);
 }
-template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S = uint64_t,
+          std::enable_if_t<IsSameType<PrimT<S>, uint64_t>::value, bool> = true>
 __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                               const LocalTensor<uint64_t>& table, const FixpipeParamsV220& params,
+                               const LocalTensor<S>& table, const FixpipeParamsV220& params,
                                Loc loc = Loc::Here())
 {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,

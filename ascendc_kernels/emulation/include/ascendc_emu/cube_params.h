@@ -192,6 +192,7 @@ struct InitConstValueParams {
 };
 
 struct FixpipeConfig {
+    constexpr FixpipeConfig(CO2Layout layout, bool toUb = false) : format(layout), isToUB(toUb) {}
     CO2Layout format;
     bool isToUB = false;
 };

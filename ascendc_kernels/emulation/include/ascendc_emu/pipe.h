@@ -362,8 +362,96 @@ public:
             pos, static_cast<uint32_t>(offset),
             static_cast<uint32_t>(ascendc_emu::BytesOf<PrimT<T>>(elements)), loc));
     }
+    template <TPosition pos>
+    __aicore__ TBuffAddr GetAbsAddr(int32_t offset, int32_t bytes, Loc loc = Loc::Here()) const
+    {
+        return LocalTensor<uint8_t>(ascendc_emu::AbsoluteTensor(pos, static_cast<uint32_t>(offset),
+                                                                static_cast<uint32_t>(bytes), loc))
+            .GetBufferAddr();
+    }
     __aicore__ void Destroy(Loc loc = Loc::Here()) { ascendc_emu::PipeReset(*this, true, loc); }
+    // On the device without the barrier over all pipes; the checks see one here as well.
+    __aicore__ void DestroyWithoutPipeAll(Loc loc = Loc::Here())
+    {
+        ascendc_emu::PipeReset(*this, true, loc);
+    }
     __aicore__ void Reset(Loc loc = Loc::Here()) { ascendc_emu::PipeReset(*this, false, loc); }
+
+    // SPM buffer: global memory that takes what does not fit into UB. The calls wait for the vector
+    // unit and for each other's copies, as documented. The page gives offsets in bytes, CANN's public
+    // implementation counts elements of T, and so do we. Source: pages InitSpmBuffer, Write-, ReadSpmBuffer.
+    template <typename T>
+    __aicore__ void InitSpmBuffer(const GlobalTensor<T>& workspace, const int32_t bufferSize)
+    {
+        spm_ = workspace;
+        spmBytes_ = bufferSize;
+    }
+    __aicore__ void InitSpmBuffer(const int32_t, Loc loc = Loc::Here())
+    {
+        ascendc_emu::Trap(ascendc_emu::Current(), loc, "InitSpmBuffer",
+                          "an SPM buffer in L1 does not exist on this arch; pass global memory");
+    }
+    template <typename T>
+    __aicore__ void WriteSpmBuffer(const LocalTensor<T>& tensor, const DataCopyParams& params,
+                                   int32_t offset = 0, Loc loc = Loc::Here())
+    {
+        SpmOrder<HardEvent::V_MTE3>(loc);
+        SpmOrder<HardEvent::MTE2_MTE3>(loc);
+        DataCopy(Spm<T>(offset, loc), tensor, params, loc);
+        SpmOrder<HardEvent::MTE3_MTE2>(loc);
+        SpmOrder<HardEvent::MTE3_V>(loc);
+    }
+    template <typename T>
+    __aicore__ void WriteSpmBuffer(const LocalTensor<T>& tensor, const int32_t elements,
+                                   int32_t offset = 0, Loc loc = Loc::Here())
+    {
+        WriteSpmBuffer(tensor, SpmBlocks<T>(elements), offset, loc);
+    }
+    template <typename T>
+    __aicore__ void ReadSpmBuffer(const LocalTensor<T>& tensor, const DataCopyParams& params,
+                                  int32_t offset = 0, Loc loc = Loc::Here())
+    {
+        SpmOrder<HardEvent::V_MTE2>(loc);
+        DataCopy(tensor, Spm<T>(offset, loc), params, loc);
+        SpmOrder<HardEvent::MTE2_V>(loc);
+        SpmOrder<HardEvent::MTE2_MTE3>(loc);
+    }
+    template <typename T>
+    __aicore__ void ReadSpmBuffer(const LocalTensor<T>& tensor, const int32_t elements,
+                                  int32_t offset = 0, Loc loc = Loc::Here())
+    {
+        ReadSpmBuffer(tensor, SpmBlocks<T>(elements), offset, loc);
+    }
+
+private:
+    template <HardEvent event>
+    __aicore__ void SpmOrder(Loc loc)
+    {
+        const auto id = FetchEventID<event>(loc);
+        constexpr ascendc_emu::PipePair p = ascendc_emu::PipesOf(event);
+        ascendc_emu::SetEvent(p.src, p.dst, id, loc);
+        ascendc_emu::WaitEvent(p.src, p.dst, id, loc);
+    }
+    template <typename T>
+    __aicore__ GlobalTensor<T> Spm(int32_t offset, Loc loc) const
+    {
+        if (spm_.ptr == nullptr) {
+            ascendc_emu::Trap(ascendc_emu::Current(), loc, "SpmBuffer", "call InitSpmBuffer first");
+        }
+        GlobalTensor<T> gm;
+        gm.SetGlobalBuffer(reinterpret_cast<__gm__ PrimT<T>*>(spm_.ptr),
+                           static_cast<uint64_t>(spmBytes_) / sizeof(PrimT<T>));
+        return gm[offset];
+    }
+    template <typename T>
+    static DataCopyParams SpmBlocks(int32_t elements)
+    {
+        const int64_t bytes = static_cast<int64_t>(elements) * sizeof(PrimT<T>);
+        return DataCopyParams(1, static_cast<uint16_t>(bytes / ONE_BLK_SIZE), 0, 0);
+    }
+
+    ascendc_emu::GmRef spm_;
+    int32_t spmBytes_ = 0;
 };
 
 template <TPosition pos, uint32_t ids>

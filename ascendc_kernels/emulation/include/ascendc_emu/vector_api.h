@@ -321,6 +321,42 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
                nullptr, RawBits(scalar), CountForm(count), loc});
 }
 
+// The same with the scalar's type spelled out, for tensors of a TensorTrait.
+template <typename T, typename U, bool isSetMask = true,
+          std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                                  uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,
+                                  bool roundEn = false, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn),
+               &dst, &src, nullptr, RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
+}
+template <typename T, typename U, bool isSetMask = true,
+          std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                                  const uint64_t mask[], const uint8_t repeat,
+                                  const UnaryRepeatParams& params, bool roundEn = false,
+                                  Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn),
+               &dst, &src, nullptr, RawBits(scalar),
+               BitsForm(mask, repeat, params, isSetMask, sizeof(U)), loc});
+}
+template <typename T, typename U, bool isSetMask = true,
+          std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                                  const int32_t& count, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    using namespace ascendc_emu;
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, 0, &dst, &src, nullptr,
+               RawBits(scalar), CountForm(count), loc});
+}
+
 // dst[i] = scalar * src[i] + dst[i]; half sources may accumulate into float.
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "ascendc_emu/copy_api.h"
 #include "core/scheduler.h"
@@ -462,6 +463,46 @@ void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src, const
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
         memcpy(to, src.ptr + (static_cast<uint64_t>(m) * p.srcNdMatrixStride +
                               static_cast<uint64_t>(n) * p.srcDValue + d) * es, bytes);
+    });
+}
+
+void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
+                 const AscendC::DataCopyExtParams& copy, const AscendC::Nd2NzParams& p, Loc loc)
+{
+    Core& core = Current();
+    if (!Has(core, dst.mem) || !Has(core, src.mem)) return;
+    const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
+    if (p.ndNum != 1) {
+        TrapCheck(core, loc, "ErrorParam", "DataCopyPad", "call it once per matrix",
+                  "ndNum is %u: UB to L1 moves one matrix", p.ndNum);
+    }
+    const uint64_t rowBytes = (copy.blockLen + 31ull) / 32 * 32 + copy.srcStride * 32ull;
+    if (core.sink) {
+        Record r = Start(core, CopyCall{"DataCopyPad", type, 1, 0, 0, 0, loc}, Pipe::kMte3);
+        Nd2NzDst(AddLocal(r, "dst", dst, type, Access::kWrite), type, p);
+        Operand& o = AddLocal(r, "src", src, type, Access::kRead);
+        o.blockBytes = copy.blockLen;
+        o.blocks = copy.blockCount;
+        o.blockStride = static_cast<int64_t>(rowBytes);
+        core.sink->OnInstruction(core, r);
+    }
+    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopyPad", "dst", loc);
+    CheckLocal(core, src, src.addr + (copy.blockCount ? copy.blockCount - 1 : 0) * rowBytes + copy.blockLen,
+               "DataCopyPad", "src", loc);
+    // What lies in the workspace between the two copies on the device.
+    const uint64_t step = static_cast<uint64_t>(copy.blockLen) + copy.dstStride;
+    std::vector<uint8_t> staged(copy.blockCount * step);
+    for (uint32_t i = 0; i < copy.blockCount; ++i) {
+        memcpy(staged.data() + i * step, src.ptr + i * rowBytes, copy.blockLen);
+    }
+    Nd2NzLoop(type, dst, p, [&](uint32_t, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
+        const uint64_t from = (static_cast<uint64_t>(n) * p.srcDValue + d) * es;
+        if (from + bytes > staged.size()) {
+            TrapCheck(core, loc, "ErrorParam", "DataCopyPad", "make nValue, dValue and srcDValue fit the blocks",
+                      "row %u of the matrix ends behind the %u blocks of %u bytes that are copied", n,
+                      copy.blockCount, copy.blockLen);
+        }
+        memcpy(to, staged.data() + from, bytes);
     });
 }
 

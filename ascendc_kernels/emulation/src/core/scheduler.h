@@ -80,6 +80,7 @@ public:
         // CrossCoreSetFlag: sets seen per core and flag that have not completed a group yet.
         std::vector<std::vector<int>> pending;  // [mode * 16 + flag][core id]
         std::map<std::tuple<const void*, int, int>, int> blockFlags;
+        int fullFlags = 0;  // cores that wait until a flag has room for one more set
     } shared;
     std::vector<Core*> cores;  // by id; null until started
     // Credits given to cores that have not started yet: [core id][flag].

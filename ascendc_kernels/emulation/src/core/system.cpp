@@ -136,8 +136,25 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
         },
         &state);
     if (state.overflow >= 0) {
-        TrapCheck(core, loc, "CrossCore", "CrossCoreSetFlag", "wait for the flag before setting it again",
-                  "the counter of flag %d exceeds 15", flag);
+        // A 16th set is a fault on the device. Kernels whose consumers are faster than the producer never
+        // get there; here the producer may run first, so it lets them catch up, and what can never go on is
+        // reported as a deadlock.
+        struct Full {
+            Core* core;
+            int id, flag;
+        } full{&core, state.overflow, flag};
+        core.scheduler->Update([](void* p) { ++static_cast<Full*>(p)->core->scheduler->shared.fullFlags; },
+                               &full);
+        core.scheduler->Wait(
+            core,
+            [](void* p) {
+                const Full& f = *static_cast<Full*>(p);
+                Scheduler& s = *f.core->scheduler;
+                if (s.credits[static_cast<size_t>(f.id)][static_cast<size_t>(f.flag)] > 15) return false;
+                --s.shared.fullFlags;
+                return true;
+            },
+            &full, "CrossCoreSetFlag: the flag's counter exceeds 15, nobody waits for it", loc);
     }
 }
 
@@ -153,7 +170,8 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
     struct State {
         Core* core;
         int flag;
-    } state{&core, flag};
+        bool makesRoom;
+    } state{&core, flag, false};
     static const char* const what[kCrossFlags] = {
         "CrossCoreWaitFlag 0",  "CrossCoreWaitFlag 1",  "CrossCoreWaitFlag 2",  "CrossCoreWaitFlag 3",
         "CrossCoreWaitFlag 4",  "CrossCoreWaitFlag 5",  "CrossCoreWaitFlag 6",  "CrossCoreWaitFlag 7",
@@ -168,9 +186,11 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
             if (credit == 0) return false;
             --credit;
             st.core->cross[st.flag] = static_cast<int16_t>(credit);
+            st.makesRoom = s.shared.fullFlags > 0;
             return true;
         },
         &state, what[flag], loc);
+    if (state.makesRoom) core.scheduler->Update([](void*) {}, nullptr);
     EmitSync(core, SyncKind::kCrossWait, Pipe::kAll, pipe, flag, mode, loc);
 }
 

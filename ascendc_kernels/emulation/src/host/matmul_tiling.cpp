@@ -553,6 +553,23 @@ bool MultiCoreMatmulTiling::SplitCores()
         }
         return std::min(one, std::max(extent, unit));
     };
+    // A product that fits into the L0 buffers whole stays on one core, as CANN's tiling leaves it: kernels
+    // that keep an operand in TSCM count on that.
+    const int64_t mBlocks = CeilDiv(m_, kCubeBlock);
+    const int64_t nBlocks = CeilDiv(n_, kCubeBlock);
+    const int64_t kBlocks = CeilDiv(k_, KFractal(a_.dataType));
+    constexpr int64_t kFractalBytes = 512, kL0cFractalBytes = 1024, kMostBlocks = 32;
+    const bool free = singleM_ <= 0 && singleN_ <= 0 && singleK_ <= 0 && rangeM_ <= 0 && rangeN_ <= 0 &&
+                      rangeK_ <= 0 && fixM_ <= 0 && fixN_ <= 0 && fixK_ <= 0;
+    if (free && mBlocks * nBlocks <= dim_ && mBlocks * kBlocks * kFractalBytes <= l0a_ &&
+        nBlocks * kBlocks * kFractalBytes <= l0b_ && mBlocks * nBlocks * kL0cFractalBytes <= l0c_ &&
+        std::max(mBlocks, nBlocks) <= kMostBlocks && (!splitK_ || kBlocks <= kMostBlocks)) {
+        plain_.singleCoreM = m_;
+        plain_.singleCoreN = n_;
+        plain_.singleCoreK = k_;
+        mDim_ = nDim_ = plain_.usedCoreNum = 1;
+        return true;
+    }
     // Every split of the cores over M, N (and K); the smallest share of the largest core wins, even
     // splits before others,
     // then the split that reads least (nearly square shares).

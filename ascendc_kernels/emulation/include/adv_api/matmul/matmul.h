@@ -61,6 +61,10 @@ public:
     using DstT = typename C_TYPE::T;
     using BiasT = typename BIAS_TYPE::T;
 
+    // The template argument is a MatmulApiStaticTiling: shapes are constants, a null tiling will do.
+    static constexpr bool kStaticTiling =
+        !std::is_same<std::remove_cv_t<std::remove_reference_t<decltype(MM_CFG)>>, MatmulConfig>::value;
+
     __aicore__ MatmulImpl() {}
 
     __aicore__ void Init(const ::TCubeTiling* tiling, TPipe* = nullptr)
@@ -469,8 +473,7 @@ private:
 
     __aicore__ void ApplyStaticTiling()
     {
-        using Config = std::remove_cv_t<std::remove_reference_t<decltype(MM_CFG)>>;
-        if constexpr (!std::is_same<Config, MatmulConfig>::value) {
+        if constexpr (kStaticTiling) {
             const auto set = [](int32_t& to, int32_t from) {
                 if (from > 0) to = from;
             };
@@ -480,6 +483,10 @@ private:
             set(tiling_.singleCoreM, MM_CFG.singleCoreM);
             set(tiling_.singleCoreN, MM_CFG.singleCoreN);
             set(tiling_.singleCoreK, MM_CFG.singleCoreK);
+            if (tiling_.M <= 0) tiling_.M = tiling_.singleCoreM;
+            if (tiling_.N <= 0) tiling_.N = tiling_.singleCoreN;
+            if (tiling_.Ka <= 0) tiling_.Ka = tiling_.singleCoreK;
+            if (tiling_.Kb <= 0) tiling_.Kb = tiling_.singleCoreK;
         }
     }
 
@@ -899,14 +906,15 @@ inline void Register(M& mm, Rest&&... rest);
 template <class M, typename... Rest>
 inline void RegisterWith(M& mm, const ::TCubeTiling* tiling, Rest&&... rest)
 {
-    if (tiling != nullptr) mm.Init(tiling);
+    // Without a tiling only one that is a constant of the type can be applied.
+    if (tiling != nullptr || M::kStaticTiling) mm.Init(tiling);
     Register(rest...);
 }
 // Arguments come as object, tiling, object, tiling ...; the tiling may be left out.
 template <class M>
 inline void Register(M& mm)
 {
-    (void)mm;
+    if (M::kStaticTiling) mm.Init(nullptr);
 }
 template <class M, typename Second, typename... Rest>
 inline void RegisterPair(M& mm, Second&& second, Rest&&... rest)
@@ -914,6 +922,7 @@ inline void RegisterPair(M& mm, Second&& second, Rest&&... rest)
     if constexpr (std::is_convertible<Second, const ::TCubeTiling*>::value) {
         RegisterWith(mm, static_cast<const ::TCubeTiling*>(second), rest...);
     } else {
+        Register(mm);
         Register(second, rest...);
     }
 }
