@@ -37,6 +37,7 @@ from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
+from msopgen_wrap.run.launch_header import add_launchers
 from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
     TWIN_DEFINES,
@@ -136,6 +137,10 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
         for header in forced:
             reached[path].update(_reached(header, options.include_dirs))
     texts = {p: t for files in reached.values() for p, t in files.items()}
+    with_launchers, launch_headers = add_launchers(texts)
+    texts.update(with_launchers)
+    for files in reached.values():
+        files.update({p: t for p, t in with_launchers.items() if p in files})
     all_texts = list(texts.values())
     twin = is_twin(all_texts)
     roles = {p: SourceKind.of(files.values()) for p, files in reached.items()}
@@ -166,6 +171,10 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
         with tempfile.TemporaryDirectory(prefix="opgen-program-") as scratch_name:
             scratch = Path(scratch_name)
             write_overlay(scratch, rewritten)
+            generated = scratch / "launch_headers"
+            generated.mkdir()
+            for name, header_text in launch_headers.items():
+                (generated / name).write_text(header_text, encoding="utf-8")
 
             def compile_one(path: Path, core: CorePass) -> Path:
                 out = scratch / f"{sources.index(path)}_{core.value}.o"
@@ -174,7 +183,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
                 for header in forced:
                     command += ["-include", str(mirrored(scratch, header))]
                 command += overlay_flags(scratch, path, options.include_dirs)
-                command += [f"-I{d}" for d in include_dirs()]
+                command += [f"-I{d}" for d in (generated, *include_dirs())]
                 # Last, folders that only CANN's build files name.
                 for folder in dict.fromkeys(p.parent for p in (*reached[path], *texts)):
                     command += [f"-I{mirrored(scratch, folder)}", f"-I{folder}"]

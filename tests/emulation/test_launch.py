@@ -57,8 +57,8 @@ def test_overflowing_buffer_is_refused(add):
 
 def test_a_buffer_over_the_end_may_stay_unused(add):
     x, z = np.ones(64, np.float32), np.zeros(64, np.float32)
-    # Six buffers of 36 KB: the last one ends behind the UB, its first 256 bytes do not. With 44 KB it
-    # starts behind the end, and one tile needs only the first of each pair.
+    # Six buffers of 36 KB: the last one ends behind the UB, its first 256 bytes do not. With 44 KB
+    # it starts behind the end, and one tile needs only the first of each pair.
     for tile in (9 << 10, 11 << 10):
         z[:] = 0
         add.launch("add_tail", [x, x, z], tiling=struct.pack("II", 64, tile), key=1)
