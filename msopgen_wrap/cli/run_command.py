@@ -106,6 +106,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
     rough = approximation(options["soc"])
+    defines = (*_build_file_defines(source, options), *options["defines"])
     sources, arguments = _split_sources(arguments)
     headers = tuple(options["include_files"])
     if options["tiling_from"] is not None:
@@ -125,7 +126,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         ProgramOptions(
             soc=options["soc"],
             mode=options["mode"],
-            defines=options["defines"],
+            defines=defines,
             undefines=options["undefines"],
             include_dirs=options["includes"],
             include_files=headers,
@@ -154,6 +155,19 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         if failed:
             output.echo(f"{source.name}: {_program_reason(result)}", err=True)
     return output.OK if ok else output.FINDINGS
+
+
+def _build_file_defines(source: Path, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the macros that the CMakeLists.txt beside a program gives it and the user does not."""
+    from msopgen_wrap.run.example_project import build_file_defines
+
+    given = {d.partition("=")[0] for d in (*options["defines"], *options["undefines"])}
+    found = build_file_defines(source)
+    defines = tuple(f"{k}={v}" for k, v in sorted(found.items()) if k not in given)
+    if defines and not options["as_json"]:
+        shown = " ".join(f"-D {d}" for d in defines)
+        output.echo(f"with {shown} of {source.parent / 'CMakeLists.txt'}", err=True)
+    return defines
 
 
 def _split_sources(arguments: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[str, ...]]:

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msopgen_wrap.build.source_overlay import local_sources
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run_program
 
@@ -113,6 +114,19 @@ def read_example(folder: Path) -> Example | None:
     chinese = _text(folder / "README.md")
     example.other_arch = frozenset(a or b for a, b in _OTHER_ARCH.findall(chinese))
     return example
+
+
+def build_file_defines(program: Path) -> dict[str, str]:
+    """Return the macros that the CMakeLists.txt beside ``program`` passes and its sources use.
+
+    Cache variables have their default values, as in a build that sets none of them.
+    """
+    example = read_example(program.parent) if program.suffix == ".asc" else None
+    if example is None or not (program.parent / "CMakeLists.txt").is_file():
+        return {}
+    texts = local_sources(program.resolve(), ()).values()
+    used = {n for n in example.defines if any(re.search(rf"\b{n}\b", t) for t in texts)}
+    return {name: value for name, value in example.defines.items() if name in used}
 
 
 def _allowed_values(name: str, cmake: str, label: str) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.run.example_project import read_example, run_example
+from msopgen_wrap.cli.app import run as opgen
+from msopgen_wrap.run.example_project import build_file_defines, read_example, run_example
 
 CMAKE = """
 set(CMAKE_ASC_ARCHITECTURES "dav-2201" CACHE STRING "dav-2201, dav-3510")
@@ -68,3 +69,19 @@ def test_variables_of_the_readme_reach_scripts_and_program(folder, tmp_path_fact
     scratch = tmp_path_factory.mktemp("scratch")
     result = run_example(read_example(folder), scratch, soc="ascend910b3", timeout=60)
     assert (result.compiles, result.runs, result.matches) == (True, True, True), result.detail
+
+
+def test_a_program_gets_the_macros_of_its_build_file(folder, capfd):
+    program = folder / "demo.asc"
+    program.write_text(
+        '#include "acl/acl.h"\n#include "kernel_operator.h"\n'
+        "__global__ __aicore__ void k() {}\n"
+        "int main() {\n"
+        "    aclInit(nullptr); aclrtSetDevice(0); k<<<1, nullptr, nullptr>>>();\n"
+        "    return SCENARIO_NUM;\n}\n"
+    )
+    assert build_file_defines(program) == {"SCENARIO_NUM": "1"}
+    assert opgen(["run", str(program)]) == 1
+    assert "with -D SCENARIO_NUM=1 of" in capfd.readouterr().err
+    assert opgen(["run", str(program), "-D", "SCENARIO_NUM=0"]) == 0
+    assert "with -D" not in capfd.readouterr().err
