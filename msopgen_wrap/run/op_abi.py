@@ -27,6 +27,7 @@ class OpgenTensor(ctypes.Structure):
         ("format", ctypes.c_int32),
         ("rank", ctypes.c_int32),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("behind", ctypes.c_uint64),
     ]
 
 

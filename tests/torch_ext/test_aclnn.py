@@ -24,6 +24,7 @@ class Api:
         self.lib.aclGetRecentErrMsg.restype = c_char_p
         self.lib.opgen_launch_count.restype = c_uint64
         self.lib.fake_loaded.restype = c_char_p
+        self.lib.fake_behind.restype = c_uint64
 
     def tensor(
         self, array: np.ndarray | None, *, dtype: int = FLOAT, view: np.ndarray | None = None
@@ -100,6 +101,23 @@ def test_input_views_are_read_as_they_are(api: Api, view: str) -> None:
     api.run("aclnnFakeAdd", api.tensor(base, view=x), None, api.tensor(z))
     np.testing.assert_array_equal(z, np.maximum(x, 0))
     assert api.lib.opgen_launch_count() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("view", "behind"),
+    [
+        (lambda base: base, 0),
+        (lambda base: base[:3], 5 * 4),  # a slice: other data of the storage follows
+        (lambda base: base[3:], 0),  # the end of the storage is the end of its allocation
+        (lambda base: base[::2], 0),  # the kernel gets a copy
+    ],
+)
+def test_the_kernel_knows_that_a_slice_has_neighbours(api: Api, view, behind: int) -> None:
+    base = floats(8)
+    z = view(base)
+    x = floats(*z.shape)
+    api.run("aclnnFakeAdd", api.tensor(x), None, api.tensor(base, view=z))
+    assert api.lib.fake_behind() == behind
 
 
 @pytest.mark.parametrize("view", ["transposed", "every second", "one column", "offset"])

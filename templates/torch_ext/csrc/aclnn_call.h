@@ -5,6 +5,7 @@
 #ifndef OPGEN_BINDING_ACLNN_CALL_H
 #define OPGEN_BINDING_ACLNN_CALL_H
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -109,6 +110,8 @@ private:
         for (size_t i = 0; i < sizes.size(); ++i) {
             extent = sizes[i] == 0 ? 0 : extent + (extent > 0 ? (sizes[i] - 1) * strides[i] : 0);
         }
+        // The storage goes on behind a slice: whoever writes past the view destroys other data.
+        if (extent > 0) extent = std::max(extent, StorageElements(t));
         constexpr int kFormatNd = 2;
         aclTensor* created =
             api_->create_tensor(sizes.data(), sizes.size(), AclDtype(DtypeOf(t)), strides.data(), 0,

@@ -50,6 +50,10 @@ using ScalarType = at::ScalarType;
 inline Sizes SizesOf(const Tensor& t) { return t.sizes().vec(); }
 inline Sizes StridesOf(const Tensor& t) { return t.strides().vec(); }
 inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+// Elements from the tensor's first one to the end of its storage.
+inline int64_t StorageElements(const Tensor& t) {
+    return static_cast<int64_t>(t.storage().nbytes() / t.element_size()) - t.storage_offset();
+}
 inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
 inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
 inline int DeviceIndex(const Tensor& t) { return t.device().index(); }
@@ -82,6 +86,12 @@ inline Sizes StridesOf(const Tensor& t) {
     return Sizes(strides.begin(), strides.end());
 }
 inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+// Elements from the tensor's first one to the end of its storage.
+inline int64_t StorageElements(const Tensor& t) {
+    int64_t bytes = 0;
+    const bool known = aoti_torch_get_storage_size(t.get(), &bytes) == AOTI_TORCH_SUCCESS;
+    return known ? bytes / static_cast<int64_t>(t.element_size()) - t.storage_offset() : 0;
+}
 inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
 inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
 inline int DeviceIndex(const Tensor& t) { return t.get_device_index(); }

@@ -29,7 +29,9 @@ typedef enum OpgenMode { OPGEN_MODE_DEFAULT = 0, OPGEN_MODE_FAST = 1, OPGEN_MODE
                          OPGEN_MODE_PROFILE = 3 } OpgenMode;
 
 typedef enum OpgenGmKind { OPGEN_GM_INPUT = 0, OPGEN_GM_OUTPUT = 1, OPGEN_GM_INOUT = 2,
-                           OPGEN_GM_WORKSPACE = 3, OPGEN_GM_TILING = 4, OPGEN_GM_OTHER = 5
+                           OPGEN_GM_WORKSPACE = 3, OPGEN_GM_TILING = 4, OPGEN_GM_OTHER = 5,
+                           // or'ed to one of the above: memory of the same storage follows
+                           OPGEN_GM_SLICE = 0x100
 } OpgenGmKind;
 
 // A range of global memory the kernel may touch. With no ranges given GM is not bounded.
@@ -78,6 +80,11 @@ int opgen_launch_kind(void);
 // Free-standing GM allocations known to every later launch (aclrtMalloc): name may be NULL.
 void opgen_register_gm(void* data, uint64_t bytes, const char* name);
 void opgen_unregister_gm(void* data);
+// What the host does with registered memory, for check mode: it has just been allocated and holds no
+// data, the host has written to it, the host reads it.
+void opgen_gm_fresh(void* data, uint64_t bytes);
+void opgen_gm_filled(void* data, uint64_t bytes);
+void opgen_gm_fetched(const void* data, uint64_t bytes);
 
 // Current mode (OpgenMode) when a launch says DEFAULT. Changed by opgen_set_mode() (op_runtime.h).
 int opgen_default_mode(void);

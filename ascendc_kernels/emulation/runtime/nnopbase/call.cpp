@@ -75,6 +75,7 @@ struct Slot {
     int64_t offset = 0;
     int32_t dtype = -1;
     int32_t format = 2;
+    int64_t behind = 0;  // bytes of the storage behind the view
     char* data = nullptr;
     std::shared_ptr<std::vector<uint64_t>> dense;  // 8-byte words keep any dtype aligned
     char* dense_data = nullptr;
@@ -191,6 +192,10 @@ public:
                                   ShapeText(slot.strides.data(), slot.strides.size()));
             }
             UseDenseCopy(&slot, count * slot.Bytes());
+        }
+        if (!tensor->storage.empty()) {
+            const int64_t left = NumElements(tensor->storage) - slot.offset - count;
+            slot.behind = std::max<int64_t>(0, left) * slot.Bytes();
         }
         parameter->slots.push_back(std::move(slot));
     }
@@ -315,7 +320,8 @@ private:
             for (const Slot& slot : parameter.slots) {
                 parameter.tensors.push_back({slot.KernelData(), slot.dtype, slot.format,
                                              static_cast<int32_t>(slot.shape.size()),
-                                             slot.shape.data()});
+                                             slot.shape.data(),
+                                             slot.dense ? 0 : static_cast<uint64_t>(slot.behind)});
             }
             to->push_back({parameter.is_list ? 1 : 0,
                            static_cast<int32_t>(parameter.tensors.size()),

@@ -112,11 +112,11 @@ struct Arguments {
     std::vector<std::vector<uint64_t>> lists;
     std::vector<std::string> names;
 
-    void AddRange(void *data, uint64_t bytes, const std::string &name, OpgenGmKind kind) {
+    void AddRange(void *data, uint64_t bytes, const std::string &name, int kind) {
         // An output that is also an input (in place) is one range that may be written.
         for (OpgenGmRange &range : ranges) {
             if (range.data == data && data != nullptr && range.bytes == bytes) {
-                range.kind = OPGEN_GM_INOUT;
+                range.kind = OPGEN_GM_INOUT | ((range.kind | kind) & OPGEN_GM_SLICE);
                 return;
             }
         }
@@ -127,7 +127,9 @@ struct Arguments {
     void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind) {
         for (size_t i = 0; i < param.tensors.size(); ++i) {
             const std::string full = param.is_list ? name + "[" + std::to_string(i) + "]" : name;
-            AddRange(param.tensors[i].data, BytesOf(param.tensors[i], param.shapes[i]), full, kind);
+            const OpgenTensor &tensor = param.tensors[i];
+            AddRange(tensor.data, BytesOf(tensor, param.shapes[i]), full,
+                     tensor.behind > 0 ? kind | OPGEN_GM_SLICE : kind);
         }
         if (param.is_list) {
             lists.push_back(ListBlock(param));
