@@ -12,6 +12,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.run import op_abi as abi
+from msopgen_wrap.run.compile_options import synchronised_by_source
 from msopgen_wrap.run.dtypes import BY_GE
 
 MODES = ("fast", "check", "profile")
@@ -239,6 +240,7 @@ class OpRuntime:
         block_dim: int | None = None,
         skip_shape_check: bool = False,
         tiled: Callable[[TilingInfo], None] | None = None,
+        auto_sync: bool = True,
     ) -> RunResult:
         """Tile and run an op; the results are written into ``outputs``.
 
@@ -250,6 +252,8 @@ class OpRuntime:
             skip_shape_check: do not compare outputs with InferShape.
             tiled: called before the launch with what TilingFunc decided, to register a kernel for
                 it. As in CANN, TilingFunc runs once per call: it may keep state.
+            auto_sync: whether the kernel's compiler synchronises pipes on its own; without, check
+                mode demands it of the source. An ``auto-sync`` in ``$OPGEN_CHECK`` wins.
 
         Raises:
             OpRuntimeError: any step failed.
@@ -270,7 +274,8 @@ class OpRuntime:
             self._check(self._lib.opgen_set_mode(mode.encode()))
             self._lib.opgen_clear_findings()
             started = time.perf_counter()
-            self._check(self._lib.opgen_launch(execution, workspace.address))
+            with synchronised_by_source(self._lib, not auto_sync):
+                self._check(self._lib.opgen_launch(execution, workspace.address))
             seconds = time.perf_counter() - started
             findings = json.loads(self._lib.opgen_findings_json().decode())
             computed = self._computed_shapes(execution, op_type, outputs)

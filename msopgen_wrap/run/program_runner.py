@@ -37,6 +37,7 @@ from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
+from msopgen_wrap.run.compile_options import auto_sync_off, check_options
 from msopgen_wrap.run.launch_header import add_launchers
 from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
@@ -277,6 +278,8 @@ def run_program(
             "OPGEN_EMULATION": options.mode,
             "OPGEN_PROGRAM_REPORT": str(report),
         }
+        if checks := check_options(auto_sync_off(source.resolve().parent)):
+            environment["OPGEN_CHECK"] = checks
         output = ""
         try:
             done = subprocess.run(

@@ -12,6 +12,8 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
+from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.run.compile_options import auto_sync_off
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
@@ -163,6 +165,7 @@ class ProjectRunner:
                 block_dim=block_dim,
                 skip_shape_check=bool(outputs),
                 tiled=lambda tiling: self._ensure_kernel(declared, values, results, tiling.key),
+                auto_sync=not auto_sync_off(self.project.root, name),
             )
         except OpRuntimeError as error:
             raise OpgenError(
