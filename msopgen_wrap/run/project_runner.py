@@ -12,7 +12,6 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
-from msopgen_wrap.platforms import DEFAULT_SOC, platform
 from msopgen_wrap.run.compile_options import auto_sync_off
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice

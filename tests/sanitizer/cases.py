@@ -20,6 +20,7 @@ COUNT = 1024
 _KINDS = {"auto": 0, "aiv": 1, "aic": 2, "aiv_mix": 3, "aic_mix": 4, "mix11": 5, "mix12": 6}
 _MODE_CHECK = 2
 _INPUT, _OUTPUT, _INOUT, _WORKSPACE = 0, 1, 2, 3
+_SLICE = 0x100
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Case:
     kind: str = "auto"
     auto_sync: bool = True
     soc: str = "ascend910b3"
+    #: elements of output z; "slice": it is a part of a larger tensor; "near": ws starts behind it
+    z: int = COUNT
+    place: str = ""
+    tail_write: str = "warning"
     #: (check, line) pairs marked in the source
     marks: tuple[tuple[str, int], ...] = field(default=())
 
@@ -72,6 +77,9 @@ def load_cases() -> list[Case]:
                     "kind": options.get("kind", "auto"),
                     "auto_sync": options.get("auto", "on") != "off",
                     "soc": options.get("soc", "ascend910b3"),
+                    "z": int(options.get("z", COUNT)),
+                    "place": options.get("place", ""),
+                    "tail_write": options.get("tail", "warning"),
                 }
                 marks = []
             elif match := _MARK.search(line):
@@ -175,15 +183,25 @@ def run(case: Case) -> Outcome:
     library = load_emulation_library()
     library.opgen_sanitizer_json.restype = ctypes.c_char_p
     library.opgen_sanitizer_clear()
-    option = f"auto-sync={'on' if case.auto_sync else 'off'}"
-    assert library.opgen_sanitizer_option(option.encode()) == 0
+    for option in (
+        f"auto-sync={'on' if case.auto_sync else 'off'}",
+        f"tail-write={case.tail_write}",
+    ):
+        assert library.opgen_sanitizer_option(option.encode()) == 0
     rng = np.random.default_rng(1)
     tensors = {
         "x": (_aligned(rng.random(COUNT, np.float32)), _INOUT),
         "y": (_aligned(rng.random(COUNT - 3, np.float32)), _INPUT),
-        "z": (_aligned(np.full(COUNT, np.nan, np.float32)), _OUTPUT),
+        "z": (_aligned(np.full(case.z, np.nan, np.float32)), _OUTPUT),
         "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
     }
+    if case.place == "slice":
+        tensors["z"] = (tensors["z"][0], _OUTPUT | _SLICE)
+    if case.place == "near":
+        both = _aligned(np.full(case.z + COUNT, np.nan, np.float32))
+        tensors["z"] = (both[: case.z], _OUTPUT)
+        tensors["ws"] = (both[case.z :], _WORKSPACE)
     error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc)
     library.opgen_sanitizer_option(b"auto-sync=on")
+    library.opgen_sanitizer_option(b"tail-write=warning")
     return Outcome(parse(library.opgen_sanitizer_json()), error)

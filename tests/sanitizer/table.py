@@ -29,6 +29,7 @@ def _row(case: Case) -> str:
     setup = f" ({case.blocks} blocks)" if case.blocks > 1 else ""
     setup += f" ({case.soc})" if "310p" in case.soc else ""
     setup += "" if case.auto_sync else " (auto-sync=off)"
+    setup += "" if case.tail_write == "warning" else f" (tail-write={case.tail_write})"
     statement = f": `{case.statement}`" if case.statement else ""
     return f"`{case.name}`{setup}{statement}"
 

@@ -313,7 +313,7 @@ KERNEL(handed_over_by_ibset) {
     TENSORS;
     Buffers b;
     GlobalTensor<int32_t> flags;
-    flags.SetGlobalBuffer((__gm__ int32_t*)ws + 512, 128);
+    flags.SetGlobalBuffer((__gm__ int32_t*)x + 512, 128);
     TBuf<TPosition::VECCALC> buf;
     b.pipe.InitBuffer(buf, 64);
     auto scratch = buf.Get<int32_t>();
@@ -392,9 +392,65 @@ KERNEL(first_core_gathers_too_early) {
 KERNEL(soft_syncall_skipped) {
     Buffers b;
     GlobalTensor<int32_t> flags;
-    flags.SetGlobalBuffer((__gm__ int32_t*)ws, 128);
+    flags.SetGlobalBuffer((__gm__ int32_t*)x, 128);
     TBuf<TPosition::VECCALC> buf;
     b.pipe.InitBuffer(buf, 4 * 32);
     if (GetBlockIdx() == 3) return;
     SyncAll(flags, buf.Get<int32_t>());  // <- Deadlock
+}
+
+// ---- workspaces of synchronisation through global memory --------------------------------------------
+
+// case soft_syncall_in_memory_nobody_cleared: ErrorRead2 found blocks=2
+KERNEL(soft_syncall_in_memory_nobody_cleared) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)ws, 16);
+    SyncAll(flags, b.a.ReinterpretCast<int32_t>());  // <- ErrorRead2
+}
+
+// case ibset_in_memory_nobody_cleared: ErrorRead2 found blocks=2
+KERNEL(ibset_in_memory_nobody_cleared) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)ws, 128);
+    auto scratch = b.a.ReinterpretCast<int32_t>();
+    if (GetBlockIdx() == 0) IBSet(flags, scratch, 0, 1);  // <- ErrorRead2
+    if (GetBlockIdx() == 1) IBWait(flags, scratch, 0, 1);
+}
+
+// case soft_syncall_in_cleared_memory: ErrorRead2 silent blocks=2
+KERNEL(soft_syncall_in_cleared_memory) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)x, 16);
+    SyncAll(flags, b.a.ReinterpretCast<int32_t>());
+}
+
+// case soft_syncall_needs_a_block_per_core: ErrorParam found blocks=4
+KERNEL(soft_syncall_needs_a_block_per_core) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)x, 32);
+    TBuf<TPosition::VECCALC> buf;
+    b.pipe.InitBuffer(buf, 64);
+    SyncAll(flags, buf.Get<int32_t>());  // <- ErrorParam
+}
+
+// case soft_syncall_past_workspace: ErrorParam found blocks=4
+KERNEL(soft_syncall_past_workspace) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)x + kCount - 24);
+    SyncAll(flags, b.a.ReinterpretCast<int32_t>());  // <- ErrorParam
+}
+
+// case soft_syncall_of_some_cores: ErrorParam silent blocks=4
+KERNEL(soft_syncall_of_some_cores) {
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)x, 16);
+    TBuf<TPosition::VECCALC> buf;
+    b.pipe.InitBuffer(buf, 64);
+    if (GetBlockIdx() < 2) SyncAll(flags, buf.Get<int32_t>(), 2);
 }

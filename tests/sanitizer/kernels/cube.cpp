@@ -16,7 +16,7 @@ struct Cube {
           c(TPosition::CO1, 0, kFractal) {
         x.SetGlobalBuffer((__gm__ half*)x_, kFractal);
         y.SetGlobalBuffer((__gm__ half*)y_, kFractal);
-        z.SetGlobalBuffer((__gm__ float*)z_, kFractal);
+        z.SetGlobalBuffer((__gm__ float*)z_, 2 * kFractal);
         load.repeatTimes = 1;
         loadTransposed.repeatTimes = 1;
         loadTransposed.ifTranspose = true;

@@ -292,9 +292,10 @@ __aicore__ inline void Fill(GlobalTensor<T>& gm, const uint64_t size, const T va
 
 // Stores to GM add to / take the max / min with what is there, until SetAtomicNone().
 template <typename T>
-__aicore__ inline void SetAtomicAdd()
+__aicore__ inline void SetAtomicAdd(Loc loc = Loc::Here())
 {
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicLoc = loc;
     r.atomicOp = 1;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
@@ -303,6 +304,7 @@ __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here())
 {
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMax");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicLoc = loc;
     r.atomicOp = 2;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
@@ -311,6 +313,7 @@ __aicore__ inline void SetAtomicMin(Loc loc = Loc::Here())
 {
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMin");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicLoc = loc;
     r.atomicOp = 3;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
@@ -341,6 +344,7 @@ __aicore__ inline void SetStoreAtomicConfig(Loc loc = Loc::Here())
     constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
                                DType::kI32,  DType::kI8,  DType::kBf16};
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    r.atomicLoc = loc;
     r.atomicType = types[static_cast<int>(type)];
     r.atomicOp = type == AtomicDtype::ATOMIC_NONE ? 0 : 1;
 }

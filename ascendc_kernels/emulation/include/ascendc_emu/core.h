@@ -30,6 +30,7 @@ struct Registers {
     bool counter = false;         // SetMaskCount: mask[0] is an element count
     uint8_t atomicOp = 0;         // 0 none, 1 add, 2 max, 3 min
     DType atomicType = DType::kNone;
+    Loc atomicLoc;                // of the call that switched it on
     uint64_t ctrl = 1ull << 48;   // SetCtrlSpr bits; 48: inf and NaN are kept
     uint64_t cmpMask[4] = {0, 0, 0, 0};
     uint64_t deqScale = 0;        // SetDeqScale: raw 64 bits or a UB byte address

@@ -16,6 +16,7 @@ class PipeState {
 public:
     uint32_t next[kMemCount] = {};   // first free byte per memory
     uint8_t events[64] = {};         // ids in use, one bit each, per HardEvent
+    uint8_t queueEvents[64] = {};    // those of them that queues have taken and set
     uint32_t buffers = 0;            // InitBuffer'ed so far; at most 64
     bool active = false;
 };
@@ -37,6 +38,10 @@ struct QueueState {
     int8_t depth = 0;
     uint8_t state[kMaxQueueBuffers] = {};  // AscendC::TBufState
     uint8_t fifo[kMaxQueueBuffers] = {};
+    // Event ids, plus one, that EnQue and FreeTensor hold until DeQue and AllocTensor have waited for
+    // them; kept while a sink listens.
+    uint8_t filledId[kMaxQueueBuffers] = {};
+    uint8_t freedId[kMaxQueueBuffers] = {};
 };
 
 // What a region of memory is carved from: the pipe itself, or a TBufPool.

@@ -95,6 +95,7 @@ struct Operand {
     uint32_t repeats = 1;
     int64_t repeatStride = 0;
     uint64_t lo = 0, hi = 0;     // bytes the tensor may touch: [lo, hi); hi == 0: unknown
+    uint64_t tensorEnd = 0;      // where a tensor ends that is only a part of [lo, hi); 0: not known
     uint32_t buffer = 0;         // BufferEvent::buffer that owns it; 0: none known (raw address)
 };
 
@@ -175,6 +176,7 @@ enum class SyncKind : uint8_t {
     kSyncLeave,      // SyncAll left
     kBlockSet,       // IBSet: id = (blockIdx << 16 | eventID)
     kBlockWait,      // IBWait succeeded: same id as the set
+    kSyncSpace,      // IBSet, soft SyncAll: addr, bytes of its flags in GM, which have to hold zeros
     kCacheClean,     // DataCacheCleanAndInvalid: addr, bytes (0: entire cache)
     kAllocEvent,     // src, dst, id: TPipe::AllocEventID
     kReleaseEvent,   // src, dst, id
@@ -190,6 +192,7 @@ struct SyncEvent {
     int32_t mode = 0;
     uint64_t addr = 0;
     uint64_t bytes = 0;
+    const char* op = "";  // kSyncSpace: the API
     Loc loc;
 };
 

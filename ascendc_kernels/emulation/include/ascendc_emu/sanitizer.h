@@ -34,6 +34,8 @@ void opgen_sanitizer_clear(void);
 //                      S with V, MTE2, MTE3 of one AIV. off: everything has to be in the source.
 //   uninit=on|off      uninitialised reads (default on)
 //   suspicious=on|off  warnings such as ErrorWrite3 (default on)
+//   tail-write=warning|error   a GM write past the end of a tensor, inside the 32-byte block of its
+//                      last byte (default warning: allocations are rounded up to that)
 int opgen_sanitizer_option(const char* text);
 
 #ifdef __cplusplus

@@ -11,6 +11,10 @@
 namespace ascendc_emu {
 // scope: 0 all AIV, 1 all AIC and AIV, 2 all AIC. `cores` 0: all of them.
 void SyncAllCores(int scope, int cores, Loc loc);
+// Checks the workspaces of a synchronisation through global memory: `slots` of 32 bytes from
+// `firstSlot` on, zero in gm. Only called with a sink attached.
+void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots, const TensorRef& ub,
+                    uint64_t ubSlots, Loc loc);
 void CrossSet(int mode, Pipe pipe, int flag, Loc loc);
 void CrossWait(int mode, Pipe pipe, int flag, Loc loc);
 void BlockSet(const GmRef& gm, int block, int event, Loc loc);
@@ -85,8 +89,11 @@ template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub,
                                const int32_t usedCores = 0, Loc loc = Loc::Here())
 {
-    (void)gm;
-    (void)ub;
+    ascendc_emu::Core& core = ascendc_emu::Current();
+    if (core.sink) {
+        const uint64_t slots = static_cast<uint64_t>(usedCores > 0 ? usedCores : core.blockNum);
+        ascendc_emu::CheckSyncSpace("SyncAll", gm, 0, slots, ub, slots, loc);
+    }
     ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, usedCores, loc);
 }
 template <uint8_t modeId, pipe_t pipe>
@@ -120,7 +127,11 @@ template <bool isAIVOnly = true>
 __aicore__ inline void IBSet(const GlobalTensor<int32_t>& gm, const LocalTensor<int32_t>& ub, int32_t block,
                              int32_t event, Loc loc = Loc::Here())
 {
-    (void)ub;
+    ascendc_emu::Core& core = ascendc_emu::Current();
+    if (core.sink) {
+        const int cores = core.blockNum * (core.mixed ? 2 : 1);
+        ascendc_emu::CheckSyncSpace("IBSet", gm, static_cast<uint64_t>(cores * event + block), 1, ub, 1, loc);
+    }
     ascendc_emu::BlockSet(gm, block, event, loc);
 }
 template <bool isAIVOnly = true>

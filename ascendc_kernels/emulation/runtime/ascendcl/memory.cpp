@@ -21,6 +21,9 @@
 extern "C" {
 __attribute__((weak)) void opgen_register_gm(void* data, uint64_t bytes, const char* name);
 __attribute__((weak)) void opgen_unregister_gm(void* data);
+__attribute__((weak)) void opgen_gm_fresh(void* data, uint64_t bytes);
+__attribute__((weak)) void opgen_gm_filled(void* data, uint64_t bytes);
+__attribute__((weak)) void opgen_gm_fetched(const void* data, uint64_t bytes);
 }
 
 namespace opgen_runtime {
@@ -87,6 +90,7 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
     RegisterRange(pointer, size, place, device);
     if (place == Place::kDevice && opgen_register_gm != nullptr) {
         opgen_register_gm(pointer, size, "");
+        if (opgen_gm_fresh != nullptr) opgen_gm_fresh(pointer, size);
     }
     *out = pointer;
     return ACL_SUCCESS;
@@ -112,6 +116,7 @@ int Release(void* pointer, Place place, const char* api) {
     }
     if (place == Place::kDevice) {
         GiveBudget(found.device, found.size);
+        if (opgen_gm_filled != nullptr) opgen_gm_filled(pointer, found.size);
         if (opgen_unregister_gm != nullptr) opgen_unregister_gm(pointer);
     }
     std::free(pointer);
@@ -176,6 +181,12 @@ int Copy(void* dst, size_t dst_max, const void* src, size_t count, aclrtMemcpyKi
     }
     if (int code = CheckCopy(dst, src, count, kind, api)) return code;
     std::memmove(dst, src, count);
+    if (opgen_gm_filled != nullptr && opgen_gm_fetched != nullptr) {
+        const bool toDevice = FindAllocation(dst).place == Place::kDevice;
+        if (toDevice) opgen_gm_filled(dst, count);
+        // What stays on the device may be padding that nobody will look at.
+        if (!toDevice) opgen_gm_fetched(src, count);
+    }
     return ACL_SUCCESS;
 }
 
@@ -202,6 +213,7 @@ int Fill(void* pointer, size_t max_count, int32_t value, size_t count, const cha
     }
     if (int code = CheckRange(pointer, count, Place::kUnknown, api, "destination")) return code;
     std::memset(pointer, value, count);
+    if (opgen_gm_filled != nullptr) opgen_gm_filled(pointer, count);
     return ACL_SUCCESS;
 }
 

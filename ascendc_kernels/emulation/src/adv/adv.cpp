@@ -36,6 +36,7 @@ void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t coun
         o.addr = t.addr;
         o.lo = t.lo;
         o.hi = t.hi;
+        o.tensorEnd = uint64_t{t.addr} + t.size;
         o.buffer = t.buffer;
         o.blockBytes = static_cast<uint32_t>((from.elements * DTypeBits(from.type) + 7) / 8);
     }

@@ -124,6 +124,7 @@ Operand& AddLocal(Record& r, const char* role, const TensorRef& t, DType type, A
     o.addr = t.addr;
     o.lo = t.lo;
     o.hi = t.hi;
+    o.tensorEnd = uint64_t{t.addr} + t.size;
     o.buffer = t.buffer;
     return o;
 }

@@ -3,6 +3,8 @@
 // Rules of TPipe, queues, buffers and events.
 #include "ascendc_emu/pipe.h"
 
+#include <array>
+
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -97,6 +99,53 @@ void RequireInit(Core& core, const QueueState& q, const char* op, Loc loc)
         TrapCheck(core, loc, "ErrorBuffer0", op, "call pipe.InitBuffer(queue, number, bytes) first",
                   "the queue or buffer was never initialised");
     }
+}
+
+// The HardEvent from one pipe to another; -1: there is none.
+int EventOf(Pipe src, Pipe dst)
+{
+    static const auto kEvents = [] {
+        std::array<std::array<int8_t, kPipeCount>, kPipeCount> all;
+        for (auto& row : all) row.fill(-1);
+        for (int e = 0; e < static_cast<int>(AscendC::HardEvent::MAX); ++e) {
+            const PipePair p = PipesOf(static_cast<AscendC::HardEvent>(e));
+            int8_t& slot = all[static_cast<size_t>(p.src)][static_cast<size_t>(p.dst)];
+            if (slot < 0) slot = static_cast<int8_t>(e);
+        }
+        return all;
+    }();
+    return kEvents[static_cast<size_t>(src)][static_cast<size_t>(dst)];
+}
+
+// EnQue and FreeTensor take the lowest free event id and set it, DeQue and AllocTensor wait for it and
+// give it back. Ids the kernel names itself can collide with those. Returns the id plus one, 0: none.
+uint8_t TakeQueueEvent(const Core& core, Pipe src, Pipe dst)
+{
+    const int event = core.pipe != nullptr && src != dst ? EventOf(src, dst) : -1;
+    if (event < 0) return 0;
+    for (uint8_t id = 0; id < kEventIds; ++id) {
+        const uint8_t bit = static_cast<uint8_t>(1u << id);
+        if (core.pipe->events[event] & bit) continue;
+        core.pipe->events[event] |= bit;
+        core.pipe->queueEvents[event] |= bit;
+        return static_cast<uint8_t>(id + 1);
+    }
+    return 0;  // EventId reports that there are none left
+}
+
+void GiveQueueEvent(const Core& core, Pipe src, Pipe dst, uint8_t* taken)
+{
+    if (*taken == 0 || core.pipe == nullptr) return;
+    const int event = EventOf(src, dst);
+    const uint8_t mask = static_cast<uint8_t>(~(1u << (*taken - 1)));
+    core.pipe->events[event] &= mask;
+    core.pipe->queueEvents[event] &= mask;
+    *taken = 0;
+}
+
+PipePair FlowOf(const QueueState& q)
+{
+    return Flow(static_cast<TPosition>(q.src), static_cast<TPosition>(q.dst));
 }
 
 // Index of the buffer a tensor lies in, -1 if it is not one of this queue's.
@@ -350,7 +399,11 @@ TensorRef QueueAlloc(QueueState& q, Loc loc)
     q.cursor = static_cast<uint8_t>((index + 1) % q.number);
     q.state[index] = static_cast<uint8_t>(TBufState::OCCUPIED);
     ++q.used;
-    if (core.sink) core.sink->OnBuffer(core, Event(BufferKind::kAlloc, q, index, Where(core, loc)));
+    if (core.sink) {
+        const PipePair flow = FlowOf(q);
+        GiveQueueEvent(core, flow.dst, flow.src, &q.freedId[index]);
+        core.sink->OnBuffer(core, Event(BufferKind::kAlloc, q, index, Where(core, loc)));
+    }
     return Tensor(core, q, index);
 }
 
@@ -367,6 +420,8 @@ void QueueFree(QueueState& q, TensorRef& tensor, Loc loc)
     // The sink knows the state itself and reports a double free.
     if (core.sink) {
         core.sink->OnBuffer(core, Event(BufferKind::kFree, q, static_cast<uint32_t>(index), Where(core, loc)));
+        const PipePair flow = FlowOf(q);
+        if (q.freedId[index] == 0) q.freedId[index] = TakeQueueEvent(core, flow.dst, flow.src);
     }
     if (q.state[index] != static_cast<uint8_t>(TBufState::FREE)) {
         q.state[index] = static_cast<uint8_t>(TBufState::FREE);
@@ -385,6 +440,8 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc)
     }
     if (core.sink) {
         core.sink->OnBuffer(core, Event(BufferKind::kEnQue, q, static_cast<uint32_t>(index), Where(core, loc)));
+        const PipePair flow = FlowOf(q);
+        if (q.filledId[index] == 0) q.filledId[index] = TakeQueueEvent(core, flow.src, flow.dst);
         if (q.depth > 0 && q.queued >= static_cast<uint32_t>(q.depth) && q.queued < q.number) {
             Complain(core, loc, "ErrorBuffer2", "EnQue", "DeQue in between, or declare the queue deeper",
                      "%u tensors are in a queue of depth %d: the device loses one", q.queued + 1u, q.depth);
@@ -411,7 +468,11 @@ TensorRef QueueDeQue(QueueState& q, Loc loc)
     q.head = static_cast<uint8_t>((q.head + 1) % kMaxQueueBuffers);
     --q.queued;
     q.state[index] = static_cast<uint8_t>(TBufState::DEQUE);
-    if (core.sink) core.sink->OnBuffer(core, Event(BufferKind::kDeQue, q, index, Where(core, loc)));
+    if (core.sink) {
+        const PipePair flow = FlowOf(q);
+        GiveQueueEvent(core, flow.src, flow.dst, &q.filledId[index]);
+        core.sink->OnBuffer(core, Event(BufferKind::kDeQue, q, index, Where(core, loc)));
+    }
     return Tensor(core, q, index);
 }
 
@@ -508,6 +569,13 @@ void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
     if (!CheckFlag(core, src, dst, id, "SetFlag", loc)) return;
     uint8_t& flag = core.flags[static_cast<int>(src)][static_cast<int>(dst)][id];
     if (core.sink) {
+        const int event = EventOf(src, dst);
+        if (core.pipe != nullptr && event >= 0 && (core.pipe->queueEvents[event] >> id & 1) != 0) {
+            Complain(core, loc, "ErrorSync4", "SetFlag",
+                     "take the id from AllocEventID, or FetchEventID for immediate use, which know the queues'",
+                     "event %d of %s_%s is set although a queue has set it: EnQue and FreeTensor take the "
+                     "lowest free ids until DeQue and AllocTensor", id, Name(src), Name(dst));
+        }
         SyncEvent e;
         e.kind = SyncKind::kSetFlag;
         e.src = src;

@@ -96,6 +96,16 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
                  "PIPE_%s is no pipe that can raise a cross-core flag",
                  pipe == Pipe::kS ? "S" : "ALL");
     }
+    const DeclaredKind declared = core.scheduler->declared();
+    if (core.sink && declared.source >= KindSource::kDefault && core.kind != CoreKind::kUnified &&
+        (declared.kind == OPGEN_KERNEL_AIV_ONLY || declared.kind == OPGEN_KERNEL_AIC_ONLY)) {
+        const bool cube = declared.kind == OPGEN_KERNEL_AIC_ONLY;
+        Complain(core, loc, "CrossCore", "CrossCoreSetFlag",
+                 cube ? "declare KERNEL_TYPE_MIX_AIC_1_0, __mix__(1, 0)"
+                      : "declare KERNEL_TYPE_MIX_AIV_1_0, __mix__(0, 1)",
+                 "a kernel of type %s runs without the scheduler that passes flags between cores",
+                 cube ? "AIC_ONLY (__cube__)" : "AIV_ONLY (__vector__)");
+    }
     if (core.kind == CoreKind::kAic && pipe == Pipe::kV) return;
     if (core.kind == CoreKind::kAiv && (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1)) return;
     EmitSync(core, SyncKind::kCrossSet, pipe, Pipe::kAll, flag, mode, loc);
@@ -192,6 +202,42 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
         &state, what[flag], loc);
     if (state.makesRoom) core.scheduler->Update([](void*) {}, nullptr);
     EmitSync(core, SyncKind::kCrossWait, Pipe::kAll, pipe, flag, mode, loc);
+}
+
+void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots, const TensorRef& ub,
+                    uint64_t ubSlots, Loc loc)
+{
+    constexpr uint64_t kSlot = 32;
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    loc = Where(core, loc);
+    if (ub.hi != 0 && ub.size < ubSlots * kSlot) {
+        Complain(core, loc, "ErrorParam", op, "make ubWorkspace 32 bytes per core",
+                 "ubWorkspace has %u bytes, %llu are needed", ub.size,
+                 static_cast<unsigned long long>(ubSlots * kSlot));
+    }
+    const Scheduler& s = *core.scheduler;
+    const OpgenGmRange* range = s.FindRange(gm.ptr);
+    const uint64_t end = (firstSlot + slots) * kSlot;
+    if (s.bounded()) {
+        const uint64_t room =
+            range == nullptr ? 0
+                             : static_cast<uint64_t>(static_cast<const uint8_t*>(range->data) + range->bytes - gm.ptr);
+        if (room < end) {
+            Complain(core, loc, "ErrorParam", op, "give gmWorkspace 32 bytes per core and event, zeroed",
+                     "gmWorkspace has %llu bytes of '%s', %llu are needed", static_cast<unsigned long long>(room),
+                     range != nullptr && range->name != nullptr ? range->name : "no tensor",
+                     static_cast<unsigned long long>(end));
+            return;
+        }
+    }
+    SyncEvent e;
+    e.kind = SyncKind::kSyncSpace;
+    e.addr = reinterpret_cast<uint64_t>(gm.ptr) + firstSlot * kSlot;
+    e.bytes = slots * kSlot;
+    e.op = op;
+    e.loc = loc;
+    core.sink->OnSync(core, e);
 }
 
 void BlockSet(const GmRef& gm, int block, int event, Loc loc)
@@ -437,6 +483,7 @@ void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes,
     o.blockBytes = bytes;
     o.lo = t.lo;
     o.hi = t.hi;
+    o.tensorEnd = uint64_t{t.addr} + t.size;
     o.buffer = t.buffer;
     core.sink->OnInstruction(core, r);
 }

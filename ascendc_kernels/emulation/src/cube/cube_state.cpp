@@ -52,6 +52,7 @@ Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type,
         o.buffer = t.buffer;
         o.lo = t.lo;
         o.hi = t.hi;
+        o.tensorEnd = uint64_t{t.addr} + t.size;
     }
     return o;
 }

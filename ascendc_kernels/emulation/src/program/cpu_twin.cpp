@@ -55,8 +55,9 @@ std::string ArgumentText(const char* names, int index)
 OpgenKernelKind KindOf(int mode, OpgenKernelKind undeclared)
 {
     switch (mode) {
-        case static_cast<int>(KernelMode::AIV_MODE): return OPGEN_KERNEL_AIV_ONLY;
-        case static_cast<int>(KernelMode::AIC_MODE): return OPGEN_KERNEL_AIC_ONLY;
+        // With the scheduler that core synchronisation needs: the twin's mode does not say.
+        case static_cast<int>(KernelMode::AIV_MODE): return OPGEN_KERNEL_MIX_AIV_1_0;
+        case static_cast<int>(KernelMode::AIC_MODE): return OPGEN_KERNEL_MIX_AIC_1_0;
         case static_cast<int>(KernelMode::MIX_AIC_1_1): return OPGEN_KERNEL_MIX_AIC_1_1;
         case static_cast<int>(KernelMode::MIX_MODE): return OPGEN_KERNEL_AUTO_MIX;
         default: return undeclared;

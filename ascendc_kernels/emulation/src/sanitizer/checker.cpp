@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "ascendc_emu/sanitizer.h"
+#include "device_memory.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -45,7 +46,8 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         if (region.name.empty()) {
             region.name = Format("allocation %d", i - info.launch->num_ranges + 1);
         }
-        region.kind = range.kind;
+        region.kind = range.kind & ~OPGEN_GM_SLICE;
+        region.slice = (range.kind & OPGEN_GM_SLICE) != 0;
         // The launch's own ranges come first and are the precise ones: allocations around them only
         // matter where they are not covered.
         bool covered = std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) {
@@ -56,6 +58,11 @@ void Checker::OnLaunch(const LaunchInfo& info) {
     for (const Region& region : regions_) {
         bool filled = region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE;
         gm_.Declare(region.begin, region.end, filled);
+        if (region.kind != OPGEN_GM_OTHER) continue;
+        // Memory of a program: what of it holds data is known from what has happened before.
+        std::vector<ByteRun> empty;
+        DeviceMemory::Instance().EmptyRuns(region.begin, region.end, &empty);
+        for (const ByteRun& run : empty) gm_.Declare(run.begin, run.end, false);
     }
     std::sort(regions_.begin(), regions_.end(),
               [](const Region& a, const Region& b) { return a.begin < b.begin; });
@@ -66,7 +73,9 @@ void Checker::OnLaunchEnd(const LaunchInfo&) {
     for (auto& state : cores_) {
         if (state) Settle(*state);
     }
-    if (ended_ != std::count(started_.begin(), started_.end(), 1)) return;  // stopped in the middle
+    const bool whole = ended_ == std::count(started_.begin(), started_.end(), 1);
+    KeepContents(whole);
+    if (!whole) return;  // stopped in the middle
     ReportPoisonedOutputs();
     ReportLeftCrossFlags();
 }
@@ -111,6 +120,16 @@ void Checker::OnCoreEnd(Core& core) {
     CoreState& state = State(core);
     Settle(state);
     for (const auto& entry : state.buffers) ReportLeak(state, entry.second);
+    if (core.regs.atomicOp != 0) {
+        static const char* const kSetters[] = {"", "SetAtomicAdd", "SetAtomicMax", "SetAtomicMin"};
+        Finding f = Start(state, "AtomicMode", kSetters[core.regs.atomicOp & 3], core.regs.atomicLoc);
+        f.warning = true;
+        f.what = "atomic stores are still switched on when the kernel ends";
+        f.why = "later stores of this core, also those of a kernel that does not reset the mode, add to "
+                "memory instead of writing it";
+        f.fix = "SetAtomicNone() (DisableDmaAtomic) after the last atomic store";
+        Findings::Instance().Add(f);
+    }
     for (int src = 0; src < kPipes; ++src) {
         for (int dst = 0; dst < kPipes; ++dst) {
             for (int id = 0; id < kEventIds; ++id) {
@@ -215,7 +234,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             }
             b.life = Life::kEnQueued;
             b.last = e.loc;
-            b.filled = state.Release(Dense(e.producer));
+            b.filled = state.ReleaseByQueue(Dense(e.producer));
             return;
         case BufferKind::kDeQue:
             b.life = Life::kDeQueued;
@@ -239,7 +258,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             }
             b.life = Life::kFree;
             b.last = e.loc;
-            b.drained = state.Release(Dense(e.consumer));
+            b.drained = state.ReleaseByQueue(Dense(e.consumer));
             return;
         case BufferKind::kGet:
         case BufferKind::kRelease:

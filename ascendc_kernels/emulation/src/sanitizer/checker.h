@@ -29,6 +29,7 @@ struct Region {
     uint64_t end = 0;
     std::string name;
     int kind = OPGEN_GM_OTHER;
+    bool slice = false;  // of a larger tensor: memory of that follows
 };
 
 // Bytes of an operand that hold no data, counted along the operand (not by address).
@@ -61,12 +62,15 @@ private:
     enum class Place { kInside, kOutside, kNowhere };
     Place CheckPlace(Step& step, const Operand& operand);
     void CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void CheckGlobalTensor(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
     void CheckLife(Step& step, const Operand& operand);
+    void CheckQueueSkipped(Step& step, const Operand& operand, const Buffer& buffer);
     void CheckOverlap(Step& step);
     void CheckScope(Step& step);
     void CheckArch(Step& step);
     void WaitAutomatically(Step& step);
     void ReadOperand(Step& step, const Operand& operand);
+    void MarkRead(Step& step, const Operand& operand);
     void WriteOperand(Step& step, const Operand& operand);
     void CheckUnread(Step& step, const Operand& operand);
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
@@ -77,6 +81,8 @@ private:
     void ReadData(Step& step, const Operand& operand);
     void WriteData(Step& step, const Operand& operand);
     void ReportPoisonedOutputs();
+    void KeepContents(bool known);
+    Finding PoisonedOutput(const Region& region, Epoch writer) const;
 
     // sync.cpp
     void OnCross(CoreState& state, const SyncEvent& event);

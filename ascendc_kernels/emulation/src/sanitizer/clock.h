@@ -82,10 +82,12 @@ inline CrossClock With(const CrossClock& base, uint32_t core, const LocalClock& 
 // Everything one pipe knows to be complete.
 struct PipeClock {
     LocalClock local;
+    LocalClock manual;  // the part of `local` that does not come from EnQue/DeQue and Free/Alloc
     CrossClock cross;
 
     void Join(const PipeClock& other) {
         local.Join(other.local);
+        manual.Join(other.manual);
         cross = sanitizer::Join(cross, other.cross);
     }
 

@@ -68,6 +68,21 @@ class GmShadow {
 public:
     // Memory not declared holds data (it was filled by the host).
     void Declare(uint64_t begin, uint64_t end, bool initialised);
+    // Calls f(cell, begin, bytes) for everything a kernel has looked at or changed.
+    template <typename F>
+    void ForTouched(F f) const {
+        for (const auto& entry : pages_) {
+            const Page& page = entry.second;
+            const uint64_t begin = entry.first * kPageBytes;
+            if (!page.cells) {
+                f(page.uniform, begin, kPageBytes);
+                continue;
+            }
+            for (uint64_t i = 0; i < kCellsPerPage; ++i) {
+                f(page.cells[i], begin + i * kGranule, kGranule);
+            }
+        }
+    }
 
     void Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
     void Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "checker.h"
+#include "device_memory.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -190,6 +191,68 @@ void Checker::WriteData(Step& step, const Operand& o) {
     });
 }
 
+// Says who wrote data to `region` that was computed from memory that holds none.
+Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
+    const Site& site = sites_[writer.Site()];
+    const CoreState state(const_cast<Core*>(&identities_[writer.Core()]));
+    Finding f = Start(state, "ErrorRead2", site.op, site.loc);
+    f.pipe = PipeName(writer.Pipe());
+    f.role = "src";
+    f.memory = "GM";
+    f.name = region.name;
+    f.why = "a source of the computation was never written; on hardware it holds what the last "
+            "kernel left";
+    f.fix = "check count, offset and tail of the instructions that fill the source tile";
+    auto origin = origins_.find(writer.Bits());
+    if (origin != origins_.end() && origin->second.Site() != writer.Site()) {
+        SetOther(origin->second, "first read of the uninitialised bytes", &f);
+    }
+    return f;
+}
+
+// Hands what the launch did to the program's device memory on to later launches and to the host.
+void Checker::KeepContents(bool known) {
+    DeviceMemory& memory = DeviceMemory::Instance();
+    if (!memory.TracksAny()) return;
+    for (const Region& region : regions_) {
+        // An op's tensors are known by their kind, and checked by ReportPoisonedOutputs.
+        if (!known || region.kind != OPGEN_GM_OTHER) memory.Filled(region.begin, region.end);
+    }
+    if (!known) return;
+    std::map<std::pair<const Region*, uint32_t>, size_t> told;
+    gm_.ForTouched([&](const GmCell& cell, uint64_t begin, uint64_t bytes) {
+        if (cell.written == 0) return;
+        auto run = [&](uint64_t lo, uint64_t hi, bool filled) {
+            if (filled) return memory.Filled(lo, hi);
+            const Region* region = FindRegion(lo);
+            if (!region || region->kind != OPGEN_GM_OTHER || !memory.Tracks(lo, hi)) return;
+            if (!cell.writer || cell.writer.Core() >= identities_.size()) return;
+            const auto key = std::make_pair(region, cell.writer.Site());
+            auto found = told.find(key);
+            if (found == told.end()) {
+                Finding f = PoisonedOutput(*region, cell.writer);
+                f.begin = lo - region->begin;
+                f.end = hi - region->begin;
+                found = told.emplace(key, memory.Remember(f)).first;
+            }
+            memory.Poisoned(lo, std::min(hi, region->end), found->second);
+        };
+        const uint32_t good = cell.written & cell.init;
+        if (good == kAllBytes) return run(begin, begin + bytes, true);
+        if (good == 0 && cell.written == kAllBytes) return run(begin, begin + bytes, false);
+        for (uint64_t at = begin; at < begin + bytes; at += kGranule) {
+            for (uint32_t b = 0; b < kGranule;) {
+                uint32_t e = b + 1;
+                const bool written = cell.written >> b & 1;
+                const bool filled = good >> b & 1;
+                while (e < kGranule && (cell.written >> e & 1) == written && (good >> e & 1) == filled) ++e;
+                if (written) run(at + b, at + e, filled);
+                b = e;
+            }
+        }
+    });
+}
+
 void Checker::ReportPoisonedOutputs() {
     if (!GetOptions().uninit) return;
     for (const Region& region : regions_) {
@@ -198,28 +261,14 @@ void Checker::ReportPoisonedOutputs() {
         Epoch writer;
         gm_.PoisonedRuns(region.begin, region.end, &runs, &writer);
         if (runs.empty() || !writer) continue;
-        const Site& site = sites_[writer.Site()];
-        uint32_t id = writer.Core();
-        if (id >= identities_.size()) continue;
-        CoreState state(&identities_[id]);
-        Finding f = Start(state, "ErrorRead2", site.op, site.loc);
-        f.pipe = PipeName(writer.Pipe());
-        f.role = "src";
-        f.memory = "GM";
-        f.name = region.name;
+        if (writer.Core() >= identities_.size()) continue;
+        Finding f = PoisonedOutput(region, writer);
         f.begin = runs.front().begin - region.begin;
         f.end = runs.front().end - region.begin;
         uint64_t bytes = 0;
         for (const ByteRun& run : runs) bytes += run.end - run.begin;
         f.what = Format("%llu bytes of output '%s' were computed from memory that holds no data",
                         static_cast<unsigned long long>(bytes), region.name.c_str());
-        f.why = "a source of the computation was never written; on hardware it holds what the last "
-                "kernel left";
-        f.fix = "check count, offset and tail of the instructions that fill the source tile";
-        auto origin = origins_.find(writer.Bits());
-        if (origin != origins_.end() && origin->second.Site() != writer.Site()) {
-            SetOther(origin->second, "first read of the uninitialised bytes", &f);
-        }
         Findings::Instance().Add(f);
     }
 }

@@ -95,7 +95,11 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (place[i] == Place::kNowhere || !Reads(o)) continue;
-        if (place[i] == Place::kInside) ReadOperand(step, o);
+        if (place[i] == Place::kInside) {
+            ReadOperand(step, o);
+        } else {
+            MarkRead(step, o);
+        }
         if (GetOptions().uninit && !ByReference(r)) ReadData(step, o);
     }
     for (int i = 0; i < r.count; ++i) {
@@ -165,7 +169,40 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
         Findings::Instance().Add(f);
         return Place::kOutside;
     }
+    if (o.hi != 0 && o.tensorEnd != 0 && o.tensorEnd < hi && end > o.tensorEnd && GetOptions().suspicious) {
+        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+        f.warning = true;
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
+                        "was taken from", o.role, r.op, writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(end - o.tensorEnd));
+        f.why = "the tensor was made shorter than this; what lies behind it may belong to another one";
+        f.fix = "take a longer tensor (Get with more elements), or correct count, mask, repeat or strides";
+        Findings::Instance().Add(f);
+    }
     return Place::kInside;
+}
+
+// The size given to SetGlobalBuffer bounds nothing on the device, but it tells what the kernel means.
+// Rounding up the last block is usual.
+void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (o.hi == 0 || (end <= o.hi + 31 && begin >= o.lo) || !GetOptions().suspicious) return;
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+    f.warning = true;
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
+    f.what = Format("%s of %s %s %llu bytes %s its GlobalTensor of %llu bytes", o.role, r.op,
+                    writes ? "writes" : "reads",
+                    static_cast<unsigned long long>(begin < o.lo ? o.lo - begin : end - o.hi),
+                    begin < o.lo ? "before" : "past the end of",
+                    static_cast<unsigned long long>(o.hi - o.lo));
+    f.why = "the memory exists, but it is more than SetGlobalBuffer gave this tensor: the part of another "
+            "core or tile?";
+    f.fix = "correct offset or count, or the size in SetGlobalBuffer (in elements)";
+    Findings::Instance().Add(f);
 }
 
 // Device memory of `len` bytes takes up len, rounded up to 32, and 32 more bytes (aclrtMalloc,
@@ -179,7 +216,7 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     const Record& r = step.record;
     bool writes = Writes(r, o);
     const Region* region = FindRegion(begin);
-    if (region && end <= region->end) return;
+    if (region && end <= region->end) return CheckGlobalTensor(step, o, begin, end);
     Finding f = Start(step.state, "", r.op, r.loc);
     f.pipe = PipeName(step.pipe);
     Describe(step.state, o, begin, end, &f);
@@ -223,6 +260,18 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
         Findings::Instance().Add(f);
         return;
     }
+    if (end <= region->begin + room) {
+        // As much as every allocation has, as long as the tensor is all of it.
+        const Region* next = FindRegion(region->end) ? FindRegion(region->end) : FindRegion(end - 1);
+        f.why = next         ? Format("these bytes are the first of %s", next->name.c_str())
+                : region->slice ? "the tensor is a slice of a larger one, which has data there"
+                                : "allocations are rounded up to 32 bytes, so nothing is lost as long as the "
+                                  "tensor has one of its own; where it is a view or a slice of a larger one, "
+                                  "this destroys its neighbour";
+        f.warning = !next && !region->slice && !GetOptions().tailWriteIsError;
+        Findings::Instance().Add(f);
+        return;
+    }
     f.why = "global memory behind the tensor belongs to somebody else";
     Findings::Instance().Add(f);
     // The copy itself is cut off where the tensor ends, so the kernel can go on and show more.
@@ -235,6 +284,7 @@ void Checker::CheckLife(Step& step, const Operand& o) {
     const Buffer* known = step.state.FindBuffer(o.buffer);
     if (!known) return;
     const Buffer& b = *known;
+    if (b.life == Life::kAllocated) CheckQueueSkipped(step, o, b);
     if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
     bool writes = Writes(r, o);
     uint64_t begin, end;
@@ -275,6 +325,37 @@ void Checker::CheckLife(Step& step, const Operand& o) {
             f.other.access = "enqueued";
         }
     }
+    Findings::Instance().Add(f);
+}
+
+// A tensor that its consumer uses between AllocTensor and EnQue. With flags or barriers of the
+// kernel's own that is right; where only the queue of another tensor orders the two pipes, it is luck.
+void Checker::CheckQueueSkipped(Step& step, const Operand& o, const Buffer& b) {
+    if (!Reads(o) || !b.queued || step.pipe != b.consumer || b.producer == b.consumer) return;
+    const Record& r = step.record;
+    CoreState& state = step.state;
+    const LocalShadow& shadow = state.Shadow(o.mem);
+    LocalClock written;
+    uint64_t first = ~uint64_t{0};
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        first = std::min(first, at);
+        shadow.Dependencies(at, at + bytes, false, &written);
+    });
+    const uint64_t filled = written.at[b.producer];
+    const PipeClock& clock = state.clock[step.pipe];
+    if (filled <= clock.manual.at[b.producer] || filled > clock.local.at[b.producer]) return;
+    Finding f = Start(state, "ErrorBuffer2", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    uint64_t begin, end;
+    Extent(r, o, &begin, &end);
+    Describe(state, o, begin, end, &f);
+    const Epoch writer = shadow.Writer(first);
+    if (writer.Pipe() == b.producer) SetOther(writer, "write", &f);
+    f.what = Format("%s of %s is a tensor of the %s that has not been through its queue", o.role, r.op,
+                    BufferText(b).c_str());
+    f.why = Format("pipe %s waits for pipe %s here only because another tensor was dequeued",
+                   PipeName(step.pipe), PipeName(b.producer));
+    f.fix = "EnQue the tensor once it is filled and DeQue it before this";
     Findings::Instance().Add(f);
 }
 
@@ -382,6 +463,7 @@ void Checker::WaitAutomatically(Step& step) {
         });
     }
     from.local.at[kPS] = 0;
+    from.manual = from.local;
     bool news = false;
     for (int p = 0; p < kPipes; ++p) {
         news |= from.local.at[p] > step.state.clock[kPS].local.at[p];
@@ -408,6 +490,19 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
         });
         ReportGm(step, o, hits);
     }
+}
+
+// What an operand reads that is out of bounds is reported; what it reads besides has been of use.
+void Checker::MarkRead(Step& step, const Operand& o) {
+    Limits all;
+    all.raw.fill(kForever);
+    Conflicts none;
+    LocalShadow& shadow = step.state.Shadow(o.mem);
+    ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+        const uint64_t lo = std::max(at, o.lo);
+        const uint64_t hi = o.hi != 0 ? std::min(at + bytes, o.hi) : at + bytes;
+        if (lo < hi) shadow.Read(lo, hi, step.me, all, &none);
+    });
 }
 
 void Checker::WriteOperand(Step& step, const Operand& o) {

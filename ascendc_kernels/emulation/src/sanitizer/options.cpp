@@ -14,6 +14,10 @@ bool Apply(Options* options, const std::string& text) {
     if (equals == std::string::npos) return false;
     std::string name = text.substr(0, equals);
     std::string value = text.substr(equals + 1);
+    if (name == "tail-write") {
+        options->tailWriteIsError = value == "error";
+        return value == "error" || value == "warning";
+    }
     if (value != "on" && value != "off") return false;
     bool on = value == "on";
     if (name == "auto-sync") {

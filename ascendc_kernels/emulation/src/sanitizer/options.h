@@ -15,6 +15,8 @@ struct Options {
     bool autoSync = true;
     bool uninit = true;
     bool suspicious = true;
+    // A write into the 32-byte block of a tensor's last byte: an error instead of a warning.
+    bool tailWriteIsError = false;
 };
 
 Options& GetOptions();

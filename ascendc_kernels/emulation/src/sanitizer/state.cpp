@@ -84,7 +84,13 @@ PipeClock CoreState::Release(int pipe) const {
         released.Join(clock[kPS]);
         released.local.at[kPS] = scalarStores;
     }
-    released.local.at[pipe] = issued[pipe];
+    released.local.at[pipe] = released.manual.at[pipe] = issued[pipe];
+    return released;
+}
+
+PipeClock CoreState::ReleaseByQueue(int pipe) const {
+    PipeClock released = Release(pipe);
+    released.manual.at[pipe] = clock[pipe].manual.at[pipe];
     return released;
 }
 
@@ -99,7 +105,7 @@ void CoreState::AcquireFrom(int pipe, const CrossClock& from) {
     told.cross = from;
     size_t mine = static_cast<size_t>(core->id) * kPipes;
     if (from && mine + kPipes <= from->size()) {
-        for (int p = 0; p < kPipes; ++p) told.local.at[p] = (*from)[mine + p];
+        for (int p = 0; p < kPipes; ++p) told.local.at[p] = told.manual.at[p] = (*from)[mine + p];
     }
     Acquire(pipe, told);
 }

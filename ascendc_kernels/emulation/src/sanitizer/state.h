@@ -176,6 +176,7 @@ struct CoreState {
     // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.
     uint64_t Issue(int pipe);
     PipeClock Release(int pipe) const;  // `pipe` and all it knows, everything issued on it done
+    PipeClock ReleaseByQueue(int pipe) const;  // the same, told by a queue and meant for one tensor
     void Acquire(int pipe, const PipeClock& clock);
     void AcquireFrom(int pipe, const CrossClock& clock);
     void BarrierAll();

@@ -93,6 +93,23 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             state.BarrierAll();
             return;
         }
+        case SyncKind::kSyncSpace: {
+            if (!GetOptions().uninit || gm_.Initialised(e.addr, e.addr + e.bytes)) return;
+            Finding f = report("ErrorRead2", e.op,
+                               Format("gmWorkspace of %s holds no data", e.op),
+                               "the cores count in it from zero: what an earlier kernel left there makes "
+                               "them pass too early or wait for ever",
+                               "fill it with zeros before, on the host or on every core");
+            f.role = "gmWorkspace";
+            f.memory = "GM";
+            if (const Region* region = FindRegion(e.addr)) {
+                f.name = region->name;
+                f.begin = e.addr - region->begin;
+                f.end = f.begin + e.bytes;
+            }
+            Findings::Instance().Add(f);
+            return;
+        }
         case SyncKind::kCacheClean:
             gm_.Clean(static_cast<uint32_t>(core.id), e.addr, e.bytes == 0);
             return;

@@ -115,6 +115,7 @@ Operand& BitsOperand(Record& r, const char* role, const TensorRef& t, Access acc
     o.addr = t.addr;
     o.lo = t.lo;
     o.hi = t.hi;
+    o.tensorEnd = uint64_t{t.addr} + t.size;
     o.buffer = t.buffer;
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;

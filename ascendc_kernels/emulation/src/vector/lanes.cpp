@@ -87,6 +87,7 @@ void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, co
     o.addr = t.addr;
     o.lo = t.lo;
     o.hi = t.hi;
+    o.tensorEnd = uint64_t{t.addr} + t.size;
     o.buffer = t.buffer;
     if (form.kind == Form::kCount) {
         o.blockBytes = static_cast<uint32_t>(Bytes(type, g.total));
@@ -148,6 +149,7 @@ Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType ty
     o.addr = t.addr;
     o.lo = t.lo;
     o.hi = t.hi;
+    o.tensorEnd = uint64_t{t.addr} + t.size;
     o.buffer = t.buffer;
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;

@@ -142,6 +142,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
             o.repeats = static_cast<uint32_t>(repeats);
             o.repeatStride = static_cast<int64_t>(group) * 8;
             // Lists of a group follow each other; only the first tensor's bounds are known then.
+            if (repeats > 1) o.tensorEnd = 0;
             if (repeats > 1 && i > 0) o.hi = std::max(o.hi, lists[0]->hi ? static_cast<uint64_t>(lists[0]->hi) : o.hi);
         }
         core.sink->OnInstruction(core, r);

@@ -1,0 +1,171 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "device_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ascendc_emu/launch.h"
+#include "options.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+void RunSet::Add(uint64_t begin, uint64_t end) {
+    if (begin >= end) return;
+    auto next = runs_.upper_bound(begin);
+    if (next != runs_.begin() && std::prev(next)->second >= begin) {
+        --next;
+        begin = next->first;
+    }
+    while (next != runs_.end() && next->first <= end) {
+        end = std::max(end, next->second);
+        next = runs_.erase(next);
+    }
+    runs_[begin] = end;
+}
+
+void RunSet::Remove(uint64_t begin, uint64_t end) {
+    auto run = runs_.upper_bound(begin);
+    if (run != runs_.begin()) --run;
+    while (run != runs_.end() && run->first < end) {
+        const uint64_t lo = run->first;
+        const uint64_t hi = run->second;
+        if (hi <= begin) {
+            ++run;
+            continue;
+        }
+        run = runs_.erase(run);
+        if (lo < begin) runs_[lo] = begin;
+        if (hi > end) runs_[end] = hi;
+    }
+}
+
+bool RunSet::Touches(uint64_t begin, uint64_t end) const {
+    bool any = false;
+    ForEach(begin, end, [&](uint64_t, uint64_t) { any = true; });
+    return any;
+}
+
+DeviceMemory& DeviceMemory::Instance() {
+    static auto* memory = new DeviceMemory;  // never destroyed: used at exit
+    return *memory;
+}
+
+void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tracked_.Add(begin, end);
+    empty_.Add(begin, end);
+    RemoveGarbage(begin, end);
+}
+
+void DeviceMemory::Filled(uint64_t begin, uint64_t end) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (tracked_.Empty()) return;
+    empty_.Remove(begin, end);
+    RemoveGarbage(begin, end);
+}
+
+void DeviceMemory::RemoveGarbage(uint64_t begin, uint64_t end) {
+    auto run = garbage_.upper_bound(begin);
+    if (run != garbage_.begin()) --run;
+    while (run != garbage_.end() && run->first < end) {
+        const uint64_t lo = run->first;
+        const Garbage old = run->second;
+        if (old.end <= begin) {
+            ++run;
+            continue;
+        }
+        run = garbage_.erase(run);
+        if (lo < begin) garbage_[lo] = {begin, old.finding};
+        if (old.end > end) garbage_[end] = old;
+    }
+}
+
+size_t DeviceMemory::Remember(const Finding& finding) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    findings_.push_back(finding);
+    return findings_.size() - 1;
+}
+
+void DeviceMemory::Poisoned(uint64_t begin, uint64_t end, size_t finding) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    empty_.Add(begin, end);
+    RemoveGarbage(begin, end);
+    auto next = garbage_.lower_bound(begin);
+    if (next != garbage_.begin()) {
+        Garbage& last = std::prev(next)->second;
+        if (last.end == begin && last.finding == finding) {
+            last.end = end;
+            return;
+        }
+    }
+    garbage_[begin] = {end, finding};
+}
+
+void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (garbage_.empty()) return;
+    std::map<size_t, uint64_t> bytes;
+    auto run = garbage_.upper_bound(begin);
+    if (run != garbage_.begin()) --run;
+    for (; run != garbage_.end() && run->first < end; ++run) {
+        uint64_t first = run->first;
+        // What a copy of whole blocks leaves behind a result (of a reduction, say) in its last block.
+        if (first % kGranule != 0 && !empty_.Touches(first - 1, first)) {
+            first = (first / kGranule + 1) * kGranule;
+        }
+        const uint64_t lo = std::max(begin, first);
+        const uint64_t hi = std::min(end, run->second.end);
+        if (lo < hi) bytes[run->second.finding] += hi - lo;
+    }
+    for (const auto& entry : bytes) {
+        Finding f = findings_[entry.first];
+        f.what = Format("%llu bytes that the host copies back from %s were computed from memory that "
+                        "holds no data", static_cast<unsigned long long>(entry.second), f.name.c_str());
+        Findings::Instance().Add(f);
+    }
+}
+
+bool DeviceMemory::Tracks(uint64_t begin, uint64_t end) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return tracked_.Touches(begin, end);
+}
+
+bool DeviceMemory::TracksAny() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return !tracked_.Empty();
+}
+
+void DeviceMemory::EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    empty_.ForEach(begin, end, [&](uint64_t lo, uint64_t hi) { out->push_back({lo, hi}); });
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+using ascendc_emu::sanitizer::DeviceMemory;
+
+extern "C" {
+
+void opgen_gm_fresh(void* data, uint64_t bytes) {
+    // Only a program that `opgen run` started is known to write device memory through the runtime
+    // alone; elsewhere other libraries of the process may fill it.
+    static const bool program = std::getenv("OPGEN_PROGRAM_REPORT") != nullptr;
+    if (!program || opgen_default_mode() != OPGEN_MODE_CHECK) return;
+    if (!ascendc_emu::sanitizer::GetOptions().uninit) return;
+    const auto begin = reinterpret_cast<uint64_t>(data);
+    DeviceMemory::Instance().Fresh(begin, begin + bytes);
+}
+
+void opgen_gm_filled(void* data, uint64_t bytes) {
+    const auto begin = reinterpret_cast<uint64_t>(data);
+    DeviceMemory::Instance().Filled(begin, begin + bytes);
+}
+
+void opgen_gm_fetched(const void* data, uint64_t bytes) {
+    const auto begin = reinterpret_cast<uint64_t>(data);
+    DeviceMemory::Instance().Fetched(begin, begin + bytes);
+}
+
+}  // extern "C"

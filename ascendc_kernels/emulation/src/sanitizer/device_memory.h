@@ -1,0 +1,78 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// What is known about the contents of a program's device memory between its launches: which bytes
+// nobody has written yet, and which ones a kernel computed from such bytes. A launch alone cannot tell
+// an output from a workspace; what the host copies back is an output.
+#ifndef ASCENDC_EMU_SANITIZER_DEVICE_MEMORY_H
+#define ASCENDC_EMU_SANITIZER_DEVICE_MEMORY_H
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "local_shadow.h"
+#include "report.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+// A set of bytes, kept as disjoint runs.
+class RunSet {
+public:
+    bool Empty() const { return runs_.empty(); }
+    void Add(uint64_t begin, uint64_t end);
+    void Remove(uint64_t begin, uint64_t end);
+    bool Touches(uint64_t begin, uint64_t end) const;
+    template <typename F>
+    void ForEach(uint64_t begin, uint64_t end, F f) const {
+        auto run = runs_.upper_bound(begin);
+        if (run != runs_.begin()) --run;
+        for (; run != runs_.end() && run->first < end; ++run) {
+            uint64_t lo = run->first < begin ? begin : run->first;
+            uint64_t hi = run->second < end ? run->second : end;
+            if (lo < hi) f(lo, hi);
+        }
+    }
+
+private:
+    std::map<uint64_t, uint64_t> runs_;  // begin -> end
+};
+
+class DeviceMemory {
+public:
+    static DeviceMemory& Instance();
+
+    // Memory that has just been allocated. Everything else counts as filled.
+    void Fresh(uint64_t begin, uint64_t end);
+    // The host has written there, or nothing is known about it any more.
+    void Filled(uint64_t begin, uint64_t end);
+    // The host reads: reports what was computed from memory that holds no data.
+    void Fetched(uint64_t begin, uint64_t end);
+
+    // A kernel has left bytes that hold no data; `finding`, from Remember, says which instruction.
+    void Poisoned(uint64_t begin, uint64_t end, size_t finding);
+    size_t Remember(const Finding& finding);
+    bool Tracks(uint64_t begin, uint64_t end);
+    bool TracksAny();
+    void EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
+
+private:
+    struct Garbage {
+        uint64_t end;
+        size_t finding;
+    };
+
+    void RemoveGarbage(uint64_t begin, uint64_t end);
+
+    std::mutex mutex_;
+    RunSet tracked_;
+    RunSet empty_;
+    std::map<uint64_t, Garbage> garbage_;  // by begin
+    std::vector<Finding> findings_;
+};
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
+
+#endif  // ASCENDC_EMU_SANITIZER_DEVICE_MEMORY_H

@@ -1,0 +1,42 @@
+"""Programs: data that a kernel computes from device memory nobody has written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+
+PROGRAM = Path(__file__).with_name("device_memory.asc")
+CASES = (
+    "bad_input_never_copied",
+    "bad_sum_without_clearing",
+    "bad_garbage_handed_on",
+    "bad_tail_fetched",
+    "plain",
+    "sum_after_memset",
+    "result_handed_on",
+    "garbage_overwritten",
+    "tail_not_fetched",
+)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_host_copies_back_must_come_from_data(name: str, tmp_path: Path) -> None:
+    result = run_program(PROGRAM, [name], ProgramOptions(timeout=600), cwd=tmp_path)
+    assert result.reported, result.output
+    assert not result.exit_code, result.output
+    found = [(f["check"], f["severity"]) for f in result.findings]
+    assert found == ([("ErrorRead2", "error")] if name.startswith("bad") else []), result.findings
+
+
+def test_the_report_names_the_store_and_the_read(tmp_path: Path) -> None:
+    result = run_program(
+        PROGRAM, ["bad_input_never_copied"], ProgramOptions(timeout=600), cwd=tmp_path
+    )
+    (finding,) = result.findings
+    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
+    assert "DataCopyPad(zg[at]" in lines[finding["line"] - 1]
+    assert "DataCopyPad(b, yg[at]" in lines[finding["other"]["line"] - 1]
+    assert "host copies back" in finding["what"]
