@@ -258,7 +258,9 @@ int opgen_launch_kind(void) { return g_kind; }
 void opgen_register_gm(void* data, uint64_t bytes, const char* name)
 {
     std::lock_guard<std::mutex> lock(g_gm_mutex);
-    Allocations()[data] = {bytes, name ? name : ""};
+    static int number = 0;  // names what has none in the order of the program's calls
+    const bool named = name != nullptr && *name != '\0';
+    Allocations()[data] = {bytes, named ? name : "allocation " + std::to_string(++number)};
 }
 
 void opgen_unregister_gm(void* data)

@@ -43,9 +43,6 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         region.begin = reinterpret_cast<uint64_t>(range.data);
         region.end = region.begin + range.bytes;
         region.name = range.name ? range.name : "";
-        if (region.name.empty()) {
-            region.name = Format("allocation %d", i - info.launch->num_ranges + 1);
-        }
         region.kind = range.kind & ~OPGEN_GM_SLICE;
         region.slice = (range.kind & OPGEN_GM_SLICE) != 0;
         // The launch's own ranges come first and are the precise ones: allocations around them only
@@ -134,7 +131,7 @@ void Checker::OnCoreEnd(Core& core) {
         for (int dst = 0; dst < kPipes; ++dst) {
             for (int id = 0; id < kEventIds; ++id) {
                 const Flag& flag = state.flags[src][dst][id];
-                if (!flag.set) continue;
+                if (!flag.set || flag.told) continue;
                 Finding f = Start(state, "ErrorSync3", "SetFlag", flag.loc);
                 f.pipe = PipeName(src);
                 f.what = Format("SetFlag<HardEvent::%s_%s>(%d) has no WaitFlag", PipeName(src),
@@ -273,6 +270,10 @@ void Checker::OnProblem(Core& core, const Problem& p) {
     f.warning = p.warning;
     f.what = p.text;
     f.fix = p.fix ? p.fix : "";
+    if (f.check == "Deadlock") {
+        f.why = "nothing that these cores wait for can happen any more: the device would run into its "
+                "timeout (507014)";
+    }
     Findings::Instance().Add(f);
 }
 

@@ -105,7 +105,11 @@ void DeviceMemory::Poisoned(uint64_t begin, uint64_t end, size_t finding) {
 void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (garbage_.empty()) return;
-    std::map<size_t, uint64_t> bytes;
+    struct Part {
+        uint64_t bytes = 0;
+        ByteRun range{~uint64_t{0}, 0};
+    };
+    std::map<size_t, Part> parts;
     auto run = garbage_.upper_bound(begin);
     if (run != garbage_.begin()) --run;
     for (; run != garbage_.end() && run->first < end; ++run) {
@@ -116,12 +120,18 @@ void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
         }
         const uint64_t lo = std::max(begin, first);
         const uint64_t hi = std::min(end, run->second.end);
-        if (lo < hi) bytes[run->second.finding] += hi - lo;
+        if (lo >= hi) continue;
+        Part& part = parts[run->second.finding];
+        part.bytes += hi - lo;
+        part.range = {std::min(part.range.begin, lo), std::max(part.range.end, hi)};
     }
-    for (const auto& entry : bytes) {
+    for (const auto& entry : parts) {
         Finding f = findings_[entry.first];
+        const uint64_t base = f.begin;
+        f.begin = entry.second.range.begin - base;
+        f.end = entry.second.range.end - base;
         f.what = Format("%llu bytes that the host copies back from %s were computed from memory that "
-                        "holds no data", static_cast<unsigned long long>(entry.second), f.name.c_str());
+                        "holds no data", static_cast<unsigned long long>(entry.second.bytes), f.name.c_str());
         Findings::Instance().Add(f);
     }
 }

@@ -50,7 +50,8 @@ public:
     // The host reads: reports what was computed from memory that holds no data.
     void Fetched(uint64_t begin, uint64_t end);
 
-    // A kernel has left bytes that hold no data; `finding`, from Remember, says which instruction.
+    // A kernel has left bytes that hold no data; `finding`, from Remember, says which instruction. Its
+    // `begin` is the address of the allocation.
     void Poisoned(uint64_t begin, uint64_t end, size_t finding);
     size_t Remember(const Finding& finding);
     bool Tracks(uint64_t begin, uint64_t end);

@@ -197,7 +197,7 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
     const CoreState state(const_cast<Core*>(&identities_[writer.Core()]));
     Finding f = Start(state, "ErrorRead2", site.op, site.loc);
     f.pipe = PipeName(writer.Pipe());
-    f.role = "src";
+    f.role = "dst";
     f.memory = "GM";
     f.name = region.name;
     f.why = "a source of the computation was never written; on hardware it holds what the last "
@@ -231,8 +231,7 @@ void Checker::KeepContents(bool known) {
             auto found = told.find(key);
             if (found == told.end()) {
                 Finding f = PoisonedOutput(*region, cell.writer);
-                f.begin = lo - region->begin;
-                f.end = hi - region->begin;
+                f.begin = region->begin;  // Fetched counts from there
                 found = told.emplace(key, memory.Remember(f)).first;
             }
             memory.Poisoned(lo, std::min(hi, region->end), found->second);

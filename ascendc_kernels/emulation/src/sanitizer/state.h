@@ -105,6 +105,7 @@ struct Buffer {
 
 struct Flag {
     int set = 0;  // SetFlags that no WaitFlag has answered; more than one is reported, and counted
+    bool told = false;  // of the surplus: what follows from it is no other bug
     PipeClock clock;
     Loc loc;
 };

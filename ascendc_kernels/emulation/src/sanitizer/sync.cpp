@@ -23,7 +23,8 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
         case SyncKind::kSetFlag: {
             if (e.id < 0 || e.id >= kEventIds) return;  // the core itself refuses such an id
             Flag& flag = state.flags[src][dst][e.id];
-            if (flag.set) {
+            if (flag.set && !flag.told) {
+                flag.told = true;
                 Finding f = report(
                     "ErrorSync4", "SetFlag",
                     Format("event %d of %s_%s is set a second time before anybody waited for it",
@@ -60,7 +61,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
                 Findings::Instance().Add(f);
                 return;
             }
-            --flag.set;
+            if (--flag.set == 0) flag.told = false;
             state.Acquire(dst, flag.clock);
             return;
         }
@@ -169,8 +170,9 @@ void Checker::ReportLeftCrossFlags() {
             if (left == 0) continue;
             CoreState state(&identities_[c]);
             Finding f = Start(state, "ErrorSync3", "CrossCoreSetFlag", loc);
-            f.what = Format("cross-core flag %d was set %llu times more than it was waited for", id,
-                            static_cast<unsigned long long>(left));
+            const std::string times =
+                left == 1 ? "once" : Format("%llu times", static_cast<unsigned long long>(left));
+            f.what = Format("cross-core flag %d was set %s more than it was waited for", id, times.c_str());
             f.why = "the counter stays up after the kernel and lets a later wait pass too early";
             f.fix = Format("pair every CrossCoreSetFlag with one CrossCoreWaitFlag(%d)", id);
             Findings::Instance().Add(f);
