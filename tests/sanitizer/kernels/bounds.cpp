@@ -178,3 +178,18 @@ KERNEL(global_tensor_without_size) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(mine[128], b.a, 128);
 }
+
+// The same line first leaves its GlobalTensor (a warning), then the allocation.
+// case warning_becomes_error: ErrorRead3 found
+KERNEL(warning_becomes_error) {
+    TENSORS;
+    Buffers b;
+    GlobalTensor<float> part;
+    part.SetGlobalBuffer((__gm__ float*)x, 64);
+    for (uint32_t i = 0; i < 3; ++i) {
+        DataCopy(b.a, part[i * 416], kTile);  // <- ErrorRead3
+        Sync<HardEvent::MTE2_MTE3>();
+        DataCopyPad(g.z[i * 250], b.a, {1, 16 * sizeof(float), 0, 0});
+        Sync<HardEvent::MTE3_MTE2>();
+    }
+}

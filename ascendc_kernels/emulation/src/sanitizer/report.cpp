@@ -128,7 +128,15 @@ void Findings::Add(const Finding& finding) {
             finding.hasOther ? finding.other.file : "", finding.hasOther ? finding.other.line : 0);
     auto found = index_.find(key);
     if (found != index_.end()) {
-        ++items_[found->second].count;
+        Finding& known = items_[found->second];
+        const uint64_t count = known.count + 1;
+        if (known.warning && !finding.warning) {
+            // A loop that at first only came near the end: the error is what matters.
+            known = finding;
+            --warnings_;
+            ++errors_;
+        }
+        known.count = count;
         return;
     }
     index_.emplace(key, items_.size());
