@@ -193,3 +193,15 @@ KERNEL(warning_becomes_error) {
         Sync<HardEvent::MTE3_MTE2>();
     }
 }
+
+// case last_block_of_part_filled: ErrorWrite2 silent
+KERNEL(last_block_of_part_filled) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 2 * kTileBytes);
+    auto part = buf.Get<float>(13);
+    DataCopyPad(part, g.x, {1, 13 * sizeof(float), 0, 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z, part, {1, 13 * sizeof(float), 0, 0, 0});
+}

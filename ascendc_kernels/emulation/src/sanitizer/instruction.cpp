@@ -169,7 +169,9 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
         Findings::Instance().Add(f);
         return Place::kOutside;
     }
-    if (o.hi != 0 && o.tensorEnd != 0 && o.tensorEnd < hi && end > o.tensorEnd && GetOptions().suspicious) {
+    // Copies fill whole blocks, also the last one of a tensor.
+    const uint64_t tensorEnd = (o.tensorEnd + 31) / 32 * 32;
+    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < hi && end > tensorEnd && GetOptions().suspicious) {
         Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
         f.warning = true;
         f.pipe = PipeName(step.pipe);
