@@ -94,10 +94,10 @@ KERNEL(sync_of_too_many_blocks) {
     SyncAll();  // <- CrossCore
 }
 
-// case flag_raised_too_often: CrossCore found blocks=2 kind=aiv_mix
+// case flag_raised_too_often: Deadlock found blocks=2 kind=aiv_mix
 KERNEL(flag_raised_too_often) {
     for (int i = 0; i < 20; ++i) {
-        CrossCoreSetFlag<0, PIPE_MTE3>(3);  // <- CrossCore
+        CrossCoreSetFlag<0, PIPE_MTE3>(3);  // <- Deadlock
     }
 }
 

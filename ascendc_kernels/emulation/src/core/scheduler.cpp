@@ -311,7 +311,10 @@ void Scheduler::ReportDeadlock()
         Problem p;
         p.check = "Deadlock";
         p.text = error_.c_str();
-        p.op = waiting_[0]->what;
+        // The API's name, with which what it waits for begins.
+        const std::string what = waiting_[0]->what;
+        const std::string op = what.substr(0, what.find_first_of(" :"));
+        p.op = op.c_str();
         p.fix = "pair every wait with a set that is executed before it on another core";
         p.fatal = true;
         p.loc = waiting_[0]->loc;
