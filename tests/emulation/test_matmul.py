@@ -261,11 +261,42 @@ def test_operand_in_tscm(kernel, way):
 @pytest.mark.parametrize("way", [ALL, STEPS])
 @pytest.mark.parametrize("m, n, k", [(32, 48, 64), (37, 50, 40)])
 def test_copy_out_of_the_user(kernel, way, m, n, k):
-    """The user's function adds a ReLU; what it writes is its own affair."""
+    """The user's function adds a ReLU."""
     raw, want = _operands(np.random.default_rng(n), m, n, k, np.float16, (0, 0))
     t = _tiling(m, n, k, (16, 16, 16))
-    got = _launch(kernel, COPY_OUT, t, *raw, np.zeros((m, n), np.float32), way=way, mode="fast")
+    got = _launch(kernel, COPY_OUT, t, *raw, np.zeros((m, n), np.float32), way=way)
     np.testing.assert_allclose(got, np.maximum(want, 0), rtol=1e-5, atol=5e-5)
+
+
+@pytest.mark.parametrize(
+    "key, short, check, line",
+    [
+        ("COPY_A", 0, "ErrorRead3", "from[uint64_t(row) * uint32_t(baseM)"),
+        ("COPY_B", 1, "ErrorRead3", "from[uint64_t(row) * uint32_t(base) * width"),
+        ("COPY_OUT", 2, "ErrorWrite2", "Fixpipe(to, co1.ReinterpretCast<float>(), q);"),
+    ],
+)
+def test_what_the_functions_of_the_user_touch_is_checked(kernel, key, short, check, line):
+    """Each gets a matrix that lacks its last row; the report names the line in the function."""
+    m, n, k = 32, 32, 32
+    a = np.ones((m, 2 * k if key == "COPY_A" else k), np.float16)
+    b = np.ones((k, 2 * n if key == "COPY_B" else n), np.float16)
+    arrays = [a, b, np.zeros((m, n), np.float32)]
+    arrays[short] = np.ascontiguousarray(arrays[short][:-1])
+    raw = struct.pack("<50i4IQ", *(_tiling(m, n, k, (16, 16, 16))[f] for f in FIELDS), *[0] * 5)
+    bias = np.zeros(1, np.float32)
+    found = kernel.launch(
+        "matmul_object",
+        [arrays[0], arrays[1], bias, arrays[2]],
+        tiling=raw,
+        key=globals()[key],
+        mode="check",
+        inout=1,
+        workspace=4096,
+    )
+    places = [(f["check"], f["line"]) for f in found if f["severity"] == "error"]
+    text = (KERNELS / "matmul_object.cpp").read_text(encoding="utf-8").splitlines()
+    assert any(c == check and line in "".join(text[n - 3 : n + 2]) for c, n in places), found
 
 
 @pytest.mark.parametrize("key", [UPPER, LOWER])

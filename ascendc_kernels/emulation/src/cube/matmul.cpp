@@ -257,6 +257,36 @@ uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes)
     return v.data();
 }
 
+namespace {
+// Callbacks of a Matmul object move data between global memory and buffers that stand in for those of
+// the cube core. What they do to global memory is the kernel's own and passed on; the object orders it.
+class CallbackSink : public Sink {
+public:
+    Sink* kernel = nullptr;
+
+    void OnInstruction(Core& core, const Record& record) override
+    {
+        Record r = record;
+        r.count = 0;
+        for (int i = 0; i < record.count; ++i) {
+            if (record.operands[i].mem == Mem::kGm) r.operands[r.count++] = record.operands[i];
+        }
+        if (r.count == 0) return;
+        SyncEvent barrier;
+        barrier.kind = SyncKind::kPipeBarrier;
+        barrier.src = Pipe::kAll;
+        barrier.loc = r.loc;
+        kernel->OnSync(core, barrier);
+        kernel->OnInstruction(core, r);
+        kernel->OnSync(core, barrier);
+    }
+    void OnProblem(Core& core, const Problem& problem) override { kernel->OnProblem(core, problem); }
+};
+
+// All cores of a launch share one sink, and a launch with a sink runs on one thread.
+CallbackSink g_callbacks;
+}  // namespace
+
 CubeRole::CubeRole()
 {
     Core& core = Current();
@@ -276,7 +306,10 @@ CubeRole::CubeRole()
     oldSink_ = core.sink;
     oldKind_ = core.kind;
     oldBlock_ = core.blockIdx;
-    core.sink = nullptr;
+    if (core.sink != nullptr && core.sink != &g_callbacks) {
+        g_callbacks.kernel = core.sink;
+        core.sink = &g_callbacks;
+    }
     if (core.mixed && core.kind == CoreKind::kAiv) {
         core.kind = CoreKind::kAic;
         core.blockIdx = core.group;

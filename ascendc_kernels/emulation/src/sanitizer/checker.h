@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ascendc_emu/core.h"
@@ -114,6 +115,7 @@ private:
     std::vector<Meeting> meetings_[3];  // SyncAll rounds per scope
     std::map<int, CrossClock> blockFlags_;
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
+    std::unordered_set<uint64_t> freshReads_;      // first reads of a program's fresh memory, by epoch
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
 };
 

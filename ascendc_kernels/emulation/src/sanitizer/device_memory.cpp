@@ -58,6 +58,14 @@ void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
     RemoveGarbage(begin, end);
 }
 
+bool DeviceMemory::Untouched(uint64_t address) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto next = garbage_.upper_bound(address);
+    if (next == garbage_.begin()) return true;
+    const Garbage& run = std::prev(next)->second;
+    return address >= run.end || findings_[run.finding].warning;
+}
+
 void DeviceMemory::Filled(uint64_t begin, uint64_t end) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (tracked_.Empty()) return;

@@ -45,8 +45,11 @@ public:
 
     // Memory that has just been allocated. Everything else counts as filled.
     void Fresh(uint64_t begin, uint64_t end);
-    // The host has written there, or nothing is known about it any more.
+    // Data has been written there, or nothing is known about it any more.
     void Filled(uint64_t begin, uint64_t end);
+    // Whether the byte, which holds no data, is as the allocation has made it: nothing computed from
+    // an on-chip buffer's garbage has been stored there.
+    bool Untouched(uint64_t address);
     // The host reads: reports what was computed from memory that holds no data.
     void Fetched(uint64_t begin, uint64_t end);
 

@@ -95,9 +95,15 @@ void Checker::ReadData(Step& step, const Operand& o) {
     auto known = origins_.find(writer.Bits());
     lanes.origin = known == origins_.end() ? step.me : known->second;
     lanes.operand = &o;
+    if (gm && lanes.origin == step.me) {
+        const Region* region = FindRegion(first);
+        const bool fresh = region && region->kind == OPGEN_GM_OTHER;
+        if (fresh && DeviceMemory::Instance().Untouched(first)) freshReads_.insert(step.me.Bits());
+    }
     bool index = IsIndex(o);
     if (r.scalarAccess || index) {
         Finding f = Start(state, "ErrorRead2", r.op, r.loc);
+        f.warning = freshReads_.count(lanes.origin.Bits()) != 0;
         f.pipe = PipeName(step.pipe);
         Describe(state, o, first, first + (lanes.runs[0].end - lanes.runs[0].begin), &f);
         if (lanes.origin != step.me) SetOther(lanes.origin, "read of uninitialised data", &f);
@@ -127,6 +133,10 @@ void Checker::WriteData(Step& step, const Operand& o) {
     // An atomic add to memory nobody cleared stays garbage.
     if (!o.atomic) {
         ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) { mark(at, at + bytes, true); });
+    } else if (gm && step.poison.empty()) {
+        const Region* region = FindRegion(o.addr);
+        const bool fresh = region && region->kind == OPGEN_GM_OTHER;
+        if (fresh && DeviceMemory::Instance().Untouched(o.addr)) freshReads_.insert(step.me.Bits());
     }
     if (step.poison.empty()) return;
 
@@ -206,6 +216,15 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
     auto origin = origins_.find(writer.Bits());
     if (origin != origins_.end() && origin->second.Site() != writer.Site()) {
         SetOther(origin->second, "first read of the uninitialised bytes", &f);
+    }
+    const Epoch first = origin == origins_.end() ? writer : origin->second;
+    if (freshReads_.count(first.Bits()) != 0) {
+        // Fresh memory happens to hold zeros as long as the process is new; public samples accumulate
+        // in it, or read behind the end of a short input file.
+        f.warning = true;
+        f.why = "the host has not filled what the kernel reads or adds to; in a new process fresh memory "
+                "mostly holds zeros";
+        f.fix = "copy as many bytes to the device as the kernel reads, aclrtMemset what it adds to";
     }
     return f;
 }
