@@ -160,10 +160,12 @@ def native_flags(tool: Toolchain) -> list[str]:
 # Sources that CANN's compilers take and g++ takes only with another option: what its messages say
 # then, and the command to try.
 #
-# ReduceSum<float>(x, ...) without AscendC:: is found by its arguments. clang, and with it the
-# device compiler, takes that in C++17 already, g++ from C++20 on.
+# ReduceSum<float>(x, ...) without AscendC:: is found by its arguments, and name<T>(x) of a template
+# that is never instantiated by nothing. clang, and with it the device compiler, takes both in C++17
+# already, g++ from C++20 on.
 _FOUND_BY_ARGUMENTS = re.compile(
-    r"'\w+' was not declared in this scope; did you mean 'AscendC::\w+'"
+    r"'(\w+)' was not declared in this scope"
+    r"(?:; did you mean 'AscendC::\w+'|[^\n]*\n[^\n]*\|[^\n]*\b\1\s*<)"
 )
 # Host code gets ``half`` from CANN's tiling headers; here only on demand, since other sources see
 # the device's type of that name as well.

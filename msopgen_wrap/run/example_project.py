@@ -18,8 +18,10 @@ from pathlib import Path
 from msopgen_wrap.build.source_overlay import local_sources
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run_program
+from msopgen_wrap.run.program_sources import folder_sources
 
-_ASSIGNMENT = re.compile(r"^\s*([A-Z][A-Z0-9_]*)=([\w.]+)\s*(?:#.*)?$", re.MULTILINE)
+_ASSIGNMENTS = re.compile(r"^[ \t]*((?:[A-Z][A-Z0-9_]*=[\w.-]+[ \t]*)+)(?:#.*)?$", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=([\w.-]+)")
 _PROGRAM = re.compile(r"^\s*\./demo([^#\n]*)", re.MULTILINE)
 _OPTION = re.compile(r"-D([A-Z][A-Z0-9_]*)=(\S+?)(?=[;\s])")
 _CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\s+"([^"]*)"')
@@ -63,6 +65,7 @@ class Example:
     """What the folder says about itself.
 
     Attributes:
+        sources: those that are linked with the program.
         defines: macros set by its CMake cache variables.
         variable: the one that selects a scenario, with its values; empty when there is none.
         other_arch: scenarios that the README keeps for later architectures.
@@ -71,6 +74,7 @@ class Example:
     folder: Path
     program: Path
     readme: str
+    sources: tuple[Path, ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
     variable: str = ""
     scenarios: tuple[str, ...] = ()
@@ -87,15 +91,17 @@ def read_example(folder: Path) -> Example | None:
     programs = sorted(folder.glob("*.asc"))
     if not programs:
         return None
-    main = [p for p in programs if re.search(r"\bmain\s*\(", _text(p))] or programs
+    main = [p for p in programs if re.search(r"\bmain\s*\(", _text(p))]
+    sources = [] if main else folder_sources(folder)  # host and kernels in files of their own
+    main = main or sources[:1] or programs
     readme = next(
         (_text(folder / n) for n in ("README_en.md", "README.md") if (folder / n).is_file()), ""
     )
-    example = Example(folder, main[0], readme)
+    example = Example(folder, main[0], readme, sources=tuple(sources[1:]))
     cmake = _text(folder / "CMakeLists.txt")
     defaults = {name: value for name, value, _ in _CACHE.findall(cmake)}
     labels = {name: label for name, _, label in _CACHE.findall(cmake)}
-    shown = dict(_ASSIGNMENT.findall(example.readme))
+    shown = _assignments(example.readme)
     passed = set(_PASSED.findall(cmake))
     for name in ("ASC_ARCHITECTURES", "NPU_ARCH"):
         if re.search(rf"(?:-D|(?<![A-Z_])){name}=", cmake):
@@ -175,6 +181,7 @@ def run_example(
         soc=soc,
         mode=mode,
         defines=tuple(f"{k}={v}" for k, v in sorted(defines.items())),
+        sources=tuple(copy / s.relative_to(example.folder) for s in example.sources),
         timeout=timeout,
     )
     started = time.perf_counter()
@@ -221,9 +228,14 @@ def run_example(
     return result
 
 
+def _assignments(readme: str) -> dict[str, str]:
+    """NAME=VALUE of the lines that hold nothing else."""
+    return {k: v for line in _ASSIGNMENTS.findall(readme) for k, v in _ASSIGNMENT.findall(line)}
+
+
 def _shell_variables(example: Example) -> dict[str, str]:
     variables = dict(example.defines)
-    variables.update(dict(_ASSIGNMENT.findall(example.readme)))
+    variables.update(_assignments(example.readme))
     for name, value in _OPTION.findall(example.readme):
         if not name.startswith("CMAKE_") and "$" not in value and name not in variables:
             variables[name] = value

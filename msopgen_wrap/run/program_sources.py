@@ -26,6 +26,9 @@ _TWIN = re.compile(
 _TEST_FRAMEWORK = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*["<](gtest|gmock)/\1\.h[">]', re.MULTILINE
 )
+_CMAKE_TARGET = re.compile(
+    r"\b(?:add_executable|add_library|target_sources|ascendc_library)\s*\(([^)]*)\)"
+)
 _MAIN = re.compile(r"\bint(?:32_t)?\s+main\s*\(")
 # Host headers of ge have its data types as enumerators; elsewhere kernels compare them as macros.
 _GE_CODE = re.compile(
@@ -48,11 +51,32 @@ def folder_sources(folder: Path) -> list[Path]:
         return []
     files = [p for p in sorted(folder.iterdir()) if p.suffix in SOURCE_SUFFIXES and p.is_file()]
     texts = {p: blank_comments(p.read_text(encoding="utf-8", errors="replace")) for p in files}
-    mains = [p for p in files if _MAIN.search(texts[p])]
+    listed = [p for p in cmake_sources(folder) if p in texts]
+    mains = [p for p in listed or files if _MAIN.search(texts[p])]
     if len(mains) != 1:
         return []
-    kernels = [p for p in files if p not in mains and "__global__" in texts[p]]
-    return mains + kernels
+    if listed:
+        return mains + [p for p in listed if p not in mains]
+    return mains + [p for p in files if p not in mains and "__global__" in texts[p]]
+
+
+def cmake_sources(folder: Path) -> list[Path]:
+    """Return the sources that the folder's CMakeLists.txt makes its program and libraries of.
+
+    Files that are not there and those named through variables are left out; [] without such a file.
+    """
+    path = folder / "CMakeLists.txt"
+    if not path.is_file():
+        return []
+    text = re.sub(r"#[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))
+    text = re.sub(r"\$\{CMAKE_(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR)\}/", "", text)
+    found: list[Path] = []
+    for names in _CMAKE_TARGET.findall(text):
+        for name in names.replace('"', " ").split():
+            source = folder / name
+            if source.suffix in SOURCE_SUFFIXES and source.is_file() and source not in found:
+                found.append(source)
+    return found
 
 
 def is_twin(texts: Iterable[str]) -> bool:

@@ -85,3 +85,40 @@ def test_a_program_gets_the_macros_of_its_build_file(folder, capfd):
     assert "with -D SCENARIO_NUM=1 of" in capfd.readouterr().err
     assert opgen(["run", str(program), "-D", "SCENARIO_NUM=0"]) == 0
     assert "with -D" not in capfd.readouterr().err
+
+
+def test_sources_that_cmake_lists_are_one_program(tmp_path, tmp_path_factory):
+    """main.cpp, its kernel and a device function in a file of its own; unlisted.asc stays out."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "README.md").write_text("```bash\n  SCENE=3 ARCH=dav-2201\n```\n")
+    (folder / "CMakeLists.txt").write_text(
+        "# add_executable(demo unlisted.asc)\nadd_library(kernels SHARED\n  kernel.asc)\n"
+        "add_executable(demo\n  ${CMAKE_CURRENT_SOURCE_DIR}/main.cpp twice.asc)\n"
+    )
+    (folder / "unlisted.asc").write_text("#error not a part\n")
+    (folder / "twice.asc").write_text(
+        '#include "kernel_operator.h"\n__aicore__ int twice(int x) { return 2 * x; }\n'
+    )
+    (folder / "kernel.asc").write_text(
+        '#include "acl/acl.h"\n#include "kernel_operator.h"\n'
+        "extern __aicore__ int twice(int x);\n"
+        "__global__ __vector__ void k(__gm__ int32_t* y) {\n"
+        "    AscendC::GlobalTensor<int32_t> g; g.SetGlobalBuffer(y, 8);\n"
+        "    g.SetValue(0, twice(21));\n"
+        "    using AscendC::CacheLine;\n"
+        "    AscendC::DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE>(g);\n"
+        "}\nvoid run(int32_t* y, aclrtStream s) { k<<<1, nullptr, s>>>(y); }\n"
+    )
+    (folder / "main.cpp").write_text(
+        '#include "acl/acl.h"\nvoid run(int32_t* y, aclrtStream s);\n'
+        "int main() {\n    aclInit(nullptr); aclrtSetDevice(0);\n    int32_t* y = nullptr;\n"
+        "    aclrtMalloc((void**)&y, 64, ACL_MEM_MALLOC_HUGE_FIRST);\n    run(y, nullptr);\n"
+        "    aclrtSynchronizeStream(nullptr);\n    int r = *y == 42 ? 0 : 1;\n    aclrtFree(y);\n"
+        "    return r;\n}\n"
+    )
+    example = read_example(folder)
+    assert example.program.name == "main.cpp"
+    assert [s.name for s in example.sources] == ["kernel.asc", "twice.asc"]
+    result = run_example(example, tmp_path_factory.mktemp("scratch"), soc="ascend910b3", timeout=60)
+    assert (result.runs, result.matches, result.clean) == (True, True, True), result.detail
