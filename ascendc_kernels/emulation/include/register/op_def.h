@@ -188,6 +188,9 @@ public:
 
     explicit OpAttrDef(const char *name) : name(name) {}
 
+    ge::AscendString GetName(void) const {
+        return ge::AscendString(name.c_str());
+    }
     OpAttrDef &AttrType(Option option) {
         attr_type = option;
         return *this;
@@ -337,20 +340,41 @@ public:
         tiling = func;
         return *this;
     }
-    OpAICoreDef &SetCheckSupport(optiling::OP_CHECK_FUNC) {
+    // Functions of CANN's graph compiler: kept for those who ask for them, never called here.
+    OpAICoreDef &SetCheckSupport(optiling::OP_CHECK_FUNC func) {
+        check_support = func;
         return *this;
     }
-    OpAICoreDef &SetOpSelectFormat(optiling::OP_CHECK_FUNC) {
+    optiling::OP_CHECK_FUNC &GetCheckSupport(void) {
+        return check_support;
+    }
+    OpAICoreDef &SetOpSelectFormat(optiling::OP_CHECK_FUNC func) {
+        op_select_format = func;
         return *this;
     }
-    OpAICoreDef &SetOpSupportInfo(optiling::OP_CHECK_FUNC) {
+    optiling::OP_CHECK_FUNC &GetOpSelectFormat(void) {
+        return op_select_format;
+    }
+    OpAICoreDef &SetOpSupportInfo(optiling::OP_CHECK_FUNC func) {
+        op_support_info = func;
         return *this;
     }
-    OpAICoreDef &SetOpSpecInfo(optiling::OP_CHECK_FUNC) {
+    optiling::OP_CHECK_FUNC &GetOpSupportInfo(void) {
+        return op_support_info;
+    }
+    OpAICoreDef &SetOpSpecInfo(optiling::OP_CHECK_FUNC func) {
+        op_spec_info = func;
         return *this;
     }
-    OpAICoreDef &SetParamGeneralize(optiling::PARAM_GENERALIZE_FUNC) {
+    optiling::OP_CHECK_FUNC &GetOpSpecInfo(void) {
+        return op_spec_info;
+    }
+    OpAICoreDef &SetParamGeneralize(optiling::PARAM_GENERALIZE_FUNC func) {
+        param_generalize = func;
         return *this;
+    }
+    optiling::PARAM_GENERALIZE_FUNC &GetParamGeneralize(void) {
+        return param_generalize;
     }
     gert::OpImplRegisterV2::TilingKernelFunc &GetTiling(void) {
         return tiling;
@@ -369,8 +393,38 @@ public:
     }
 
     gert::OpImplRegisterV2::TilingKernelFunc tiling = nullptr;
+    optiling::OP_CHECK_FUNC check_support = nullptr, op_select_format = nullptr;
+    optiling::OP_CHECK_FUNC op_support_info = nullptr, op_spec_info = nullptr;
+    optiling::PARAM_GENERALIZE_FUNC param_generalize = nullptr;
     std::vector<std::pair<std::string, OpAICoreConfig>> configs;
 };
+
+// What an op's AI CPU or host CPU implementation is called; kept, not emulated.
+class OpCpuDef {
+public:
+    OpCpuDef &OpKernelLib(const char *value) {
+        return ExtendCfgInfo("opInfo.opKernelLib", value);
+    }
+    OpCpuDef &KernelSo(const char *value) {
+        return ExtendCfgInfo("opInfo.kernelSo", value);
+    }
+    OpCpuDef &FunctionName(const char *value) {
+        return ExtendCfgInfo("opInfo.functionName", value);
+    }
+    OpCpuDef &Engine(const char *value) {
+        return ExtendCfgInfo("opInfo.engine", value);
+    }
+    OpCpuDef &UserDefined(bool value) {
+        return ExtendCfgInfo("opInfo.userDefined", value ? "True" : "False");
+    }
+    OpCpuDef &ExtendCfgInfo(const char *key, const char *value) {
+        settings.emplace_back(key, value);
+        return *this;
+    }
+    std::vector<std::pair<std::string, std::string>> settings;
+};
+using OpAICPUDef = OpCpuDef;
+using OpHostCPUDef = OpCpuDef;
 
 // Communication ops; kept, not emulated.
 class OpMC2Def {
@@ -435,6 +489,12 @@ public:
     gert::OpImplRegisterV2::InferDataTypeKernelFunc &GetInferDataType(void) {
         return infer_data_type;
     }
+    OpAICPUDef &AICPU(void) {
+        return aicpu;
+    }
+    OpHostCPUDef &HostCPU(void) {
+        return host_cpu;
+    }
     OpAICoreDef &AICore(void) {
         return ai_core;
     }
@@ -457,6 +517,7 @@ public:
     gert::OpImplRegisterV2::InferShapeRangeKernelFunc infer_shape_range = nullptr;
     gert::OpImplRegisterV2::InferDataTypeKernelFunc infer_data_type = nullptr;
     OpAICoreDef ai_core;
+    OpCpuDef aicpu, host_cpu;
     OpMC2Def mc2;
 };
 }  // namespace ops

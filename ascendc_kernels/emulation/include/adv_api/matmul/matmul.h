@@ -350,8 +350,8 @@ public:
         Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false, "Matmul::IterateAll", loc);
     }
 
-    template <typename Destination>
-    __aicore__ void IterateBatch(const Destination& dst, uint32_t batchA, uint32_t batchB,
+    template <bool sync = true, bool waitIterateBatch = false>
+    __aicore__ void IterateBatch(const GlobalTensor<DstT>& gm, uint32_t batchA, uint32_t batchB,
                                  bool enSequentialWrite, const uint32_t matrixStrideA = 0,
                                  const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0,
                                  const bool enPartialSum = false, const uint8_t enAtomic = 0,
@@ -359,18 +359,30 @@ public:
     {
         (void)enSequentialWrite;
         partial_ = enPartialSum;
-        Batch(dst, 0, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, enAtomic, loc);
+        Batch(gm, 0, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, enAtomic, loc);
+    }
+    __aicore__ void IterateBatch(const LocalTensor<DstT>& local, uint32_t batchA, uint32_t batchB,
+                                 bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                                 const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0,
+                                 const bool enPartialSum = false, const uint8_t enAtomic = 0,
+                                 Loc loc = Loc::Here())
+    {
+        (void)enSequentialWrite;
+        partial_ = enPartialSum;
+        Batch(local, 0, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, enAtomic, loc);
     }
     template <bool sync = true, bool waitIterateBatch = false>
     __aicore__ void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB,
                                   bool enSequentialWrite, const uint32_t matrixStrideA = 0,
                                   const uint32_t matrixStrideB = 0,
-                                  const uint32_t matrixStrideC = 0, Loc loc = Loc::Here())
+                                  const uint32_t matrixStrideC = 0, const bool enPartialSum = false,
+                                  const uint8_t enAtomic = 0, Loc loc = Loc::Here())
     {
         (void)enSequentialWrite;
+        partial_ = enPartialSum;
         const GlobalTensor<DstT> to = Workspace();
         for (uint32_t i = 0; i < batchLoop; ++i) {
-            Batch(to, i, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, 0, loc);
+            Batch(to, i, batchA, batchB, matrixStrideA, matrixStrideB, matrixStrideC, enAtomic, loc);
         }
         fetched_ = 0;
     }
