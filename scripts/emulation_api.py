@@ -26,6 +26,13 @@ _FUNCTION = re.compile(
 # Functions of the host in a device header, such as those of the CPU twin.
 _HOST_FUNCTION = re.compile(r"^(?:void\*?|uint64_t) ([A-Z]\w+)\(", re.MULTILINE)
 _FAMILY = re.compile(r"^\s*OPGEN_[A-Z0-9_]+\((\w+)[,)]", re.MULTILINE)
+# A family macro and the names it pastes together from its first parameter.
+_MACRO_BODY = re.compile(r"^#define\s+(OPGEN_\w+)\((\w+)(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+# Functions of both sides, and the library's own tuples.
+_CONSTANT = re.compile(
+    r"^\s*(?:template\s*<.*>\s*)?(?:inline\s+|__aicore__\s+)*constexpr\s+[\w:<>,&*\s.]+?\b(\w+)\s*\(",
+    re.MULTILINE,
+)
 _ABSENT = re.compile(r"^\s*OPGEN_NOT_ON_2201\((\w+)\)", re.MULTILINE)
 _TYPE = re.compile(r"^\s*(?:class|struct|enum class|using)\s+(\w+)", re.MULTILINE)
 _MACRO = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
@@ -39,10 +46,23 @@ def declared_names() -> dict[str, str]:
         text = header.read_text(encoding="utf-8")
         where = str(header.relative_to(INCLUDE))
         absent = set(_ABSENT.findall(text))
-        for pattern in (_FUNCTION, _HOST_FUNCTION, _FAMILY, _TYPE, _MACRO, _METHOD):
+        for pattern in (_FUNCTION, _HOST_FUNCTION, _CONSTANT, _FAMILY, _TYPE, _MACRO, _METHOD):
             for name in pattern.findall(text):
                 if name not in absent and not name.startswith(("OPGEN_", "ASCENDC_EMU")):
                     names.setdefault(name, where)
+        for name in pasted_names(text):
+            names.setdefault(name, where)
+    return names
+
+
+def pasted_names(text: str) -> set[str]:
+    """Return the names that family macros with ## make of their first arguments."""
+    names: set[str] = set()
+    for macro in _MACRO_BODY.finditer(text):
+        parameter = macro[2]
+        parts = set(re.findall(rf"(\w+)##{parameter}\b(?:##(\w+))?", macro[0]))
+        for argument in re.findall(rf"^\s*{macro[1]}\((\w+)[,)]", text, re.MULTILINE):
+            names |= {before + argument + after for before, after in parts}
     return names
 
 
@@ -56,16 +76,27 @@ def documented(docs: Path) -> dict[str, list[str]]:
         if not support or support[1] != "支持" or not name:
             continue
         parts = page.relative_to(docs).parts
+        # Pages of one arch, of one form, and those numbered because their folder has the same name.
+        stem = re.sub(r"(?:_arch_\d+|_\dD|(?<=^get)1|(?<=^layout)1)$", "", name[0])
         group = "/".join(parts[:3] if len(parts) > 3 else parts[:-1])
-        if name[0] not in groups[group]:
-            groups[group].append(name[0])
+        if stem not in groups[group]:
+            groups[group].append(stem)
     return groups
+
+
+def is_there(api: str, names: dict[str, str]) -> bool:
+    """Whether an API is declared; one of the C interface may be a family of typed names."""
+    lower = api.lower()  # a page's name may differ from the function's in this
+    return any(
+        name.lower() == lower or (lower.startswith("asc_") and name.startswith(api + "_"))
+        for name in names
+    )
 
 
 def table(groups: dict[str, list[str]], names: dict[str, str]) -> str:
     """Return the Markdown page."""
     total = sum(map(len, groups.values()))
-    have = sum(n in names for g in groups.values() for n in g)
+    have = sum(is_there(n, names) for g in groups.values() for n in g)
     lines = [
         "# AscendC APIs in the emulation",
         "",
@@ -77,8 +108,8 @@ def table(groups: dict[str, list[str]], names: dict[str, str]) -> str:
         f"{have} of {total} documented names are declared.",
     ]
     for group, apis in groups.items():
-        there = [n for n in apis if n in names]
-        missing = [n for n in apis if n not in names]
+        there = [n for n in apis if is_there(n, names)]
+        missing = [n for n in apis if not is_there(n, names)]
         lines += ["", f"## {group} ({len(there)}/{len(apis)})", ""]
         if there:
             lines.append("There: " + ", ".join(f"`{n}`" for n in there))

@@ -34,3 +34,26 @@ def test_comparison_selection_gathering():
     np.testing.assert_array_equal(z[2], x[::-1])
     np.testing.assert_array_equal(z[3], x - 1)
     np.testing.assert_array_equal(z[4], np.repeat(x[:8] - 1, 8))
+
+
+def test_sorting_masks_transposition_scalars_atomics():
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal(64).astype(np.float32)
+    index = np.arange(64, dtype=np.uint32)
+    z = np.zeros(312, np.float32)
+    z[296:304].view(np.int32)[:] = 5
+    z[304:312].view(np.int32)[:] = 20
+    found = build("c_api").launch("c_api_sort", [x, index, z], mode="check", inout=1)
+    assert [f for f in found if f["severity"] != "warning"] == []
+    order = np.argsort(-x, kind="stable")
+    np.testing.assert_array_equal(z[:128:2], x[order])
+    np.testing.assert_array_equal(z[1:128:2].view(np.uint32), index[order])
+    np.testing.assert_array_equal(z[128:160], x[0::2])  # pattern 1 keeps every other element
+    halves = [np.argsort(-x[i : i + 32], kind="stable") + i for i in (0, 32)]
+    records = np.stack([x[np.concatenate(halves)].view(np.uint32), np.concatenate(halves)], 1)
+    stored = records.astype(np.uint32).reshape(-1).view(np.uint16).reshape(16, 16)
+    np.testing.assert_array_equal(z[160:288].view(np.uint16).reshape(16, 16), stored.T)
+    counts = np.array([32, 8, 4, 4, 63, 17, 15, 56])
+    np.testing.assert_array_equal(z[288:296].view(np.int32), counts)
+    np.testing.assert_array_equal(z[296:304].view(np.int32), counts + 5)
+    np.testing.assert_array_equal(z[304:312].view(np.int32), np.maximum(counts, 20))

@@ -79,3 +79,57 @@ extern "C" __global__ __aicore__ void c_api_select(GM_ADDR x, GM_ADDR y, GM_ADDR
     asc_sync_notify(PIPE_MTE3, PIPE_S, 0);
     asc_sync_wait(PIPE_MTE3, PIPE_S, 0);
 }
+
+// x: 64 float scores, y: 64 indices; z: sorted records of 32, the kept lower halves, the transposed 16 x 16
+// of x's bits, counts. Then a sum of all cores by atomics and a flag between the cores of a kind.
+extern "C" __global__ __aicore__ void c_api_sort(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                                 GM_ADDR tiling)
+{
+    asc_init();
+    __ubuf__ float score[64];
+    __ubuf__ uint32_t index[64];
+    __ubuf__ float sorted[128], merged[128];
+    __ubuf__ uint32_t kept[64];
+    __ubuf__ uint16_t turned[256];
+    asc_copy_gm2ub_sync(score, (__gm__ float*)x, 256);
+    asc_copy_gm2ub_sync(index, (__gm__ uint32_t*)y, 256);
+    asc_bitsort_sync(sorted, score, index, 2);
+    __ubuf__ float* lists[4] = {sorted, sorted + 64, sorted, sorted};
+    asc_mrgsort4_sync(merged, lists, 1, 32, 32, 0, 0, false, 3);
+    asc_copy_ub2gm_sync((__gm__ float*)z, merged, 512);
+    asc_set_mask_norm();
+    asc_set_vector_mask(0, ~0ull);
+    asc_reduce(kept, (__ubuf__ uint32_t*)score, (__ubuf__ uint32_t*)score, 1, 1, 1, 8, 0);
+    asc_sync();
+    asc_copy_ub2gm_sync((__gm__ uint32_t*)z + 128, kept, 128);
+    __ubuf__ uint16_t* from[16];
+    __ubuf__ uint16_t* to[16];
+    for (int i = 0; i < 16; ++i) {
+        from[i] = (__ubuf__ uint16_t*)sorted + i * 16;
+        to[i] = turned + i * 16;
+    }
+    asc_set_va_reg(VA0, to);
+    asc_set_va_reg(VA1, to + 8);
+    asc_set_va_reg(VA2, from);
+    asc_set_va_reg(VA3, from + 8);
+    asc_transto5hd_b16_sync(VA0, VA2, 1, 0, 0);
+    asc_copy_ub2gm_sync((__gm__ uint16_t*)z + 320, turned, 512);
+    __ubuf__ int32_t counts[8];
+    asc_duplicate_sync(counts, 0, 8);
+    counts[0] = asc_get_rsvd_count();
+    counts[1] = asc_popc(0xf0f0);
+    counts[2] = asc_ffs(0x50);
+    counts[3] = asc_ffz(0x0f);
+    counts[4] = asc_clz(1);
+    counts[5] = asc_set_nthbit(1, 4);
+    counts[6] = asc_clear_nthbit(0x1f, 4);
+    counts[7] = asc_zero_bits_cnt(0xff);
+    asc_sync_notify(PIPE_S, PIPE_MTE3, 0);
+    asc_sync_wait(PIPE_S, PIPE_MTE3, 0);
+    asc_copy_ub2gm_sync((__gm__ int32_t*)z + 288, counts, 32);
+    asc_set_atomic_add_int();
+    asc_copy_ub2gm_sync((__gm__ int32_t*)z + 296, counts, 32);
+    asc_set_atomic_max_int();
+    asc_copy_ub2gm_sync((__gm__ int32_t*)z + 304, counts, 32);
+    asc_set_atomic_none();
+}
