@@ -17,11 +17,13 @@ from msopgen_wrap.run.neighbour_sources import registering_sources
 from msopgen_wrap.spec.names import snake_case
 
 # Sources that need CANN's aclnn framework (op_api layers, execution of an op as another op's aclnn
-# call); the op runtime stands in for them.
+# call); the op runtime stands in for them. Sources with functions of an op are no such layer, even
+# when they include one of its headers.
 _API_SOURCE = re.compile(
     r'#\s*include\s*[<"](?:(?:aclnn/)?(?:opdev/|aclnn_kernels/|aclnn/aclnn_base)|'
     r"(?:fallback/)?fallback(?:_comm)?\.h|exe_graph/runtime/op_execute_context)"
 )
+_FUNCTIONS = re.compile(r"\b(?:OP_ADD|IMPL_OP_OPTILING|IMPL_OP_INFERSHAPE)\s*\(")
 _ENTRY = re.compile(
     r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(|__aicore__\s+__global__\s+void\s+(\w+)"
 )
@@ -131,7 +133,8 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
         if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        if path.name.startswith("fallback_") or _API_SOURCE.search(text):
+        layer = _API_SOURCE.search(text) and not _FUNCTIONS.search(text)
+        if path.name.startswith("fallback_") or layer:
             project.skipped.append(path)
         elif for_other_arch(path.relative_to(root)):
             project.other_arch_sources.append(path)

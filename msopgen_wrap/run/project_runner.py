@@ -203,8 +203,8 @@ class ProjectRunner:
 
     def infer(
         self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
-    ) -> list[TensorSpec]:
-        """Return dtype and (largest) shape of every output.
+    ) -> list[Any]:
+        """Return dtype and (largest) shape of every output, a list of them for an output list.
 
         Args:
             declared: :meth:`declaration` of the op.
@@ -224,13 +224,7 @@ class ProjectRunner:
                 )
             )
         if any(p["param_type"] == "dynamic" for p in declared["outputs"]):
-            raise OpgenError(
-                Diagnostic(
-                    "OPG518",
-                    f"op {op} has an output list; its length cannot be inferred",
-                    fix="give the outputs: --output y=float16[2,3];float16[4]",
-                )
-            )
+            return self._infer_list(declared, inputs, attrs)
         try:
             shapes = self.runtime.infer_largest_shapes(op, inputs, attrs, soc=self.platform.name)
         except OpRuntimeError as error:
@@ -273,6 +267,41 @@ class ProjectRunner:
                 )
             dtypes = [d if d != "undefined" else c for d, c in zip(dtypes, listed, strict=True)]
         return [TensorSpec(d, s) for d, s in zip(dtypes, shapes, strict=True)]
+
+    def _infer_list(
+        self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> list[Any]:
+        """Infer the outputs of an op with one output list, as long as its input lists are."""
+        op = declared["op"]
+        dynamic = [p["param_type"] == "dynamic" for p in declared["outputs"]]
+        lengths = {len(v) for v in inputs if isinstance(v, (list, tuple))}
+        if sum(dynamic) != 1 or len(lengths) != 1:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG518",
+                    f"op {op} has an output list; its length cannot be inferred",
+                    fix="give the outputs: --output y=float16[2,3];float16[4]",
+                )
+            )
+        (length,) = lengths
+        count = len(dynamic) - 1 + length
+        soc = self.platform.name
+        try:
+            shapes = self.runtime.infer_shapes(op, inputs, attrs, num_outputs=count, soc=soc)
+            types = ["undefined"] * count
+            if declared["has_infer_data_type"]:
+                types = self.runtime.infer_dtypes(op, inputs, attrs, num_outputs=count, soc=soc)
+        except OpRuntimeError as error:
+            place = Location(str(self.project.root))
+            raise OpgenError(Diagnostic("OPG519", str(error), place)) from error
+        listed = self._dtypes_by_combo(declared, inputs) if "undefined" in types else []
+        specs: list[Any] = []
+        rest = iter(zip(shapes, types, strict=True))
+        for position, many in enumerate(dynamic):
+            items = [next(rest) for _ in range(length if many else 1)]
+            made = [TensorSpec(listed[position] if t == "undefined" else t, s) for s, t in items]
+            specs.append(made if many else made[0])
+        return specs
 
     def _dtypes_by_combo(self, declared: Mapping[str, Any], inputs: Sequence[Any]) -> list[str]:
         """Take the output dtypes of the first combination that fits the inputs."""

@@ -175,11 +175,22 @@ __global__ __aicore__ void pick_template(GM_ADDR x, GM_ADDR y, GM_ADDR workspace
 KEEP_HOST = """
 #include "register/op_def_registry.h"
 #include "register/op_impl_registry.h"
+#include "aclnn/opdev/platform.h"
+#include "op_common/op_host/util/shape_util.h"
 
 struct KeepTilingData { uint32_t length; uint32_t told; };
 static ge::graphStatus KeepTiling(gert::TilingContext* context) {
     auto* tiling = context->GetTilingData<KeepTilingData>();
-    tiling->length = context->GetInputShape(0)->GetStorageShape().GetShapeSize();
+    const gert::StorageShape* shape = context->GetInputShape(0);
+    const std::vector<const gert::Shape*> both = {&shape->GetShape(), &shape->GetStorageShape()};
+    const std::vector<ge::DataType> types = {ge::DT_INT8};
+    if (Ops::Base::ToString(both) != "[" + Ops::Base::ToString(both[0]) + ", " +
+                                         Ops::Base::ToString(shape->GetShape()) + "]" ||
+        Ops::Base::ToString(types) != "[" + Ops::Base::ToString(ge::DT_INT8) + "]" ||
+        op::GetCurrentPlatformInfo().GetSocVersion() != op::SocVersion::ASCEND910B) {
+        return ge::GRAPH_FAILED;
+    }
+    tiling->length = shape->GetStorageShape().GetShapeSize();
     tiling->told = *context->GetAttrs()->GetInt(0);
     context->SetBlockDim(1);
     context->GetWorkspaceSizes(1)[0] = 0;
@@ -210,6 +221,23 @@ public:
 };
 OP_ADD(KeepPositive);
 IMPL_OP_INFERSHAPE(KeepPositive).InferShapeRange(KeepRange);
+static ge::graphStatus ListShape(gert::InferShapeContext* context) {
+    const size_t count = context->GetComputeNodeInputNum();
+    for (size_t i = 0; i < count; ++i) *context->GetOutputShape(i) = *context->GetInputShape(i);
+    *context->GetOutputShape(count) = gert::Shape({static_cast<int64_t>(count)});
+    return ge::GRAPH_SUCCESS;
+}
+class ListLike : public OpDef {
+public:
+    explicit ListLike(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(DYNAMIC).DataType({ge::DT_FLOAT16});
+        this->Output("y").ParamType(DYNAMIC).DataType({ge::DT_FLOAT});
+        this->Output("sizes").ParamType(REQUIRED).DataType({ge::DT_INT64});
+        this->SetInferShape(ListShape);
+        this->AICore().SetTiling(KeepTiling).AddConfig("ascend910b");
+    }
+};
+OP_ADD(ListLike);
 class KeepOpen : public KeepPositive {  // without bounds
 public:
     explicit KeepOpen(const char* name) : KeepPositive(name) {}

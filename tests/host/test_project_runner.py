@@ -50,6 +50,13 @@ def test_an_op_with_a_macro_tiling_struct_runs(runner, dtype):
     assert done.result.findings == [] and done.result.block_dim == 1
 
 
+def test_an_output_list_is_as_long_as_the_input_list(runner):
+    x = [tensor(np.ones((2, 3)), "float16"), tensor(np.ones(5), "float16")]
+    got = runner.infer(runner.declaration("ListLike"), [x], {})
+    want = [TensorSpec("float32", (2, 3)), TensorSpec("float32", (5,))]
+    assert got == [want, TensorSpec("int64", (2,))]
+
+
 def test_a_missing_attribute_takes_its_default(runner):
     done = runner.run("ScaleRows", {"x": tensor(np.ones(16))})
     np.testing.assert_array_equal(done.outputs["y"].to_float(), np.full(16, 2.0))

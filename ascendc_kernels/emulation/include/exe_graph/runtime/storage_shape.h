@@ -23,6 +23,10 @@ public:
     Shape &MutableOriginShape() {
         return origin_;
     }
+    // CANN 9's name of GetStorageShape().
+    const Shape &GetShape() const {
+        return storage_;
+    }
     Shape &MutableStorageShape() {
         return storage_;
     }

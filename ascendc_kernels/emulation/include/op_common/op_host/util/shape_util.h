@@ -4,6 +4,7 @@
 #define OPGEN_EMULATION_OP_COMMON_SHAPE_UTIL_H
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "exe_graph/runtime/shape.h"
@@ -54,11 +55,20 @@ inline std::string ToString(ge::DataType data_type) {
 inline std::string ToString(ge::Format format) {
     return ge::TypeUtils::FormatToSerialString(format);
 }
+inline std::string ToString(const gert::Shape *shape) {
+    return shape == nullptr ? "null" : ToString(*shape);
+}
+// Of numbers, shapes, pointers to shapes, data types or formats.
 template <typename T>
 std::string ToString(const std::vector<T> &values) {
     std::string text = "[";
     for (size_t i = 0; i < values.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
+        text += i == 0 ? "" : ", ";
+        if constexpr (std::is_arithmetic<T>::value) {
+            text += std::to_string(values[i]);
+        } else {
+            text += ToString(values[i]);
+        }
     }
     return text + "]";
 }
