@@ -2,7 +2,8 @@
 
 The device compiles a kernel once per tiling key, so kernels write ``#if TILING_KEY_VAR == 1`` in
 functions and ``if constexpr (TILING_KEY_IS(1))``. Here one binary serves all keys, and conditions
-are ordinary ones. Lines keep their numbers.
+are ordinary ones. ``#if defined(TILING_KEY_VAR) && ...`` asks for a compilation of one key, which
+this is not. Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ import re
 
 _CONSTANT_KEY = re.compile(r"\bif(\s+)constexpr(\s*\((?=[^;{}]*\bTILING_KEY_(?:IS|VAR)\b))")
 _KEY = re.compile(r"\bTILING_KEY_(?:IS|VAR)\b")
+_ONE_KEY = re.compile(
+    r"^[ \t]*#[ \t]*(?:el)?if(?:\\\n|[^\n])*\bdefined[ \t]*\(?[ \t]*TILING_KEY_VAR\b"
+    r"(?:\\\n|[^\n])*",
+    re.MULTILINE,
+)
+_DEFINED_KEY = re.compile(r"\bdefined\s*(?:\(\s*TILING_KEY_VAR\s*\)|TILING_KEY_VAR\b)")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
+_KEY_VALUE = re.compile(r"\bTILING_KEY_VAR\b|\bTILING_KEY_IS\s*\([^()]*\)")
 _DECLARATION = re.compile(
     r"^\s*(?:#\s*(?:include|define)\b|template\b|extern\b)|__global__", re.MULTILINE
 )
@@ -19,6 +27,7 @@ _DECLARATION = re.compile(
 
 def runtime_conditions(text: str) -> str:
     """Return the text with conditions on the tiling key evaluated when the kernel runs."""
+    text = _ONE_KEY.sub(lambda m: _KEY_VALUE.sub("0", _DEFINED_KEY.sub("0", m[0])), text)
     lines = _CONSTANT_KEY.sub(r"if\1\2", text).split("\n")
     open_groups: list[list[tuple[int, str, str]]] = []
     for number, line in enumerate(lines):

@@ -224,3 +224,12 @@ def test_a_kind_declared_outside_of_functions_moves_into_the_kernels():
 def test_a_kind_in_a_kernel_stays():
     text = "__global__ __aicore__ void k() { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); }"
     assert host_text(text) == text
+
+
+def test_a_compilation_for_one_key_is_not_this_one():
+    text = host_text(
+        "#if defined(TILING_KEY_VAR) && (TILING_KEY_VAR != A && \\\n    TILING_KEY_VAR != B)\n"
+        "#define SKIP 1\n#elif defined TILING_KEY_VAR && TILING_KEY_IS(3)\nint a;\n#endif\n"
+    )
+    assert text.split("\n")[:2] == ["#if 0 && (0 != A && \\", "    0 != B)"]
+    assert "#elif 0 && 0\nint a;" in text

@@ -42,6 +42,12 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
         ),
         ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
         (
+            "GET_TILING_DATA_PTR_WITH_STRUCT(uint64_t, data, y);"
+            "__tiling_data_ptr__ uint64_t* same = data; (void)same; std::uint8_t small = 1; (void)small;",
+            "k",
+            "",
+        ),
+        (
             "LocalTensor<float> f; LocalTensor<uint8_t> u; SoftMaxTiling t; uint32_t a[4];"
             "SoftMax(f, f, f, f, u, t); SoftMax(f, f, f, f, t); SimpleSoftMax(f, f, f, f, u, t);"
             "copy_data_align64((uint8_t*)a, (__gm__ uint8_t*)x, sizeof(a));",

@@ -594,3 +594,37 @@ KERNEL(sixty_four_buffers) {
     TBuf<TPosition::VECCALC> buf[64];
     for (int i = 0; i < 64; ++i) pipe.InitBuffer(buf[i], 32);
 }
+
+// case bound_queue_by_positions: ErrorSync2 silent
+KERNEL(bound_queue_by_positions) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> q;
+    pipe.InitBuffer(q, 1, kTile * sizeof(float));
+    LocalTensor<float> t = q.AllocTensor<float>();
+    DataCopy(t, g.x, kTile);
+    q.EnQue<TPosition::GM, TPosition::VECIN, float>(t);
+    t = q.DeQue<TPosition::GM, TPosition::VECIN, float>();
+    Adds(t, t, 1.0f, kTile);
+    q.EnQue<TPosition::VECOUT, TPosition::GM, float>(t);
+    t = q.DeQue<TPosition::VECOUT, TPosition::GM, float>();
+    DataCopy(g.z, t, kTile);
+    q.FreeTensor(t);
+}
+
+// case bound_queue_by_wrong_positions: ErrorSync2 found
+KERNEL(bound_queue_by_wrong_positions) {
+    TENSORS;
+    TPipe pipe;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> q;
+    pipe.InitBuffer(q, 1, kTile * sizeof(float));
+    LocalTensor<float> t = q.AllocTensor<float>();
+    DataCopy(t, g.x, kTile);
+    q.EnQue<TPosition::GM, TPosition::VECIN, float>(t);
+    t = q.DeQue<TPosition::GM, TPosition::VECIN, float>();
+    Adds(t, t, 1.0f, kTile);
+    q.EnQue<TPosition::GM, TPosition::VECIN, float>(t);
+    t = q.DeQue<TPosition::GM, TPosition::VECIN, float>();
+    DataCopy(g.z, t, kTile);  // <- ErrorSync2
+    q.FreeTensor(t);
+}

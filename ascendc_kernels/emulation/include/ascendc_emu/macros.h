@@ -40,6 +40,7 @@
 #define __disable_kernel_type_autoinfer__
 #define __no_simd_vf_fusion__
 #define __WORKGROUP_LOCAL__
+#define __tiling_data_ptr__
 // Globals with one instance per block: the fiber is pinned to its thread, but several blocks share
 // it, so only values that every block sets before use may live there.
 #define __BLOCK_LOCAL__ static thread_local

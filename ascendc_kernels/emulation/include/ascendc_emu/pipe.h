@@ -65,8 +65,12 @@ void PlaceQueue(QueueState& q, AscendC::TPosition src, AscendC::TPosition dst, i
 void PlaceBuffer(QueueState& q, uint32_t index, uint32_t addr, bool isBuf, Loc loc);
 TensorRef QueueAlloc(QueueState& q, Loc loc);
 void QueueFree(QueueState& q, TensorRef& tensor, Loc loc);
-void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc);
-TensorRef QueueDeQue(QueueState& q, Loc loc);
+// Positions that EnQue and DeQue of a TQueBind name: they decide which pipes hand the tensor over.
+struct UserPositions {
+    AscendC::TPosition src = AscendC::TPosition::MAX, dst = AscendC::TPosition::MAX;
+};
+void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc, UserPositions user = {});
+TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user = {});
 TensorRef BufGet(const QueueState& q, uint32_t offset, uint32_t bytes, bool whole, Loc loc);
 // Lowest free event id; reserve: take it.
 int32_t EventId(PipeState& pipe, AscendC::HardEvent event, bool reserve, Loc loc);
@@ -149,7 +153,7 @@ public:
     template <TPosition srcUserPos, TPosition dstUserPos, typename T>
     __aicore__ bool EnQue(const LocalTensor<T>& tensor, Loc loc = Loc::Here())
     {
-        ascendc_emu::QueueEnQue(q_, tensor, loc);
+        ascendc_emu::QueueEnQue(q_, tensor, loc, {srcUserPos, dstUserPos});
         return true;
     }
     template <typename T>
@@ -171,7 +175,7 @@ public:
     template <TPosition srcUserPos, TPosition dstUserPos, typename T>
     __aicore__ LocalTensor<T> DeQue(Loc loc = Loc::Here())
     {
-        return LocalTensor<T>(ascendc_emu::QueueDeQue(q_, loc));
+        return LocalTensor<T>(ascendc_emu::QueueDeQue(q_, loc, {srcUserPos, dstUserPos}));
     }
     __aicore__ bool VacantInQue() const { return q_.queued < (depth > 0 ? depth : 1); }
     __aicore__ bool HasTensorInQue() const { return q_.queued > 0; }

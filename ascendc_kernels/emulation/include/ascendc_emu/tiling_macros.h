@@ -63,7 +63,7 @@ struct TilingHolder {
     auto& name = name##OpgenRef
 #endif
 #ifndef GET_TILING_DATA_PTR_WITH_STRUCT
-#define GET_TILING_DATA_PTR_WITH_STRUCT(type, name, arg) const type* name = (const type*)(arg)
+#define GET_TILING_DATA_PTR_WITH_STRUCT(type, name, arg) type* name = (type*)(arg)
 #endif
 #ifndef COPY_TILING_WITH_STRUCT
 #define COPY_TILING_WITH_STRUCT(type, src, dst) \

@@ -58,10 +58,17 @@ PipePair Flow(TPosition src, TPosition dst)
     }
 }
 
-BufferEvent Event(BufferKind kind, const QueueState& q, uint32_t index, Loc loc)
+// Positions that a call names count for that call.
+PipePair FlowOf(const QueueState& q, UserPositions user = {})
+{
+    return user.src == TPosition::MAX ? Flow(static_cast<TPosition>(q.src), static_cast<TPosition>(q.dst))
+                                      : Flow(user.src, user.dst);
+}
+
+BufferEvent Event(BufferKind kind, const QueueState& q, uint32_t index, Loc loc, UserPositions user = {})
 {
     BufferEvent e;
-    const PipePair flow = Flow(static_cast<TPosition>(q.src), static_cast<TPosition>(q.dst));
+    const PipePair flow = FlowOf(q, user);
     e.kind = kind;
     e.mem = q.mem;
     e.position = q.src;
@@ -141,11 +148,6 @@ void GiveQueueEvent(const Core& core, Pipe src, Pipe dst, uint8_t* taken)
     core.pipe->events[event] &= mask;
     core.pipe->queueEvents[event] &= mask;
     *taken = 0;
-}
-
-PipePair FlowOf(const QueueState& q)
-{
-    return Flow(static_cast<TPosition>(q.src), static_cast<TPosition>(q.dst));
 }
 
 // Index of the buffer a tensor lies in, -1 if it is not one of this queue's.
@@ -429,7 +431,7 @@ void QueueFree(QueueState& q, TensorRef& tensor, Loc loc)
     }
 }
 
-void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc)
+void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc, UserPositions user)
 {
     Core& core = Current();
     RequireInit(core, q, "EnQue", loc);
@@ -439,8 +441,9 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc)
                   "the tensor does not belong to this queue");
     }
     if (core.sink) {
-        core.sink->OnBuffer(core, Event(BufferKind::kEnQue, q, static_cast<uint32_t>(index), Where(core, loc)));
-        const PipePair flow = FlowOf(q);
+        core.sink->OnBuffer(core, Event(BufferKind::kEnQue, q, static_cast<uint32_t>(index), Where(core, loc),
+                                        user));
+        const PipePair flow = FlowOf(q, user);
         if (q.filledId[index] == 0) q.filledId[index] = TakeQueueEvent(core, flow.src, flow.dst);
         if (q.depth > 0 && q.queued >= static_cast<uint32_t>(q.depth) && q.queued < q.number) {
             Complain(core, loc, "ErrorBuffer2", "EnQue", "DeQue in between, or declare the queue deeper",
@@ -456,7 +459,7 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc)
     q.state[index] = static_cast<uint8_t>(TBufState::ENQUE);
 }
 
-TensorRef QueueDeQue(QueueState& q, Loc loc)
+TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user)
 {
     Core& core = Current();
     RequireInit(core, q, "DeQue", loc);
@@ -469,9 +472,9 @@ TensorRef QueueDeQue(QueueState& q, Loc loc)
     --q.queued;
     q.state[index] = static_cast<uint8_t>(TBufState::DEQUE);
     if (core.sink) {
-        const PipePair flow = FlowOf(q);
+        const PipePair flow = FlowOf(q, user);
         GiveQueueEvent(core, flow.src, flow.dst, &q.filledId[index]);
-        core.sink->OnBuffer(core, Event(BufferKind::kDeQue, q, index, Where(core, loc)));
+        core.sink->OnBuffer(core, Event(BufferKind::kDeQue, q, index, Where(core, loc), user));
     }
     return Tensor(core, q, index);
 }
