@@ -10,9 +10,9 @@ from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
 PROGRAM = Path(__file__).with_name("device_memory.asc")
 CASES = (
-    "warn_input_never_copied",
+    "bad_input_never_copied",
     "warn_sum_without_clearing",
-    "warn_garbage_handed_on",
+    "bad_garbage_handed_on",
     "bad_tail_fetched",
     "bad_tail_handed_on",
     "warn_input_too_short",
@@ -36,7 +36,7 @@ def test_what_the_host_copies_back_must_come_from_data(name: str, tmp_path: Path
 
 def test_the_report_names_the_store_and_the_read(tmp_path: Path) -> None:
     result = run_program(
-        PROGRAM, ["warn_input_never_copied"], ProgramOptions(timeout=600), cwd=tmp_path
+        PROGRAM, ["bad_input_never_copied"], ProgramOptions(timeout=600), cwd=tmp_path
     )
     (finding,) = result.findings
     lines = PROGRAM.read_text(encoding="utf-8").splitlines()

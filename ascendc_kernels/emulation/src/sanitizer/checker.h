@@ -79,6 +79,7 @@ private:
     void Settle(CoreState& state);
 
     // initialisation.cpp: which bytes hold data
+    bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand);
     void WriteData(Step& step, const Operand& operand);
     void ReportPoisonedOutputs();
@@ -115,7 +116,7 @@ private:
     std::vector<Meeting> meetings_[3];  // SyncAll rounds per scope
     std::map<int, CrossClock> blockFlags_;
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
-    std::unordered_set<uint64_t> freshReads_;      // first reads of a program's fresh memory, by epoch
+    std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
 };
 

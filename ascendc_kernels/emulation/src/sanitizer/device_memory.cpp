@@ -54,21 +54,31 @@ DeviceMemory& DeviceMemory::Instance() {
 void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
     std::lock_guard<std::mutex> lock(mutex_);
     tracked_.Add(begin, end);
+    allocations_[begin] = {end, false};
     empty_.Add(begin, end);
     RemoveGarbage(begin, end);
 }
 
-bool DeviceMemory::Untouched(uint64_t address) {
+DeviceMemory::Content DeviceMemory::ContentAt(uint64_t address) {
     std::lock_guard<std::mutex> lock(mutex_);
-    auto next = garbage_.upper_bound(address);
-    if (next == garbage_.begin()) return true;
-    const Garbage& run = std::prev(next)->second;
-    return address >= run.end || findings_[run.finding].warning;
+    auto run = garbage_.upper_bound(address);
+    if (run != garbage_.begin() && address < std::prev(run)->second.end) {
+        return findings_[std::prev(run)->second.finding].warning ? Content::kDoubtful : Content::kGarbage;
+    }
+    auto holder = allocations_.upper_bound(address);
+    const bool filled = holder != allocations_.begin() && address < std::prev(holder)->second.end &&
+                        std::prev(holder)->second.hostFilled;
+    return filled ? Content::kRest : Content::kNothing;
 }
 
-void DeviceMemory::Filled(uint64_t begin, uint64_t end) {
+void DeviceMemory::Filled(uint64_t begin, uint64_t end, bool byHost) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (tracked_.Empty()) return;
+    auto holder = allocations_.upper_bound(begin);
+    if (byHost && holder != allocations_.begin()) {
+        --holder;
+        if (begin < holder->second.end) holder->second.hostFilled = true;
+    }
     empty_.Remove(begin, end);
     RemoveGarbage(begin, end);
 }
@@ -178,7 +188,7 @@ void opgen_gm_fresh(void* data, uint64_t bytes) {
 
 void opgen_gm_filled(void* data, uint64_t bytes) {
     const auto begin = reinterpret_cast<uint64_t>(data);
-    DeviceMemory::Instance().Filled(begin, begin + bytes);
+    DeviceMemory::Instance().Filled(begin, begin + bytes, true);
 }
 
 void opgen_gm_fetched(const void* data, uint64_t bytes) {

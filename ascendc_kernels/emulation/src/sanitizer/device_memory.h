@@ -46,10 +46,15 @@ public:
     // Memory that has just been allocated. Everything else counts as filled.
     void Fresh(uint64_t begin, uint64_t end);
     // Data has been written there, or nothing is known about it any more.
-    void Filled(uint64_t begin, uint64_t end);
-    // Whether the byte, which holds no data, is as the allocation has made it: nothing computed from
-    // an on-chip buffer's garbage has been stored there.
-    bool Untouched(uint64_t address);
+    void Filled(uint64_t begin, uint64_t end, bool byHost = false);
+    // What lies at an address without data.
+    enum class Content {
+        kNothing,  // nobody has touched the allocation
+        kRest,     // the host has filled another part of it
+        kDoubtful, // computed from the like: see Finding::warning
+        kGarbage,  // computed from garbage of an on-chip buffer
+    };
+    Content ContentAt(uint64_t address);
     // The host reads: reports what was computed from memory that holds no data.
     void Fetched(uint64_t begin, uint64_t end);
 
@@ -70,7 +75,13 @@ private:
     void RemoveGarbage(uint64_t begin, uint64_t end);
 
     std::mutex mutex_;
+    struct Memory {
+        uint64_t end;
+        bool hostFilled;
+    };
+
     RunSet tracked_;
+    std::map<uint64_t, Memory> allocations_;  // by begin
     RunSet empty_;
     std::map<uint64_t, Garbage> garbage_;  // by begin
     std::vector<Finding> findings_;

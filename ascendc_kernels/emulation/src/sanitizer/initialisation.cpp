@@ -51,6 +51,17 @@ bool IsScratch(const Operand& o) {
            HasPart(o.role, "shared");
 }
 
+// Fresh device memory happens to hold zeros as long as the process is new. Public samples accumulate in
+// it, or read behind the end of a short input file; that the kernel is wrong is not sure then.
+bool Checker::IsDoubtful(uint64_t address, Epoch writer) const {
+    if (writer) return doubtful_.count(writer.Bits()) != 0;
+    const Region* region = FindRegion(address);
+    if (!region || region->kind != OPGEN_GM_OTHER) return false;
+    using Content = DeviceMemory::Content;
+    const Content content = DeviceMemory::Instance().ContentAt(address);
+    return content == Content::kRest || content == Content::kDoubtful;
+}
+
 void Checker::ReadData(Step& step, const Operand& o) {
     const Record& r = step.record;
     if (IsScratch(o)) return;
@@ -96,14 +107,12 @@ void Checker::ReadData(Step& step, const Operand& o) {
     lanes.origin = known == origins_.end() ? step.me : known->second;
     lanes.operand = &o;
     if (gm && lanes.origin == step.me) {
-        const Region* region = FindRegion(first);
-        const bool fresh = region && region->kind == OPGEN_GM_OTHER;
-        if (fresh && DeviceMemory::Instance().Untouched(first)) freshReads_.insert(step.me.Bits());
+        if (IsDoubtful(first, writer)) doubtful_.insert(step.me.Bits());
     }
     bool index = IsIndex(o);
     if (r.scalarAccess || index) {
         Finding f = Start(state, "ErrorRead2", r.op, r.loc);
-        f.warning = freshReads_.count(lanes.origin.Bits()) != 0;
+        f.warning = doubtful_.count(lanes.origin.Bits()) != 0;
         f.pipe = PipeName(step.pipe);
         Describe(state, o, first, first + (lanes.runs[0].end - lanes.runs[0].begin), &f);
         if (lanes.origin != step.me) SetOther(lanes.origin, "read of uninitialised data", &f);
@@ -134,9 +143,12 @@ void Checker::WriteData(Step& step, const Operand& o) {
     if (!o.atomic) {
         ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) { mark(at, at + bytes, true); });
     } else if (gm && step.poison.empty()) {
+        using Content = DeviceMemory::Content;
         const Region* region = FindRegion(o.addr);
-        const bool fresh = region && region->kind == OPGEN_GM_OTHER;
-        if (fresh && DeviceMemory::Instance().Untouched(o.addr)) freshReads_.insert(step.me.Bits());
+        const bool program = region && region->kind == OPGEN_GM_OTHER;
+        if (program && DeviceMemory::Instance().ContentAt(o.addr) != Content::kGarbage) {
+            doubtful_.insert(step.me.Bits());
+        }
     }
     if (step.poison.empty()) return;
 
@@ -218,9 +230,7 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
         SetOther(origin->second, "first read of the uninitialised bytes", &f);
     }
     const Epoch first = origin == origins_.end() ? writer : origin->second;
-    if (freshReads_.count(first.Bits()) != 0) {
-        // Fresh memory happens to hold zeros as long as the process is new; public samples accumulate
-        // in it, or read behind the end of a short input file.
+    if (doubtful_.count(first.Bits()) != 0) {
         f.warning = true;
         f.why = "the host has not filled what the kernel reads or adds to; in a new process fresh memory "
                 "mostly holds zeros";
