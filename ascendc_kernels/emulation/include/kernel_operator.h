@@ -4,6 +4,7 @@
 #ifndef ASCENDC_EMU_KERNEL_OPERATOR_H
 #define ASCENDC_EMU_KERNEL_OPERATOR_H
 
+#include "ascendc_emu/absent_api.h"
 #include "ascendc_emu/copy_api.h"
 #include "ascendc_emu/list_tensor.h"
 #include "ascendc_emu/pipe.h"

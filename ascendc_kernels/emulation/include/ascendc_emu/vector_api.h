@@ -269,22 +269,6 @@ OPGEN_SCALAR(ShiftLeft, kShiftable)
 OPGEN_SCALAR(LeakyRelu, kFloats)
 #undef OPGEN_SCALAR
 
-// Instructions of later architectures: refused with a reason instead of "not declared".
-#define OPGEN_NOT_ON_2201(NAME)                                                                    \
-    template <typename... Args>                                                                    \
-    __aicore__ inline void NAME(const Args&...)                                                    \
-    {                                                                                              \
-        static_assert(sizeof...(Args) == 0, #NAME " does not exist on arch 2201 (Ascend910B/_93)"); \
-    }
-OPGEN_NOT_ON_2201(Subs)
-OPGEN_NOT_ON_2201(Divs)
-OPGEN_NOT_ON_2201(Ands)
-OPGEN_NOT_ON_2201(Ors)
-OPGEN_NOT_ON_2201(Neg)
-OPGEN_NOT_ON_2201(Truncate)
-OPGEN_NOT_ON_2201(Interleave)
-OPGEN_NOT_ON_2201(DeInterleave)
-
 // dst[i] = src[i] >> scalar; roundEn adds the last bit shifted out (signed types).
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
