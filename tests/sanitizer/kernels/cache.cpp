@@ -138,3 +138,30 @@ KERNEL(scalar_result_cleaned_for_other_core) {
         g.z.SetValue(0, v);
     }
 }
+
+// ---- notes of a core for itself ----------------------------------------------------------------------
+
+// case cores_keep_notes_in_one_line: DataCache silent blocks=2
+// Nobody else reads them, and each core has its own copy of the line.
+KERNEL(cores_keep_notes_in_one_line) {
+    TENSORS;
+    g.ws.SetValue(GetBlockIdx(), 2.0f);
+    float mine = g.ws.GetValue(GetBlockIdx());
+    Buffers b;
+    Duplicate(b.a, mine, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+}
+
+// case notes_read_by_other_core: DataCache found blocks=2
+KERNEL(notes_read_by_other_core) {
+    TENSORS;
+    g.ws.SetValue(GetBlockIdx(), 2.0f);  // <- DataCache
+    SyncAll();
+    DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g.ws);
+    SyncAll();
+    Buffers b;
+    DataCopyPad(b.a, g.ws, {1, 8, 0, 0, 0}, {false, 0, 0, 0});
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopyPad(g.z[GetBlockIdx() * 8], b.a, {1, 8, 0, 0, 0});
+}

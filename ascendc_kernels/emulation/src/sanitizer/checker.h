@@ -76,6 +76,7 @@ private:
     void CheckUnread(Step& step, const Operand& operand);
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
+    void ReportSharedLines(const Step& step, uint64_t begin, uint64_t end);
     void Settle(CoreState& state);
 
     // initialisation.cpp: which bytes hold data
@@ -118,6 +119,7 @@ private:
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
     std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
+    std::map<uint64_t, Finding> sharedLines_;  // by number of the line
 };
 
 // What one instruction is being checked against.

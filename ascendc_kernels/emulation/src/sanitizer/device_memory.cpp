@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "ascendc_emu/launch.h"
+#include "gm_shadow.h"
 #include "options.h"
 
 namespace ascendc_emu {
@@ -57,6 +58,7 @@ void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
     allocations_[begin] = {end, false};
     empty_.Add(begin, end);
     RemoveGarbage(begin, end);
+    RemoveLost(begin, end);
 }
 
 DeviceMemory::Content DeviceMemory::ContentAt(uint64_t address) {
@@ -74,6 +76,7 @@ DeviceMemory::Content DeviceMemory::ContentAt(uint64_t address) {
 void DeviceMemory::Filled(uint64_t begin, uint64_t end, bool byHost) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (tracked_.Empty()) return;
+    if (byHost) RemoveLost(begin, end);
     auto holder = allocations_.upper_bound(begin);
     if (byHost && holder != allocations_.begin()) {
         --holder;
@@ -105,6 +108,15 @@ size_t DeviceMemory::Remember(const Finding& finding) {
     return findings_.size() - 1;
 }
 
+void DeviceMemory::Lost(uint64_t line, const Finding& finding) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    lost_.emplace(line, finding);
+}
+
+void DeviceMemory::RemoveLost(uint64_t begin, uint64_t end) {
+    lost_.erase(lost_.lower_bound(begin / kCacheLine * kCacheLine), lost_.lower_bound(end));
+}
+
 void DeviceMemory::Poisoned(uint64_t begin, uint64_t end, size_t finding) {
     std::lock_guard<std::mutex> lock(mutex_);
     empty_.Add(begin, end);
@@ -122,6 +134,11 @@ void DeviceMemory::Poisoned(uint64_t begin, uint64_t end, size_t finding) {
 
 void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
     std::lock_guard<std::mutex> lock(mutex_);
+    const auto first = lost_.lower_bound(begin / kCacheLine * kCacheLine);
+    for (auto line = first; line != lost_.end() && line->first < end; ++line) {
+        Findings::Instance().Add(line->second);
+    }
+    lost_.erase(first, lost_.lower_bound(end));
     if (garbage_.empty()) return;
     struct Part {
         uint64_t bytes = 0;

@@ -62,6 +62,8 @@ public:
     // `begin` is the address of the allocation.
     void Poisoned(uint64_t begin, uint64_t end, size_t finding);
     size_t Remember(const Finding& finding);
+    // Values of the cache line at `line` that may have got lost: reported when the host reads them.
+    void Lost(uint64_t line, const Finding& finding);
     bool Tracks(uint64_t begin, uint64_t end);
     bool TracksAny();
     void EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
@@ -73,6 +75,7 @@ private:
     };
 
     void RemoveGarbage(uint64_t begin, uint64_t end);
+    void RemoveLost(uint64_t begin, uint64_t end);
 
     std::mutex mutex_;
     struct Memory {
@@ -85,6 +88,7 @@ private:
     RunSet empty_;
     std::map<uint64_t, Garbage> garbage_;  // by begin
     std::vector<Finding> findings_;
+    std::map<uint64_t, Finding> lost_;  // by address of the cache line
 };
 
 }  // namespace sanitizer

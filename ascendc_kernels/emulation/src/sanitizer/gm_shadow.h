@@ -99,6 +99,10 @@ public:
     void Clean(uint32_t core, uint64_t address, bool entire);
 
     Epoch Writer(uint64_t byte);
+    // Whether a core's data cache has its own copy of a line.
+    bool Holds(uint32_t core, uint64_t line) const {
+        return core < caches_.size() && caches_[core].count(line) != 0;
+    }
 
 private:
     struct Page {

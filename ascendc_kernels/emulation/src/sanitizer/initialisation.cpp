@@ -242,6 +242,16 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
 // Hands what the launch did to the program's device memory on to later launches and to the host.
 void Checker::KeepContents(bool known) {
     DeviceMemory& memory = DeviceMemory::Instance();
+    for (const auto& line : sharedLines_) {
+        const uint64_t begin = line.first * kCacheLine;
+        const Region* region = FindRegion(begin);
+        if (region && region->kind == OPGEN_GM_WORKSPACE) continue;  // gone with the launch
+        if (memory.Tracks(begin, begin + kCacheLine)) {
+            memory.Lost(begin, line.second);
+        } else {
+            Findings::Instance().Add(line.second);
+        }
+    }
     if (!memory.TracksAny()) return;
     for (const Region& region : regions_) {
         // An op's tensors are known by their kind, and checked by ReportPoisonedOutputs.

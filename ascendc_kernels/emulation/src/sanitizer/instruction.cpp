@@ -489,6 +489,7 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
         GmHits hits;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             gm_.Read(at, at + bytes, access, &hits);
+            if (!sharedLines_.empty()) ReportSharedLines(step, at, at + bytes);
         });
         ReportGm(step, o, hits);
     }

@@ -217,8 +217,8 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
         }
         if (!kept.Empty()) ReportConflicts(step, o, kept);
     }
-    auto cache = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
-                     const char* why, const char* fix) {
+    auto disagrees = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
+                         const char* why, const char* fix) {
         Finding f = Start(state, "DataCache", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
         if (!runs.empty()) Describe(state, o, runs.front().begin, runs.back().end, &f);
@@ -226,7 +226,11 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
         f.what = what;
         f.why = why;
         f.fix = fix;
-        Findings::Instance().Add(f);
+        return f;
+    };
+    auto cache = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
+                     const char* why, const char* fix) {
+        Findings::Instance().Add(disagrees(runs, writer, what, why, fix));
     };
     if (!hits.dirty.empty()) {
         cache(hits.dirty, hits.dirtyWriter,
@@ -259,11 +263,33 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
               "DataCacheCleanAndInvalid the line before SetValue, or keep the two in different lines");
     }
     if (hits.sharedLine) {
-        cache(here, hits.sharedLine,
-              Format("%s of %s is in a cache line that another core's scalar unit also writes",
-                     o.role, r.op),
-              "a cache line of 64 bytes is written back whole: one core's values get lost",
-              "give every core its own 64-byte line, or write with DataCopyPad");
+        const Finding f = disagrees(
+            here, hits.sharedLine,
+            Format("%s of %s is in a cache line that another core's scalar unit also writes", o.role, r.op),
+            "a cache line of 64 bytes is written back whole: one core's values get lost",
+            "give every core its own 64-byte line, or write with DataCopyPad");
+        const Region* region = FindRegion(o.addr);
+        const int kind = region ? region->kind : OPGEN_GM_INOUT;
+        if (kind == OPGEN_GM_OTHER || kind == OPGEN_GM_WORKSPACE) {
+            // Notes of a core for itself stay in its cache: see ReportSharedLines.
+            sharedLines_.emplace(o.addr / kCacheLine, f);
+        } else {
+            Findings::Instance().Add(f);
+        }
+    }
+}
+
+// Values that got lost because two cores changed one line matter once somebody else reads them.
+void Checker::ReportSharedLines(const Step& step, uint64_t begin, uint64_t end) {
+    const uint32_t core = static_cast<uint32_t>(step.state.core->id);
+    for (auto line = sharedLines_.lower_bound(begin / kCacheLine);
+         line != sharedLines_.end() && line->first * kCacheLine < end;) {
+        if (step.record.scalarAccess && gm_.Holds(core, line->first)) {
+            ++line;
+            continue;
+        }
+        Findings::Instance().Add(line->second);
+        line = sharedLines_.erase(line);
     }
 }
 
