@@ -18,9 +18,29 @@ from .source_text import blank_comments
 _OPEN_STATEMENT = re.compile(r"[\w\]](?<!\belse)(?<!\bdo)\s+ASSERT\(")
 
 
-def open_assert_flags(texts: Iterable[str]) -> list[str]:
-    """Return the macro for sources that lack the semicolon before an ``ASSERT``."""
-    return ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
+# Instructions by the compiler's names (ascendc_emu/compiler_names.h).
+_COMPILER_NAMES = (
+    r"(?:copy_(?:gm_to_ubuf|ubuf_to_gm)(?:_align_b\d+)?|v(?:conv|cmp|cmpv|cmpvs)_\w+"
+    r"|v(?:abs|exp|ln|not|rec|relu|rsqrt|sqrt|adds|muls|maxs|mins|lrelu|sel|brcb|gather|reducev2)"
+    r"|vc(?:add|gadd|gmax|gmin|padd|max|min)"
+    r"|set_(?:atomic_\w+|padding|ctrl|cmpmask|ffts_base_addr)|get_(?:ctrl|rsvd_cnt)|sbitset[01]"
+    r"|ffts_cross_core_sync|wait_flag_dev)"
+)
+_CALLED = re.compile(rf"(?<![\w.>:])(?<!\w\s){_COMPILER_NAMES}\s*\(")
+_DEFINED = re.compile(rf"\b(?:void|auto|int64_t|T)\s+{_COMPILER_NAMES}\s*\(")
+
+
+def dialect_flags(texts: Iterable[str]) -> list[str]:
+    """Return the flags for what only some sources write.
+
+    These are statements that lack the semicolon before an ``ASSERT``, and calls of instructions by
+    the compiler's names; sources that define functions of these names keep their own.
+    """
+    texts = [blank_comments(t) for t in texts]
+    flags = ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
+    if any(_CALLED.search(t) for t in texts) and not any(_DEFINED.search(t) for t in texts):
+        flags += ["-include", "ascendc_emu/compiler_names.h"]
+    return flags
 
 
 @dataclass(frozen=True)
@@ -54,7 +74,7 @@ def kernel_sources(source: Path, folders: Sequence[Path]) -> KernelSources:
     except OSError as error:
         text = f"cannot read {source}: {error.strerror}"
         raise OpgenError(Diagnostic("OPG303", text, Location(str(source)))) from error
-    flags = open_assert_flags(originals.values())
+    flags = dialect_flags(originals.values())
     texts = tuple(blank_comments(t) for t in originals.values())
     rewritten = {path: host_text(text) for path, text in originals.items()}
     if rewritten == originals:

@@ -25,7 +25,7 @@ from msopgen_wrap.build.emulation import (
     include_dirs,
     kernel_defines,
 )
-from msopgen_wrap.build.kernel_sources import open_assert_flags
+from msopgen_wrap.build.kernel_sources import dialect_flags
 from msopgen_wrap.build.object_file import ObjectGroup
 from msopgen_wrap.build.source_overlay import (
     local_sources,
@@ -155,7 +155,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
     flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
-    flags += [*open_assert_flags(all_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
+    flags += [*dialect_flags(all_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
     given = list(options.libraries)

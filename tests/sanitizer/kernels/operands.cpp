@@ -239,6 +239,31 @@ KERNEL(gather_by_byte_offset) {
     m.Store(g, kTileBytes);
 }
 
+// case gather_of_active_lanes: ErrorRead2 silent
+KERNEL(gather_of_active_lanes) {
+    TENSORS;
+    Many m;
+    m.Load(g);
+    auto offsets = m.t[2].ReinterpretCast<int32_t>();
+    CreateVecIndex(offsets, 0, 8);
+    Muls(offsets, offsets, 4, 8);
+    // Eight lanes of 64: nobody has written the offsets of the others.
+    Gather(m.t[1], m.t[0], offsets.ReinterpretCast<uint32_t>(), 0, uint64_t(8), 1, 8);
+    m.Store(g, 32);
+}
+
+// case gather_of_more_lanes_than_offsets: ErrorRead2 found
+KERNEL(gather_of_more_lanes_than_offsets) {
+    TENSORS;
+    Many m;
+    m.Load(g);
+    auto offsets = m.t[2].ReinterpretCast<int32_t>();
+    CreateVecIndex(offsets, 0, 8);
+    Muls(offsets, offsets, 4, 8);
+    Gather(m.t[1], m.t[0], offsets.ReinterpretCast<uint32_t>(), 0, uint64_t(16), 1, 8);  // <- ErrorRead2
+    m.Store(g, 64);
+}
+
 // case select_mask_too_small: ErrorRead3 found
 KERNEL(select_mask_too_small) {
     TENSORS;

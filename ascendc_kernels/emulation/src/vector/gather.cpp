@@ -38,12 +38,18 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
                                     : static_cast<uint64_t>(g.repeats) * g.lanes;
     if (lanes == 0) return;
     CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), name, "dst", loc);
-    CheckEnd(core, offset, offset.addr + lanes * 4, name, "srcOffset", loc);
     // Every address must be checked before it is used; the range also bounds the record.
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
     uint32_t low = ~0u, high = 0, bits = 0;
-    for (uint64_t i = 0; i < lanes; ++i) {
-        if (!g.full && i % g.lanes < 128 && ((g.mask[i % g.lanes >> 6] >> (i & 63)) & 1) == 0) continue;
+    const auto off = [&](uint64_t i) {
+        return !g.full && i % g.lanes < 128 && ((g.mask[i % g.lanes >> 6] >> (i & 63)) & 1) == 0;
+    };
+    // Offsets behind the last active lane count for nothing.
+    uint64_t used = lanes;
+    while (used > 0 && off(used - 1)) --used;
+    CheckEnd(core, offset, offset.addr + used * 4, name, "srcOffset", loc);
+    for (uint64_t i = 0; i < used; ++i) {
+        if (off(i)) continue;
         low = std::min(low, o[i]);
         high = std::max(high, o[i]);
         bits |= o[i];
@@ -60,7 +66,7 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
         r.loc = Where(core, loc);
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
-        DescribePlain(r, "srcOffset", offset, DType::kU32, Access::kRead, lanes * 4);
+        DescribePlain(r, "srcOffset", offset, DType::kU32, Access::kRead, used * 4);
         Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + es);
         s.addr += static_cast<uint64_t>(base) + low;
         s.align = static_cast<uint16_t>(es);
