@@ -43,7 +43,8 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
         ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
         (
             "GET_TILING_DATA_PTR_WITH_STRUCT(uint64_t, data, y);"
-            "__tiling_data_ptr__ uint64_t* same = data; (void)same; std::uint8_t small = 1; (void)small;",
+            "__tiling_data_ptr__ uint64_t* same = data; (void)same;"
+            "std::uint8_t small = 1; (void)small;",
             "k",
             "",
         ),

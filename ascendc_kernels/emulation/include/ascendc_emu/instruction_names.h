@@ -11,14 +11,16 @@
 
 namespace ascendc_emu {
 
-// A tensor of UB from a pointer that GetPhyAddr() gave.
+// A tensor of UB from a pointer that GetPhyAddr() gave, or that is a number: a byte address of UB.
 template <typename T>
 inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
 {
     const Core& core = Current();
     const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
+    const auto value = reinterpret_cast<uint64_t>(p);
+    const bool number = value < core.capacity[static_cast<int>(Mem::kUb)];
     return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
-                                   static_cast<uint32_t>(reinterpret_cast<uint64_t>(p) - base), 0, loc);
+                                   static_cast<uint32_t>(number ? value : value - base), 0, loc);
 }
 
 // Address registers of the transpose instruction: eight addresses each, per core.

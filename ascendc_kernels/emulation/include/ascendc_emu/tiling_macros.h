@@ -62,10 +62,6 @@ struct TilingHolder {
                               sizeof(name##OpgenRef), #type "::" #member, ::ascendc_emu::Loc::Here()); \
     auto& name = name##OpgenRef
 #endif
-// Qualifies the pointer below where functions take it.
-#ifndef __tiling_data_ptr__
-#define __tiling_data_ptr__
-#endif
 #ifndef GET_TILING_DATA_PTR_WITH_STRUCT
 #define GET_TILING_DATA_PTR_WITH_STRUCT(type, name, arg) type* name = (type*)(arg)
 #endif
