@@ -42,6 +42,9 @@ void Run(Core& core, const Dst& dst, uint8_t* base, DType dstType, const TensorR
     (void)dst;
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
     if (atomic) guard.lock();
+    // The device copies the parameters to its fixpipe buffer first: results may go where they lie.
+    std::vector<uint64_t> parameters(UsesTable(a.quant) ? a.n : 0);
+    if (!parameters.empty()) memcpy(parameters.data(), table->ptr, parameters.size() * 8);
     const bool plain = a.quant == 0 && !a.relu && srcType == dstType && size == 4 && a.toNd && !atomic;
     for (uint32_t nd = 0; nd < std::max(a.toNd ? a.ndNum : 1u, 1u); ++nd) {
         // srcNdStride counts blocks of 16 x 16 elements.
@@ -57,8 +60,7 @@ void Run(Core& core, const Dst& dst, uint8_t* base, DType dstType, const TensorR
                 }
                 for (uint32_t i = 0; i < width; ++i) {
                     const uint32_t n = nb * kCube + i;
-                    uint64_t parameter = a.scalar;
-                    if (UsesTable(a.quant)) memcpy(&parameter, table->ptr + n * 8ull, 8);
+                    const uint64_t parameter = parameters.empty() ? a.scalar : parameters[n];
                     const uint32_t bits = ConvertElement(in[i], srcType, dstType, a, parameter);
                     uint8_t* out = base + TargetOffset(a, size, nd, m, n);
                     if (atomic) {
