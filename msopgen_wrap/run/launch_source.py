@@ -156,23 +156,27 @@ def _split_config(code: str, text: str, begin: int) -> tuple[int, list[str]]:
     return -1, parts
 
 
-def rewrite(text: str, kinds: dict[str, str], path: Path, first: int = 0) -> str:
+def rewrite(
+    text: str, kinds: dict[str, str], path: Path, first: int = 0, keeps: bool = False
+) -> str:
     """Return ``text`` with every launch rewritten and a ``#line`` that names ``path``.
 
     Args:
         kinds: see :func:`kernel_kinds`.
         first: number of the first launch; numbers are unique in a program.
+        keeps: launches may run later (aclmdlRICaptureBegin), so they copy their arguments.
     """
     out = [f'#line 1 "{_quoted(path)}"\n']
     position = 0
+    function, scope = ("LaunchOrKeep", "[=]") if keeps else ("LaunchProgram", "[&]")
     for number, launch in enumerate(find_launches(text, str(path)), first):
         stream = launch.config[2] if len(launch.config) > 2 else "nullptr"
         kind = kinds.get(launch.name, _AUTO)
         out.append(text[position : launch.start])
         out += [
-            f'::ascendc_emu::LaunchProgram<{number}>("{launch.name}", {kind}, ',
+            f'::ascendc_emu::{function}<{number}>("{launch.name}", {kind}, ',
             f"({launch.config[0]}), "
-            f"({stream}), [&] {{ {launch.expression}({launch.arguments}); }})",
+            f"({stream}), {scope} {{ {launch.expression}({launch.arguments}); }})",
         ]
         written = "".join(out[-2:])
         lost = text.count("\n", launch.start, launch.end) - written.count("\n")

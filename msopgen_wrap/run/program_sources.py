@@ -158,11 +158,12 @@ def program_texts(
         The texts, and how many launches were numbered in them.
     """
     kinds = kernel_kinds(list(texts.values()))
+    keeps = any("aclmdlRICaptureBegin" in text for text in texts.values())
     rewritten, launches = {}, 0
     for path, text in texts.items():
         plain = program_text(text)
         found = len(find_launches(plain, str(path)))
-        plain = rewrite(plain, kinds, path, launches)
+        plain = rewrite(plain, kinds, path, launches, keeps)
         rewritten[path] = plain if path in host_files else host_text(plain)
         launches += found
     return rewritten, launches

@@ -91,5 +91,30 @@ void LaunchProgram(const char* name, OpgenKernelKind kind, uint64_t blocks, void
 }
 #endif
 
+// The same in a program that captures streams: `call` holds copies of the arguments and may run later.
+extern "C" int opgen_capture_launch(void* stream, const char* name, void (*run)(void*),
+                                    void (*drop)(void*), void* context);
+template <int site, typename Call>
+void LaunchOrKeep(const char* name, OpgenKernelKind kind, uint64_t blocks, void* stream, const Call& call)
+{
+    struct Kept {
+        const char* name;
+        OpgenKernelKind kind;
+        uint64_t blocks;
+        void* stream;
+        Call call;
+        static void Run(void* self)
+        {
+            const Kept& k = *static_cast<Kept*>(self);
+            LaunchProgram<site>(k.name, k.kind, k.blocks, k.stream, k.call);
+        }
+        static void Drop(void* self) { delete static_cast<Kept*>(self); }
+    };
+    Kept* const kept = new Kept{name, kind, blocks, stream, call};
+    if (opgen_capture_launch(stream, name, &Kept::Run, &Kept::Drop, kept) != 0) return;
+    Kept::Run(kept);
+    Kept::Drop(kept);
+}
+
 }  // namespace ascendc_emu
 #endif  // ASCENDC_EMU_PROGRAM_H

@@ -225,6 +225,10 @@ int OnStream(aclrtStream stream, const char* api, Task task) {
         return stream == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : ACL_ERROR_RT_INVALID_HANDLE;
     }
     std::lock_guard<std::recursive_mutex> run(found->run);
+    if (found->capture != nullptr) {
+        found->capture->tasks.push_back({api, task});
+        return ACL_SUCCESS;
+    }
     return task();
 }
 
@@ -356,7 +360,7 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream) {
     return OnStream(stream, "aclrtMemcpyAsync",
-                    [&] { return Copy(dst, destMax, src, count, kind, "aclrtMemcpyAsync"); });
+                    [=] { return Copy(dst, destMax, src, count, kind, "aclrtMemcpyAsync"); });
 }
 
 aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
@@ -371,7 +375,7 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
 
 aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
-    return OnStream(stream, "aclrtMemcpy2dAsync", [&] {
+    return OnStream(stream, "aclrtMemcpy2dAsync", [=] {
         return Copy2d(dst, dpitch, src, spitch, width, height, kind, "aclrtMemcpy2dAsync");
     });
 }
@@ -383,7 +387,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream) {
     return OnStream(stream, "aclrtMemsetAsync",
-                    [&] { return Fill(devPtr, maxCount, value, count, "aclrtMemsetAsync"); });
+                    [=] { return Fill(devPtr, maxCount, value, count, "aclrtMemsetAsync"); });
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {

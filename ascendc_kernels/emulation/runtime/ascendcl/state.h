@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -29,6 +30,16 @@ struct SocRow {
     int npu_arch;          // e.g. 2201
 };
 
+// What was captured on streams (aclmdlRICaptureBegin): run in this order, which is that of the calls.
+struct ModelRI {
+    struct Task {
+        const char* name;
+        std::function<int()> run;
+    };
+    std::vector<Task> tasks;
+    bool open = true;  // until aclmdlRICaptureEnd
+};
+
 struct Stream {
     int32_t id = 0;
     int32_t device = 0;
@@ -39,6 +50,7 @@ struct Stream {
     std::recursive_mutex run;
     uint64_t report_thread = 0;  // pthread id that processes this stream's callbacks
     bool has_report_thread = false;
+    ModelRI* capture = nullptr;  // tasks go there instead of running
 };
 
 struct Event {
@@ -46,6 +58,7 @@ struct Event {
     uint32_t flags = 0;
     bool recorded = false;
     int64_t nanoseconds = 0;
+    ModelRI* capture = nullptr;  // recorded while its stream was captured: a waiting stream joins
 };
 
 struct Context {
@@ -72,6 +85,8 @@ Context* CurrentContext();
 Stream* ResolveStream(aclrtStream handle, const char* api);
 Stream* NewStream(int32_t device, uint32_t priority, uint32_t flags);
 void DeleteStream(Stream* stream);
+// Streams and events that belong to the capture no longer do.
+void LeaveCapture(ModelRI* model);
 Event* ResolveEvent(aclrtEvent handle, const char* api);
 
 // Where a pointer lies.

@@ -67,6 +67,18 @@ Stream* NewStream(int32_t device, uint32_t priority, uint32_t flags) {
     return stream;
 }
 
+void LeaveCapture(ModelRI* model) {
+    std::lock_guard<std::mutex> lock(registry_mutex);
+    for (void* handle : Streams()) {
+        Stream* stream = static_cast<Stream*>(handle);
+        if (stream->capture == model) stream->capture = nullptr;
+    }
+    for (void* handle : Events()) {
+        Event* event = static_cast<Event*>(handle);
+        if (event->capture == model) event->capture = nullptr;
+    }
+}
+
 void DeleteStream(Stream* stream) {
     std::lock_guard<std::mutex> lock(registry_mutex);
     Streams().erase(stream);
@@ -246,6 +258,8 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
     RESOLVE_STREAM(on, stream);
     std::lock_guard<std::recursive_mutex> wait(on->run);
     std::lock_guard<std::mutex> lock(registry_mutex);
+    found->capture = on->capture;
+    if (on->capture != nullptr) return ACL_SUCCESS;
     found->recorded = true;
     found->nanoseconds = NowNanoseconds();
     return ACL_SUCCESS;
@@ -300,8 +314,9 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) {
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     RESOLVE_STREAM(found, stream);
     RESOLVE_EVENT(waited, event);
-    (void)found;
-    (void)waited;
+    std::lock_guard<std::recursive_mutex> run(found->run);
+    // A stream that waits for captured work belongs to the capture from here on.
+    if (waited->capture != nullptr && waited->capture->open) found->capture = waited->capture;
     return ACL_SUCCESS;
 }
 
@@ -417,6 +432,13 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
     REQUIRE(fn);
     RESOLVE_STREAM(found, stream);
     std::lock_guard<std::recursive_mutex> run(found->run);
+    if (found->capture != nullptr) {
+        found->capture->tasks.push_back({"aclrtLaunchHostFunc", [=] {
+                                             fn(args);
+                                             return ACL_SUCCESS;
+                                         }});
+        return ACL_SUCCESS;
+    }
     fn(args);
     return ACL_SUCCESS;
 }

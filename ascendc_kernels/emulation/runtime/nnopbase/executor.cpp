@@ -11,6 +11,9 @@
 
 #include "objects.h"
 
+// Of libascendcl, which a process with operators only may lack.
+extern "C" __attribute__((weak)) int opgen_is_captured(void* stream);
+
 namespace opgen_nnopbase {
 namespace {
 
@@ -120,6 +123,11 @@ aclnnStatus Launch(const char* api, void* workspace, uint64_t workspace_size,
         return Fail(ACLNN_ERR_PARAM_NULLPTR,
                     "%s: executor is null; check the status of %sGetWorkspaceSize. %s%s", api, api,
                     before.empty() ? "" : "Last error: ", before.c_str());
+    }
+    if (opgen_is_captured != nullptr && opgen_is_captured(stream) != 0) {
+        return Fail(ACLNN_ERR_RUNTIME_ERROR,
+                    "%s: operators on a stream that is being captured are not emulated; launch kernels "
+                    "with <<<>>> there", api);
     }
     auto task = std::make_unique<Task>();
     {
