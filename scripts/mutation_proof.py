@@ -524,7 +524,8 @@ def main() -> int:
     options = parser.parse_args()
     options.deadline = time.monotonic() + options.budget if options.budget > 0 else float("inf")
 
-    os.environ["OPGEN_CHECK"] = f"auto-sync={options.auto_sync}"
+    # Generated kernels cut their tails to size: rounding one up is a mutant to be caught.
+    os.environ["OPGEN_CHECK"] = f"auto-sync={options.auto_sync},tail-write=error"
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     os.environ.setdefault("OPGEN_CXXFLAGS", "-O1")  # many compilations, short runs
     import torch

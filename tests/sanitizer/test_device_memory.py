@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,20 @@ def test_the_report_names_the_store_and_the_read(tmp_path: Path) -> None:
     assert "DataCopyPad(zg[at]" in lines[finding["line"] - 1]
     assert "DataCopyPad(b, yg[at]" in lines[finding["other"]["line"] - 1]
     assert "host copies back" in finding["what"]
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("warn_input_too_short", "warning"), ("bad_tail_fetched", "error")]
+)
+def test_warnings_leave_the_exit_code_alone(tmp_path: Path, name: str, level: str) -> None:
+    sarif = tmp_path / "found.sarif"
+    command = [sys.executable, "-m", "msopgen_wrap.cli", "run", str(PROGRAM), name]
+    done = subprocess.run(
+        [*command, "--json", "--sarif", str(sarif)], capture_output=True, text=True, timeout=600
+    )
+    report = json.loads(done.stdout)
+    assert [f["severity"] for f in report["findings"]] == [level]
+    assert report["ok"] is (level == "warning")
+    assert done.returncode == (0 if level == "warning" else 1)
+    (run,) = json.loads(sarif.read_text(encoding="utf-8"))["runs"]
+    assert [r["level"] for r in run["results"]] == [level]
