@@ -235,3 +235,24 @@ KERNEL(flags_in_undeclared_kernel) {
     CrossCoreSetFlag<0, PIPE_MTE3>(3);
     CrossCoreWaitFlag(3);
 }
+
+// ---- scratch ----------------------------------------------------------------------------------------
+
+// case scratch_never_freed: ErrorLeak warning
+KERNEL(scratch_never_freed) {
+    TENSORS;
+    Queues q(2);
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto scratch = q.out.AllocTensor<float>();  // <- ErrorLeak
+    Exp(scratch, a, kTile);
+    auto o = q.out.AllocTensor<float>();
+    Add(o, scratch, a, kTile);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}

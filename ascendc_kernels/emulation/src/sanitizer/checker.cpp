@@ -93,6 +93,15 @@ void Checker::OnCoreStart(Core& core) {
     started_[id] = 1;
 }
 
+// A tensor that only one pipe has ever used: scratch, which holds no event.
+bool UsedByOnePipe(const CoreState& state, const Buffer& b) {
+    const auto& shadow = state.shadow[static_cast<int>(b.mem)];
+    if (b.life != Life::kAllocated || !shadow) return false;
+    LocalClock used;
+    shadow->Dependencies(b.addr, b.addr + b.bytes, true, &used);
+    return used.at[b.producer] <= b.allocatedAt || used.at[b.consumer] <= b.allocatedAt;
+}
+
 // A buffer that goes away while a tensor of it is in use.
 void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     if (!buffer.queued || buffer.life == Life::kFree || buffer.life == Life::kGone) return;
@@ -106,7 +115,7 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
                       : " was allocated but not freed");
     f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
     // A queue that vector instructions fill and drain themselves has no event to lose.
-    f.warning = !inQueue && buffer.producer == buffer.consumer;
+    f.warning = !inQueue && (buffer.producer == buffer.consumer || UsedByOnePipe(state, buffer));
     f.fix = inQueue ? "DeQue the tensor and FreeTensor it before the kernel ends"
                     : "call FreeTensor on the queue once the tensor is no longer needed";
     Findings::Instance().Add(f);
@@ -206,6 +215,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             if (b.life == Life::kGone) return;
             b.life = Life::kAllocated;
             b.last = b.allocated = e.loc;
+            b.allocatedAt = state.seq;
             state.Acquire(Dense(e.producer), b.drained);
             state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
             if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {

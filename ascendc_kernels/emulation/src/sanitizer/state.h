@@ -99,6 +99,7 @@ struct Buffer {
     Loc declared;
     Loc allocated;
     Loc last;  // last change of life
+    uint64_t allocatedAt = 0;  // record number
     PipeClock filled;   // what EnQue announces to DeQue
     PipeClock drained;  // what FreeTensor announces to AllocTensor
 };
