@@ -24,7 +24,9 @@ _FUNCTION = re.compile(
     re.MULTILINE,
 )
 # Functions of the host in a device header, such as those of the CPU twin.
-_HOST_FUNCTION = re.compile(r"^(?:void\*?|uint64_t) ([A-Z]\w+)\(", re.MULTILINE)
+_HOST_FUNCTION = re.compile(
+    r"^(?:void\*?|uint64_t|inline [\w:<>*&]+) ([A-Z]\w+|asc_\w+)\(", re.MULTILINE
+)
 _FAMILY = re.compile(r"^\s*OPGEN_[A-Z0-9_]+\((\w+)[,)]", re.MULTILINE)
 # A family macro and the names it pastes together from its first parameter.
 _MACRO_BODY = re.compile(r"^#define\s+(OPGEN_\w+)\((\w+)(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)

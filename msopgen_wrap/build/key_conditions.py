@@ -19,7 +19,7 @@ _ONE_KEY = re.compile(
 )
 _DEFINED_KEY = re.compile(r"\bdefined\s*(?:\(\s*TILING_KEY_VAR\s*\)|TILING_KEY_VAR\b)")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
-_KEY_VALUE = re.compile(r"\bTILING_KEY_VAR\b|\bTILING_KEY_IS\s*\([^()]*\)")
+_KEY_VALUE = re.compile(r"\bTILING_KEY_VAR\b|\bTILING_KEY_(?:IS|LIST)\s*\([^()]*\)")
 _DECLARATION = re.compile(
     r"^\s*(?:#\s*(?:include|define)\b|template\b|extern\b)|__global__", re.MULTILINE
 )

@@ -6,10 +6,10 @@ import pytest
 from .launcher import build
 
 
-def run(entry, x, y, z, mode="check", workspace=0):
+def run(entry, x, y, z, mode="check", workspace=0, key=0):
     sizes = np.array([x.nbytes, y.nbytes, z.nbytes], np.uint32).tobytes()
     findings = build("api_forms").launch(
-        entry, [x, y, z], tiling=sizes, mode=mode, inout=1, workspace=workspace
+        entry, [x, y, z], tiling=sizes, mode=mode, inout=1, workspace=workspace, key=key
     )
     assert findings == []
     return z
@@ -71,3 +71,12 @@ def test_spm_buffer():
     x = np.random.default_rng(5).normal(size=256).astype(np.float32)
     z = run("spm", x, NOTHING, np.zeros(256, np.float32), workspace=8192)
     assert np.array_equal(z, x)
+
+
+@pytest.mark.parametrize(("key", "factor"), [(1, 2), (2, 2), (3, 3), (4, 3), (5, 0)])
+def test_lists_of_keys_and_a_tensor_in_a_file(key, factor, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.arange(64, dtype=np.float32)
+    z = run("key_list", x, NOTHING, np.zeros(64, np.float32), key=key)
+    assert np.array_equal(z, x * factor)
+    assert np.array_equal(np.fromfile("part.bin", np.float32), x[8:24])

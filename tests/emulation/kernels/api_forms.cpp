@@ -114,3 +114,18 @@ KERNEL(spm)
     f.pipe.ReadSpmBuffer(f.Z<float>()[128], DataCopyParams(8, 2, 2, 0), 256);
     f.End(z);
 }
+
+// Keys 1 and 2 add x * 2, key 3 and 4 x * 3; a file keeps x.
+KERNEL(key_list)
+{
+    Frame f(x, y, z, tiling);
+    if (TILING_KEY_LIST(1, 2)) {
+        Axpy(f.Z<float>(), f.X<float>(), 2.0f, 64);
+    } else if (TILING_KEY_LIST(3, 4)) {
+        Axpy(f.Z<float>(), f.X<float>(), 3.0f, 64);
+    }
+    auto part = f.X<float>()[8];
+    part.SetSize(16);
+    ASSERT(part.ToFile("part.bin") == 0);
+    f.End(z);
+}

@@ -99,6 +99,12 @@ OPGEN_C_CROSS(inter, 0)
 OPGEN_C_CROSS(subblock, 1)
 #undef OPGEN_C_CROSS
 
+// The kinds of memory differ in what the device waits for; here everything is waited for.
+enum mem_dsb_t { DSB_ALL = 0, DSB_DDR, DSB_UB, DSB_SEQ };
+__aicore__ inline void asc_sync_data_barrier(mem_dsb_t, OPGEN_C_LOC)
+{
+    ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
+}
 __aicore__ inline int64_t asc_get_program_counter() { return AscendC::GetProgramCounter(); }
 #undef OPGEN_C_LOC
 

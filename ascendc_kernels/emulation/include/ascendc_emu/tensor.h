@@ -117,6 +117,8 @@ void EmitScalar(const GmRef& t, DType type, uint64_t byteOffset, uint32_t bytes,
 TensorRef MakeRaw(AscendC::TPosition pos, uint32_t addr, uint64_t bytes, Loc loc);
 // Text of elements to stdout: "LocalTensor VECIN half[128]: ...".
 void PrintElements(const void* data, DType type, uint64_t count, const char* what);
+// 0: the file `name` holds the bytes.
+int32_t WriteBytes(const void* data, uint64_t bytes, const char* name);
 
 inline bool HasSink() { return __builtin_expect(g_current->sink != nullptr, 0); }
 
@@ -326,6 +328,16 @@ public:
         return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer));
     }
     __aicore__ TBuffAddr GetBufferAddr() const { return TBuffAddr{size, addr, GetBufferHandle(), pos}; }
+    // The tensor's bytes into a file of the current folder; 0: written.
+    template <typename Name>
+    int32_t ToFile(const Name& name) const
+    {
+        if constexpr (std::is_convertible<Name, const char*>::value) {
+            return ascendc_emu::WriteBytes(ptr, size, name);
+        } else {
+            return ascendc_emu::WriteBytes(ptr, size, name.c_str());
+        }
+    }
     void Print(uint32_t elements = 0) const
     {
         const uint64_t n = elements ? elements : GetSize();

@@ -23,6 +23,9 @@ struct TilingHolder {
 #ifndef TILING_KEY_IS
 #define TILING_KEY_IS(key) (::ascendc_emu::g_current->tilingKey == static_cast<uint64_t>(key))
 #endif
+#ifndef TILING_KEY_LIST
+#define TILING_KEY_LIST(key1, key2) (TILING_KEY_IS(key1) || TILING_KEY_IS(key2))
+#endif
 #ifndef TILING_KEY_VAR
 #define TILING_KEY_VAR (::ascendc_emu::g_current->tilingKey)
 #endif

@@ -406,6 +406,14 @@ void PrintList(const void* data, DType type, uint64_t count)
 }
 }  // namespace
 
+int32_t WriteBytes(const void* data, uint64_t bytes, const char* name)
+{
+    FILE* file = fopen(name, "wb");
+    if (file == nullptr) return -1;
+    const bool written = fwrite(data, 1, bytes, file) == bytes;
+    return fclose(file) == 0 && written ? 0 : -1;
+}
+
 void PrintElements(const void* data, DType type, uint64_t count, const char* what)
 {
     std::lock_guard<std::mutex> lock(PrintMutex());
