@@ -96,6 +96,7 @@ def _link_diagnostic(stderr: str, source: Path | None, code: str, what: str) -> 
     fix = ""
     if missing and missing[0].startswith("undefined reference"):
         fix = "name the source that defines it as well, or its library"
-    return Diagnostic(
-        code, what or text, Location(str(source or "")), why=stderr.strip()[:4000], fix=fix
-    )
+    why = stderr.strip()[:4000]
+    # All that is missing, once each, behind the linker's own words.
+    why += "".join(f"\n{m}" for m in missing if m not in why)[:8000]
+    return Diagnostic(code, what or text, Location(str(source or "")), why=why, fix=fix)

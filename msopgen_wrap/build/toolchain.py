@@ -180,6 +180,11 @@ _LOG_HEADER = ["-include", "op_common/log/log.h"]
 # static constexpr bool TYPE = OTHER::type == TYPE::BF16; names a member like a type used in it.
 _CHANGED_MEANING = re.compile(r"changes meaning of '\w+'")
 
+# DTYPE_X of complex inputs: CANN has the types on some architectures only, and kernels that move
+# them without a look define none.
+_COMPLEX = re.compile(r"'complex(?:32|64|128)' (?:was not declared|has not been declared)")
+_COMPLEX_HEADER = ["-include", "ascendc_emu/complex_types.h"]
+
 
 def _other_command(command: Sequence[str], messages: str) -> list[str] | None:
     """Return the command to try after a failed one, None when the failure is final."""
@@ -189,6 +194,8 @@ def _other_command(command: Sequence[str], messages: str) -> list[str] | None:
         return [*command, "-DOPGEN_HOST_HALF"]
     if _LOG_MACRO.search(messages) and _LOG_HEADER[1] not in command:
         return [*command, *_LOG_HEADER]
+    if _COMPLEX.search(messages) and _COMPLEX_HEADER[1] not in command:
+        return [*command, *_COMPLEX_HEADER]
     if _CHANGED_MEANING.search(messages) and "-fpermissive" not in command:
         return [*command, "-fpermissive"]
     return None

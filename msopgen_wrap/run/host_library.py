@@ -42,7 +42,8 @@ def build_host_library(
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
     """
     sources = list(project.host_sources)
-    more = [project.companions, project.other_arch_sources]
+    candidates = [project.companions, project.other_arch_sources]
+    tried: set[Path] = set()
     stubs: list[str] = []
     for _ in range(_ROUNDS):
         try:
@@ -52,9 +53,11 @@ def build_host_library(
             if not missing or set(missing) <= set(stubs):
                 raise with_header_advice(error, project.root) from error
             added = False
-            while more and not added:
-                useful = [p for p in more.pop(0) if _may_define(p, missing)]
-                added = _add(project, sources, useful, defines, progress)
+            for group in candidates:
+                useful = [p for p in group if p not in tried and _may_define(p, missing)]
+                tried.update(useful)
+                if added := _add(project, sources, useful, defines, progress):
+                    break
             if not added:
                 functions = [m for m in missing if not m.startswith(("_ZTV", "_ZTI", "_ZTS"))]
                 if not project.other_arch_sources or not functions:

@@ -154,8 +154,9 @@ def _sources_of(header: Path) -> list[Path]:
     found = [source] if "op_host" in source.parts else []
     for level, name in enumerate(source.parts):
         if name in ("include", "inc"):
-            found.append(Path(*source.parts[:level], "src", *source.parts[level + 1 :]))
-    return found
+            folder = Path(*source.parts[:level], "src")
+            found += [folder.joinpath(*source.parts[level + 1 :]), folder / source.name]
+    return list(dict.fromkeys(found))
 
 
 def _above(path: Path, levels: int) -> Path:

@@ -41,8 +41,10 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             "",
         ),
         ("float r = sqrt(2.0f); if (r < 0) y[0] = 1;", "sqrt", ""),
+        ("complex64 c = {1, 2}; y[0] = (uint8_t)c.imag;", "k", ""),
         (
             "GET_TILING_DATA_PTR_WITH_STRUCT(uint64_t, data, y);"
+            "SetNdParaImpl(1); if (GetSubBlockIdxImpl() > GetBlockNumImpl()) return;"
             "__tiling_data_ptr__ uint64_t* same = data; (void)same;"
             "std::uint8_t small = 1; (void)small;",
             "k",

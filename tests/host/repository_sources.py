@@ -161,7 +161,10 @@ protected:
         return ge::GRAPH_SUCCESS;
     }
     uint64_t GetTilingKey() const override { return 100 + g_tiled; }
-    ge::graphStatus PostTiling() override { return context_->SetBlockDim(blockDim_); }
+    ge::graphStatus PostTiling() override {
+        return context_->SetAicpuBlockDim(1) == ge::GRAPH_SUCCESS ? context_->SetBlockDim(blockDim_)
+                                                                  : ge::GRAPH_FAILED;
+    }
 };
 ge::graphStatus TilingArch35(gert::TilingContext* context);
 static ge::graphStatus Tiling(gert::TilingContext* context) {
@@ -330,7 +333,7 @@ FILES = {
     "build.sh": "",
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
     "common/include/rows/last.h": LAST,
-    "common/src/rows/last.cpp": LAST_SOURCE,
+    "common/src/last.cpp": LAST_SOURCE,
     # Never needed, and it would not compile.
     "common/src/rows/other.cpp": "#error not for this op",
     "common/inc/op_kernel/block.h": "#pragma once\n#define BLOCK_ELEMENT 4\n",

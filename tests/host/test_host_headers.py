@@ -24,6 +24,7 @@ extern "C" int Names() {
     const vector<uint32_t> sizes = {ONE_BLK_SIZE, BLOCK_CUBE, std::max(ONE_BLK_SIZE, 2U)};
     return static_cast<int>(text.size() + sizes[0] + sizes[1]);
 }
+static_assert(HCCL_SUCCESS == 0, "the C interface's");
 extern "C" int HalfSize() { return sizeof(half); }
 extern "C" int Ranks() {
     int64_t ranks = 0;

@@ -24,6 +24,7 @@
 #include "ascendc_emu/cube_api.h"
 #endif
 #include "ascendc_emu/adv_api.h"
+#include "adv_api/hccl/hccl.h"
 
 // Data type and format numbers for `#if ORIG_DTYPE_X == DT_FLOAT16`. A program that holds host and
 // device code in one file has them as ge:: enumerators instead.

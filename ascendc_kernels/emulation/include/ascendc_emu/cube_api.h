@@ -429,6 +429,12 @@ __aicore__ inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride,
 {
     ascendc_emu::CubeSetFixpipeNd(ndNum, srcNdStride, dstNdStride);
 }
+// The register behind it: number of ND matrices, then their source and destination strides.
+__aicore__ inline void SetNdParaImpl(uint64_t config)
+{
+    SetFixpipeNz2ndFlag(static_cast<uint16_t>(config), static_cast<uint16_t>(config >> 16),
+                        static_cast<uint16_t>(config >> 32));
+}
 __aicore__ inline void SetFixpipePreQuantFlag(uint64_t config)
 {
     ascendc_emu::CubeSetFixpipeQuant(config);

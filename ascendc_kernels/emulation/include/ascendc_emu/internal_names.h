@@ -50,6 +50,12 @@ __aicore__ inline void DataCopyPadUB2GMImpl(T* dst, T* src, const Copy& copy, Lo
     DataCopyPad(to, ascendc_emu::FromPointer(src, loc), copy, loc);
 }
 
+__aicore__ inline int64_t GetBlockIdxImpl() { return GetBlockIdx(); }
+__aicore__ inline int64_t GetBlockNumImpl() { return GetBlockNum(); }
+__aicore__ inline int64_t GetSubBlockIdxImpl() { return GetSubBlockIdx(); }
+__aicore__ inline int64_t GetSubBlockNumImpl() { return GetSubBlockNum(); }
+__aicore__ inline int64_t GetTaskRationImpl() { return GetTaskRation(); }
+
 // Reductions and Duplicate with the mask register as it is. The names of the compiler's instructions
 // follow below, outside the namespace.
 #define OPGEN_SPAN_NAMES(API)                                                                         \

@@ -33,6 +33,7 @@ struct TilingResult {
     int32_t cond = 0;
     uint32_t schedule_mode = 0;
     uint32_t local_memory = 0;
+    uint32_t aicpu_block_dim = 0;
     std::unique_ptr<uint8_t[]> data;        // a gert::TilingData block
     std::unique_ptr<uint8_t[]> workspaces;  // a gert::TypedContinuousVector<size_t> block
 

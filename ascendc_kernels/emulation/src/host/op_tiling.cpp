@@ -120,6 +120,7 @@ TilingResult OpCall::Tile() {
     out[gert::TilingContext::kOutputTilingCond] = &result.cond;
     out[gert::TilingContext::kOutputScheduleMode] = &result.schedule_mode;
     out[gert::TilingContext::kOutputLocalMemorySize] = &result.local_memory;
+    out[gert::TilingContext::kOutputAicpuBlockDim] = &result.aicpu_block_dim;
     gert::TilingContext context(Context(in, out));
     (void)TakeHostLog();
     const uint32_t status = entry_->tiling(&context);

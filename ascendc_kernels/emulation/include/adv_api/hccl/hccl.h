@@ -10,9 +10,13 @@
 
 #include "adv_api/hccl/hccl_common.h"
 #include "ascendc_emu/hccl_server.h"
-#include "kernel_operator.h"
+#include "ascendc_emu/system_api.h"
 
 namespace AscendC {
+constexpr int32_t HCCL_SUCCESS = 0;
+constexpr int32_t HCCL_FAILED = -1;
+constexpr HcclHandle INVALID_HANDLE_ID = -1;
+
 static constexpr HcclServerConfig DEFAULT_CFG = {CoreType::DEFAULT, 0};
 
 template <HcclServerType serverType = HcclServerType::HCCL_SERVER_TYPE_AICPU,

@@ -8,11 +8,8 @@
 
 namespace AscendC {
 constexpr uint32_t HCCL_GROUP_ID_0 = 0;
-constexpr int32_t HCCL_SUCCESS = 0;
-constexpr int32_t HCCL_FAILED = -1;
 // Number of a task of one Hccl object; -1: the call failed.
 using HcclHandle = int8_t;
-constexpr HcclHandle INVALID_HANDLE_ID = -1;
 
 enum class HcclCMDType {
     HCCL_CMD_INVALID = 0,

@@ -37,6 +37,7 @@ public:
         kOutputScheduleMode,
         kOutputLocalMemorySize,
         kOutputDynUBufSize = kOutputLocalMemorySize,
+        kOutputAicpuBlockDim,
         kOutputNum
     };
 
@@ -191,6 +192,13 @@ public:
     }
     uint32_t GetDynUBufSize() const {
         return GetLocalMemorySize();
+    }
+    // Cores of the AI CPU part of a communication op, which the emulation has none of.
+    ge::graphStatus SetAicpuBlockDim(const uint32_t block_dim) {
+        return Set<uint32_t>(kOutputAicpuBlockDim, block_dim);
+    }
+    uint32_t GetAicpuBlockDim() const {
+        return Get<uint32_t>(kOutputAicpuBlockDim);
     }
     TilingData *GetRawTilingData() const {
         return Get<TilingData *>(kOutputTilingData);

@@ -1,2 +1,2 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "adv_api/hccl/hccl.h"
+#include "kernel_operator.h"
