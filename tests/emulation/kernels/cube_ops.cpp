@@ -117,7 +117,7 @@ private:
             q.repeatTimes = uint8_t((p.k + 16 * k0 - 1) / (16 * k0));
             q.srcStride = 1;
             LoadData(to, from, q);
-        } else if constexpr (!IsSameType<A, int4b_t>::value) {
+        } else {
             LoadData3DParamsV2<A> q;
             q.l1H = uint16_t(p.loadA == 3 ? p.height : 1);
             q.l1W = uint16_t(p.loadA == 3 ? p.width : mBlocks * 16);

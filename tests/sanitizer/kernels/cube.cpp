@@ -228,3 +228,17 @@ KERNEL(mmad_past_a_placed_tensor) {
     Sync<HardEvent::M_FIX>();
     Fixpipe(product, c, fix);
 }
+
+// case nd_rows_behind_the_tensor: ErrorRead3 found kind=aic
+KERNEL(nd_rows_behind_the_tensor) {
+    GlobalTensor<half> all;
+    all.SetGlobalBuffer((__gm__ half*)x);
+    // 192 rows of 32 bytes, 128 are there; the kernel goes on with the others.
+    LocalTensor<half> a1(TPosition::A1, 0, 192 * 16);
+    DataCopy(a1, all, Nd2NzParams{1, 192, 16, 0, 16, 192, 1, 0});  // <- ErrorRead3
+    Sync<HardEvent::MTE2_MTE1>();
+    LocalTensor<half> a2(TPosition::A2, 0, 256);
+    LoadData2DParams load;
+    load.repeatTimes = 1;
+    LoadData(a2, a1, load);
+}

@@ -16,8 +16,12 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     const Scheduler& s = *core.scheduler;
     if (!s.bounded()) return bytes;
     const OpgenGmRange* r = s.FindRange(address);
+    const uint64_t cutOff = write ? kGmCutOff : kGmReadCutOff;
     if (r == nullptr) {
-        if (bytes <= kGmCutOff && s.FindRange(address - std::min<uint64_t>(kGmCutOff, 512)) != nullptr) return 0;
+        // Behind a tensor: the rows of a block that is rounded up.
+        const bool near = s.FindRange(address - 512) != nullptr ||
+                          (!write && s.FindRange(address - kGmReadCutOff) != nullptr);
+        if (bytes <= kGmCutOff && near) return 0;
         TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
                   "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
@@ -25,7 +29,7 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     }
     const uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
     if (bytes <= left) return bytes;
-    if (bytes > left + kGmCutOff) {
+    if (bytes > left + cutOff) {
         TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
                   "%s %llu bytes of '%s' where %llu are left", write ? "writes" : "reads",
                   static_cast<unsigned long long>(bytes), r->name ? r->name : "",

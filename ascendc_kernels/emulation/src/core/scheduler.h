@@ -25,6 +25,8 @@ struct BlockAbort {};
 // Bytes of a copy past the end of a global tensor that are cut off instead of ending the launch:
 // device allocations are rounded up by about that much.
 constexpr uint64_t kGmCutOff = 1024;
+// Reads do no harm on the device: matrices are copied in whole blocks of rows.
+constexpr uint64_t kGmReadCutOff = 4096;
 
 // A core of the launch before it has started.
 struct CoreSpec {

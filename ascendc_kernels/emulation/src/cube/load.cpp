@@ -200,7 +200,19 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
         return;
     }
     const uint32_t bits = DTypeBits(type);
-    if (bits < 8) Trap(core, loc, op, "image to column of %s is not emulated", Name(type));
+    if (bits < 8) {
+        if (dst.mem == Mem::kL0b || args.transpose || (args.channels | args.kExtent | args.kStart) % 2 != 0) {
+            Trap(core, loc, op, "image to column of %s is emulated for whole bytes, not transposed",
+                 Name(type));
+        }
+        // Two channels are one of twice the width; no element is taken apart.
+        Load3dArgs pairs = args;
+        pairs.channels /= 2;
+        pairs.kExtent /= 2;
+        pairs.kStart /= 2;
+        pairs.padBits = (args.padBits & 15) | (args.padBits & 15) << 4;
+        return CubeLoad3d(dst, src, DType::kI8, pairs, loc);
+    }
     const uint32_t size = bits / 8;
     const uint32_t c0 = kBlock / size;
     const bool toB = dst.mem == Mem::kL0b;

@@ -277,7 +277,7 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     f.why = "global memory behind the tensor belongs to somebody else";
     Findings::Instance().Add(f);
     // The copy itself is cut off where the tensor ends, so the kernel can go on and show more.
-    if (over < kGmCutOff) return;
+    if (over < (writes ? kGmCutOff : kGmReadCutOff)) return;
     TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
 }
 
