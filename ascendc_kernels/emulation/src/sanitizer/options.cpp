@@ -18,6 +18,11 @@ bool Apply(Options* options, const std::string& text) {
         options->tailWriteIsError = value == "error";
         return value == "error" || value == "warning";
     }
+    if (name == "auto-sync") options->vectorOrderIsWarning = value == "project";
+    if (name == "auto-sync" && value == "project") {
+        options->autoSync = false;
+        return true;
+    }
     if (value != "on" && value != "off") return false;
     bool on = value == "on";
     if (name == "auto-sync") {
