@@ -316,6 +316,18 @@ def test_constant_tiling_without_a_pointer(kernel):
     np.testing.assert_allclose(c, want, rtol=1e-5, atol=5e-5)
 
 
+def test_parts_along_k_are_not_summed(kernel):
+    raw, _ = _operands(np.random.default_rng(20), 64, 96, 64, np.float16, (0, 0))
+    a, b = (v.astype(np.float64) for v in raw[:2])
+    c = np.full((4, 2, 32, 48), np.nan, np.float32)
+    kernel.launch("matmul_parts", [*raw[:2], c], mode="check", workspace=4096)
+    for part in range(2):
+        k = slice(32 * part, 32 * part + 32)
+        want = (a[:, k] @ b[k]).reshape(2, 32, 2, 48).swapaxes(1, 2)
+        got = c[:, part].reshape(2, 2, 32, 48)  # blocks follow each other along M
+        np.testing.assert_allclose(got, want.swapaxes(0, 1), rtol=1e-5, atol=5e-5)
+
+
 @TRANS
 def test_vector_cores_call(kernel, trans):
     """A mixed kernel: block b has vector cores 2 b and 2 b + 1; each computes a share."""

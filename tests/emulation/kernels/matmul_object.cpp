@@ -303,3 +303,35 @@ extern "C" __global__ __aicore__ void matmul_constant(GM_ADDR a, GM_ADDR b, GM_A
     mm.IterateAll(cGm);
     mm.End();
 }
+
+// The same product in parts of 32 along K, one after the other: c is [block][part][baseM][baseN].
+constexpr MatmulFuncParams kPartialParams = [] {
+    MatmulFuncParams p;
+    p.isPartialOutput = true;
+    return p;
+}();
+constexpr MatmulConfig kPartial = GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kPartialParams);
+extern "C" __global__ __aicore__ void matmul_parts(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspace,
+                                                   GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    TPipe pipe;
+    TCubeTiling t;
+    t.usedCoreNum = 1;
+    t.M = t.singleCoreM = 64;
+    t.N = t.singleCoreN = 96;
+    t.Ka = t.Kb = t.singleCoreK = 64;
+    t.baseM = t.baseK = 32;
+    t.baseN = 48;
+    Matmul<ConstantA, ConstantA, ConstantC, ConstantC, kPartial> mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
+    GlobalTensor<half> aGm, bGm;
+    GlobalTensor<float> cGm;
+    aGm.SetGlobalBuffer((__gm__ half*)a, 64 * 64);
+    bGm.SetGlobalBuffer((__gm__ half*)b, 64 * 96);
+    cGm.SetGlobalBuffer((__gm__ float*)c, 2 * 64 * 96);
+    mm.SetTensorA(aGm);
+    mm.SetTensorB(bGm);
+    for (uint32_t i = 0; mm.Iterate(); ++i) mm.GetTensorC(cGm[i * 32 * 48], 0, true);
+    mm.End();
+}

@@ -214,7 +214,7 @@ public:
     template <bool sync = true>
     __aicore__ bool Iterate(bool enPartialSum = false, Loc = Loc::Here())
     {
-        const uint32_t blocks = BlocksM() * BlocksN();
+        const uint32_t blocks = BlocksM() * BlocksN() * PartsK();
         if (next_ >= blocks) {
             Restart();
             return false;
@@ -306,8 +306,8 @@ public:
     template <bool isTurnOnDebug = true>
     __aicore__ MatrixOffset GetOffsetC()
     {
-        const uint32_t m0 = RowOfBlock(current_) * uint32_t(tiling_.baseM);
-        const uint32_t n0 = ColumnOfBlock(current_) * uint32_t(tiling_.baseN);
+        const uint32_t m0 = RowOfBlock(current_ / PartsK()) * uint32_t(tiling_.baseM);
+        const uint32_t n0 = ColumnOfBlock(current_ / PartsK()) * uint32_t(tiling_.baseN);
         const uint32_t m = singleM_ - m0, n = singleN_ - n0;
         return MatrixOffset{int32_t(m0 * StrideC() + n0), int32_t(m0), int32_t(n0),
                             int32_t(m < uint32_t(tiling_.baseM) ? m : uint32_t(tiling_.baseM)),
@@ -574,8 +574,8 @@ private:
                                Loc loc, uint64_t padded = 0)
     {
         if (async_) current_ = next_++;
-        const uint32_t mi = RowOfBlock(current_);
-        const uint32_t ni = ColumnOfBlock(current_);
+        const uint32_t mi = RowOfBlock(current_ / PartsK());
+        const uint32_t ni = ColumnOfBlock(current_ / PartsK());
         const uint32_t m0 = mi * uint32_t(tiling_.baseM);
         const uint32_t n0 = ni * uint32_t(tiling_.baseN);
         const uint32_t m = m0 + uint32_t(tiling_.baseM) > singleM_ ? singleM_ - m0 : uint32_t(tiling_.baseM);
@@ -601,6 +601,14 @@ private:
         if constexpr (MM_CB::CopyA1Func != nullptr) a_ = CopiedIn<SrcAT, true>(a);
         if constexpr (MM_CB::CopyB1Func != nullptr) b_ = CopiedIn<SrcBT, false>(b);
         ascendc_emu::MatmulArgs args = Arguments(c, m0, m, n0, n, partial);
+        if constexpr (kConfig.isPartialOutput) {
+            // The parts of a block along K follow each other and are not summed.
+            const uint32_t part = uint32_t(current_ % PartsK()), base = uint32_t(tiling_.baseK);
+            args.k = singleK_ - part * base < base ? singleK_ - part * base : base;
+            args.hasBias = args.hasBias && part == 0;
+            SkipK(args.a, args.a.transposed, part * base);
+            SkipK(args.b, !args.b.transposed, part * base);
+        }
         args.cRow = cRow;
         args.cColumn = cColumn;
         args.atomic = atomic;
@@ -611,6 +619,27 @@ private:
         }
         a_ = a;
         b_ = b;
+    }
+
+    // MatmulConfig::isPartialOutput: results of one base block along K each.
+    __aicore__ uint32_t PartsK() const
+    {
+        if constexpr (kConfig.isPartialOutput) {
+            const uint32_t base = uint32_t(tiling_.baseK);
+            return base == 0 || singleK_ <= base ? 1 : (singleK_ + base - 1) / base;
+        }
+        return 1;
+    }
+    // Without the first k0 rows (`rows`) or columns of the stored matrix.
+    __aicore__ static void SkipK(ascendc_emu::MatrixRef& x, bool rows, uint32_t k0)
+    {
+        const uint32_t bits = ascendc_emu::DTypeBits(x.type);
+        const uint64_t c0 = x.nzWidth != 0 ? x.nzWidth : 256 / bits;
+        uint64_t elements = rows ? k0 * x.stride : k0;
+        if (x.format == ascendc_emu::MatrixFormat::kNz) {
+            elements = rows ? k0 * c0 : k0 / c0 * x.stride * c0 + k0 % c0;
+        }
+        if (x.format != ascendc_emu::MatrixFormat::kScalar) x = Shifted(x, elements * bits / 8);
     }
 
     __aicore__ ascendc_emu::MatmulArgs Arguments(const ascendc_emu::MatrixRef& c, uint32_t m0, uint32_t m,
