@@ -166,14 +166,20 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     own["op_host"] += sorted({p.parent for p in neighbours})
     first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given]))
     finder = IncludeFinder(repository_root(root), [*first, *system], side="op_host")
-    project.include_dirs = [*first, *finder.folders(hosts)]
+    found = finder.folders(hosts)
+    taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}
+    # A source beside a header may need another one's: until nothing new comes up.
+    while more := [
+        path
+        for path in finder.companions()
+        if path not in taken and path not in project.companions and not for_other_arch(path)
+    ]:
+        project.companions += more
+        found = finder.folders(more)
+    project.include_dirs = [*first, *found]
     first = list(dict.fromkeys([*own["op_kernel"], *own["op_host"], root, *given]))
     kernel_finder = finder.sibling([*first, *system], side="op_kernel")
     project.kernel_include_dirs = [*first, *kernel_finder.folders(kernels)]
-    taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}
-    project.companions = [
-        path for path in finder.companions() if path not in taken and not for_other_arch(path)
-    ]
     return project
 
 

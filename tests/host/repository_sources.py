@@ -218,7 +218,17 @@ namespace Rows_ { int64_t Last(const gert::Shape& s); }
 """
 LAST_SOURCE = """
 #include "rows/last.h"
-int64_t Rows_::Last(const gert::Shape& s) { return s.GetDim(s.GetDimNum() - 1); }
+#include "rows/dim.h"
+int64_t Rows_::Last(const gert::Shape& s) { return Rows_::Dim(s, s.GetDimNum() - 1); }
+"""
+DIM = """
+#pragma once
+#include "exe_graph/runtime/shape.h"
+namespace Rows_ { int64_t Dim(const gert::Shape& s, size_t i); }
+"""
+DIM_SOURCE = """
+#include "rows/dim.h"
+int64_t Rows_::Dim(const gert::Shape& s, size_t i) { return s.GetDim(i); }
 """
 
 # For an architecture that is not emulated, with headers that are not there.
@@ -334,6 +344,8 @@ FILES = {
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
     "common/include/rows/last.h": LAST,
     "common/src/last.cpp": LAST_SOURCE,
+    "common/include/rows/dim.h": DIM,
+    "common/src/rows/dim.cpp": DIM_SOURCE,
     # Never needed, and it would not compile.
     "common/src/rows/other.cpp": "#error not for this op",
     "common/inc/op_kernel/block.h": "#pragma once\n#define BLOCK_ELEMENT 4\n",
