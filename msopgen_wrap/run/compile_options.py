@@ -2,8 +2,8 @@
 
 CANN's compiler inserts barriers and flags of its own (``--cce-auto-sync``, on by default in msopgen
 projects and ``<<<>>>`` builds). A project that switches that off has to synchronise in its source,
-and check mode then demands it (``OPGEN_CHECK=auto-sync=project``: as ``off``, but a missing barrier
-between two vector instructions is a warning, since public kernels built so leave out some).
+and check mode then demands it (``OPGEN_CHECK=auto-sync=project``: as ``off``, but as a warning,
+since public kernels built so leave out some barriers and flags).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ void opgen_sanitizer_clear(void);
 //   auto-sync=on|off   on (default): what the compiler inserts on its own (--cce-auto-sync, default
 //                      in msopgen projects and <<<>>> builds) counts as synchronised: V after V,
 //                      S with V, MTE2, MTE3 of one AIV. off: everything has to be in the source.
-//                      project: off, but a missing barrier between vector instructions is a warning;
+//                      project: off, but what the compiler would have added is missed as a warning;
 //                      public kernels built so leave out some.
 //   uninit=on|off      uninitialised reads (default on)
 //   suspicious=on|off  warnings such as ErrorWrite3 (default on)

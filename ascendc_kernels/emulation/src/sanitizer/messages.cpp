@@ -170,7 +170,10 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
                         ? "instructions of one pipe overlap in time unless a barrier separates them"
                         : "the two pipes run in parallel and nothing makes the later one wait";
             f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
-            f.warning = step.pipe == kPV && c.other.Pipe() == kPV && GetOptions().vectorOrderIsWarning;
+            const bool ordered = (step.pipe == kPV && c.other.Pipe() == kPV) || step.pipe == kPS ||
+                                 c.other.Pipe() == kPS;
+            f.warning = ordered && GetOptions().autoOrderIsWarning &&
+                        step.state.core->kind != CoreKind::kAic;
         }
         const bool rewrite = c.hazard == Hazard::kWaw || (cross && c.hazard == Hazard::kWar);
         if (o.mem == Mem::kGm && rewrite && !o.atomic) {

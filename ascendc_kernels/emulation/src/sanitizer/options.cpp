@@ -18,7 +18,7 @@ bool Apply(Options* options, const std::string& text) {
         options->tailWriteIsError = value == "error";
         return value == "error" || value == "warning";
     }
-    if (name == "auto-sync") options->vectorOrderIsWarning = value == "project";
+    if (name == "auto-sync") options->autoOrderIsWarning = value == "project";
     if (name == "auto-sync" && value == "project") {
         options->autoSync = false;
         return true;

@@ -13,8 +13,8 @@ struct Options {
     // The compiler's own synchronisation (documentation: core-internal sync, "key features"): V
     // after V, and the scalar unit with V, MTE2 and MTE3, on vector cores only.
     bool autoSync = true;
-    // A missing barrier between vector instructions is a warning: see "auto-sync=project".
-    bool vectorOrderIsWarning = false;
+    // What auto-sync would have ordered is a warning: see "auto-sync=project".
+    bool autoOrderIsWarning = false;
     bool uninit = true;
     bool suspicious = true;
     // A write into the 32-byte block of a tensor's last byte: an error instead of a warning.
