@@ -22,7 +22,7 @@ _OPEN_STATEMENT = re.compile(r"[\w\]](?<!\belse)(?<!\bdo)\s+ASSERT\(")
 _COMPILER_NAMES = (
     r"(?:copy_(?:gm_to_ubuf|ubuf_to_gm)(?:_align_b\d+)?|v(?:conv|cmp|cmpv|cmpvs)_\w+"
     r"|v(?:abs|exp|ln|not|rec|relu|rsqrt|sqrt|adds|muls|maxs|mins|lrelu|sel|brcb|gather|reducev2)"
-    r"|vc(?:add|gadd|gmax|gmin|padd|max|min)"
+    r"|vc(?:max|min)"
     r"|set_(?:atomic_\w+|padding|ctrl|cmpmask|ffts_base_addr)|get_(?:ctrl|rsvd_cnt)|sbitset[01]"
     r"|ffts_cross_core_sync|wait_flag_dev)"
 )

@@ -130,26 +130,9 @@ OPGEN_CONVERSION(vconv_u82f16, half, uint8_t, CAST_NONE)
 #undef OPGEN_ROUNDED
 #undef OPGEN_CONVERSION
 
-// --- reductions of each repeat -------------------------------------------------------------------
+// --- extremes of each repeat; the sums and those of blocks are in internal_names.h ------------------
 
 enum Order_t { VALUE_INDEX = 0, INDEX_VALUE = 1, ONLY_VALUE = 2, ONLY_INDEX = 3 };
-
-#define OPGEN_REDUCTION(NAME, OP, SPAN)                                                            \
-    template <typename T>                                                                          \
-    __aicore__ inline void NAME(T* dst, T* src, uint8_t repeat, uint16_t dstRep, uint16_t srcBlk,  \
-                                uint16_t srcRep, int32_t = 0, OPGEN_LOC)                           \
-    {                                                                                              \
-        using namespace ascendc_emu;                                                               \
-        const auto d = FromPointer(dst, loc), s = FromPointer(src, loc);                           \
-        RunReduce({#NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::SPAN, 2, &d, &s,                  \
-                   ReduceForm(0ull, repeat, dstRep, srcBlk, srcRep, false), loc});                 \
-    }
-OPGEN_REDUCTION(vcadd, kSum, kWhole)
-OPGEN_REDUCTION(vcgadd, kSum, kBlock)
-OPGEN_REDUCTION(vcgmax, kMax, kBlock)
-OPGEN_REDUCTION(vcgmin, kMin, kBlock)
-OPGEN_REDUCTION(vcpadd, kSum, kPair)
-#undef OPGEN_REDUCTION
 
 #define OPGEN_EXTREMUM(NAME, OP)                                                                   \
     template <typename T>                                                                          \
