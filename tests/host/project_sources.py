@@ -175,6 +175,7 @@ __global__ __aicore__ void pick_template(GM_ADDR x, GM_ADDR y, GM_ADDR workspace
 KEEP_HOST = """
 #include "register/op_def_registry.h"
 #include "register/op_impl_registry.h"
+#include "aclnn/opdev/op_log.h"
 #include "aclnn/opdev/platform.h"
 #include "op_common/op_host/util/shape_util.h"
 
