@@ -49,6 +49,12 @@ CHECKS: dict[str, str] = {
     "Trap": "the kernel stopped: an assertion, or an instruction the device does not have",
 }
 
+#: What only a program can do wrong with its device memory; a kernel has no part in it.
+PROGRAM_CHECKS: dict[str, str] = {
+    "DeviceLeak": "device memory still allocated when the program ends",
+    "UnusedMemory": "device memory that nobody has ever written",
+}
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -180,7 +186,7 @@ class _Sources:
 def _render_one(finding: Finding, sources: _Sources, root: Path | None) -> str:
     text = sources.line(finding.file, finding.line)
     column, length = _column(text, finding.op)
-    place = f"{_short(finding.file, root)}:{finding.line}:{column}"
+    place = _short(finding.file, root) + (f":{finding.line}:{column}" if finding.line else "")
     lines = [f"{place}: {finding.severity}[{finding.check}]: {finding.what}"]
     if text is not None:
         lines.append(f"{finding.line:5d} | {text}")
@@ -281,7 +287,8 @@ def to_sarif(findings: Sequence[Finding], *, version: str = "", root: Path | Non
     driver: dict[str, Any] = {
         "name": "opgen sanitizer",
         "rules": [
-            {"id": name, "shortDescription": {"text": CHECKS.get(name, name)}} for name in rules
+            {"id": name, "shortDescription": {"text": {**CHECKS, **PROGRAM_CHECKS}.get(name, name)}}
+            for name in rules
         ],
     }
     if version:

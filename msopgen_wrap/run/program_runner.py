@@ -277,6 +277,7 @@ def run_program(
             "OPGEN_SOC": options.soc,
             "OPGEN_EMULATION": options.mode,
             "OPGEN_PROGRAM_REPORT": str(report),
+            "OPGEN_PROGRAM_SOURCE": str(source),
         }
         if checks := check_options(auto_sync_off(source.resolve().parent)):
             environment["OPGEN_CHECK"] = checks

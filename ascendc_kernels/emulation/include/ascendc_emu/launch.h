@@ -85,6 +85,10 @@ void opgen_unregister_gm(void* data);
 void opgen_gm_fresh(void* data, uint64_t bytes);
 void opgen_gm_filled(void* data, uint64_t bytes);
 void opgen_gm_fetched(const void* data, uint64_t bytes);
+// It is freed; something is freed that is no allocation; the program ends.
+void opgen_gm_released(void* data);
+void opgen_gm_bad_free(const char* api, const char* problem);
+void opgen_gm_exit(void);
 
 // Current mode (OpgenMode) when a launch says DEFAULT. Changed by opgen_set_mode() (op_runtime.h).
 int opgen_default_mode(void);

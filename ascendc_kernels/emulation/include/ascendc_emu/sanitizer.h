@@ -36,6 +36,8 @@ void opgen_sanitizer_clear(void);
 //                      public kernels built so leave out some.
 //   uninit=on|off      uninitialised reads (default on)
 //   suspicious=on|off  warnings such as ErrorWrite3 (default on)
+//   leak-check=off|on          programs: device memory that is still allocated at the end
+//   unused-memory=off|on       programs: device memory that nobody has ever written
 //   tail-write=warning|error   a GM write past the end of a tensor, inside the 32-byte block of its
 //                      last byte (default warning: allocations are rounded up to that)
 int opgen_sanitizer_option(const char* text);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <shared_mutex>
+#include <string>
 
 #include "state.h"
 
@@ -22,6 +23,8 @@ extern "C" {
 __attribute__((weak)) void opgen_register_gm(void* data, uint64_t bytes, const char* name);
 __attribute__((weak)) void opgen_unregister_gm(void* data);
 __attribute__((weak)) void opgen_gm_fresh(void* data, uint64_t bytes);
+__attribute__((weak)) void opgen_gm_released(void* data);
+__attribute__((weak)) void opgen_gm_bad_free(const char* api, const char* problem);
 __attribute__((weak)) void opgen_gm_filled(void* data, uint64_t bytes);
 __attribute__((weak)) void opgen_gm_fetched(const void* data, uint64_t bytes);
 }
@@ -103,19 +106,25 @@ int Release(void* pointer, Place place, const char* api) {
         auto entry = Map().find(reinterpret_cast<uintptr_t>(pointer));
         if (entry == Map().end() || entry->second.place != place) {
             lock.unlock();
-            Allocation inside = FindAllocation(pointer);
+            const bool unknown = FindAllocation(pointer).place == Place::kUnknown;
+            const char* const hint = unknown ? " (freed twice, or not from this API?)"
+                                             : " (it points into one, or to the other kind of memory)";
+            // Freeing nothing is refused too, and cleanup code does so on purpose.
+            if (opgen_gm_bad_free != nullptr && pointer != nullptr) {
+                const std::string text = std::string(api) + " of what is not the start of a live " +
+                                         PlaceName(place) + " allocation" + hint;
+                opgen_gm_bad_free(api, text.c_str());
+            }
             return Fail(ACL_ERROR_INVALID_PARAM,
                         "%s: %p is not the start of a live %s allocation%s", api, pointer,
-                        PlaceName(place),
-                        inside.place == Place::kUnknown
-                            ? " (freed twice, or not from this API?)"
-                            : " (it points into one, or to the other kind of memory)");
+                        PlaceName(place), hint);
         }
         found = entry->second;
         Map().erase(entry);
     }
     if (place == Place::kDevice) {
         GiveBudget(found.device, found.size);
+        if (opgen_gm_released != nullptr) opgen_gm_released(pointer);
         if (opgen_gm_filled != nullptr) opgen_gm_filled(pointer, found.size);
         if (opgen_unregister_gm != nullptr) opgen_unregister_gm(pointer);
     }

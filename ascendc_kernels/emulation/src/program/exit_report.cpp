@@ -40,6 +40,7 @@ public:
         if (path == nullptr || *path == '\0') {
             return;
         }
+        opgen_gm_exit();
         FILE* file = fopen(path, "w");
         if (file == nullptr) {
             fprintf(stderr, "opgen: cannot write the report of the program to %s\n", path);

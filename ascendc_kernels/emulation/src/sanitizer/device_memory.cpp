@@ -55,10 +55,74 @@ DeviceMemory& DeviceMemory::Instance() {
 void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
     std::lock_guard<std::mutex> lock(mutex_);
     tracked_.Add(begin, end);
-    allocations_[begin] = {end, false};
+    allocations_[begin] = {end, false, ++allocated_};
     empty_.Add(begin, end);
     RemoveGarbage(begin, end);
     RemoveLost(begin, end);
+}
+
+namespace {
+
+// A finding about the host program: it has no line, `opgen run` names the source.
+Finding OfProgram(const char* check, const char* api) {
+    const char* const source = std::getenv("OPGEN_PROGRAM_SOURCE");
+    Finding f;
+    f.check = check;
+    f.op = api;
+    f.file = source != nullptr ? source : "";
+    return f;
+}
+
+}  // namespace
+
+void DeviceMemory::Released(uint64_t begin) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = allocations_.find(begin);
+    if (found == allocations_.end()) return;
+    ReportUnused(begin, found->second);
+    allocations_.erase(found);
+}
+
+void DeviceMemory::ReportUnused(uint64_t begin, const Memory& memory) {
+    if (!GetOptions().unusedMemory) return;
+    uint64_t empty = 0;
+    empty_.ForEach(begin, memory.end, [&](uint64_t lo, uint64_t hi) { empty += hi - lo; });
+    if (empty != memory.end - begin) return;
+    Finding f = OfProgram("UnusedMemory", "aclrtMalloc");
+    f.warning = true;
+    f.memory = "GM";
+    f.role = f.name = Format("allocation %d", memory.number);
+    f.end = memory.end - begin;
+    f.what = Format("nobody has ever written to %s (%llu bytes)", f.name.c_str(),
+                    static_cast<unsigned long long>(f.end));
+    f.why = "neither a copy, nor a memset, nor a kernel stored anything there";
+    f.fix = "remove the allocation, or pass it to the kernel that is to fill it";
+    Findings::Instance().Add(f);
+}
+
+void DeviceMemory::BadFree(const std::string& api, const std::string& problem) {
+    Finding f = OfProgram("ErrorFree", api.c_str());
+    f.what = problem;
+    f.why = "the device refuses it, and the memory that was meant may stay allocated";
+    f.fix = "free each allocation once, by the pointer that aclrtMalloc gave";
+    Findings::Instance().Add(f);
+}
+
+void DeviceMemory::ReportLeaks() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& entry : allocations_) {
+        ReportUnused(entry.first, entry.second);
+        if (!GetOptions().leakCheck) continue;
+        Finding f = OfProgram("DeviceLeak", "aclrtMalloc");
+        f.memory = "GM";
+        f.role = f.name = Format("allocation %d", entry.second.number);
+        f.end = entry.second.end - entry.first;
+        f.what = Format("%s (%llu bytes) is still allocated when the program ends", f.name.c_str(),
+                        static_cast<unsigned long long>(f.end));
+        f.why = "a process that goes on allocating like this runs out of device memory";
+        f.fix = "aclrtFree it on every path";
+        Findings::Instance().Add(f);
+    }
 }
 
 DeviceMemory::Content DeviceMemory::ContentAt(uint64_t address) {
@@ -202,6 +266,15 @@ void opgen_gm_fresh(void* data, uint64_t bytes) {
     const auto begin = reinterpret_cast<uint64_t>(data);
     DeviceMemory::Instance().Fresh(begin, begin + bytes);
 }
+
+void opgen_gm_released(void* data) { DeviceMemory::Instance().Released(reinterpret_cast<uint64_t>(data)); }
+
+void opgen_gm_bad_free(const char* api, const char* problem) {
+    static const bool program = std::getenv("OPGEN_PROGRAM_REPORT") != nullptr;
+    if (program && opgen_default_mode() == OPGEN_MODE_CHECK) DeviceMemory::Instance().BadFree(api, problem);
+}
+
+void opgen_gm_exit(void) { DeviceMemory::Instance().ReportLeaks(); }
 
 void opgen_gm_filled(void* data, uint64_t bytes) {
     const auto begin = reinterpret_cast<uint64_t>(data);

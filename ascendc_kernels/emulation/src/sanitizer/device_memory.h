@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "local_shadow.h"
@@ -45,6 +46,12 @@ public:
 
     // Memory that has just been allocated. Everything else counts as filled.
     void Fresh(uint64_t begin, uint64_t end);
+    // The program frees it.
+    void Released(uint64_t begin);
+    // The program frees what is no live allocation: `problem` says why.
+    void BadFree(const std::string& api, const std::string& problem);
+    // The program ends: allocations that live on, with leak-check=on.
+    void ReportLeaks();
     // Data has been written there, or nothing is known about it any more.
     void Filled(uint64_t begin, uint64_t end, bool byHost = false);
     // What lies at an address without data.
@@ -81,10 +88,13 @@ private:
     struct Memory {
         uint64_t end;
         bool hostFilled;
+        int number;  // in the order of the program
     };
+    void ReportUnused(uint64_t begin, const Memory& memory);
 
     RunSet tracked_;
     std::map<uint64_t, Memory> allocations_;  // by begin
+    int allocated_ = 0;
     RunSet empty_;
     std::map<uint64_t, Garbage> garbage_;  // by begin
     std::vector<Finding> findings_;

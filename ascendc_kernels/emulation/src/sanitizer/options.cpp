@@ -31,6 +31,10 @@ bool Apply(Options* options, const std::string& text) {
         options->uninit = on;
     } else if (name == "suspicious") {
         options->suspicious = on;
+    } else if (name == "leak-check") {
+        options->leakCheck = on;
+    } else if (name == "unused-memory") {
+        options->unusedMemory = on;
     } else {
         return false;
     }

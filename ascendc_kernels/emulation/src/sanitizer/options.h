@@ -19,6 +19,9 @@ struct Options {
     bool suspicious = true;
     // A write into the 32-byte block of a tensor's last byte: an error instead of a warning.
     bool tailWriteIsError = false;
+    // Programs: device memory that is never freed, and such that nobody ever writes.
+    bool leakCheck = false;
+    bool unusedMemory = false;
 };
 
 Options& GetOptions();
