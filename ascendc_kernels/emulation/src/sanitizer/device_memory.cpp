@@ -73,6 +73,14 @@ Finding OfProgram(const char* check, const char* api) {
     return f;
 }
 
+Finding OfAllocation(const char* check, int number, uint64_t bytes) {
+    Finding f = OfProgram(check, "aclrtMalloc");
+    f.memory = "GM";
+    f.role = f.name = Format("allocation %d", number);
+    f.end = bytes;
+    return f;
+}
+
 }  // namespace
 
 void DeviceMemory::Released(uint64_t begin) {
@@ -88,11 +96,8 @@ void DeviceMemory::ReportUnused(uint64_t begin, const Memory& memory) {
     uint64_t empty = 0;
     empty_.ForEach(begin, memory.end, [&](uint64_t lo, uint64_t hi) { empty += hi - lo; });
     if (empty != memory.end - begin) return;
-    Finding f = OfProgram("UnusedMemory", "aclrtMalloc");
+    Finding f = OfAllocation("UnusedMemory", memory.number, memory.end - begin);
     f.warning = true;
-    f.memory = "GM";
-    f.role = f.name = Format("allocation %d", memory.number);
-    f.end = memory.end - begin;
     f.what = Format("nobody has ever written to %s (%llu bytes)", f.name.c_str(),
                     static_cast<unsigned long long>(f.end));
     f.why = "neither a copy, nor a memset, nor a kernel stored anything there";
@@ -113,10 +118,7 @@ void DeviceMemory::ReportLeaks() {
     for (const auto& entry : allocations_) {
         ReportUnused(entry.first, entry.second);
         if (!GetOptions().leakCheck) continue;
-        Finding f = OfProgram("DeviceLeak", "aclrtMalloc");
-        f.memory = "GM";
-        f.role = f.name = Format("allocation %d", entry.second.number);
-        f.end = entry.second.end - entry.first;
+        Finding f = OfAllocation("DeviceLeak", entry.second.number, entry.second.end - entry.first);
         f.what = Format("%s (%llu bytes) is still allocated when the program ends", f.name.c_str(),
                         static_cast<unsigned long long>(f.end));
         f.why = "a process that goes on allocating like this runs out of device memory";
@@ -255,14 +257,21 @@ void DeviceMemory::EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>*
 
 using ascendc_emu::sanitizer::DeviceMemory;
 
+namespace {
+
+// Only a program that `opgen run` started is known to use device memory through the runtime alone;
+// elsewhere other libraries of the process may.
+bool ChecksProgram() {
+    static const bool program = std::getenv("OPGEN_PROGRAM_REPORT") != nullptr;
+    return program && opgen_default_mode() == OPGEN_MODE_CHECK;
+}
+
+}  // namespace
+
 extern "C" {
 
 void opgen_gm_fresh(void* data, uint64_t bytes) {
-    // Only a program that `opgen run` started is known to write device memory through the runtime
-    // alone; elsewhere other libraries of the process may fill it.
-    static const bool program = std::getenv("OPGEN_PROGRAM_REPORT") != nullptr;
-    if (!program || opgen_default_mode() != OPGEN_MODE_CHECK) return;
-    if (!ascendc_emu::sanitizer::GetOptions().uninit) return;
+    if (!ChecksProgram() || !ascendc_emu::sanitizer::GetOptions().uninit) return;
     const auto begin = reinterpret_cast<uint64_t>(data);
     DeviceMemory::Instance().Fresh(begin, begin + bytes);
 }
@@ -270,8 +279,7 @@ void opgen_gm_fresh(void* data, uint64_t bytes) {
 void opgen_gm_released(void* data) { DeviceMemory::Instance().Released(reinterpret_cast<uint64_t>(data)); }
 
 void opgen_gm_bad_free(const char* api, const char* problem) {
-    static const bool program = std::getenv("OPGEN_PROGRAM_REPORT") != nullptr;
-    if (program && opgen_default_mode() == OPGEN_MODE_CHECK) DeviceMemory::Instance().BadFree(api, problem);
+    if (ChecksProgram()) DeviceMemory::Instance().BadFree(api, problem);
 }
 
 void opgen_gm_exit(void) { DeviceMemory::Instance().ReportLeaks(); }
