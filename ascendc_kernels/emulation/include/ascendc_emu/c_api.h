@@ -31,6 +31,16 @@ __aicore__ inline AscendC::GlobalTensor<T> GmPointer(T* p)
     return t;
 }
 
+// A conversion of repeats under the mask register, on pointers; strides in blocks of 32 bytes.
+template <AscendC::RoundMode mode, typename D, typename S>
+__aicore__ inline void CastRepeats(D* dst, S* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,
+                                   uint16_t dstRep, uint16_t srcRep, Loc loc)
+{
+    AscendC::Cast<D, S, false>(
+        FromPointer(dst, loc), FromPointer(src, loc), mode, uint64_t(0), repeat,
+        AscendC::UnaryRepeatParams(dstBlk, srcBlk, uint8_t(dstRep), uint8_t(srcRep)), loc);
+}
+
 }  // namespace ascendc_emu
 
 #define OPGEN_C_LOC ascendc_emu::Loc loc = ascendc_emu::Loc::Here()
@@ -301,6 +311,8 @@ __aicore__ inline void asc_duplicate(T* dst, T value, uint8_t repeat, uint16_t d
 
 // --- conversions: the suffix names the rounding -------------------------------------------------
 
+using AscendC::int4b_t;
+
 #define OPGEN_C_CAST_AS(NAME, D, S, MODE)                                                          \
     __aicore__ inline void NAME(D* dst, S* src, uint32_t count, OPGEN_C_LOC)                       \
     {                                                                                              \
@@ -314,11 +326,8 @@ __aicore__ inline void asc_duplicate(T* dst, T value, uint8_t repeat, uint16_t d
     __aicore__ inline void NAME(D* dst, S* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,  \
                      uint16_t dstRep, uint16_t srcRep, OPGEN_C_LOC)                                \
     {                                                                                              \
-        AscendC::Cast<D, S, false>(OPGEN_C_UB(dst), OPGEN_C_UB(src), AscendC::RoundMode::MODE,     \
-                                   uint64_t(0), repeat,                                            \
-                                   AscendC::UnaryRepeatParams(dstBlk, srcBlk, uint8_t(dstRep),     \
-                                                              uint8_t(srcRep)),                    \
-                                   loc);                                                           \
+        ascendc_emu::CastRepeats<AscendC::RoundMode::MODE>(dst, src, repeat, dstBlk, srcBlk,       \
+                                                           dstRep, srcRep, loc);                   \
     }
 #define OPGEN_C_CAST_ROUNDED(NAME, D, S)              \
     OPGEN_C_CAST_AS(NAME##_rn, D, S, CAST_RINT)       \
@@ -341,6 +350,7 @@ OPGEN_C_CAST_ROUNDED(asc_float2int64, int64_t, float)
 OPGEN_C_CAST_AS(asc_half2float, float, half, CAST_NONE)
 OPGEN_C_CAST_ROUNDED(asc_half2int16, int16_t, half)
 OPGEN_C_CAST_ROUNDED(asc_half2int32, int32_t, half)
+OPGEN_C_CAST(asc_half2int4, int4b_t, half)
 OPGEN_C_CAST(asc_half2int8, int8_t, half)
 OPGEN_C_CAST(asc_half2uint8, uint8_t, half)
 OPGEN_C_CAST_AS(asc_int162float, float, int16_t, CAST_NONE)
@@ -351,6 +361,7 @@ OPGEN_C_CAST_AS(asc_int322int64, int64_t, int32_t, CAST_NONE)
 OPGEN_C_CAST_AS(asc_deq_int322half, half, int32_t, CAST_NONE)
 OPGEN_C_CAST_ROUNDED(asc_int642float, float, int64_t)
 OPGEN_C_CAST_AS(asc_int642int32, int32_t, int64_t, CAST_NONE)
+OPGEN_C_CAST_AS(asc_int42half, half, int4b_t, CAST_NONE)
 OPGEN_C_CAST_AS(asc_int82half, half, int8_t, CAST_NONE)
 OPGEN_C_CAST_AS(asc_uint82half, half, uint8_t, CAST_NONE)
 #undef OPGEN_C_CAST

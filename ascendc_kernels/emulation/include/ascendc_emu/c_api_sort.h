@@ -138,37 +138,7 @@ OPGEN_C_TRANSPOSE(b8, uint8_t, OPGEN_C_COMMA bool dstHigh OPGEN_C_COMMA bool src
 #undef OPGEN_C_NONE
 #undef OPGEN_C_COMMA
 
-// --- narrow conversions ------------------------------------------------------------------------
-
-using AscendC::int4b_t;
-
-#define OPGEN_C_NARROW(NAME, D, S, MODE)                                                           \
-    __aicore__ inline void NAME(D* dst, S* src, uint32_t count, OPGEN_C_LOC)                       \
-    {                                                                                              \
-        AscendC::Cast(OPGEN_C_UB(dst), OPGEN_C_UB(src), AscendC::RoundMode::MODE, count, loc);     \
-    }                                                                                              \
-    __aicore__ inline void NAME##_sync(D* dst, S* src, uint32_t count, OPGEN_C_LOC)                \
-    {                                                                                              \
-        NAME(dst, src, count, loc);                                                                \
-        asc_sync(loc);                                                                             \
-    }                                                                                              \
-    __aicore__ inline void NAME(D* dst, S* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,  \
-                                uint16_t dstRep, uint16_t srcRep, OPGEN_C_LOC)                     \
-    {                                                                                              \
-        AscendC::Cast<D, S, false>(OPGEN_C_UB(dst), OPGEN_C_UB(src), AscendC::RoundMode::MODE,     \
-                                   uint64_t(0), repeat,                                            \
-                                   AscendC::UnaryRepeatParams(dstBlk, srcBlk, uint8_t(dstRep),     \
-                                                              uint8_t(srcRep)),                    \
-                                   loc);                                                           \
-    }
-OPGEN_C_NARROW(asc_int42half, half, int4b_t, CAST_NONE)
-OPGEN_C_NARROW(asc_half2int4, int4b_t, half, CAST_NONE)
-OPGEN_C_NARROW(asc_half2int4_rn, int4b_t, half, CAST_RINT)
-OPGEN_C_NARROW(asc_half2int4_rd, int4b_t, half, CAST_FLOOR)
-OPGEN_C_NARROW(asc_half2int4_ru, int4b_t, half, CAST_CEIL)
-OPGEN_C_NARROW(asc_half2int4_rna, int4b_t, half, CAST_ROUND)
-OPGEN_C_NARROW(asc_half2int4_rz, int4b_t, half, CAST_TRUNC)
-#undef OPGEN_C_NARROW
+// --- conversions with a product or a scale ---------------------------------------------------------
 
 #define OPGEN_C_MUL_CAST(NAME, D)                                                                    \
     __aicore__ inline void NAME(D* dst, half* src0, half* src1, uint32_t count, OPGEN_C_LOC)         \

@@ -86,12 +86,8 @@ OPGEN_SCALAR(vlrelu, asc_leakyrelu)
     __aicore__ inline void NAME(D* dst, S* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,  \
                                 uint16_t dstRep, uint16_t srcRep, OPGEN_LOC)                       \
     {                                                                                              \
-        using ascendc_emu::FromPointer;                                                            \
-        AscendC::Cast<D, S, false>(FromPointer(dst, loc), FromPointer(src, loc),                   \
-                                   AscendC::RoundMode::MODE, uint64_t(0), repeat,                  \
-                                   AscendC::UnaryRepeatParams(dstBlk, srcBlk, uint8_t(dstRep),     \
-                                                              uint8_t(srcRep)),                    \
-                                   loc);                                                           \
+        ascendc_emu::CastRepeats<AscendC::RoundMode::MODE>(dst, src, repeat, dstBlk, srcBlk,       \
+                                                           dstRep, srcRep, loc);                   \
     }
 #define OPGEN_ROUNDED(NAME, D, S)              \
     OPGEN_CONVERSION(NAME##r, D, S, CAST_RINT)  \
