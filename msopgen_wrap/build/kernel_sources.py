@@ -35,8 +35,11 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
 
     These are statements that lack the semicolon before an ``ASSERT``, and calls of instructions by
     the compiler's names; sources that define functions of these names keep their own.
+
+    Args:
+        texts: of the sources and headers, comments blanked.
     """
-    texts = [blank_comments(t) for t in texts]
+    texts = list(texts)
     flags = ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
     if any(_CALLED.search(t) for t in texts) and not any(_DEFINED.search(t) for t in texts):
         flags += ["-include", "ascendc_emu/compiler_names.h"]
@@ -74,8 +77,8 @@ def kernel_sources(source: Path, folders: Sequence[Path]) -> KernelSources:
     except OSError as error:
         text = f"cannot read {source}: {error.strerror}"
         raise OpgenError(Diagnostic("OPG303", text, Location(str(source)))) from error
-    flags = dialect_flags(originals.values())
     texts = tuple(blank_comments(t) for t in originals.values())
+    flags = dialect_flags(texts)
     rewritten = {path: host_text(text) for path, text in originals.items()}
     if rewritten == originals:
         return KernelSources(source, tuple(flags), texts)

@@ -127,12 +127,13 @@ def build_file_defines(program: Path) -> dict[str, str]:
 
     Cache variables have their default values, as in a build that sets none of them.
     """
-    example = read_example(program.parent) if program.suffix == ".asc" else None
-    if example is None or not (program.parent / "CMakeLists.txt").is_file():
+    if program.suffix != ".asc" or not (program.parent / "CMakeLists.txt").is_file():
         return {}
-    texts = local_sources(program.resolve(), ()).values()
-    used = {n for n in example.defines if any(re.search(rf"\b{n}\b", t) for t in texts)}
-    return {name: value for name, value in example.defines.items() if name in used}
+    example = read_example(program.parent)
+    if example is None or not example.defines:
+        return {}
+    text = "\n".join(local_sources(program.resolve(), ()).values())
+    return {n: v for n, v in example.defines.items() if re.search(rf"\b{n}\b", text)}
 
 
 def _allowed_values(name: str, cmake: str, label: str) -> tuple[str, ...]:

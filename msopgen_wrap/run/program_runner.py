@@ -155,7 +155,8 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
     flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
-    flags += [*dialect_flags(all_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
+    plain_texts = [blank_comments(t) for t in all_texts]
+    flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
     given = list(options.libraries)
@@ -192,7 +193,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
                 run_compiler(command, path, code="OPG307", what=f"{path.name} does not compile")
                 return out
 
-            objects = _compile_passes(compile_one, sources, [] if twin else all_texts)
+            objects = _compile_passes(compile_one, sources, [] if twin else plain_texts)
             objects = _link_passes(objects, len(sources), launches, scratch)
             command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / "program")]
             command += link
@@ -220,7 +221,7 @@ def _compile_passes(
     """Compile the sources once, or once per core kind when their kernels need that.
 
     Args:
-        texts: of the sources and headers; none: once in any case.
+        texts: of the sources and headers, comments blanked; none: once in any case.
     """
 
     def compile_all(*passes: CorePass) -> list[Path]:
@@ -228,7 +229,7 @@ def _compile_passes(
             jobs = [pool.submit(compile_one, path, core) for core in passes for path in sources]
             return [job.result() for job in jobs]
 
-    return compile_passes(compile_all, [blank_comments(t) for t in texts])
+    return compile_passes(compile_all, texts)
 
 
 def _link_passes(objects: list[Path], count: int, launches: int, scratch: Path) -> list[Path]:
