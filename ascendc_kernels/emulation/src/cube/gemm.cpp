@@ -16,6 +16,8 @@ typedef float Vec __attribute__((vector_size(32)));
 constexpr uint32_t kLanes = 8;
 constexpr uint32_t kRows = 6;   // rows and vectors of C kept in registers: 12 accumulators of 16
 constexpr uint32_t kVectors = 2;
+constexpr uint32_t kWidth = kLanes * kVectors;
+constexpr uint32_t kDepth = 256;  // rows of B in a strip: 16 KB, half of a usual L1 cache
 
 inline Vec Load(const float* p)
 {
@@ -35,28 +37,55 @@ inline Vec MulAdd(Vec x, Vec y, Vec sum)
     return sum + x * y;
 }
 
-// kRows x 16 elements of C.
-template <bool kExact>
-void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
-          uint32_t k)
+// kHeight x kWidth elements of C; strip: k rows of kWidth elements of B.
+template <bool kExact, uint32_t kHeight>
+void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip, uint32_t k)
 {
-    Vec sum[kRows][kVectors];
-    for (uint32_t i = 0; i < kRows; ++i) {
+    Vec sum[kHeight][kVectors];
+    for (uint32_t i = 0; i < kHeight; ++i) {
         for (uint32_t j = 0; j < kVectors; ++j) sum[i][j] = Load(c + i * ldc + j * kLanes);
     }
     for (uint32_t p = 0; p < k; ++p) {
-        const Vec b0 = Load(b + p * ldb);
-        const Vec b1 = Load(b + p * ldb + kLanes);
-        for (uint32_t i = 0; i < kRows; ++i) {
+        const Vec b0 = Load(strip + p * kWidth);
+        const Vec b1 = Load(strip + p * kWidth + kLanes);
+        for (uint32_t i = 0; i < kHeight; ++i) {
             const float x = a[i * lda + p];
             const Vec v = {x, x, x, x, x, x, x, x};
             sum[i][0] = MulAdd<kExact>(v, b0, sum[i][0]);
             sum[i][1] = MulAdd<kExact>(v, b1, sum[i][1]);
         }
     }
-    for (uint32_t i = 0; i < kRows; ++i) {
+    for (uint32_t i = 0; i < kHeight; ++i) {
         for (uint32_t j = 0; j < kVectors; ++j) Store(c + i * ldc + j * kLanes, sum[i][j]);
     }
+}
+
+using TileCall = void (*)(float*, uint64_t, const float*, uint64_t, const float*, uint32_t);
+
+// By rows - 1.
+template <bool kExact>
+constexpr TileCall kTiles[kRows] = {Tile<kExact, 1>, Tile<kExact, 2>, Tile<kExact, 3>,
+                                    Tile<kExact, 4>, Tile<kExact, 5>, Tile<kExact, 6>};
+
+// strip[rows][kWidth] <- b[rows][ldb], 0 behind its last column.
+void CopyStrip(float* strip, const float* b, uint64_t ldb, uint32_t rows, uint32_t columns)
+{
+    if (columns == kWidth) {  // a length the compiler knows: two loads and stores a row
+        for (uint32_t r = 0; r < rows; ++r) memcpy(strip + r * kWidth, b + r * ldb, kWidth * sizeof(float));
+        return;
+    }
+    memset(strip, 0, rows * kWidth * sizeof(float));
+    for (uint32_t r = 0; r < rows; ++r) memcpy(strip + r * kWidth, b + r * ldb, columns * sizeof(float));
+}
+
+// The last columns of C, fewer than a strip has: by way of a tile of full width.
+void PartTile(TileCall tile, float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip,
+              uint32_t rows, uint32_t columns, uint32_t k)
+{
+    float full[kRows * kWidth] = {};
+    for (uint32_t i = 0; i < rows; ++i) memcpy(full + i * kWidth, c + i * ldc, columns * sizeof(float));
+    tile(full, kWidth, a, lda, strip, k);
+    for (uint32_t i = 0; i < rows; ++i) memcpy(c + i * ldc, full + i * kWidth, columns * sizeof(float));
 }
 
 template <typename T>
@@ -78,17 +107,28 @@ void Plain(T* c, uint64_t ldc, const T* a, uint64_t lda, const T* b, uint64_t ld
 void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
           uint32_t m, uint32_t n, uint32_t k, bool exact)
 {
-    const auto tile = exact ? Tile<true> : Tile<false>;
-    constexpr uint32_t width = kLanes * kVectors;
-    const uint32_t wide = n / width * width;
-    const uint32_t tall = m / kRows * kRows;
-    for (uint32_t j = 0; j < wide; j += width) {
-        for (uint32_t i = 0; i < tall; i += kRows) {
-            tile(c + i * ldc + j, ldc, a + i * lda, lda, b + j, ldb, k);
+    const TileCall* tiles = exact ? kTiles<true> : kTiles<false>;
+    // A strip of B is copied together before use: its rows, a power of two apart as they mostly are,
+    // would push each other out of the cache.
+    alignas(64) float strip[kDepth * kWidth];
+    for (uint32_t p = 0; p < k; p += kDepth) {
+        const uint32_t depth = std::min(kDepth, k - p);
+        for (uint32_t j = 0; j < n; j += kWidth) {
+            const uint32_t columns = std::min(kWidth, n - j);
+            CopyStrip(strip, b + p * ldb + j, ldb, depth, columns);
+            for (uint32_t i = 0; i < m; i += kRows) {
+                const uint32_t rows = std::min(kRows, m - i);
+                const TileCall tile = tiles[rows - 1];
+                float* out = c + i * ldc + j;
+                const float* left = a + i * lda + p;
+                if (columns == kWidth) {
+                    tile(out, ldc, left, lda, strip, depth);
+                } else {
+                    PartTile(tile, out, ldc, left, lda, strip, rows, columns, depth);
+                }
+            }
         }
     }
-    if (tall < m) Plain(c + tall * ldc, ldc, a + tall * lda, lda, b, ldb, m - tall, wide, k);
-    if (wide < n) Plain(c + wide, ldc, a, lda, b + wide, ldb, m, n - wide, k);
 }
 
 void Gemm(int64_t* c, uint64_t ldc, const int64_t* a, uint64_t lda, const int64_t* b, uint64_t ldb,

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kPanelK = 256;
 constexpr uint32_t kPanelN = 512;
-constexpr uint32_t kPanelM = 96;
+constexpr uint32_t kPanelM = 192;
 
 template <typename Out>
 Out Element(const uint8_t* data, DType type, uint64_t index)
