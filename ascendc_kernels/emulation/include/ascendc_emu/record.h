@@ -115,8 +115,11 @@ struct Record {
     int8_t mode = -1;            // RoundMode of a Cast
     uint8_t unitFlag = 0;        // Mmad, Fixpipe: 2, 3: L0C is handed over fractal by fractal; 3: the last
     const char* note = nullptr;  // parameter problem found by the API itself (see Sink::OnProblem)
-    Operand operands[kMaxOperands];
+    union {
+        Operand operands[kMaxOperands];  // only `count` of them have values: a record is made per instruction
+    };
 
+    Record() {}
     Operand& Add(const char* role)
     {
         Operand& o = operands[count < kMaxOperands ? count++ : kMaxOperands - 1];

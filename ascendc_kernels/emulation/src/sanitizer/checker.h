@@ -70,9 +70,11 @@ private:
     void CheckScope(Step& step);
     void CheckArch(Step& step);
     void WaitAutomatically(Step& step);
-    void ReadOperand(Step& step, const Operand& operand);
+    // Whether all that is read holds data.
+    bool ReadOperand(Step& step, const Operand& operand);
     void MarkRead(Step& step, const Operand& operand);
-    void WriteOperand(Step& step, const Operand& operand);
+    // fills: what is written is data.
+    void WriteOperand(Step& step, const Operand& operand, bool fills);
     void CheckUnread(Step& step, const Operand& operand);
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
@@ -80,8 +82,10 @@ private:
     void Settle(CoreState& state);
 
     // initialisation.cpp: which bytes hold data
+    // Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
+    bool IsScratch(const Operand& operand);
     bool IsDoubtful(uint64_t address, Epoch writer) const;
-    void ReadData(Step& step, const Operand& operand);
+    void ReadData(Step& step, const Operand& operand, bool allData);
     void WriteData(Step& step, const Operand& operand);
     void ReportPoisonedOutputs();
     void KeepContents(bool known);
@@ -120,6 +124,11 @@ private:
     std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
     std::map<uint64_t, Finding> sharedLines_;  // by number of the line
+    struct KnownRole {
+        const char* role = nullptr;
+        bool scratch = false;
+    };
+    std::array<KnownRole, 64> roles_;
 };
 
 // What one instruction is being checked against.
@@ -134,9 +143,6 @@ struct Checker::Step {
 };
 
 const char* PositionName(uint8_t position);
-
-// Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
-bool IsScratch(const Operand& operand);
 
 }  // namespace sanitizer
 }  // namespace ascendc_emu

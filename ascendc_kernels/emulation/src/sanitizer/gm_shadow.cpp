@@ -44,37 +44,42 @@ void GmShadow::Declare(uint64_t begin, uint64_t end, bool initialised) {
 }
 
 GmShadow::Page& GmShadow::PageAt(uint64_t number) {
-    if (number == lastNumber_) return *last_;
-    auto found = pages_.find(number);
-    if (found == pages_.end()) {
-        found = pages_.emplace(number, Page()).first;
-        Page& page = found->second;
-        page.uniform.init = kAllBytes;
-        uint64_t begin = number * kPageBytes;
-        uint64_t end = begin + kPageBytes;
-        for (const auto& range : declared_) {
-            uint64_t lo = std::max(begin, range.first.begin);
-            uint64_t hi = std::min(end, range.first.end);
-            if (lo >= hi) continue;
-            uint32_t value = range.second ? kAllBytes : 0;
-            if (lo == begin && hi == end && !page.cells) {
-                page.uniform.init = value;
-                continue;
-            }
-            if (!page.cells) {
-                page.cells.reset(new GmCell[kCellsPerPage]);
-                for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
-            }
-            for (uint64_t b = lo; b < hi; ++b) {
-                uint32_t& init = page.cells[(b - begin) / kGranule].init;
-                uint32_t bit = 1u << (b % kGranule);
-                init = (init & ~bit) | (value & bit);
-            }
+    const uint64_t chunk = number / kChunkPages;
+    if (chunk != lastChunk_) {
+        std::unique_ptr<Page[]>& pages = chunks_[chunk];
+        if (!pages) pages.reset(new Page[kChunkPages]);
+        lastChunk_ = chunk;
+        last_ = pages.get();
+    }
+    Page& page = last_[number % kChunkPages];
+    if (!page.touched) Start(page, number);
+    return page;
+}
+
+void GmShadow::Start(Page& page, uint64_t number) {
+    page.touched = true;
+    page.uniform.init = kAllBytes;
+    uint64_t begin = number * kPageBytes;
+    uint64_t end = begin + kPageBytes;
+    for (const auto& range : declared_) {
+        uint64_t lo = std::max(begin, range.first.begin);
+        uint64_t hi = std::min(end, range.first.end);
+        if (lo >= hi) continue;
+        uint32_t value = range.second ? kAllBytes : 0;
+        if (lo == begin && hi == end && !page.cells) {
+            page.uniform.init = value;
+            continue;
+        }
+        if (!page.cells) {
+            page.cells.reset(new GmCell[kCellsPerPage]);
+            for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
+        }
+        for (uint64_t b = lo; b < hi; ++b) {
+            uint32_t& init = page.cells[(b - begin) / kGranule].init;
+            uint32_t bit = 1u << (b % kGranule);
+            init = (init & ~bit) | (value & bit);
         }
     }
-    lastNumber_ = number;
-    last_ = &found->second;  // unordered_map keeps references valid
-    return *last_;
 }
 
 GmCell& GmShadow::CellAt(uint64_t granule) {
@@ -224,14 +229,18 @@ void GmShadow::CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out) {
     }
 }
 
-void GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+bool GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+    bool data = true;
     ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         ReadCell(cell, at, mask, bytes, access, out);
+        data &= (cell.init & mask) == mask;
     });
     if (access.scalar) ReadThroughCache(begin, end, access, out);
+    return data;
 }
 
-void GmShadow::Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+void GmShadow::Write(uint64_t begin, uint64_t end, const GmAccess& access, bool fills,
+                     GmHits* out) {
     if (access.scalar) {
         WriteThroughCache(begin, end, access, out);
     } else if (dirtyCells_ != 0 && begin < end) {
@@ -239,6 +248,7 @@ void GmShadow::Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHit
     }
     ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         WriteCell(cell, at, mask, bytes, access, out);
+        if (fills) cell.init |= mask;
     });
 }
 
@@ -334,14 +344,6 @@ void GmShadow::Clean(uint32_t core, uint64_t address, bool entire) {
     }
     DropLine(core, address / kCacheLine);
     cache.erase(address / kCacheLine);
-}
-
-bool GmShadow::Initialised(uint64_t begin, uint64_t end) {
-    bool all = true;
-    ForCells(begin, end, false, [&](GmCell& cell, uint64_t, uint32_t mask, uint64_t) {
-        all &= (cell.init & mask) == mask;
-    });
-    return all;
 }
 
 void GmShadow::UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) {

@@ -71,25 +71,28 @@ public:
     // Calls f(cell, begin, bytes) for everything a kernel has looked at or changed.
     template <typename F>
     void ForTouched(F f) const {
-        for (const auto& entry : pages_) {
-            const Page& page = entry.second;
-            const uint64_t begin = entry.first * kPageBytes;
-            if (!page.cells) {
-                f(page.uniform, begin, kPageBytes);
-                continue;
-            }
-            for (uint64_t i = 0; i < kCellsPerPage; ++i) {
-                f(page.cells[i], begin + i * kGranule, kGranule);
+        for (const auto& chunk : chunks_) {
+            for (uint64_t p = 0; p < kChunkPages; ++p) {
+                const Page& page = chunk.second[p];
+                if (!page.touched) continue;
+                const uint64_t begin = (chunk.first * kChunkPages + p) * kPageBytes;
+                if (!page.cells) {
+                    f(page.uniform, begin, kPageBytes);
+                    continue;
+                }
+                for (uint64_t i = 0; i < kCellsPerPage; ++i) {
+                    f(page.cells[i], begin + i * kGranule, kGranule);
+                }
             }
         }
     }
 
-    void Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
-    void Write(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    // As LocalShadow's.
+    bool Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    void Write(uint64_t begin, uint64_t end, const GmAccess& access, bool fills, GmHits* out);
     // Latest accesses of `core` to the range, per pipe: what automatic synchronisation waits for.
     void Dependencies(uint64_t begin, uint64_t end, uint32_t core, bool asWrite, LocalClock* out);
 
-    bool Initialised(uint64_t begin, uint64_t end);
     void UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
     void SetInitialised(uint64_t begin, uint64_t end, bool value);
     // Bytes of [begin, end) written by the kernel with data that nobody initialised.
@@ -108,7 +111,10 @@ private:
     struct Page {
         GmCell uniform;
         std::unique_ptr<GmCell[]> cells;
+        bool touched = false;
     };
+    // Kernels walk through memory: one look-up finds the pages of a quarter of a megabyte.
+    static constexpr uint64_t kChunkPages = 128;
     // A line in a core's data cache: the last writers when it was loaded.
     struct Line {
         Epoch writer[kCacheLine / kGranule];
@@ -116,6 +122,7 @@ private:
     using Cache = std::unordered_map<uint64_t, Line>;
 
     Page& PageAt(uint64_t number);
+    void Start(Page& page, uint64_t number);
     GmCell& CellAt(uint64_t granule);
     template <typename F>
     void ForCells(uint64_t begin, uint64_t end, bool change, F f);
@@ -130,9 +137,9 @@ private:
     void DropLine(uint32_t core, uint64_t line);
     Cache& CacheOf(uint32_t core);
 
-    std::unordered_map<uint64_t, Page> pages_;
-    uint64_t lastNumber_ = ~uint64_t{0};
-    Page* last_ = nullptr;
+    std::unordered_map<uint64_t, std::unique_ptr<Page[]>> chunks_;
+    uint64_t lastChunk_ = ~uint64_t{0};
+    Page* last_ = nullptr;  // pages of lastChunk_
     std::vector<std::pair<ByteRun, bool>> declared_;
     std::vector<Cache> caches_;
     uint64_t dirtyCells_ = 0;  // granules with dirty bytes: most kernels never have one

@@ -46,9 +46,15 @@ const Operand* Source(const Record& r) {
 
 }  // namespace
 
-bool IsScratch(const Operand& o) {
-    return HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") || HasPart(o.role, "work") ||
-           HasPart(o.role, "shared");
+// Asked for every operand, so the answer is kept by the name's address: names are literals.
+bool Checker::IsScratch(const Operand& o) {
+    KnownRole& known = roles_[reinterpret_cast<uintptr_t>(o.role) / 4 % roles_.size()];
+    if (known.role != o.role) {
+        known.role = o.role;
+        known.scratch = HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") ||
+                        HasPart(o.role, "work") || HasPart(o.role, "shared");
+    }
+    return known.scratch;
 }
 
 // Fresh device memory happens to hold zeros as long as the process is new. Public samples accumulate in
@@ -62,20 +68,14 @@ bool Checker::IsDoubtful(uint64_t address, Epoch writer) const {
     return content == Content::kRest || content == Content::kDoubtful;
 }
 
-void Checker::ReadData(Step& step, const Operand& o) {
+void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     const Record& r = step.record;
     if (IsScratch(o)) return;
     CoreState& state = step.state;
     bool gm = o.mem == Mem::kGm;
     LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
-    bool all = true;
-    SpanChange next;  // a block that fills a row is looked at once
-    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
-        if (!next(at, bytes)) return;
-        if (all) all = gm ? gm_.Initialised(at, at + bytes) : shadow->Initialised(at, at + bytes);
-    });
     ++step.sources;
-    if (all) return;
+    if (allData) return;
 
     LaneRuns lanes;
     uint64_t first = 0;

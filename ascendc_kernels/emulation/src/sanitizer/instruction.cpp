@@ -95,18 +95,21 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (place[i] == Place::kNowhere || !Reads(o)) continue;
+        bool allData = false;
         if (place[i] == Place::kInside) {
-            ReadOperand(step, o);
+            allData = ReadOperand(step, o);
         } else {
             MarkRead(step, o);
         }
-        if (GetOptions().uninit && !ByReference(r)) ReadData(step, o);
+        if (GetOptions().uninit && !ByReference(r)) ReadData(step, o, allData);
     }
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (place[i] == Place::kNowhere || !Writes(r, o)) continue;
-        if (place[i] == Place::kInside) WriteOperand(step, o);
-        if (GetOptions().uninit) WriteData(step, o);
+        // Where nothing doubtful has been read, one look at the memory does for both.
+        const bool fills = GetOptions().uninit && step.poison.empty() && !o.atomic;
+        if (place[i] == Place::kInside) WriteOperand(step, o, fills);
+        if (GetOptions().uninit && !(fills && place[i] == Place::kInside)) WriteData(step, o);
     }
     if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
 }
@@ -473,14 +476,15 @@ void Checker::WaitAutomatically(Step& step) {
     if (news) step.state.Acquire(kPS, from);
 }
 
-void Checker::ReadOperand(Step& step, const Operand& o) {
+bool Checker::ReadOperand(Step& step, const Operand& o) {
     CoreState& state = step.state;
+    bool data = true;
     if (o.mem != Mem::kGm) {
         LocalShadow& shadow = state.Shadow(o.mem);
         Conflicts conflicts;
         SpanChange next;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            if (next(at, bytes)) shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
+            if (next(at, bytes)) data &= shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {
@@ -488,11 +492,12 @@ void Checker::ReadOperand(Step& step, const Operand& o) {
                         &state.clock[step.pipe], &step.limits, false, step.record.scalarAccess};
         GmHits hits;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            gm_.Read(at, at + bytes, access, &hits);
+            data &= gm_.Read(at, at + bytes, access, &hits);
             if (!sharedLines_.empty()) ReportSharedLines(step, at, at + bytes);
         });
         ReportGm(step, o, hits);
     }
+    return data;
 }
 
 // What an operand reads that is out of bounds is reported; what it reads besides has been of use.
@@ -508,7 +513,7 @@ void Checker::MarkRead(Step& step, const Operand& o) {
     });
 }
 
-void Checker::WriteOperand(Step& step, const Operand& o) {
+void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
     CoreState& state = step.state;
     if (o.mem != Mem::kGm) {
         LocalShadow& shadow = state.Shadow(o.mem);
@@ -523,7 +528,7 @@ void Checker::WriteOperand(Step& step, const Operand& o) {
         }
         Conflicts conflicts;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            shadow.Write(at, at + bytes, step.me, step.limits, &conflicts);
+            shadow.Write(at, at + bytes, step.me, step.limits, fills, &conflicts);
             if (scratch) shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
@@ -533,7 +538,7 @@ void Checker::WriteOperand(Step& step, const Operand& o) {
                         step.record.scalarAccess};
         GmHits hits;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            gm_.Write(at, at + bytes, access, &hits);
+            gm_.Write(at, at + bytes, access, fills, &hits);
         });
         ReportGm(step, o, hits);
         if (step.record.scalarAccess && cores_.size() > 1) {

@@ -109,10 +109,11 @@ void LocalShadow::LookAtCells(uint64_t begin, uint64_t end, F f) const {
     }
 }
 
-void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
+bool LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
                        Conflicts* out) {
-    if (!Clip(begin, &end)) return;
+    if (!Clip(begin, &end)) return true;
     const int pipe = me.Pipe();
+    bool data = true;
     ForCells(begin, end, [&](Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         Epoch w = cell.writer;
         if (w != me && w.Seq() > limits.raw[w.Pipe()] && (cell.writerMask & mask)) {
@@ -121,10 +122,13 @@ void LocalShadow::Read(uint64_t begin, uint64_t end, Epoch me, const Limits& lim
         // Pieces of one instruction, and of a run of instructions of one pipe, add up.
         cell.readerMask[pipe] = cell.reader[pipe] == me ? cell.readerMask[pipe] | mask : mask;
         cell.reader[pipe] = me;
+        cell.readers |= 1u << pipe;
+        data &= (cell.init & mask) == mask;
     });
+    return data;
 }
 
-void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits,
+void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, bool fills,
                         Conflicts* out) {
     if (!Clip(begin, &end)) return;
     ForCells(begin, end, [&](Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
@@ -132,7 +136,8 @@ void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& li
         if (w != me && w.Seq() > limits.waw[w.Pipe()] && (cell.writerMask & mask)) {
             out->Add(Hazard::kWaw, w, at, at + bytes);
         }
-        for (int p = 0; p < kPipes; ++p) {
+        for (uint32_t left = cell.readers; left != 0; left &= left - 1) {
+            const int p = __builtin_ctz(left);
             Epoch r = cell.reader[p];
             if (r.Seq() > limits.war[p] && r.Seq() != me.Seq() && (cell.readerMask[p] & mask)) {
                 out->Add(Hazard::kWar, r, at, at + bytes);
@@ -141,15 +146,18 @@ void LocalShadow::Write(uint64_t begin, uint64_t end, Epoch me, const Limits& li
         if (mask == kAllBytes) {
             // Whoever knows this write knows what it was ordered after, so readers before it need
             // not be remembered. This instruction's own reads come again with the next one.
-            for (int p = 0; p < kPipes; ++p) {
+            for (uint32_t left = cell.readers; left != 0; left &= left - 1) {
+                const int p = __builtin_ctz(left);
                 if (cell.reader[p].Seq() == me.Seq()) continue;
                 cell.reader[p] = Epoch();
                 cell.readerMask[p] = 0;
+                cell.readers &= ~(1u << p);
             }
         }
         // Several strided pieces of one instruction may share a granule.
         cell.writerMask = w == me ? cell.writerMask | mask : mask;
         cell.writer = me;
+        if (fills) cell.init |= mask;
     });
 }
 
@@ -161,7 +169,8 @@ void LocalShadow::Dependencies(uint64_t begin, uint64_t end, bool asWrite, Local
             slot = std::max(slot, cell.writer.Seq());
         }
         if (!asWrite) return;
-        for (int p = 0; p < kPipes; ++p) {
+        for (uint32_t left = cell.readers; left != 0; left &= left - 1) {
+            const int p = __builtin_ctz(left);
             if (cell.readerMask[p] & mask) out->at[p] = std::max(out->at[p], cell.reader[p].Seq());
         }
     });
@@ -177,21 +186,12 @@ bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch* writer) const {
     uint64_t stop = end;
     LookAtCells(begin, stop, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
         unread &= cell.writer == first && (mask == kAllBytes || (cell.writerMask & ~mask) == 0);
-        for (int p = 0; p < kPipes; ++p) {
-            unread &= !cell.reader[p] || cell.reader[p].Seq() < first.Seq();
+        for (uint32_t left = cell.readers; left != 0; left &= left - 1) {
+            unread &= cell.reader[__builtin_ctz(left)].Seq() < first.Seq();
         }
     });
     *writer = first;
     return unread;
-}
-
-bool LocalShadow::Initialised(uint64_t begin, uint64_t end) const {
-    if (!Clip(begin, &end)) return true;
-    bool all = true;
-    LookAtCells(begin, end, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
-        all &= (cell.init & mask) == mask;
-    });
-    return all;
 }
 
 void LocalShadow::UninitialisedRuns(uint64_t begin, uint64_t end,

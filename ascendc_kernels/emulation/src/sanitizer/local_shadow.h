@@ -65,8 +65,10 @@ public:
     uint64_t Bytes() const { return bytes_; }
 
     // Check and record an access to bytes [begin, end); ends beyond the memory are cut off.
-    void Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, Conflicts* out);
-    void Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, Conflicts* out);
+    // Read returns whether all of them hold data; Write says that they do now where `fills` is set.
+    bool Read(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, Conflicts* out);
+    void Write(uint64_t begin, uint64_t end, Epoch me, const Limits& limits, bool fills,
+               Conflicts* out);
 
     // Largest record number of an access that a scalar or automatically synchronised instruction
     // waits for: writers (and readers when `asWrite`), per pipe.
@@ -77,7 +79,6 @@ public:
     bool Unread(uint64_t begin, uint64_t end, Epoch* writer) const;
 
     // Which bytes hold data somebody wrote.
-    bool Initialised(uint64_t begin, uint64_t end) const;
     void UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) const;
     void SetInitialised(uint64_t begin, uint64_t end, bool value);
 
@@ -90,6 +91,7 @@ private:
         uint32_t init = 0;  // bytes that hold data
         Epoch reader[kPipes];
         uint32_t readerMask[kPipes] = {};
+        uint32_t readers = 0;  // bit per pipe with a reader
     };
     struct Page {
         Cell uniform;

@@ -95,7 +95,9 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             return;
         }
         case SyncKind::kSyncSpace: {
-            if (!GetOptions().uninit || gm_.Initialised(e.addr, e.addr + e.bytes)) return;
+            std::vector<ByteRun> garbage;
+            if (GetOptions().uninit) gm_.UninitialisedRuns(e.addr, e.addr + e.bytes, &garbage);
+            if (garbage.empty()) return;
             Finding f = report("ErrorRead2", e.op,
                                Format("gmWorkspace of %s holds no data", e.op),
                                "the cores count in it from zero: what an earlier kernel left there makes "
