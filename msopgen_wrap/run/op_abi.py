@@ -13,6 +13,9 @@ from msopgen_wrap.run.tensors import Tensor
 FORMAT_ND = 2
 _ALIGNMENT = 512
 
+# Attributes of a call: by name, or all of them by position.
+Attrs = Mapping[str, Any] | Mapping[str | int, Any]
+
 _KIND_INT, _KIND_FLOAT, _KIND_BOOL, _KIND_STR, _KIND_LIST_INT, _KIND_LIST_FLOAT, _KIND_DTYPE = (
     range(7)
 )
@@ -189,8 +192,8 @@ def _params(values: Sequence[Any], keep: list[Any]) -> Any:
     return params
 
 
-def _attr(name: str, value: Any, keep: list[Any]) -> OpgenAttr:
-    attr = OpgenAttr(name=name.encode())
+def _attr(name: str | int, value: Any, keep: list[Any]) -> OpgenAttr:
+    attr = OpgenAttr(name=name.encode() if isinstance(name, str) else None)
     if hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()  # numpy or torch scalar
     if isinstance(value, bool):
@@ -221,11 +224,14 @@ def build_call(
     soc: str | None,
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    attrs: Mapping[str, Any],
+    attrs: Attrs,
     block_dim: int = 0,
     skip_shape_check: bool = False,
 ) -> Call:
-    """Describe a call to C; attrs that are None are left to the op's defaults."""
+    """Describe a call to C; attrs that are None are left to the op's defaults.
+
+    A number as the key of an attr is its position; all attrs then have to be given, in order.
+    """
     keep: list[Any] = []
     given = [_attr(name, value, keep) for name, value in attrs.items() if value is not None]
     array = (OpgenAttr * max(1, len(given)))(*given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ class OpRuntime:
         self,
         op_type: str,
         inputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         num_outputs: int | None = None,
         soc: str | None = None,
@@ -157,7 +157,7 @@ class OpRuntime:
         self,
         op_type: str,
         inputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         num_outputs: int | None = None,
         soc: str | None = None,
@@ -175,7 +175,7 @@ class OpRuntime:
         self,
         op_type: str,
         inputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         soc: str | None = None,
     ) -> list[tuple[int, ...]]:
@@ -193,7 +193,7 @@ class OpRuntime:
         self,
         op_type: str,
         inputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         num_outputs: int | None = None,
         soc: str | None = None,
@@ -212,7 +212,7 @@ class OpRuntime:
         op_type: str,
         inputs: Sequence[Any],
         outputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         soc: str | None = None,
         block_dim: int = 0,
@@ -233,7 +233,7 @@ class OpRuntime:
         op_type: str,
         inputs: Sequence[Any],
         outputs: Sequence[Any],
-        attrs: Mapping[str, Any] | None = None,
+        attrs: abi.Attrs | None = None,
         *,
         soc: str | None = None,
         mode: str = "fast",

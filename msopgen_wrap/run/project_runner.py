@@ -12,10 +12,13 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
+from msopgen_wrap.run.call_failure import call_failure
 from msopgen_wrap.run.compile_options import auto_sync_off
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
+from msopgen_wrap.run.launcher_attrs import arranged_attrs
+from msopgen_wrap.run.op_abi import Attrs
 from msopgen_wrap.run.op_project import (
     Combo,
     KernelSource,
@@ -152,13 +155,17 @@ class ProjectRunner:
         if errors:
             raise OpgenError(errors)
         values = _arrange(declared, "inputs", inputs)
+        arranged = arranged_attrs(
+            self.project.root, declared, attrs or {}, reads_attrs=self._reads_attrs()
+        )
+        results: list[Any] = []
         try:
-            results = self._outputs(declared, values, attrs or {}, dict(outputs or {}))
+            results = self._outputs(declared, values, arranged, dict(outputs or {}))
             result = self.runtime.run(
                 name,
                 values,
                 results,
-                attrs,
+                arranged,
                 soc=self.platform.name,
                 mode=mode,
                 block_dim=block_dim,
@@ -167,18 +174,22 @@ class ProjectRunner:
                 auto_sync=not auto_sync_off(self.project.root, name),
             )
         except OpRuntimeError as error:
-            raise OpgenError(
-                Diagnostic("OPG519", str(error), Location(str(self.project.root)))
+            raise call_failure(
+                self.project.root, declared, outputs or {}, results, error
             ) from error
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
         return OpRun(name, by_name, result, [*approximation(self.platform.name), *problems])
 
+    def _reads_attrs(self) -> bool:
+        sources = self.project.host_sources
+        return any("GetAttr" in p.read_text(encoding="utf-8", errors="replace") for p in sources)
+
     def _outputs(
         self,
         declared: Mapping[str, Any],
         inputs: Sequence[Any],
-        attrs: Mapping[str, Any],
+        attrs: Attrs,
         given: dict[str, Any],
     ) -> list[Any]:
         unknown = sorted(set(given) - {p["name"] for p in declared["outputs"]})
@@ -201,9 +212,7 @@ class ProjectRunner:
             results.append(_allocate(value))
         return results
 
-    def infer(
-        self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
-    ) -> list[Any]:
+    def infer(self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Attrs) -> list[Any]:
         """Return dtype and (largest) shape of every output, a list of them for an output list.
 
         Args:
@@ -269,12 +278,13 @@ class ProjectRunner:
         return [TensorSpec(d, s) for d, s in zip(dtypes, shapes, strict=True)]
 
     def _infer_list(
-        self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Mapping[str, Any]
+        self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Attrs
     ) -> list[Any]:
         """Infer the outputs of an op with one output list, as long as its input lists are."""
         op = declared["op"]
         dynamic = [p["param_type"] == "dynamic" for p in declared["outputs"]]
-        lengths = {len(v) for v in inputs if isinstance(v, (list, tuple))}
+        # An optional list that is absent has no length.
+        lengths = {len(v) for v in inputs if isinstance(v, (list, tuple)) and v}
         if sum(dynamic) != 1 or len(lengths) != 1:
             raise OpgenError(
                 Diagnostic(

@@ -225,6 +225,12 @@ void OpCall::ReadAttrs(const OpgenCall &call) {
                               " is required and was not given");
             }
         }
+        // Attributes that the OpDef leaves out: functions read them by position.
+        for (int32_t i = static_cast<int32_t>(def->attrs.size()); i < call.num_attrs; ++i) {
+            if (call.attrs[i].name == nullptr) {
+                StoreAttr(call.attrs[i], nullptr);
+            }
+        }
     }
     for (const std::vector<uint8_t> &bytes : attr_storage_) {
         attr_values_.push_back(bytes.data());
