@@ -355,7 +355,12 @@ def compile_shared(
         portable=portable,
         flags=flags,
     )
-    objects = [compile_object(Path(s), arguments, code=code, native=not portable) for s in sources]
+
+    def compiled(source: Path) -> Path:
+        return compile_object(Path(source), arguments, code=code, native=not portable)
+
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        objects = list(pool.map(compiled, sources))
     return _link_shared(
         objects,
         output_name=output_name,

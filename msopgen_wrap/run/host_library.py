@@ -13,8 +13,10 @@ from pathlib import Path
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_shared
+from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.run.include_finder import repository_root
+from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.neighbour_sources import defining_sources
 from msopgen_wrap.run.op_project import OpProject
 
 # Without this, static objects of inline functions (registries in foreign headers) would be shared
@@ -58,6 +60,12 @@ def build_host_library(
                 tried.update(useful)
                 if added := _add(project, sources, useful, defines, progress):
                     break
+            if not added:
+                names = [_last_name(symbol) for symbol in missing]
+                beside = [p for p in defining_sources(project.root, names) if p not in tried]
+                tried.update(beside)
+                _include_for(project, beside)
+                added = _add(project, sources, beside, defines, progress)
             if not added:
                 functions = [m for m in missing if not m.startswith(("_ZTV", "_ZTI", "_ZTS"))]
                 if not project.other_arch_sources or not functions:
@@ -113,6 +121,15 @@ def _add(
                 continue
         sources.append(path)
     return len(sources) > before
+
+
+def _include_for(project: OpProject, sources: Sequence[Path]) -> None:
+    """Add the folders of the headers that some sources need besides."""
+    system = emulation_includes()
+    known = [*project.include_dirs, *system]
+    finder = IncludeFinder(repository_root(project.root), known, side="op_host")
+    found = finder.folders(sources)
+    project.include_dirs += [folder for folder in found if folder not in known]
 
 
 def _may_define(path: Path, symbols: Sequence[str]) -> bool:

@@ -1,7 +1,8 @@
-"""Host functions of an op that a neighbour's source registers.
+"""Host functions of an op that a neighbour's source registers or defines.
 
 Ops of one family often share their tiling and InferShape: ``IMPL_OP_OPTILING(ForeachAddScalar)``
-stands in ``foreach_utils/op_host``, or a second version's functions beside the first one's.
+stands in ``foreach_utils/op_host``, or a second version's functions beside the first one's. An op
+may also declare another op's tiling function itself and call it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,22 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
             continue
         text = blank_comments(text)
         if any(_registered(pattern, [text]) & ops for pattern, ops in wanted.items()):
+            found.append(path)
+    return found
+
+
+def defining_sources(root: Path, functions: Iterable[str]) -> list[Path]:
+    """Return sources beside a project that define one of some functions, given without scope."""
+    names = "|".join(re.escape(name) for name in functions if name)
+    if not names:
+        return []
+    head = re.compile(rf"\b(?:{names})\s*\([^;{{}}]*\)[^;{{}}()]*\{{")
+    found = []
+    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")):
+        if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if re.search(rf"\b(?:{names})\b", text) and head.search(blank_comments(text)):
             found.append(path)
     return found
 

@@ -78,6 +78,29 @@ def test_sources_for_another_architecture_are_left_out(runner):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
+def test_a_function_that_a_neighbour_defines(tmp_path):
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    files["norm/tall_rows/op_host/inner/tall.h"] = "#define TALL ge::GRAPH_FAILED\n"
+    files["norm/tall_rows/op_host/tall_rows_tiling.cpp"] = """
+#include "log/log.h"
+#include "register/op_def_registry.h"
+#include "tall.h"
+namespace optiling {
+ge::graphStatus TilingArch35(gert::TilingContext* context) {
+    OP_LOGE(context->GetNodeName(), "tall rows only");
+    return TALL;
+}
+}
+"""
+    caller = (
+        "namespace optiling { int Other() { return TilingArch35(nullptr); } }\n#error a caller\n"
+    )
+    files["norm/tall_rows/op_host/caller.cpp"] = caller
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    with pytest.raises(OpgenError, match="tall rows only"):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
 def test_a_symbol_that_is_nowhere_is_an_error(tmp_path):
     files = {n: t for n, t in FILES.items() if "arch35" not in n}
     with pytest.raises(OpgenError) as caught:
