@@ -55,6 +55,20 @@ KERNEL(read_last_tile) {
     DataCopy(g.z, b.a, kTile);
 }
 
+// A table of the kernel's own lies in global memory like its tensors.
+const __gm__ float kTable[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+// case read_table_of_the_kernel: ErrorRead1 silent
+KERNEL(read_table_of_the_kernel) {
+    TENSORS;
+    Buffers b;
+    GlobalTensor<float> table;
+    table.SetGlobalBuffer((__gm__ float*)kTable, 8);
+    DataCopy(b.a, table, 8);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 8);
+}
+
 // case scalar_read_of_unwritten: ErrorRead2 found
 KERNEL(scalar_read_of_unwritten) {
     TENSORS;
@@ -490,4 +504,23 @@ KERNEL(scratch_reused) {
     Sync<HardEvent::V_MTE3>();
     DataCopyPad(g.z, b.b, {1, sizeof(float), 0, 0});
     DataCopyPad(g.z[8], b.b[8], {1, sizeof(float), 0, 0});
+}
+
+// The indices of padding go to the end with it, and nobody looks at them there.
+// case unwritten_index_of_padding: ErrorRead2 silent
+KERNEL(unwritten_index_of_padding) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> bufs[3];
+    for (auto& buf : bufs) pipe.InitBuffer(buf, kTileBytes);
+    auto values = bufs[0].Get<float>(), sorted = bufs[1].Get<float>(), index = bufs[2].Get<float>();
+    DataCopy(values, g.x, 32);
+    DataCopy(index, g.y, 24);
+    Sync<HardEvent::MTE2_V>();
+    uint64_t padding[2] = {0xff000000, 0};
+    Duplicate(values, -1.0e30f, padding, 1, 1, 8);
+    PipeBarrier<PIPE_V>();
+    Sort32(sorted, values, index.ReinterpretCast<uint32_t>(), 1);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, sorted, 48);
 }

@@ -2,6 +2,7 @@
 #include "ascendc_emu/launch.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -76,6 +77,47 @@ DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity)
     return {mix ? OPGEN_KERNEL_MIX_AIC_1_2 : OPGEN_KERNEL_AIV_ONLY, KindSource::kNone};
 }
 
+struct ModuleSearch {
+    uintptr_t code;
+    bool writable;
+    std::vector<OpgenGmRange> found;
+};
+
+// Collects the data of the module whose code is looked for.
+int CollectConstants(dl_phdr_info* module, size_t, void* context)
+{
+    auto& search = *static_cast<ModuleSearch*>(context);
+    bool mine = false;
+    for (int i = 0; i < module->dlpi_phnum; ++i) {
+        const auto& segment = module->dlpi_phdr[i];
+        const uintptr_t begin = module->dlpi_addr + segment.p_vaddr;
+        mine = mine || (segment.p_type == PT_LOAD && search.code >= begin &&
+                        search.code < begin + segment.p_memsz);
+    }
+    if (!mine) return 0;
+    for (int i = 0; i < module->dlpi_phnum; ++i) {
+        const auto& segment = module->dlpi_phdr[i];
+        const bool data = (segment.p_flags & PF_X) == 0 &&
+                          (search.writable || (segment.p_flags & PF_W) == 0);
+        if (segment.p_type != PT_LOAD || !data || segment.p_memsz == 0) continue;
+        void* const begin = reinterpret_cast<void*>(module->dlpi_addr + segment.p_vaddr);
+        search.found.push_back({begin, segment.p_memsz, "the kernel's constants", OPGEN_GM_INPUT});
+    }
+    return 1;
+}
+
+// Tables that a kernel's source defines (`const __gm__ int32_t table[] = {...}`) lie in global memory,
+// on the device with the kernel's binary, here in its module. In a program only what is read-only
+// counts: its variables are the host's.
+std::vector<OpgenGmRange> Constants(const OpgenLaunch& launch)
+{
+    const auto code = launch.entry ? reinterpret_cast<uintptr_t>(launch.entry)
+                                   : reinterpret_cast<uintptr_t>(launch.body);
+    ModuleSearch search{code, launch.entry != nullptr, {}};
+    dl_iterate_phdr(CollectConstants, &search);
+    return search.found;
+}
+
 std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
 {
     std::vector<OpgenGmRange> ranges;
@@ -86,6 +128,9 @@ std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
     for (const auto& [data, a] : Allocations()) {
         ranges.push_back({data, a.bytes, a.name.c_str(), OPGEN_GM_OTHER});
     }
+    if (ranges.empty()) return ranges;  // nobody told what memory there is
+    const std::vector<OpgenGmRange> constants = Constants(launch);
+    ranges.insert(ranges.end(), constants.begin(), constants.end());
     return ranges;
 }
 
