@@ -23,6 +23,13 @@ using namespace matmul;
 // Names that kernels define themselves, because the device library has none of them.
 constexpr int32_t MASK_LEN = 64, SRC_STRIDE_UNIT = 2, DEFAULT_REPEAT_SIZE = 1;
 
+// Kernels' own names win over those of the Matmul headers.
+template <typename T>
+T Align(T a, T b)
+{
+    return a - b;
+}
+
 int Choose(TrueType) { return 1; }
 int Choose(FalseType) { return 0; }
 constexpr TransDataTo5HDParams kParams(true, false, 3, 1, 1);
@@ -51,6 +58,18 @@ int PointerCopies(uint8_t* x, uint8_t* y)
     WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
     DataCopyPadUB2GMImpl((__gm__ int32_t*)y, (__ubuf__ int32_t*)t.GetPhyAddr(), copy);
     return 0;
+}
+
+int GlobalAddress(uint8_t* x)
+{
+    GlobalTensor<int32_t> t, other;
+    t.SetGlobalBuffer((__gm__ int32_t*)x, 8);
+    __gm__ int32_t* second = t[1].address_;
+    other.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(t[4].oriAddress_), 2);
+    t.SetAddr(2);
+    const int moved = t.GetValue(0);
+    t.address_ = other.address_;
+    return *second + 10 * other.GetValue(1) + 100 * moved + 1000 * t.GetValue(0);
 }
 
 int BlockMaxima(bool instruction)
@@ -142,8 +161,12 @@ VALUES = [
         NOTHING,
     ),
     ("CeilDiv(65537, 4) + CeilAlign(3, 4)", "5", NOTHING),
+    ("AscendC::Align(5, 4) + 10 * Align(5, 4) + 100 * AlignDown(5, 4)", "418", NOTHING),
+    ("CeilT(5, 4) + 10 * CeilAlignT(5, 4) + 100 * CeilNoLog(9, 4)", "382", NOTHING),
+    ("MaxValue(3, 5, 4) + 10 * MinValue(3, 5)", "35", NOTHING),
     ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
     ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
+    ("GlobalAddress(x)", "5362", NOTHING),
     ("BlockMaxima(false)", "78", NOTHING),
     ("BlockMaxima(true)", "0", NOTHING),
     ("Quantised()", "1", NOTHING),

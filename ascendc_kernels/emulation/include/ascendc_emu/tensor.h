@@ -108,6 +108,23 @@ struct GmRef {
     uint8_t* hi = nullptr;
 };
 
+// A GmRef whose address has the type that kernels see, GlobalTensor::address_.
+template <typename T>
+struct TypedGmRef {
+    union {
+        uint8_t* ptr = nullptr;
+        T* address_;
+        T* oriAddress_;  // the device keeps the address without cache hints there
+    };
+    uint64_t size = 0;
+    uint8_t* lo = nullptr;
+    uint8_t* hi = nullptr;
+
+    // The fields are the same; kernels are compiled with -fno-strict-aliasing.
+    operator const GmRef&() const { return reinterpret_cast<const GmRef&>(*this); }
+    operator GmRef&() { return reinterpret_cast<GmRef&>(*this); }
+};
+
 // Emit the record of a scalar access. Only called with a sink attached.
 void EmitScalar(const TensorRef& t, DType type, uint64_t byteOffset, uint32_t bytes, Access access,
                 Loc loc);
@@ -382,9 +399,15 @@ private:
 
 // A piece of global memory with an element type.
 template <typename T>
-class GlobalTensor : public ascendc_emu::GmRef {
+class GlobalTensor : public ascendc_emu::TypedGmRef<__gm__ PrimT<T>> {
+    using Fields = ascendc_emu::TypedGmRef<__gm__ PrimT<T>>;
+
 public:
     using PrimType = PrimT<T>;
+    using Fields::hi;
+    using Fields::lo;
+    using Fields::ptr;
+    using Fields::size;
 
     __aicore__ GlobalTensor() {}
     // `elements` bounds the tensor for the checks; without it only the kernel argument bounds it.
@@ -401,6 +424,8 @@ public:
         size = 0;
         lo = hi = nullptr;
     }
+    // Moves the tensor's start by `offset` elements.
+    __aicore__ void SetAddr(uint64_t offset) { ptr += ascendc_emu::BytesOf<PrimType>(offset); }
     __aicore__ __gm__ PrimType* GetPhyAddr() const { return reinterpret_cast<PrimType*>(ptr); }
     __aicore__ __gm__ PrimType* GetPhyAddr(uint64_t offset) const
     {

@@ -6,23 +6,12 @@
 #define ADV_API_MATMUL_MATMUL_H
 
 #include "adv_api/matmul/matmul_config.h"
+#include "adv_api/matmul/matmul_names.h"
 #include "ascendc_emu/copy_api.h"
 #include "ascendc_emu/matmul_ops.h"
 #include "ascendc_emu/pipe.h"
 
 namespace AscendC {
-
-// Helpers of CANN's Matmul headers that kernels use as well.
-template <typename T>
-__aicore__ inline T Ceil(T num1, T num2)
-{
-    return (num1 + num2 - 1) / num2;
-}
-template <typename T>
-__aicore__ inline T CeilAlign(T num1, T num2)
-{
-    return Ceil(num1, num2) * num2;
-}
 
 namespace matmul_detail {
 constexpr ascendc_emu::MatrixFormat FormatOf(CubeFormat f)
@@ -475,7 +464,7 @@ private:
     __aicore__ void SetC(ascendc_emu::MatrixRef& c, const Tensor& t)
     {
         constexpr auto format = matmul_detail::FormatOf(C_TYPE::format);
-        if constexpr (std::is_base_of<ascendc_emu::GmRef, Tensor>::value) {
+        if constexpr (std::is_convertible<Tensor, const ascendc_emu::GmRef&>::value) {
             SetGm(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
         } else {
             SetLocal(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
