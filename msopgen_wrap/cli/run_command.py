@@ -55,7 +55,8 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
     "inputs",
     multiple=True,
     help="Project: NAME=file.npy | NAME=file.bin:float16[2,3] | NAME=float16[2,3] (random) | "
-    "NAME=zeros:float16[2,3]; a list: NAME=[a;b]; absent: NAME=none.",
+    "NAME=zeros:float16[2,3], with @FRACTAL_NZ behind for that format (values stay a plain array); "
+    "a list: NAME=[a;b]; absent: NAME=none.",
 )
 @click.option("-o", "--output", "outputs", multiple=True, help="Project: NAME=float16[2,3].")
 @click.option("-a", "--attr", "attrs", multiple=True, help="Project: NAME=VALUE.")

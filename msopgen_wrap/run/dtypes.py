@@ -13,8 +13,9 @@ class DType:
         name: torch's name, the one the kit uses everywhere.
         ge: value of ``ge::DataType``; ``ge_name`` its C++ name (``DT_FLOAT16``).
         kernel: C++ type in an AscendC kernel (``half``), as ``DTYPE_X`` expands to.
-        size: bytes of one element.
-        numpy: numpy dtype name with the same bits; None where numpy has none (bfloat16).
+        size: bytes of one element; 0 for int4, two of which share a byte.
+        numpy: numpy dtype name with the same bits (of the values for int4); None where numpy has
+            none (bfloat16).
     """
 
     name: str
@@ -40,6 +41,7 @@ _ROWS = (
     DType("bool", 12, "DT_BOOL", "bool", 1, "bool"),
     DType("complex64", 16, "DT_COMPLEX64", "complex64", 8, "complex64"),
     DType("complex128", 17, "DT_COMPLEX128", "complex128", 16, "complex128"),
+    DType("int4", 29, "DT_INT4", "AscendC::int4b_t", 0, "int8"),
     DType("bfloat16", 27, "DT_BF16", "bfloat16_t", 2, None),
 )
 BY_NAME = {row.name: row for row in _ROWS}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.run.storage import FORMATS
 from msopgen_wrap.run.tensors import Tensor
 
-FORMAT_ND = 2
 _ALIGNMENT = 512
 
 # Attributes of a call: by name, or all of them by position.
@@ -155,9 +155,9 @@ def _describe_tensor(value: Any) -> tuple[str, tuple[int, ...], int]:
     if isinstance(value, ShapeOnly):
         return value.dtype, tuple(value.shape), 0
     if isinstance(value, Tensor):
-        if not value.data.flags["C_CONTIGUOUS"]:
+        if not value.memory.flags["C_CONTIGUOUS"]:
             raise ValueError("tensors must be C-contiguous")
-        return value.dtype, value.shape, value.data.ctypes.data
+        return value.dtype, value.shape, value.memory.ctypes.data
     if hasattr(value, "data_ptr"):  # torch, without importing it
         if value.device.type != "cpu":
             raise ValueError(f"the emulation takes CPU tensors, not {value.device}")
@@ -177,7 +177,8 @@ def _tensor(value: Any, keep: list[Any]) -> OpgenTensor:
         raise TypeError(f"dtype {dtype} has no ge::DataType")
     dims = (ctypes.c_int64 * max(1, len(shape)))(*shape)
     keep += [dims, value]
-    return OpgenTensor(address or None, BY_NAME[dtype].ge, FORMAT_ND, len(shape), dims)
+    layout = FORMATS[getattr(value, "layout", "") or "ND"]
+    return OpgenTensor(address or None, BY_NAME[dtype].ge, layout, len(shape), dims)
 
 
 def _params(values: Sequence[Any], keep: list[Any]) -> Any:

@@ -29,6 +29,7 @@ from msopgen_wrap.run.op_project import (
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
 from msopgen_wrap.run.template_kernel import declared_name, template_instance
+from msopgen_wrap.run.tensor_formats import by_format, refresh, settle_formats
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
 # An entry whose template arguments come from the tiling key.
@@ -161,6 +162,7 @@ class ProjectRunner:
         results: list[Any] = []
         try:
             results = self._outputs(declared, values, arranged, dict(outputs or {}))
+            settle_formats(self._fitting(declared, [*values, *results]), [*values, *results])
             result = self.runtime.run(
                 name,
                 values,
@@ -177,6 +179,7 @@ class ProjectRunner:
             raise call_failure(
                 self.project.root, declared, outputs or {}, results, error
             ) from error
+        refresh(results)
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
         return OpRun(name, by_name, result, [*approximation(self.platform.name), *problems])
@@ -369,7 +372,8 @@ class ProjectRunner:
         self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int
     ) -> None:
         op = declared["op"]
-        chosen = [c for c in combos(declared, self.platform.name) if _fits(c, [*inputs, *outputs])]
+        values = [*inputs, *outputs]
+        chosen = by_format(self._fitting(declared, values), values)
         if not chosen:
             return  # the runtime's own message lists what is supported
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
@@ -379,7 +383,8 @@ class ProjectRunner:
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
-        if (op, combo.key, by_key) in self._registered:
+        key_and_formats = ",".join((combo.key, *combo.formats))
+        if (op, key_and_formats, by_key) in self._registered:
             return
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
@@ -390,8 +395,11 @@ class ProjectRunner:
         self.runtime.register_kernel(op, "", combo.key, path, entry)
         # One kernel per tiling key: the last one registered wins, so others of this combination
         # have to be registered again when they are needed.
-        self._registered = {r for r in self._registered if r[:2] != (op, combo.key)}
-        self._registered.add((op, combo.key, by_key))
+        self._registered = {r for r in self._registered if not _same_key(r, op, combo)}
+        self._registered.add((op, key_and_formats, by_key))
+
+    def _fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
+        return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
 
     def _instance(
         self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any]
@@ -420,6 +428,10 @@ class ProjectRunner:
             )
         except OpgenError as error:
             raise with_header_advice(error, self.project.root) from error
+
+
+def _same_key(registered: tuple[str, str, int | None], op: str, combo: Combo) -> bool:
+    return registered[0] == op and registered[1].startswith(combo.key + ",")
 
 
 def _takes(template: Mapping[str, Any], combo: Combo) -> bool:

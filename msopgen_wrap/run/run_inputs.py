@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,7 +133,8 @@ def _case_error(path: Path, what: str) -> OpgenError:
             f"{path}: {what}",
             Location(str(path)),
             why=f"a case file has the keys {', '.join(_KEYS)}; a tensor is text as on the command "
-            "line, or {file: x.npy}, or {shape: [2, 3], dtype: float16, range: [-1, 1]}",
+            "line, or {file: x.npy}, or {shape: [2, 3], dtype: float16, range: [-1, 1]}, "
+            "either with format: FRACTAL_NZ or another",
         )
     )
 
@@ -148,6 +150,8 @@ def _case_tensor(path: Path, value: Any, rng: np.random.Generator) -> Any:
         suffix = f":{value['dtype']}" if "dtype" in value else ""
         if "shape" in value:
             suffix = f":{value.get('dtype', 'float32')}{list(value['shape'])}"
+        if "format" in value:
+            suffix += f"@{value['format']}"
         return load_tensor(_beside(path, str(value["file"]) + suffix), rng)
     return Tensor.random(_case_spec(path, value), rng)
 
@@ -170,12 +174,14 @@ def _case_spec(path: Path, value: Any) -> TensorSpec:
         if not isinstance(bounds, list) or len(bounds) != 2:
             raise _case_error(path, f"cannot read the range {bounds!r}")
         text += f"({bounds[0]},{bounds[1]})"
+    if value.get("format") is not None:
+        text += f"@{value['format']}"
     return parse_spec(text)
 
 
 def _beside(path: Path, text: str) -> str:
     """Make a file of the case relative to the case file."""
-    name, colon, rest = text.partition(":")
+    name = re.split("[:@]", text, maxsplit=1)[0]
     if name.endswith((".npy", ".bin")) and not Path(name).is_absolute():
-        return str(path.parent / name) + colon + rest
+        return str(path.parent / name) + text[len(name) :]
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.run.storage import FORMATS, from_memory, is_plain, to_memory
 
-_SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*\Z")
+_SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*(?:@(\w+))?\s*\Z")
 # No plausible result: an output the kernel did not write cannot look right.
 _POISON = 0xA5
 _ALIGNMENT = 512  # bytes, of device allocations
@@ -22,23 +23,49 @@ _ALIGNMENT = 512  # bytes, of device allocations
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """dtype (torch name) and shape, with the range random values are drawn from."""
+    """dtype (torch name) and shape, with the range random values are drawn from.
+
+    ``layout`` is a name of ``storage.FORMATS``, "" where nobody has said one.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     low: float | None = None
     high: float | None = None
+    layout: str = ""
 
 
 @dataclass
 class Tensor:
-    """A dense tensor: ``data`` has the shape; bfloat16 lies in it as uint16 bit patterns."""
+    """A dense tensor: ``data`` has the shape; bfloat16 lies in it as uint16 bit patterns.
+
+    ``memory`` is what a kernel gets: the data itself, except for int4 and FRACTAL_NZ.
+    """
 
     dtype: str
     data: np.ndarray[Any, Any]
+    layout: str = ""
+    memory: np.ndarray[Any, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.data = _aligned(self.data)
+        self.set_layout(self.layout)
+
+    def set_layout(self, layout: str) -> None:
+        """Lay the data out in memory as a format says."""
+        self.layout = layout
+        self.memory = self.data
+        if not self._plain:
+            self.memory = _aligned(to_memory(self.data, self.dtype, layout))
+
+    @property
+    def _plain(self) -> bool:
+        return is_plain(self.dtype, self.layout or "ND")
+
+    def refresh(self) -> None:
+        """Take over what a kernel has written to the memory."""
+        if not self._plain:
+            self.data = from_memory(self.memory, self.shape, self.dtype, self.layout)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,13 +75,14 @@ class Tensor:
     @classmethod
     def empty(cls, spec: TensorSpec) -> Tensor:
         """Return zeroed memory for a spec."""
-        return cls(spec.dtype, np.zeros(spec.shape, storage_dtype(spec.dtype)))
+        return cls(spec.dtype, np.zeros(spec.shape, storage_dtype(spec.dtype)), spec.layout)
 
     @classmethod
     def poisoned(cls, spec: TensorSpec) -> Tensor:
         """Return memory filled with a pattern that is no plausible result."""
         tensor = cls.empty(spec)
-        tensor.data.reshape(-1).view(np.uint8).fill(_POISON)
+        tensor.memory.reshape(-1).view(np.uint8).fill(_POISON)
+        tensor.refresh()
         return tensor
 
     @classmethod
@@ -62,22 +90,26 @@ class Tensor:
         """Return random values: uniform floats in [-1, 1), integers in [-10, 10] by default."""
         row = BY_NAME[spec.dtype]
         if spec.dtype == "bool":
-            return cls("bool", rng.integers(0, 2, spec.shape).astype(np.bool_))
+            flags = rng.integers(0, 2, spec.shape).astype(np.bool_)
+            return cls("bool", flags, spec.layout)
         if row.numpy is not None and np.dtype(row.numpy).kind in "iu":
             unsigned = np.dtype(row.numpy).kind == "u"
-            low = int(spec.low if spec.low is not None else (0 if unsigned else -10))
-            high = int(spec.high if spec.high is not None else 10)
-            return cls(spec.dtype, rng.integers(low, high + 1, spec.shape).astype(row.numpy))
+            least, most = (-8, 7) if spec.dtype == "int4" else (0 if unsigned else -10, 10)
+            low = int(spec.low if spec.low is not None else least)
+            high = int(spec.high if spec.high is not None else most)
+            values = rng.integers(low, high + 1, spec.shape).astype(row.numpy)
+            return cls(spec.dtype, values, spec.layout)
         lowest = spec.low if spec.low is not None else -1.0
         highest = spec.high if spec.high is not None else 1.0
-        return cls.from_float(rng.uniform(lowest, highest, spec.shape), spec.dtype)
+        return cls.from_float(rng.uniform(lowest, highest, spec.shape), spec.dtype, spec.layout)
 
     @classmethod
-    def from_float(cls, values: np.ndarray[Any, Any], dtype: str) -> Tensor:
+    def from_float(cls, values: np.ndarray[Any, Any], dtype: str, layout: str = "") -> Tensor:
         """Round float values to ``dtype`` (to nearest even)."""
         if dtype == "bfloat16":
-            return cls(dtype, _to_bfloat16(np.asarray(values, np.float32)))
-        return cls(dtype, np.ascontiguousarray(np.asarray(values).astype(storage_dtype(dtype))))
+            return cls(dtype, _to_bfloat16(np.asarray(values, np.float32)), layout)
+        stored = np.ascontiguousarray(np.asarray(values).astype(storage_dtype(dtype)))
+        return cls(dtype, stored, layout)
 
     def to_float(self) -> np.ndarray[Any, Any]:
         """Return the values as float64 (bool and integers too)."""
@@ -106,7 +138,7 @@ def cut_to_shapes(values: Sequence[Any], shapes: Sequence[tuple[int, ...] | None
         if shape is None:
             return value
         if isinstance(value, Tensor):
-            return Tensor(value.dtype, cut_array(value.data, shape))
+            return Tensor(value.dtype, cut_array(value.data, shape), value.layout)
         return cut_array(value, shape)
 
     def cut_array(array: Any, shape: tuple[int, ...]) -> Any:
@@ -139,7 +171,7 @@ def _to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def parse_spec(text: str) -> TensorSpec:
-    """Parse ``float16[2,3]`` or ``float16[2,3](-4,4)`` (range of random values).
+    """Parse ``float16[2,3]``, with ``(-4,4)`` (range of random values) and ``@FORMAT`` behind.
 
     Raises:
         OpgenError: OPG524.
@@ -163,14 +195,30 @@ def parse_spec(text: str) -> TensorSpec:
             raise OpgenError(
                 Diagnostic("OPG524", f"cannot read the range in {text!r}", fix="write (low,high)")
             ) from None
-    return TensorSpec(match[1], shape, low, high)
+    layout = match[4] or ""
+    if layout:
+        _check_layout(text, layout, shape)
+    return TensorSpec(match[1], shape, low, high, layout)
+
+
+def _check_layout(text: str, layout: str, shape: tuple[int, ...]) -> None:
+    if layout not in FORMATS or (layout == "FRACTAL_NZ" and len(shape) < 2):
+        raise OpgenError(
+            Diagnostic(
+                "OPG524",
+                f"cannot read the tensor {text!r}",
+                why=f"formats: {', '.join(FORMATS)}; FRACTAL_NZ is for two dimensions or more",
+                fix="give the tensor's own shape: the memory is laid out from it",
+            )
+        )
 
 
 def load_tensor(text: str, rng: np.random.Generator) -> Tensor:
     """Make a tensor from command-line text.
 
     Forms: ``file.npy``; ``file.npy:bfloat16`` (bit patterns); ``file.bin:float16[2,3]``;
-    ``float16[2,3]`` (random); ``zeros:``, ``ones:`` or ``arange:`` before a dtype and shape.
+    ``float16[2,3]`` (random); ``zeros:``, ``ones:`` or ``arange:`` before a dtype and shape. Behind
+    each ``@FORMAT``: how the op is to get it; the values are given as a plain array in any case.
 
     Raises:
         OpgenError: OPG524 (form), OPG525 (file).
@@ -180,15 +228,20 @@ def load_tensor(text: str, rng: np.random.Generator) -> Tensor:
             spec = parse_spec(text[len(name) + 1 :])
             count = math.prod(spec.shape)
             values = {"zeros": np.zeros(count), "ones": np.ones(count), "arange": np.arange(count)}
-            return Tensor.from_float(values[name].reshape(spec.shape), spec.dtype)
+            return Tensor.from_float(values[name].reshape(spec.shape), spec.dtype, spec.layout)
     path, _, rest = text.partition(":")
+    layout = ""
+    if not path.endswith(".bin"):
+        whole, _, layout = text.partition("@")
+        if whole.partition(":")[0].endswith(".npy"):
+            path, _, rest = whole.partition(":")
     if not path.endswith((".npy", ".bin")):
         return Tensor.random(parse_spec(text), rng)
     try:
         if path.endswith(".bin"):
             spec = parse_spec(rest)
             data = np.fromfile(path, storage_dtype(spec.dtype))
-            return Tensor(spec.dtype, data.reshape(spec.shape))
+            return Tensor(spec.dtype, data.reshape(spec.shape), spec.layout)
         data = np.ascontiguousarray(np.load(path, allow_pickle=False))
     except (OSError, ValueError) as error:
         raise OpgenError(
@@ -201,7 +254,9 @@ def load_tensor(text: str, rng: np.random.Generator) -> Tensor:
                 "OPG525",
                 f"{path} holds {data.dtype}, which cannot be used as {dtype}",
                 Location(path),
-                fix="bfloat16 is stored as uint16 and named file.npy:bfloat16",
+                fix="bfloat16 is stored as uint16, int4 as int8; name them file.npy:bfloat16",
             )
         )
-    return Tensor(dtype, data)
+    if layout:
+        _check_layout(text, layout, data.shape)
+    return Tensor(dtype, data, layout)

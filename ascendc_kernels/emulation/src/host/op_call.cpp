@@ -178,6 +178,24 @@ void OpCall::CheckParamCounts() const {
     }
 }
 
+std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
+    constexpr int64_t kFractalRows = 16;
+    constexpr int64_t kFractalBytes = 32;
+    const bool known = std::all_of(shape.begin(), shape.end(), [](int64_t d) { return d >= 0; });
+    if (tensor.format != ge::FORMAT_FRACTAL_NZ || shape.size() < 2 || !known) {
+        return shape;
+    }
+    const auto type = static_cast<ge::DataType>(tensor.dtype);
+    const int64_t two = std::max<int64_t>(1, ge::GetSizeInBytes(2, type));
+    const int64_t columns = 2 * kFractalBytes / two;
+    const int64_t m = shape[shape.size() - 2];
+    const int64_t n = shape.back();
+    std::vector<int64_t> dims(shape.begin(), shape.end() - 2);
+    dims.insert(dims.end(), {(n + columns - 1) / columns, (m + kFractalRows - 1) / kFractalRows,
+                             kFractalRows, columns});
+    return dims;
+}
+
 bool OpCall::DependsOnValue(size_t param) const {
     if (entry_->value_dependent.count(static_cast<int32_t>(param)) != 0) {
         return true;
@@ -197,17 +215,18 @@ void OpCall::FlattenParams(const std::vector<Param> &params, bool with_values,
             const OpgenTensor &given = params[i].tensors[k];
             const ge::DataType type = static_cast<ge::DataType>(given.dtype);
             const ge::Format format = static_cast<ge::Format>(given.format);
+            const ge::Format origin = format == ge::FORMAT_FRACTAL_NZ ? ge::FORMAT_ND : format;
             gert::StorageShape shape;
             shape.MutableOriginShape() = ShapeOf(params[i].shapes[k]);
-            shape.MutableStorageShape() = shape.GetOriginShape();
+            shape.MutableStorageShape() = ShapeOf(StorageDims(given, params[i].shapes[k]));
             const bool values = with_values && DependsOnValue(i);
             tensors.emplace_back(shape,
-                                 gert::StorageFormat(format, format, gert::ExpandDimsType()),
+                                 gert::StorageFormat(origin, format, gert::ExpandDimsType()),
                                  values ? gert::kOnHost : gert::kOnDeviceHbm, type,
                                  values ? given.data : nullptr);
             gert::CompileTimeTensorDesc desc;
             desc.SetDataType(type);
-            desc.SetOriginFormat(format);
+            desc.SetOriginFormat(origin);
             desc.SetStorageFormat(format);
             descs.push_back(desc);
         }

@@ -44,6 +44,10 @@ struct TilingResult {
     uint64_t workspace_size() const;
 };
 
+// Dimensions of a tensor in memory: FRACTAL_NZ of a shape (.., m, n) is (.., n/c0, m/16, 16, c0), where
+// c0 elements are 32 bytes; other formats keep the shape.
+std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape);
+
 class OpCall {
 public:
     // Copies what the call describes but not the tensors' data. Throws OpError for an op, SoC,

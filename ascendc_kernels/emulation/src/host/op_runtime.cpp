@@ -98,7 +98,7 @@ std::vector<uint64_t> ListBlock(const OpCall::Param &param) {
 
 uint64_t BytesOf(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
     int64_t count = 1;
-    for (const int64_t dim : shape) {
+    for (const int64_t dim : ascendc_emu::StorageDims(tensor, shape)) {
         count *= dim;
     }
     const auto type = static_cast<ge::DataType>(tensor.dtype);
