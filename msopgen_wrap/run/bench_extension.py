@@ -169,8 +169,12 @@ class Extension:
         declared = [p for p in self._op["outputs"] if p["name"] not in inputs]
         golden = self._golden
         if len(declared) == 1 and declared[0]["param_type"] == "dynamic":
-            shapes = [(_dtype(g), tuple(g.shape)) for g in golden]
-            return {declared[0]["name"]: [TensorSpec(d, s) for d, s in shapes]}
+            offers = [offer[0] for offer in self._offers(inputs)]
+            chosen_dtypes = [d if d in offers or not offers else offers[0] for d in map(_dtype, golden)]
+            specs = [
+                TensorSpec(d, tuple(g.shape)) for d, g in zip(chosen_dtypes, golden, strict=True)
+            ]
+            return {declared[0]["name"]: specs}
         values = list(golden) if isinstance(golden, (list, tuple)) else [golden]
         if len(declared) != len(self._op["outputs"]):
             return {}  # some are written in place

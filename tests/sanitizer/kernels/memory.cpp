@@ -7,6 +7,25 @@
 KERNEL(read_freed_tensor) {
     TENSORS;
     Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        auto o = q.out.AllocTensor<float>();
+        q.in.FreeTensor(a);
+        Adds(o, a, 1.0f, kTile);  // <- ErrorRead1
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case read_of_last_freed_tensor: ErrorRead1 warning
+KERNEL(read_of_last_freed_tensor) {
+    TENSORS;
+    Queues q;
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
@@ -18,6 +37,26 @@ KERNEL(read_freed_tensor) {
     o = q.out.DeQue<float>();
     DataCopy(g.z, o, kTile);
     q.out.FreeTensor(o);
+}
+
+// case read_freed_tensor_before_barrier: ErrorRead1 warning
+KERNEL(read_freed_tensor_before_barrier) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto o = q.out.AllocTensor<float>();
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        q.in.FreeTensor(a);
+        Adds(o, a, 1.0f, kTile);  // <- ErrorRead1
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+        PipeBarrier<PIPE_ALL>();
+    }
 }
 
 // case read_foreign_gm: ErrorRead1 found
@@ -251,6 +290,26 @@ KERNEL(write_freed_tensor) {
     DataCopy(g.z, o, kTile);
     q.out.FreeTensor(o);
     Duplicate(o, 2.0f, kTile);  // <- ErrorWrite1
+}
+
+// case write_freed_input: ErrorWrite1 found
+KERNEL(write_freed_input) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        q.in.EnQue(a);
+        a = q.in.DeQue<float>();
+        auto o = q.out.AllocTensor<float>();
+        Adds(o, a, 1.0f, kTile);
+        q.in.FreeTensor(a);
+        Duplicate(a, 0.0f, kTile);  // <- ErrorWrite1
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
 }
 
 // case write_foreign_gm: ErrorWrite1 found

@@ -131,7 +131,7 @@ KERNEL(accumulate_after_first_product) {
     p.Store(c);
 }
 
-// case mmad_after_free_of_l0a: ErrorRead1 found kind=aic
+// case mmad_after_free_of_l0a: ErrorRead1 warning kind=aic
 KERNEL(mmad_after_free_of_l0a) {
     Product p(x, y, z);
     p.Load();

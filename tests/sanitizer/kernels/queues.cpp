@@ -129,6 +129,25 @@ KERNEL(buffer_never_initialised) {
     Duplicate(a, 1.0f, 64);
 }
 
+// case buffer_never_initialised_nor_used: ErrorBuffer0 warning
+KERNEL(buffer_never_initialised_nor_used) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> scratch, used;
+    pipe.InitBuffer(used, 256);
+    auto forOtherTypes = scratch.Get<float>();  // <- ErrorBuffer0
+    auto a = used.Get<float>();
+    Duplicate(a, 1.0f, 64);
+}
+
+// case copy_into_tensor_of_nothing: ErrorBuffer0 found
+KERNEL(copy_into_tensor_of_nothing) {
+    TENSORS;
+    TPipe pipe;
+    LocalTensor<float> a;
+    DataCopy(a, g.x, kTile);  // <- ErrorBuffer0
+}
+
 // case all_initialised: ErrorBuffer0 silent
 KERNEL(all_initialised) {
     TENSORS;
@@ -178,6 +197,28 @@ KERNEL(freed_by_other_queue) {
     q.in.EnQue(a);
     a = q.in.DeQue<float>();
     q.out.FreeTensor(a);  // <- ErrorBuffer1
+}
+
+// case freed_by_queue_alike: ErrorBuffer1 warning
+KERNEL(freed_by_queue_alike) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> first, second;
+    pipe.InitBuffer(first, 1, kTileBytes);
+    pipe.InitBuffer(second, 1, kTileBytes);
+    for (int i = 0; i < 2; ++i) {
+        auto a = first.AllocTensor<float>();
+        auto b = second.AllocTensor<float>();
+        DataCopy(a, g.x, kTile);
+        DataCopy(b, g.x, kTile);
+        first.EnQue(a);
+        second.EnQue(b);
+        a = first.DeQue<float>();
+        b = second.DeQue<float>();
+        Add(a, a, b, kTile);
+        first.FreeTensor(a);
+        (i == 0 ? first : second).FreeTensor(b);  // <- ErrorBuffer1
+    }
 }
 
 // case each_to_its_queue: ErrorBuffer1 silent
@@ -293,6 +334,9 @@ KERNEL(buffers_over_capacity) {
     TQue<TPosition::VECOUT, 1> out;
     pipe.InitBuffer(in, 2, 64 * 1024);
     pipe.InitBuffer(out, 2, 64 * 1024);  // <- InitBuffer
+    auto o = out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    out.FreeTensor(o);
 }
 
 // case fourth_buffer_over_capacity: InitBuffer found
@@ -304,6 +348,17 @@ KERNEL(fourth_buffer_over_capacity) {
     pipe.InitBuffer(b, 60 * 1024);
     pipe.InitBuffer(c, 60 * 1024);
     pipe.InitBuffer(d, 16 * 1024);  // <- InitBuffer
+    Duplicate(d.Get<float>(), 1.0f, 64);
+}
+
+// case unused_buffer_over_capacity: InitBuffer warning
+KERNEL(unused_buffer_over_capacity) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> used, forOtherTypes;
+    pipe.InitBuffer(used, 160 * 1024);
+    pipe.InitBuffer(forOtherTypes, 80 * 1024);  // <- InitBuffer
+    Duplicate(used.Get<float>(), 1.0f, 64);
 }
 
 // case never_given_memory: ErrorBuffer0 found
@@ -411,7 +466,7 @@ KERNEL(two_pools) {
     DataCopy(g.z[kTile], tb, kTile);
 }
 
-// case get_more_than_buffer: ErrorBuffer3 found
+// case get_more_than_buffer: ErrorBuffer3 warning
 KERNEL(get_more_than_buffer) {
     TENSORS;
     TPipe pipe;

@@ -451,3 +451,25 @@ KERNEL(third_wait_after_two_sets) {
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);  // <- ErrorSync3
 }
+
+// case store_of_sum: ErrorSync2 silent
+KERNEL(store_of_sum) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, kTile);
+    Sync<HardEvent::MTE2_V>();
+    ReduceSum(b.b, b.a, b.a, kTile);
+    DataCopyPad(g.z, b.b, {1, sizeof(float), 0, 0});
+    ReduceMax(b.b[8], b.a, b.a, kTile);
+    DataCopyPad(g.z[1], b.b[8], {1, sizeof(float), 0, 0});
+}
+
+// case store_of_maximum_with_index: ErrorSync2 found
+KERNEL(store_of_maximum_with_index) {
+    TENSORS;
+    Buffers b;
+    DataCopy(b.a, g.x, 64);
+    Sync<HardEvent::MTE2_V>();
+    ReduceMax(b.b, b.a, b.a, 64, true);
+    DataCopyPad(g.z, b.b, {1, 2 * sizeof(float), 0, 0});  // <- ErrorSync2
+}

@@ -14,6 +14,7 @@ namespace ascendc_emu {
 
 class Scheduler;
 class PipeState;
+struct QueueState;
 struct SocInfo;
 
 enum class CoreKind : uint8_t { kAiv = 0, kAic = 1, kUnified = 2 };
@@ -22,6 +23,7 @@ constexpr int kMemCount = static_cast<int>(Mem::kCount);
 constexpr int kPipeCount = static_cast<int>(Pipe::kCount);
 constexpr int kEventIds = 8;
 constexpr int kCrossFlags = 16;
+constexpr int kRememberedQueues = 64;  // a pipe has at most 64 buffers
 
 // Registers that AscendC calls set and later instructions read. All of them are reset when a block
 // starts.
@@ -59,6 +61,7 @@ struct Core {
     uint32_t capacity[kMemCount] = {};       // bytes; 0: this core does not have the buffer
     Registers regs;
     Loc pinned;                              // set while a library API runs on top of others
+    Loc nowhere;                             // of the last TBuf::Get without an InitBuffer
 
     CoreKind kind = CoreKind::kAiv;
     int32_t id = 0;                          // unique in the launch: 0 .. number of cores - 1
@@ -83,6 +86,7 @@ struct Core {
     int16_t cross[kCrossFlags] = {};         // CrossCoreSetFlag counters this core can consume
     uint32_t nextBuffer = 1;                 // numbers for BufferEvent::buffer
     uint32_t nextQueue = 1;
+    QueueState* queues[kRememberedQueues] = {};  // by number; the last ones initialised
     uint64_t cycles = 0;                     // GetSystemCycle base
     uint32_t spins = 0;                      // polls of GM; see Poll()
     Scheduler* scheduler = nullptr;

@@ -42,6 +42,7 @@ struct QueueState {
     // them; kept while a sink listens.
     uint8_t filledId[kMaxQueueBuffers] = {};
     uint8_t freedId[kMaxQueueBuffers] = {};
+    Loc pastEnd;  // of an InitBuffer that gave it more than the memory has; no file: it fits
 };
 
 // What a region of memory is carved from: the pipe itself, or a TBufPool.

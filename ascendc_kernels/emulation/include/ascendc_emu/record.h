@@ -184,6 +184,7 @@ enum class SyncKind : uint8_t {
     kAllocEvent,     // src, dst, id: TPipe::AllocEventID
     kReleaseEvent,   // src, dst, id
     kFetchEvent,     // src, dst, id: TPipe::FetchEventID
+    kPassScalar,     // a library call that waits on the scalar unit for src, then lets src and MTE3 go on
     kPipeReset,      // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
 };
 

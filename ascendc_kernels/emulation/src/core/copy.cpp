@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ascendc_emu/copy_api.h"
+#include "core/bounds.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -109,11 +110,7 @@ void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const c
 void CheckLocal(Core& core, const TensorRef& t, uint64_t end, const char* name, const char* role, Loc loc)
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
-    if (end > size) {
-        TrapCheck(core, loc, "ErrorBuffer3", name, "reduce the length or enlarge the buffer",
-                  "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
-                  Name(t.mem), size);
-    }
+    if (__builtin_expect(end > size || t.ptr == nullptr, 0)) OutOfBounds(core, t, end, name, role, loc);
 }
 
 bool Has(const Core& core, Mem mem) { return core.capacity[static_cast<int>(mem)] > 0; }
@@ -308,6 +305,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
         if (c.blockBytes == 0) r.operands[0].blockBytes = 0;
         core.sink->OnInstruction(core, r);
     }
+    if (p.isPad) core.regs.padValue = p.value;  // the value goes through SetPadValue's register
     if (c.blockBytes == 0 || c.blocks == 0) return;
     CheckLocal(core, dst, dst.addr + Span(padded, c.blocks, dstStride), c.name, "dst", c.loc);
     auto fill = [&](uint8_t* at, uint64_t bytes, const void* element) {
@@ -321,18 +319,15 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
         memcpy(to + left, from, GmBytes(core, from, c.blockBytes, false, c.name, c.loc));
         uint8_t* const tail = to + left + c.blockBytes;
         const uint64_t rest = padded - left - c.blockBytes;
-        if (p.isPad) {
-            fill(to, left, &p.value);
-            fill(tail, rest, &p.value);
-        } else if (left == 0 && right == 0) {
-            // Dummy data: the first element of the block.
+        if (left == 0 && right == 0) {
+            // Without pads the rest is dummy data, whatever isPad says: the block's first element.
             if (rest > 0) {
                 uint8_t first[8] = {};
                 memcpy(first, to, std::min<uint64_t>(es, c.blockBytes));
                 fill(tail, rest, first);
             }
         } else {
-            // Documented as random unless SetPadValue was called.
+            // With isPad false the page says random; it is what was last set.
             fill(to, left, &core.regs.padValue);
             fill(tail, rest, &core.regs.padValue);
         }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "ascendc_emu/core.h"
+#include "core/bounds.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -55,6 +56,28 @@ void TrapCheck(Core& core, Loc loc, const char* check, const char* op, const cha
     const std::string text = Format(format, args);
     va_end(args);
     Stop(core, loc, check, op, fix, text);
+}
+
+void RequireInitialised(Core& core, uint32_t buffer, uint64_t addr, Mem mem, const char* op,
+                        const char* role, Loc loc)
+{
+    if (buffer != 0 || addr < core.capacity[static_cast<int>(mem)] || core.nowhere.file == nullptr) return;
+    const uint32_t line = Where(core, loc).line;
+    core.pinned = core.nowhere;  // the missing InitBuffer is the bug, not its consequence
+    TrapCheck(core, core.nowhere, "ErrorBuffer0", "TBuf::Get", "call pipe.InitBuffer(buffer, bytes) first",
+              "the buffer was never initialised, and line %u uses its tensor (%s of %s)", line, role, op);
+}
+
+void OutOfBounds(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
+{
+    if (t.ptr == nullptr) {
+        TrapCheck(core, loc, "ErrorBuffer0", op, "assign it: AllocTensor, DeQue or TBuf::Get",
+                  "%s is a LocalTensor that nobody has given memory", role);
+    }
+    RequireInitialised(core, t.buffer, t.addr, t.mem, op, role, loc);
+    TrapCheck(core, loc, "ErrorBuffer3", op, "reduce the count, mask, repeat or stride, or enlarge the buffer",
+              "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
+              Name(t.mem), core.capacity[static_cast<int>(t.mem)]);
 }
 
 namespace {

@@ -108,6 +108,16 @@ void RequireInit(Core& core, const QueueState& q, const char* op, Loc loc)
     }
 }
 
+// A tensor of a queue or buffer that reaches past the end of its memory makes of InitBuffer's warning
+// an error: the next tile or the next larger input will touch what is not there.
+void RequirePlace(Core& core, const QueueState& q)
+{
+    if (__builtin_expect(q.pastEnd.file == nullptr, 1)) return;
+    Complain(core, q.pastEnd, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
+             "%s overflow: %u buffers of %u bytes from byte %u on, %u there are, and the kernel uses them",
+             Name(q.mem), q.number, q.bytes, q.addr, SizeOf(core, q.mem));
+}
+
 // The HardEvent from one pipe to another; -1: there is none.
 int EventOf(Pipe src, Pipe dst)
 {
@@ -156,6 +166,13 @@ int IndexOf(const QueueState& q, const TensorRef& t)
     const uint32_t i = t.buffer - q.firstBuffer;
     if (t.queue == q.queue && i < q.number) return static_cast<int>(i);
     return -1;
+}
+
+// The queue a tensor was allocated from, null when there is none any more.
+QueueState* OwnerOf(const Core& core, const TensorRef& t)
+{
+    QueueState* const q = t.queue == 0 ? nullptr : core.queues[t.queue % kRememberedQueues];
+    return q != nullptr && IndexOf(*q, t) >= 0 ? q : nullptr;
 }
 
 }  // namespace
@@ -224,6 +241,7 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     const uint32_t len = Align32(bytes);
     const uint64_t total = static_cast<uint64_t>(len) * number;
     uint32_t addr;
+    bool past = false;
     if (pool != nullptr) {
         if (!pool->ready) {
             TrapCheck(core, loc, "ErrorBuffer4", "InitBuffer", "call InitBufPool first",
@@ -240,13 +258,15 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     } else {
         uint32_t& next = pipe.next[static_cast<int>(mem)];
         const uint32_t size = SizeOf(core, mem);
-        // The device does not look: a buffer that is never used works wherever it lies, anything
-        // behind the end stops the kernel when it is used. Sizes far off are not worth a start.
+        // The device does not look: a buffer that is never used works wherever it lies, so this is a
+        // warning until a tensor is taken from it (RequirePlace), and anything behind the end stops
+        // the kernel when it is used. Sizes far off are not worth a start.
         if (mem != Mem::kGm && next + total > size) {
-            const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Complain;
+            const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Warn;
             report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
                    "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
                    static_cast<unsigned long long>(total));
+            past = true;
         }
         addr = next;
         next += static_cast<uint32_t>(total);
@@ -258,12 +278,14 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     }
     q = QueueState();
     q.queue = core.nextQueue++;
+    core.queues[q.queue % kRememberedQueues] = &q;
     q.firstBuffer = core.nextBuffer;
     core.nextBuffer += number;
     q.addr = addr;
     q.bytes = q.stride = len;
     q.number = static_cast<uint8_t>(number);
     q.mem = mem;
+    if (past) q.pastEnd = loc;
     q.src = static_cast<uint8_t>(src);
     q.dst = static_cast<uint8_t>(dst);
     q.depth = static_cast<int8_t>(depth);
@@ -285,6 +307,7 @@ void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint
     }
     q = QueueState();
     q.queue = core.nextQueue++;
+    core.queues[q.queue % kRememberedQueues] = &q;
     q.firstBuffer = core.nextBuffer;
     core.nextBuffer += number;
     q.bytes = q.stride = Align32(bytes);
@@ -385,6 +408,7 @@ TensorRef QueueAlloc(QueueState& q, Loc loc)
 {
     Core& core = Current();
     RequireInit(core, q, "AllocTensor", loc);
+    RequirePlace(core, q);
     uint32_t index = q.number;
     for (uint32_t i = 0; i < q.number; ++i) {
         const uint32_t k = (q.cursor + i) % q.number;
@@ -415,8 +439,15 @@ void QueueFree(QueueState& q, TensorRef& tensor, Loc loc)
     RequireInit(core, q, "FreeTensor", loc);
     const int index = IndexOf(q, tensor);
     if (index < 0) {
-        Complain(core, loc, "ErrorBuffer1", "FreeTensor", "free a tensor through the queue it came from",
-                 "the tensor does not belong to this queue");
+        QueueState* const owner = OwnerOf(core, tensor);
+        const bool alike = owner != nullptr && owner->src == q.src && owner->dst == q.dst;
+        (alike ? Warn : Complain)(core, loc, "ErrorBuffer1", "FreeTensor",
+                                  "free a tensor through the queue it came from",
+                                  "the tensor does not belong to this queue%s",
+                                  alike ? ", but to one between the same positions" : "");
+        // A buffer holds its state and events itself: a queue of the same kind frees it as well as its
+        // own. Another kind sets an event that AllocTensor does not wait for.
+        if (alike) QueueFree(*owner, tensor, loc);
         return;
     }
     // The sink knows the state itself and reports a double free.
@@ -482,11 +513,22 @@ TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user)
 TensorRef BufGet(const QueueState& q, uint32_t offset, uint32_t bytes, bool whole, Loc loc)
 {
     Core& core = Current();
-    RequireInit(core, q, "TBuf::Get", loc);
+    if (q.queue == 0) {
+        // On the device this only makes a tensor; kernels do so for all types and use it for some.
+        Warn(core, loc, "ErrorBuffer0", "TBuf::Get", "call pipe.InitBuffer(buffer, bytes) first",
+             "the buffer was never initialised: its tensor must not be used");
+        core.nowhere = Where(core, loc);
+        TensorRef t;
+        t.addr = core.capacity[static_cast<int>(t.mem)];  // RequireInitialised knows it by that
+        t.ptr = core.memory[static_cast<int>(t.mem)] + t.addr;
+        return t;
+    }
+    RequirePlace(core, q);
     TensorRef t = Tensor(core, q, 0);
     if (!whole) {
         if (static_cast<uint64_t>(offset) + bytes > q.bytes) {
-            Complain(core, loc, "ErrorBuffer3", "TBuf::Get", "enlarge the buffer or take fewer elements",
+            // The device makes the tensor all the same: what it uses behind the buffer is the error.
+            Warn(core, loc, "ErrorBuffer3", "TBuf::Get", "enlarge the buffer or take fewer elements",
                      "bytes %u..%u of a buffer of %u bytes", offset, offset + bytes, q.bytes);
         }
         t.addr += offset;

@@ -121,6 +121,19 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     Findings::Instance().Add(f);
 }
 
+// A freed tensor was used, and now its memory is given to the next one: what FreeTensor announced does
+// not cover that use.
+void Checker::ReportStaleUses(const CoreState& state, Buffer& buffer) {
+    const PipeClock known = state.Release(buffer.producer);
+    const Limits limits = state.LimitsFor(buffer.producer);
+    for (StaleUse& use : buffer.stale) {
+        if (known.local.at[use.pipe] >= use.seq || limits.waw[use.pipe] == kForever) continue;
+        use.finding.warning = false;
+        Findings::Instance().Add(use.finding);
+    }
+    buffer.stale.clear();
+}
+
 void Checker::OnCoreEnd(Core& core) {
     ++ended_;
     CoreState& state = State(core);
@@ -217,6 +230,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.last = b.allocated = e.loc;
             b.allocatedAt = state.seq;
             state.Acquire(Dense(e.producer), b.drained);
+            ReportStaleUses(state, b);
             state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
             if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
                 misuse("EventId", "AllocTensor",
@@ -264,6 +278,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
                        "DeQue it first");
             }
             b.life = Life::kFree;
+            b.freed = true;
             b.last = e.loc;
             b.drained = state.ReleaseByQueue(Dense(e.consumer));
             return;

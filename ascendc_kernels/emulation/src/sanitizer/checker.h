@@ -65,6 +65,8 @@ private:
     void CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
     void CheckGlobalTensor(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
     void CheckLife(Step& step, const Operand& operand);
+    void RememberStaleUse(const Step& step, const Operand& operand, bool writes, Finding* finding);
+    void ReportStaleUses(const CoreState& state, Buffer& buffer);
     void CheckQueueSkipped(Step& step, const Operand& operand, const Buffer& buffer);
     void CheckOverlap(Step& step);
     void CheckScope(Step& step);

@@ -6,6 +6,7 @@
 
 #include "checker.h"
 #include "core/api_arch.h"
+#include "core/bounds.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -137,6 +138,7 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
 
     uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
     if (begin >= capacity || end > capacity) {
+        RequireInitialised(core, o.buffer, o.addr, o.mem, r.op, o.role, r.loc);
         Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, begin, end, &f);
@@ -310,6 +312,7 @@ void Checker::CheckLife(Step& step, const Operand& o) {
             f.fix = "use the tensor before FreeTensor";
             f.other.op = "FreeTensor";
             f.other.access = "freed";
+            RememberStaleUse(step, o, writes, &f);
             break;
         case Life::kGone:
             f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released and given "
@@ -331,6 +334,21 @@ void Checker::CheckLife(Step& step, const Operand& o) {
         }
     }
     Findings::Instance().Add(f);
+}
+
+// FreeTensor only lets the producer go on: its memory is still there, and a kernel that allocates no
+// more from the queue is none the worse for using it. It is an error once the memory is given away
+// (ReportStaleUses), and at once where it writes over what the consumer may still be reading.
+void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, Finding* finding) {
+    Buffer& b = step.state.buffers[o.buffer];
+    const auto consumed = b.drained.local.at[b.consumer];
+    const bool races = writes && step.pipe != b.consumer &&
+                       step.state.clock[step.pipe].local.at[b.consumer] < consumed &&
+                       step.state.LimitsFor(step.pipe).war[b.consumer] != kForever;
+    finding->warning = !races && b.freed;
+    if (!finding->warning) return;
+    b.stale.push_back({step.pipe, step.me.Seq(), *finding});
+    if (b.stale.size() > 64) b.stale.erase(b.stale.begin());
 }
 
 // A tensor that its consumer uses between AllocTensor and EnQue. With flags or barriers of the

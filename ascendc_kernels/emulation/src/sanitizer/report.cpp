@@ -148,7 +148,7 @@ bool Findings::Has(const std::string& check, const std::string& op, Loc loc) con
     std::lock_guard<std::mutex> lock(g_mutex);
     std::string file = loc.file ? loc.file : "";
     return std::any_of(items_.begin(), items_.end(), [&](const Finding& f) {
-        return f.check == check && f.op == op && f.line == loc.line && f.file == file;
+        return !f.warning && f.check == check && f.op == op && f.line == loc.line && f.file == file;
     });
 }
 

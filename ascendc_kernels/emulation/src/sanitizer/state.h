@@ -83,6 +83,13 @@ private:
 
 enum class Life { kFree, kAllocated, kEnQueued, kDeQueued, kPlain, kGone };
 
+// A use of a tensor after its FreeTensor.
+struct StaleUse {
+    int pipe = 0;
+    uint64_t seq = 0;
+    Finding finding;
+};
+
 // One buffer handed out by InitBuffer, a TBuf or an allocator.
 struct Buffer {
     Life life = Life::kGone;
@@ -102,6 +109,8 @@ struct Buffer {
     uint64_t allocatedAt = 0;  // record number
     PipeClock filled;   // what EnQue announces to DeQue
     PipeClock drained;  // what FreeTensor announces to AllocTensor
+    bool freed = false;  // there was a FreeTensor
+    std::vector<StaleUse> stale;  // since that FreeTensor
 };
 
 struct Flag {

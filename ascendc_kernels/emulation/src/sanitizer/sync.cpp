@@ -72,6 +72,11 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
                 state.clock[src].local.at[src] = state.issued[src];
             }
             return;
+        case SyncKind::kPassScalar:
+            state.Acquire(kPS, state.Release(src));
+            state.Acquire(src, state.Release(kPS));
+            state.Acquire(Dense(Pipe::kMte3), state.Release(kPS));
+            return;
         case SyncKind::kPipeReset:
             state.BarrierAll();
             return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/bounds.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -159,13 +160,7 @@ void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, cons
 {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (__builtin_expect(end <= size && t.ptr != nullptr, 1)) return;
-    if (t.ptr == nullptr) {
-        TrapCheck(core, loc, "ErrorBuffer0", op, "assign it: AllocTensor, DeQue or TBuf::Get",
-                  "%s is a LocalTensor that nobody has given memory", role);
-    }
-    TrapCheck(core, loc, "ErrorBuffer3", op, "reduce the count, mask, repeat or stride",
-              "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
-              Name(t.mem), size);
+    OutOfBounds(core, t, end, op, role, loc);
 }
 
 namespace {

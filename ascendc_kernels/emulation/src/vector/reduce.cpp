@@ -256,6 +256,28 @@ void RunReduce(const ReduceCall& c)
     }
 }
 
+namespace {
+// Whether the result goes through the scalar unit, as CANN's public implementation has it: the sum of
+// the count form is read from the accumulator, results of several repeats are combined, and a value
+// without its index is picked from the work tensor. Left are a single instruction with its index, and
+// the sum of more repeats than one instruction can add up.
+bool PassesScalar(const FullReduceCall& c, const Geometry& g, uint32_t lanesOfRepeat)
+{
+    if (c.op == ReduceOp::kSum) return c.level2 || g.repeats <= lanesOfRepeat;
+    return !c.index || g.repeats > 1;
+}
+
+// The events such a call waits for before it returns: V to S, then S to V and MTE3.
+void SyncByScalar(Core& core, Loc loc)
+{
+    SyncEvent e;
+    e.kind = SyncKind::kPassScalar;
+    e.src = Pipe::kV;
+    e.loc = Where(core, loc);
+    core.sink->OnSync(core, e);
+}
+}  // namespace
+
 void RunFullReduce(const FullReduceCall& c)
 {
     Core& core = Current();
@@ -284,6 +306,7 @@ void RunFullReduce(const FullReduceCall& c)
         DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk, form.src0Rep);
         if (need > 0) DescribePlain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
         core.sink->OnInstruction(core, r);
+        if (g.repeats > 0 && PassesScalar(c, g, 256 / es)) SyncByScalar(core, c.loc);
     }
     if (g.repeats == 0) return;
     CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src", c.loc);
