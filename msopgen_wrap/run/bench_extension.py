@@ -170,10 +170,11 @@ class Extension:
         golden = self._golden
         if len(declared) == 1 and declared[0]["param_type"] == "dynamic":
             offers = [offer[0] for offer in self._offers(inputs)]
-            chosen_dtypes = [d if d in offers or not offers else offers[0] for d in map(_dtype, golden)]
-            specs = [
-                TensorSpec(d, tuple(g.shape)) for d, g in zip(chosen_dtypes, golden, strict=True)
-            ]
+            specs = []
+            for value in golden:  # a reference may compute in a wider type
+                dtype = _dtype(value)
+                wanted = dtype if dtype in offers or not offers else offers[0]
+                specs.append(TensorSpec(wanted, tuple(value.shape)))
             return {declared[0]["name"]: specs}
         values = list(golden) if isinstance(golden, (list, tuple)) else [golden]
         if len(declared) != len(self._op["outputs"]):
