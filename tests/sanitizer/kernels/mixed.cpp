@@ -29,11 +29,11 @@ struct Product {
         fix.dstStride = 16;
     }
     // Operands to L0.
-    __aicore__ inline void Load() {
+    __aicore__ inline void Load(bool fillB = true) {
         auto a1 = qa1.AllocTensor<half>();
         auto b1 = qb1.AllocTensor<half>();
         DataCopy(a1, x, nd);
-        DataCopy(b1, y, nd);
+        if (fillB) DataCopy(b1, y, nd);
         qa1.EnQue(a1);
         qb1.EnQue(b1);
         a1 = qa1.DeQue<half>();
@@ -117,6 +117,32 @@ KERNEL(accumulate_into_unwritten_l0c) {
     c = p.qc.DeQue<float>();
     Fixpipe(p.z, c, p.fix);  // <- ErrorRead2
     p.qc.FreeTensor(c);
+}
+
+// case product_of_unfilled_operand: ErrorRead2 found kind=aic
+KERNEL(product_of_unfilled_operand) {
+    Product p(x, y, z);
+    p.Load(false);
+    auto c = p.qc.AllocTensor<float>();
+    Mmad(c, p.a2, p.b2, p.mmad);
+    p.Free();
+    p.qc.EnQue(c);
+    c = p.qc.DeQue<float>();
+    Fixpipe(p.z, c, p.fix);  // <- ErrorRead2
+    p.qc.FreeTensor(c);
+}
+
+// case unfilled_rows_not_stored: ErrorRead2 silent kind=aic
+KERNEL(unfilled_rows_not_stored) {
+    Product p(x, y, z);
+    p.nd.nValue = 8;
+    p.Load();
+    auto c = p.qc.AllocTensor<float>();
+    p.mmad.k = 8;
+    Mmad(c, p.a2, p.b2, p.mmad);
+    p.Free();
+    p.fix.mSize = 8;
+    p.Store(c);
 }
 
 // case accumulate_after_first_product: ErrorRead2 silent kind=aic

@@ -158,13 +158,18 @@ void Checker::WriteData(Step& step, const Operand& o) {
     for (const LaneRuns& source : step.poison) others += source.operand != &o;
     bool accumulates = static_cast<int>(o.access) & 1;
     bool allWhole = others != 0 && others == step.sources - (accumulates ? 1 : 0);
+    // Every element of a product depends on each of its operands; one without any data spoils all.
+    const bool product = r.pipe == Pipe::kM || r.pipe == Pipe::kFix;
+    bool oneWhole = false;
     Epoch origin;
     for (const LaneRuns& source : step.poison) {
         // What an instruction adds to (Mmad to L0C) keeps its place.
         Flow flow = source.operand == &o ? Flow::kLanes : FlowOf(r, o, source);
         if (flow == Flow::kWhole) {
-            allWhole &= source.runs.size() == 1 &&
-                        source.runs[0].end - source.runs[0].begin == source.total;
+            const bool whole = source.runs.size() == 1 &&
+                               source.runs[0].end - source.runs[0].begin == source.total;
+            allWhole &= whole;
+            oneWhole |= whole;
             origin = source.origin;
             continue;
         }
@@ -198,7 +203,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
         }
         origin = source.origin;
     }
-    if (allWhole) bad.push_back({0, total});
+    if (allWhole || (product && oneWhole)) bad.push_back({0, total});
     if (bad.empty()) return;
     origins_[step.me.Bits()] = origin;
     uint64_t lane = 0;
