@@ -450,6 +450,19 @@ def test_gather(kernel, type_key, dtype):
     np.testing.assert_array_equal(out, x[i + 10])
 
 
+@TYPES
+@pytest.mark.parametrize("form", ["count", "repeats"])
+def test_gather_in_place_swaps_neighbours(kernel, type_key, dtype, form):
+    size = np.dtype(dtype).itemsize
+    n = 512 // size if form == "repeats" else 2 * 77
+    z = np.arange(n).astype(dtype)
+    i = np.arange(n) ^ 1
+    args = (256 // size, 2, 2) if form == "repeats" else (n, 0, 1)
+    offsets = (i * size).astype(np.uint32)
+    out = _run(kernel, 100 * type_key + 16, np.zeros(8, dtype), z, *args, y=offsets)
+    np.testing.assert_array_equal(out, z[i])
+
+
 PATTERNS = {1: (2, 0), 2: (2, 1), 3: (4, 0), 4: (4, 1), 5: (4, 2), 6: (4, 3), 7: (1, 0)}
 
 

@@ -82,7 +82,12 @@ __aicore__ inline void RunTyped(Frame& f, uint32_t op)
         case 13: PairReduceSum(z, x, a[1], a[0], 1, 1, 8); break;
         case 14: ReduceSum(z, x, w, a[0], a[1], 8); break;
         case 15: Brcb(z, x, a[1], BrcbRepeatParams(1, 8)); break;
-        case 16: Gather(z, x, f.Y<uint32_t>(), (uint32_t)a[1], (uint32_t)a[0]); break;
+        case 16:
+            // In place on z, by count and by repeats, or from x.
+            if (a[2] == 1) Gather(z, z, f.Y<uint32_t>(), (uint32_t)a[1], (uint32_t)a[0]);
+            else if (a[2] == 2) Gather(z, z, f.Y<uint32_t>(), 0, (uint64_t)a[0], (uint8_t)a[1], 8);
+            else Gather(z, x, f.Y<uint32_t>(), (uint32_t)a[1], (uint32_t)a[0]);
+            break;
         case 17: {
             uint64_t kept = 0;
             GatherMask(z, x, (uint8_t)a[1], true, (uint32_t)a[0], GatherMaskParams(1, 1, 8, 8), kept);

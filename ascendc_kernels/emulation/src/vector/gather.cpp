@@ -17,8 +17,23 @@ void GatherLoop(T* dst, const uint8_t* base, const uint32_t* offset, uint64_t n)
     for (uint64_t i = 0; i < n; ++i) memcpy(dst + i, base + offset[i], sizeof(T));
 }
 
-void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_t n, uint32_t es)
+constexpr uint64_t kRepeatBytes = 256;
+
+// `sources` are the bytes gathered from. In place, a repeat is read before it is written, as on the
+// device: kernels swap neighbours that way.
+void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_t n, uint32_t es,
+               const uint8_t* sources, uint64_t sourceBytes)
 {
+    if (dst < sources + sourceBytes && sources < dst + n * es) {
+        const uint64_t lanes = kRepeatBytes / es;
+        uint8_t repeat[kRepeatBytes];
+        for (uint64_t i = 0; i < n; i += lanes) {
+            const uint64_t now = std::min(lanes, n - i);
+            GatherRun(repeat, base, offset + i * 4, now, es, nullptr, 0);
+            memcpy(dst + i * es, repeat, now * es);
+        }
+        return;
+    }
     const auto* o = reinterpret_cast<const uint32_t*>(offset);
     if (es == 4) GatherLoop(reinterpret_cast<uint32_t*>(dst), base, o, n);
     else GatherLoop(reinterpret_cast<uint16_t*>(dst), base, o, n);
@@ -75,17 +90,22 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
     CheckEnd(core, src, static_cast<uint64_t>(src.addr) + base + high + es, name, "src", loc);
     const uint8_t* from = src.ptr + base;
     if (form.kind == Form::kCount) {
-        GatherRun(dst.ptr, from, offset.ptr, lanes, es);
+        GatherRun(dst.ptr, from, offset.ptr, lanes, es, from + low, uint64_t(high) - low + es);
         return;
     }
+    uint8_t repeat[kRepeatBytes];
     for (uint32_t r = 0; r < g.repeats; ++r) {
         const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
+        for (uint32_t e = 0; e < n; ++e) {
+            if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
+            memcpy(repeat + e * es, from + o[static_cast<uint64_t>(r) * g.lanes + e], es);
+        }
         for (uint32_t e = 0; e < n; ++e) {
             if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
             const uint32_t perBlock = 32 / es;
             uint8_t* to = dst.ptr + static_cast<int64_t>(r) * form.dstRep * 32 +
                           static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 + (e % perBlock) * es;
-            memcpy(to, from + o[static_cast<uint64_t>(r) * g.lanes + e], es);
+            memcpy(to, repeat + e * es, es);
         }
     }
 }
@@ -125,10 +145,12 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
         core.sink->OnInstruction(core, r);
     }
     CheckEnd(core, src, static_cast<uint64_t>(src.addr) + high + 32, "Gatherb", "src", loc);
+    uint8_t repeat[kRepeatBytes];
     for (int32_t r = 0; r < form.repeats; ++r) {
+        for (int32_t b = 0; b < 8; ++b) memcpy(repeat + b * 32, src.ptr + o[r * 8 + b], 32);
         for (int32_t b = 0; b < 8; ++b) {
             memcpy(dst.ptr + (static_cast<int64_t>(r) * form.dstRep + static_cast<int64_t>(b) * form.dstBlk) * 32,
-                   src.ptr + o[r * 8 + b], 32);
+                   repeat + b * 32, 32);
         }
     }
 }
