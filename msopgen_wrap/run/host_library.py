@@ -61,7 +61,7 @@ def build_host_library(
                 if added := _add(project, sources, useful, defines, progress):
                     break
             if not added:
-                names = [_last_name(symbol) for symbol in missing]
+                names = [_names(symbol) for symbol in missing if symbol not in stubs]
                 beside = [p for p in defining_sources(project.root, names) if p not in tried]
                 tried.update(beside)
                 _include_for(project, beside)
@@ -145,16 +145,22 @@ _NAME_PART = re.compile(r"L?(\d+)")
 
 def _last_name(symbol: str) -> str:
     """Return ``f`` of ``_ZN1a1fEv``, or the class of a member without a name (a constructor)."""
+    names = _names(symbol)
+    return names[-1] if names else ""
+
+
+def _names(symbol: str) -> tuple[str, ...]:
+    """Return the scopes and the name of a mangled symbol."""
     start = _NAME_START.match(symbol)
     if start is None:
-        return symbol
-    name, at = "", start.end()
+        return (symbol,)
+    names, at = [], start.end()
     while match := _NAME_PART.match(symbol, at):
         at = match.end() + int(match[1])
-        name = symbol[match.end() : at]
+        names.append(symbol[match.end() : at])
         if not start[0].rstrip("KVRO").endswith("N"):
             break
-    return name
+    return tuple(names)
 
 
 def _stub_source(symbols: Sequence[str]) -> list[Path]:

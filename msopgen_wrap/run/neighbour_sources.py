@@ -48,20 +48,44 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     return found
 
 
-def defining_sources(root: Path, functions: Iterable[str]) -> list[Path]:
-    """Return sources beside a project that define one of some functions, given without scope."""
-    names = "|".join(re.escape(name) for name in functions if name)
-    if not names:
-        return []
-    head = re.compile(rf"\b(?:{names})\s*\([^;{{}}]*\)[^;{{}}()]*\{{")
+def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[Path]:
+    """Return sources beside a project that define one of some functions.
+
+    Args:
+        root: the project's folder.
+        functions: scopes and name of each, ``("optiling", "Tiler", "DoTiling")``; a constructor is
+            named by its class.
+    """
+    heads = [_Definition(names) for names in functions if names]
     found = []
-    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")):
+    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")) if heads else []:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        if re.search(rf"\b(?:{names})\b", text) and head.search(blank_comments(text)):
+        named = [head for head in heads if head.name in text]
+        code = blank_comments(text) if named else ""
+        if any(head.is_in(code) for head in named):
             found.append(path)
     return found
+
+
+class _Definition:
+    """Where a function is defined: ``Scope::name(...) {``, or without scope inside of it."""
+
+    def __init__(self, names: tuple[str, ...]):
+        self.name = names[-1]
+        scope = names[-2] if len(names) > 1 else ""
+        body = rf"{self.name}\s*\([^;{{}}]*\)[^;{{}}()]*\{{"
+        self._scoped = re.compile(rf"\b(?:{scope or self.name}|{self.name})\s*::\s*{body}")
+        self._free = re.compile(rf"(?<![:\w]){body}")
+        opening = rf"\b(?:namespace\s+(?:\w+::)*|class\s+|struct\s+){scope}\b"
+        self._scope = re.compile(opening) if scope else None
+
+    def is_in(self, code: str) -> bool:
+        if self._scoped.search(code):
+            return True
+        inside = self._scope is None or self._scope.search(code)
+        return bool(inside and self._free.search(code))
 
 
 def _registered(pattern: str, texts: Iterable[str]) -> set[str]:

@@ -96,7 +96,13 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
         "namespace optiling { int Other() { return TilingArch35(nullptr); } }\n#error a caller\n"
     )
     files["norm/tall_rows/op_host/caller.cpp"] = caller
-    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    # The same name in another scope.
+    other = "ge::graphStatus Tall::TilingArch35(gert::TilingContext*) { return 0; }\n#error Tall\n"
+    files["norm/tall_rows/op_host/method.cpp"] = other
+    tried = []
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT, progress=tried.append)
+    assert [t for t in tried if "tall" in t] == ["compiling tall_rows_tiling.cpp for its functions"]
+    assert not any("caller" in t or "method" in t for t in tried)
     with pytest.raises(OpgenError, match="tall rows only"):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
