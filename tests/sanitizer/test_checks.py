@@ -32,7 +32,9 @@ def test_case(case: Case) -> None:
     assert len([f for f in outcome.findings if f.check == case.check]) == len(case.marks), text
 
 
-@pytest.mark.parametrize("name", ["gm_tail_and_more", "buffer_larger_than_the_rest"])
+@pytest.mark.parametrize(
+    "name", ["gm_tail_and_more", "buffer_larger_than_the_rest", "dequeued_again"]
+)
 def test_what_a_device_survives_does_not_stop_the_launch(name: str) -> None:
     assert run(next(c for c in CASES if c.name == name)).error == ""
 

@@ -583,3 +583,22 @@ KERNEL(unwritten_index_of_padding) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, sorted, 48);
 }
+
+// An offset that quantisation adds decides about no data.
+// case unwritten_tail_of_a_quantisation_offset: ErrorRead2 silent
+KERNEL(unwritten_tail_of_a_quantisation_offset) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> bufs[5];
+    for (auto& buf : bufs) pipe.InitBuffer(buf, kTileBytes);
+    auto src = bufs[0].Get<int8_t>(128);
+    auto dst = bufs[1].Get<half>(), scale = bufs[2].Get<half>(), offset = bufs[3].Get<half>();
+    DataCopy(src.ReinterpretCast<float>(), g.x, 32);
+    DataCopy(scale.ReinterpretCast<float>(), g.y, 32);
+    DataCopy(offset.ReinterpretCast<float>(), g.y, 16);
+    Sync<HardEvent::MTE2_V>();
+    AscendAntiQuant<int8_t, half, false>(dst, src, offset, scale, bufs[4].Get<uint8_t>(), 2,
+                                         AntiQuantShapeInfo{1, 64, 1, 64});
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, dst.ReinterpretCast<float>(), 16);
+}

@@ -264,6 +264,25 @@ KERNEL(dequeue_of_empty_queue) {
     q.in.FreeTensor(a);
 }
 
+// case dequeued_again: ErrorBuffer2 found
+KERNEL(dequeued_again) {
+    TENSORS;
+    TPipe pipe;
+    TQue<TPosition::VECIN, 1> in;
+    pipe.InitBuffer(in, 1, kTileBytes);
+    auto a = in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    in.EnQue(a);
+    a = in.DeQue<float>();
+    Adds(a, a, 1.0f, kTile);
+    // The queue remembers the tensor, so the kernel goes on.
+    a = in.DeQue<float>();  // <- ErrorBuffer2
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(g.z, a, kTile);
+    in.FreeTensor(a);
+}
+
 // case enqueued_twice: ErrorBuffer2 found
 KERNEL(enqueued_twice) {
     TENSORS;

@@ -495,6 +495,13 @@ TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user)
     Core& core = Current();
     RequireInit(core, q, "DeQue", loc);
     if (q.queued == 0) {
+        // A queue of depth 1 remembers one tensor: the device gives it again, and waits for nothing.
+        const uint32_t last = q.fifo[(q.head + kMaxQueueBuffers - 1) % kMaxQueueBuffers];
+        if (q.depth == 1 && q.state[last] == static_cast<uint8_t>(TBufState::DEQUE)) {
+            Complain(core, loc, "ErrorBuffer2", "DeQue", "EnQue the tensor again before the next DeQue",
+                     "the queue is empty: the device gives its last tensor again without waiting for it");
+            return Tensor(core, q, last);
+        }
         TrapCheck(core, loc, "ErrorBuffer2", "DeQue", "EnQue a tensor before DeQue",
                   "the queue is empty: the device would wait for ever");
     }

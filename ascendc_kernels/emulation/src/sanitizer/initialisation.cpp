@@ -18,8 +18,10 @@ namespace {
 bool HasPart(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
 // A value that decides which data is used. The indices of Sort and TopK are not: they only go where
-// their values go, those of padding to the end that nobody looks at.
-bool IsIndex(const Operand& o) { return HasPart(o.role, "ffset") || HasPart(o.role, "attern"); }
+// their values go, those of padding to the end that nobody looks at. Neither is what quantisation adds.
+bool IsIndex(const Record& r, const Operand& o) {
+    return (HasPart(o.role, "ffset") && !HasPart(r.op, "uant")) || HasPart(o.role, "attern");
+}
 
 enum class Flow {
     kLanes,  // part i of the destination comes from part i of the source
@@ -108,7 +110,7 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     if (gm && lanes.origin == step.me) {
         if (IsDoubtful(first, writer)) doubtful_.insert(step.me.Bits());
     }
-    bool index = IsIndex(o);
+    bool index = IsIndex(r, o);
     if (r.scalarAccess || index) {
         Finding f = Start(state, "ErrorRead2", r.op, r.loc);
         f.warning = doubtful_.count(lanes.origin.Bits()) != 0;

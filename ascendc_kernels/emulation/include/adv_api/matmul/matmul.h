@@ -572,8 +572,8 @@ private:
         if (local) {
             c.stride = padded != 0 ? padded : LocalStride(m, n);
         } else if (sequential) {
-            c.stride = C_TYPE::format == CubeFormat::NZ ? matmul_detail::Align(m, 16)
-                                                        : uint64_t(tiling_.baseN);
+            // The rows of a tail follow each other, too.
+            c.stride = C_TYPE::format == CubeFormat::NZ ? matmul_detail::Align(m, 16) : n;
         } else {
             c.stride = StrideC();
         }
