@@ -177,7 +177,8 @@ def _tensor(value: Any, keep: list[Any]) -> OpgenTensor:
         raise TypeError(f"dtype {dtype} has no ge::DataType")
     dims = (ctypes.c_int64 * max(1, len(shape)))(*shape)
     keep += [dims, value]
-    layout = FORMATS[getattr(value, "layout", "") or "ND"]
+    layout = getattr(value, "layout", "")  # torch's is an object of its own: how it is strided
+    layout = FORMATS[layout if isinstance(layout, str) and layout else "ND"]
     return OpgenTensor(address or None, BY_NAME[dtype].ge, layout, len(shape), dims)
 
 

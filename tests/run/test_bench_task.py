@@ -12,6 +12,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
 
+from msopgen_wrap.run import op_abi
 from msopgen_wrap.run.bench_binding import bind_arguments, read_binding
 from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase
 from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task, size_of_case
@@ -320,3 +321,10 @@ def test_a_scalar_becomes_the_declared_dtype(given, size, wanted):
     extension._take_scalars(inputs)
     assert inputs["value"].dtype == wanted and inputs["x"].dtype == given[0]
     np.testing.assert_array_equal(inputs["value"].numpy(), [1])
+
+
+@pytest.mark.parametrize("value", [torch.ones(2, 3), np.ones((2, 3), np.float32)])
+def test_tensors_of_any_library_are_passed_in_their_plain_format(value):
+    """torch's ``layout`` tells strides, not a format."""
+    described = op_abi._tensor(value, [])
+    assert (described.format, described.rank) == (op_abi.FORMATS["ND"], 2)
