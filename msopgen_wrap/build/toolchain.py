@@ -46,6 +46,18 @@ class Toolchain:
         """Text that changes when compiled code may change: compiler, version, target."""
         return f"{self.family} {self.version[0]}.{self.version[1]} {self.machine}"
 
+    @property
+    def is_recent(self) -> bool:
+        """Whether it knows all of C++17."""
+        return self.version >= (MIN_GCC if self.family == "gcc" else MIN_CLANG)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its code runs on this machine: shells for cross builds set CXX."""
+        names = {"amd64": "x86_64", "arm64": "aarch64"}
+        target, here = self.machine.split("-")[0].lower(), platform.machine().lower()
+        return names.get(target, target) == names.get(here, here)
+
 
 def _probe(cxx: str) -> Toolchain | None:
     path = shutil.which(cxx)
@@ -71,20 +83,24 @@ def _probe(cxx: str) -> Toolchain | None:
 
 @functools.lru_cache(maxsize=4)
 def _find(wanted: str) -> Toolchain:
-    too_old: list[str] = []
+    unusable: list[str] = []
     for name in (wanted,) if wanted else _CANDIDATES:
         tool = _probe(name)
         if tool is None:
             continue
-        if tool.version >= (MIN_GCC if tool.family == "gcc" else MIN_CLANG):
+        if tool.is_recent and tool.is_native:
             return tool
-        too_old.append(f"{tool.cxx} is {tool.family} {tool.version[0]}.{tool.version[1]}")
-    if too_old:
+        text = f"{tool.cxx} is {tool.family} {tool.version[0]}.{tool.version[1]}"
+        unusable.append(text if tool.is_native else f"{text} for {tool.machine}")
+    if unusable:
         raise OpgenError(
             Diagnostic(
                 "OPG302",
-                "the C++ compiler is too old: " + "; ".join(too_old),
-                why=f"the emulation needs C++17: g++ >= {MIN_GCC[0]} or clang++ >= {MIN_CLANG[0]}",
+                "the C++ compiler is too old or makes code for another machine: "
+                + "; ".join(unusable),
+                why="the emulation is compiled and run on this machine "
+                f"({platform.machine()}) and needs C++17: g++ >= {MIN_GCC[0]} or "
+                f"clang++ >= {MIN_CLANG[0]}",
                 fix=_INSTALL_HINT,
             )
         )
@@ -105,12 +121,12 @@ def find_toolchain() -> Toolchain:
     """Return the compiler to use: ``OPGEN_CXX``, else ``CXX``, else the first usable one in PATH.
 
     Raises:
-        OpgenError: OPG301 (none found) or OPG302 (too old).
+        OpgenError: OPG301 (none found) or OPG302 (too old, or a cross compiler).
     """
     wanted = os.environ.get("OPGEN_CXX", "")
     if not wanted and os.environ.get("CXX"):
         tool = _probe(os.environ["CXX"].split()[0])
-        if tool and tool.version >= (MIN_GCC if tool.family == "gcc" else MIN_CLANG):
+        if tool and tool.is_recent and tool.is_native:
             return tool
     return _find(wanted)
 
