@@ -15,7 +15,7 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_shared
 from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
 from msopgen_wrap.run.neighbour_sources import defining_sources
 from msopgen_wrap.run.op_project import OpProject
 
@@ -28,6 +28,8 @@ _LINK_FLAGS = ("-Wl,-z,muldefs", "-Wl,--no-demangle")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)'")
 _NO_HEADER = re.compile(r"(?:.*: )?(\S+): No such file or directory")
 _ROUNDS = 12
+# Entries of a stand-in for a virtual table: more functions than any class of a repository has.
+_VIRTUALS = 64
 
 
 def build_host_library(
@@ -37,8 +39,8 @@ def build_host_library(
 ) -> Path:
     """Compile and link a project's host sources.
 
-    Functions that only sources of another architecture define, and which do not compile here,
-    are replaced by ones that log their name and fail.
+    Functions and virtual classes that only sources of another architecture define, and which do not
+    compile here, are replaced by ones that log their name and fail.
 
     Raises:
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
@@ -61,16 +63,21 @@ def build_host_library(
                 if added := _add(project, sources, useful, defines, progress):
                     break
             if not added:
-                names = [_names(symbol) for symbol in missing if symbol not in stubs]
+                names = [
+                    (*_names(symbol), "") if symbol.startswith("_ZTV") else _names(symbol)
+                    for symbol in missing
+                    if symbol not in stubs
+                ]
                 beside = [p for p in defining_sources(project.root, names) if p not in tried]
                 tried.update(beside)
                 _include_for(project, beside)
                 added = _add(project, sources, beside, defines, progress)
             if not added:
-                functions = [m for m in missing if not m.startswith(("_ZTV", "_ZTI", "_ZTS"))]
-                if not project.other_arch_sources or not functions:
+                stand_ins = [m for m in missing if not m.startswith(("_ZTI", "_ZTS"))]
+                foreign = project.other_arch_sources or any(for_other_arch(p) for p in tried)
+                if not foreign or not stand_ins:
                     raise
-                stubs += functions
+                stubs += stand_ins
     return _link(project, [*sources, *_stub_source(stubs)], defines)
 
 
@@ -169,6 +176,18 @@ def _stub_source(symbols: Sequence[str]) -> list[Path]:
     lines = ['#include "ascendc_emu/host_log.h"']
     for number, symbol in enumerate(symbols):
         name = f"opgen_missing_{number}"
+        if symbol.startswith("_ZTV"):  # a class: every virtual function is the same
+            lines += [
+                f"static unsigned {name}() {{",
+                f'    OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "{symbol}");',
+                "    return 0xffffffffU;",
+                "}",
+                f'extern "C" void *{name}_table[{_VIRTUALS}] asm("{symbol}");',
+                f'extern "C" void *{name}_table[{_VIRTUALS}] = {{nullptr, nullptr, '
+                + ", ".join([f"(void *)&{name}"] * (_VIRTUALS - 2))
+                + "};",
+            ]
+            continue
         lines += [
             f'extern "C" unsigned {name}() asm("{symbol}");',
             f'extern "C" unsigned {name}() {{',

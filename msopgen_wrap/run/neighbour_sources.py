@@ -49,12 +49,12 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
 
 
 def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[Path]:
-    """Return sources beside a project that define one of some functions.
+    """Return sources beside a project that define one of some functions, or members of a class.
 
     Args:
         root: the project's folder.
         functions: scopes and name of each, ``("optiling", "Tiler", "DoTiling")``; a constructor is
-            named by its class.
+            named by its class, any member of a class is ``""``.
     """
     heads = [_Definition(names) for names in functions if names]
     found = []
@@ -73,11 +73,11 @@ class _Definition:
     """Where a function is defined: ``Scope::name(...) {``, or without scope inside of it."""
 
     def __init__(self, names: tuple[str, ...]):
-        self.name = names[-1]
         scope = names[-2] if len(names) > 1 else ""
-        body = rf"{self.name}\s*\([^;{{}}]*\)[^;{{}}()]*\{{"
+        self.name = names[-1] or scope
+        body = rf"{names[-1] or '~?[A-Za-z_]+'}\s*\([^;{{}}]*\)[^;{{}}()]*\{{"
         self._scoped = re.compile(rf"\b(?:{scope or self.name}|{self.name})\s*::\s*{body}")
-        self._free = re.compile(rf"(?<![:\w]){body}")
+        self._free = re.compile(rf"(?<![:\w]){body}") if names[-1] else None
         opening = rf"\b(?:namespace\s+(?:\w+::)*|class\s+|struct\s+){scope}\b"
         self._scope = re.compile(opening) if scope else None
 
@@ -85,7 +85,7 @@ class _Definition:
         if self._scoped.search(code):
             return True
         inside = self._scope is None or self._scope.search(code)
-        return bool(inside and self._free.search(code))
+        return bool(inside and self._free and self._free.search(code))
 
 
 def _registered(pattern: str, texts: Iterable[str]) -> set[str]:

@@ -107,6 +107,55 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        ('#include "nowhere_to_be_found.h"\n', "RowPlan.* is for another architecture"),
+        ("", "planned by the neighbour"),
+    ],
+)
+def test_a_virtual_class_that_a_neighbour_defines(tmp_path, body, match):
+    """Its table of virtual functions is in the neighbour's source, which may not compile here."""
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    files["norm/tall_rows/op_host/row_plan_regbase.h"] = """
+#pragma once
+#include "register/op_def_registry.h"
+namespace optiling {
+class RowPlan {
+public:
+    virtual ~RowPlan() = default;
+    virtual ge::graphStatus Make(gert::TilingContext* context);
+};
+}
+"""
+    files["norm/tall_rows/op_host/row_plan_regbase.cpp"] = (
+        body
+        + """
+#include "log/log.h"
+#include "row_plan_regbase.h"
+namespace optiling {
+ge::graphStatus RowPlan::Make(gert::TilingContext* context) {
+    OP_LOGE(context->GetNodeName(), "planned by the neighbour");
+    return ge::GRAPH_FAILED;
+}
+}
+"""
+    )
+    files[f"{PROJECT}/op_host/shift_rows_plan.cpp"] = """
+#include "../../tall_rows/op_host/row_plan_regbase.h"
+namespace optiling {
+ge::graphStatus TilingArch35(gert::TilingContext* context) {
+    RowPlan plan;
+    RowPlan* const made = context == nullptr ? nullptr : &plan;
+    return made->Make(context);
+}
+}
+"""
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    with pytest.raises(OpgenError, match=match):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
 def test_a_symbol_that_is_nowhere_is_an_error(tmp_path):
     files = {n: t for n, t in FILES.items() if "arch35" not in n}
     with pytest.raises(OpgenError) as caught:
