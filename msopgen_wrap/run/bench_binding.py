@@ -25,11 +25,17 @@ class Binding:
         params: names of its parameters.
         order: which of them is each argument of the aclnn call.
         results: what it may return, each as positions among the outputs of the call.
+        appended: what it returns besides, as (bool parameter it depends on or "", position).
+        cleared: outputs that it fills with zeros before the call, which an op may add to.
+        kept: parameters that it returns itself, as ops without outputs work on them.
     """
 
     params: tuple[str, ...]
     order: tuple[int, ...]
     results: tuple[tuple[int, ...], ...]
+    appended: tuple[tuple[str, int], ...] = ()
+    cleared: tuple[int, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
@@ -52,11 +58,37 @@ def read_binding(source: Path | None) -> Binding | None:
         for call in _CALL.finditer(body):
             arguments = [a.strip() for a in _split(call[1])[1:]]
             sources = [_source(a, params, body) for a in arguments]
+            # What is computed from the only parameter left stands for it ("mean" as a number).
+            left = [p for p in params if p not in sources]
+            gap = [i for i, source in enumerate(sources[: len(params)]) if source is None]
+            if len(left) == len(gap) == 1 and _is_local_value(arguments[gap[0]], body):
+                sources[gap[0]] = left[0]
             order = [params.index(s) for s in sources if s]
             if sorted(order) == list(range(len(params))):
                 outputs = arguments[len(order) :]
-                return Binding(tuple(params), tuple(order), _results(body, outputs))
+                return Binding(
+                    tuple(params),
+                    tuple(order),
+                    _results(body, outputs),
+                    _appended(body, outputs),
+                    tuple(i for i, name in enumerate(outputs) if _is_cleared(name, body)),
+                    tuple(n for n in _APPEND.findall(body) if n in params),
+                )
     return None
+
+
+def launched_inputs(op_host: Path, op: str) -> list[str]:
+    """Return the parameters that a hand-written aclnn function passes as inputs of an op.
+
+    They are those of its ``ADD_TO_LAUNCHER_LIST_AICORE(Op, OP_INPUT(...), ...)``, which need not
+    have the order of the aclnn function's parameters; none when there is no such call.
+    """
+    call = re.compile(rf"\bADD_TO_LAUNCHER_LIST_AICORE\s*\(\s*{op}\s*,\s*OP_INPUT\s*\(([^)]*)\)")
+    for source in sorted(op_host.rglob("*.cpp")):
+        found = call.search(source.read_text(encoding="utf-8", errors="replace"))
+        if found:
+            return [name.strip() for name in found[1].split(",")]
+    return []
 
 
 def _results(body: str, outputs: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -66,6 +98,34 @@ def _results(body: str, outputs: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         if all(n in outputs for n in listed):
             found.append(tuple(outputs.index(n) for n in listed))
     return tuple(dict.fromkeys(found))
+
+
+_APPEND = re.compile(r"\.(?:push|emplace)_back\s*\(\s*(\w+)\s*\)")
+_CONDITION = re.compile(r"\bif\s*\(\s*(\w+)\s*\)\s*\{([^{}]*)\}")
+
+
+def _appended(body: str, outputs: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    conditions = {
+        name: branch[1]
+        for branch in _CONDITION.finditer(body)
+        for name in _APPEND.findall(branch[2])
+    }
+    names = [n for n in _APPEND.findall(body) if n in outputs]
+    return tuple((conditions.get(n, ""), outputs.index(n)) for n in names)
+
+
+def _is_local_value(name: str, body: str) -> bool:
+    """Say whether the function declares a variable of that name that is no tensor."""
+    found = re.search(rf"([\w:>]+)\s*[*&]?\s+{re.escape(name)}\s*[;={{(]", body)
+    return name.isidentifier() and found is not None and not found[1].endswith("Tensor")
+
+
+def _is_cleared(output: str, body: str) -> bool:
+    name = re.escape(output)
+    made = rf"\b{name}\s*=\s*[\w:.]*\bzeros\w*\s*\("
+    return (
+        re.search(rf"{made}|\b{name}\.(?:zero_\s*\(|fill_\s*\(\s*0[.0f]*\s*\))", body) is not None
+    )
 
 
 def _body(text: str, start: int) -> str:
@@ -142,6 +202,32 @@ def bind_arguments(
     return inputs, {
         name: _as_kind(value, kinds[name]) for name, (_, value) in zip(order, values, strict=False)
     }
+
+
+def order_tensors(
+    args: Sequence[Any], labels: Sequence[str], names: Sequence[str]
+) -> tuple[list[Any], list[str]]:
+    """Reorder an extension's tensors as its op is launched with them.
+
+    Args:
+        labels: names of the arguments in the extension.
+        names: of the tensors in the order of the op's inputs, as its aclnn function names them
+            (``self`` is ``self_input``); unless each names one argument, nothing changes.
+    """
+    places = [i for i, arg in enumerate(args) if _is_tensor(arg) or arg is None]
+    plain = {i: labels[i].lower().replace("_", "") for i in places if i < len(labels)}
+    chosen = []
+    for name in names:
+        wanted = name.lower().replace("_", "")
+        fits = [i for i, label in plain.items() if label == wanted]
+        fits = fits or [i for i, label in plain.items() if _alike(label, wanted)]
+        chosen += fits if len(fits) == 1 else []
+    if len(chosen) != len(places) or sorted(chosen) != places:
+        return list(args), list(labels)
+    order = list(range(len(args)))
+    for place, source in zip(places, chosen, strict=True):
+        order[place] = source
+    return [args[i] for i in order], [labels[i] for i in order]
 
 
 def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | None:

@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.run.bench_binding import bind_arguments, read_binding
+from msopgen_wrap.run.bench_binding import (
+    bind_arguments,
+    launched_inputs,
+    order_tensors,
+    read_binding,
+)
 from msopgen_wrap.run.op_project import combos
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.tensors import TensorSpec
@@ -87,9 +92,14 @@ class Extension:
     def run(self, *args: Any) -> Any:
         """Run the op; the aclnn function takes inputs, then attrs."""
         labels: Sequence[str] = ()
+        self._given: dict[str, Any] = {}
         if self._binding and len(args) == len(self._binding.order):
+            self._given = dict(zip(self._binding.params, args, strict=True))
             args = tuple(args[i] for i in self._binding.order)
             labels = self._binding.labels
+            launched = launched_inputs(self.project / "op_host", self._op["op"])
+            ordered, labels = order_tensors(args, labels, launched)
+            args = tuple(ordered)
         inputs, attrs = bind_arguments(self._op, args, labels)
         self._take_scalars(inputs)
         before = {name: copied(value) for name, value in inputs.items()}
@@ -114,7 +124,12 @@ class Extension:
         results = [_torch(value) for value in done.outputs.values()]
         results = self._returned(results)
         if not results:  # the op works in place without saying so
-            results = [v for n, v in inputs.items() if not _same(v, before[n])]
+            names = self._binding.kept if self._binding and self._given else ()
+            kept = [self._given[name] for name in names]
+            changed = [v for n, v in inputs.items() if not _same(v, before[n])]
+            results = [*changed, *(k for k in kept if not any(k is v for v in changed))]
+            if len(results) > 1:
+                results = [t for v in results for t in (v if isinstance(v, list) else [v])]
         if isinstance(self._golden, (list, tuple)) and not (
             len(results) == 1 and isinstance(results[0], list)
         ):
@@ -124,6 +139,10 @@ class Extension:
     def _returned(self, results: list[Any]) -> list[Any]:
         """Return of the outputs what the extension returns, in its order."""
         count = len(self._golden) if isinstance(self._golden, (list, tuple)) else 1
+        if self._binding and self._binding.appended:
+            first = self._binding.results[0] if self._binding.results else ()
+            more = [i for name, i in self._binding.appended if not name or self._given.get(name)]
+            return [results[i] for i in (*first, *more) if i < len(results)]
         for positions in self._binding.results if self._binding else ():
             if len(positions) == count and max(positions) < len(results):
                 return [results[i] for i in positions]
@@ -166,6 +185,8 @@ class Extension:
         wrong: this is noted, and the reference tells. An output whose shape the kernel computes
         gets the room of the largest input when nothing bounds it.
         """
+        import torch
+
         declared = [p for p in self._op["outputs"] if p["name"] not in inputs]
         golden = self._golden
         if len(declared) == 1 and declared[0]["param_type"] == "dynamic":
@@ -203,6 +224,8 @@ class Extension:
                     f"InferDataType gives {param['name']} {inferred[i].dtype}, not {dtypes[i]}"
                 )
             chosen[param["name"]] = TensorSpec(dtypes[i], shape)
+            if self._binding and i in self._binding.cleared and hasattr(torch, dtypes[i]):
+                chosen[param["name"]] = torch.zeros(shape, dtype=getattr(torch, dtypes[i]))
         return chosen
 
     def _with_room(

@@ -13,7 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
 
 from msopgen_wrap.run import op_abi
-from msopgen_wrap.run.bench_binding import bind_arguments, read_binding
+from msopgen_wrap.run.bench_binding import (
+    bind_arguments,
+    launched_inputs,
+    order_tensors,
+    read_binding,
+)
 from msopgen_wrap.run.bench_extension import Extension, UnsupportedCase
 from msopgen_wrap.run.bench_task import find_tasks, read_cases, run_task, size_of_case
 
@@ -267,6 +272,63 @@ def test_the_binding_tells_the_order_of_arguments(tmp_path, call, order):
         return
     assert list(binding.order) == order
     assert binding.results == ((1, 0), (0,))
+
+
+APPENDING = """
+std::vector<at::Tensor> api(at::Tensor x, at::Tensor flag, std::string mode, bool more)
+{
+    at::Tensor y = torch::empty_like(x);
+    at::Tensor sum = torch::zeros({2}, x.options());
+    at::Tensor extra = at::empty({2}, x.options());
+    extra.fill_(0.0f);
+    int64_t number;
+    if (mode == "mean") {
+        number = 1;
+    }
+    EXEC_NPU_CMD(aclnnApi, x, flag, number, more, y, sum, extra);
+    std::vector<at::Tensor> result = {y};
+    if (more) {
+        result.push_back(sum);
+        result.emplace_back(extra);
+    }
+    result.push_back(flag);
+    return result;
+}
+"""
+
+
+def test_the_binding_tells_what_is_returned_and_cleared(tmp_path):
+    path = tmp_path / "pybind.cpp"
+    path.write_text(APPENDING)
+    binding = read_binding(path)
+    assert binding.order == (0, 1, 2, 3)  # a number made of the only parameter left
+    assert binding.results == ((0,),)
+    assert binding.appended == (("more", 1), ("more", 2))
+    assert binding.cleared == (1, 2)
+    assert binding.kept == ("flag",)
+
+
+@pytest.mark.parametrize(
+    ("launched", "want"),
+    [
+        (["self", "target", "grad_output"], ["x", "y", "dy", 3]),
+        (["gradOutput", "self", "target"], ["dy", "x", "y", 3]),
+        (["self", "target"], ["dy", "x", "y", 3]),
+        (["self", "target", "other"], ["dy", "x", "y", 3]),
+        ([], ["dy", "x", "y", 3]),
+    ],
+)
+def test_tensors_go_where_the_op_is_launched_with_them(tmp_path, launched, want):
+    names = ["gradOutput", "self_input", "target_input"]
+    tensors = dict(zip(["dy", "x", "y"], (torch.full((2,), i) for i in range(3)), strict=True))
+    (tmp_path / "api.cpp").write_text(
+        f"ADD_TO_LAUNCHER_LIST_AICORE(Other, OP_INPUT(x));\n"
+        f"ADD_TO_LAUNCHER_LIST_AICORE(MyOp, OP_INPUT({', '.join(launched)}), OP_OUTPUT(y));\n"
+    )
+    assert launched_inputs(tmp_path, "MyOp") == (launched or [""])
+    args, labels = order_tensors([*tensors.values(), 3], [*names, "reduction"], launched)
+    of = {id(t): name for name, t in tensors.items()}
+    assert [of.get(id(a), a) for a in args] == want and len(labels) == 4
 
 
 @pytest.mark.parametrize(
