@@ -10,6 +10,7 @@ from typing import Any
 
 from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
+from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
 from msopgen_wrap.run.call_failure import call_failure
@@ -379,7 +380,8 @@ class ProjectRunner:
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         # Parameters under another name may be those of a neighbour, whose kernel this is not.
         name = declared_name(self.project.kernel_dir, op) if _is_template(source) else op
-        template = self.runtime.template(name, key)
+        # So may be those of the op's kernel for another architecture.
+        template = None if _is_plain(source) else self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
@@ -443,6 +445,13 @@ def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
 def _is_template(source: KernelSource) -> bool:
     text = source.path.read_text(encoding="utf-8", errors="replace")
     return _TEMPLATE_ENTRY.search(text) is not None
+
+
+def _is_plain(source: KernelSource) -> bool:
+    """Say whether the source itself has the entry, and no template."""
+    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"))
+    entry = re.search(rf"\b__global__\b[^;{{}}()]*\b{source.entry}\s*\(", text)
+    return entry is not None and not _is_template(source)
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:

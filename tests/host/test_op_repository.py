@@ -49,6 +49,25 @@ def test_an_op_of_a_repository_runs(runner):
     assert again.result.tiling_key == done.result.tiling_key + 1
 
 
+def test_template_parameters_of_another_architecture_are_not_the_kernels(tmp_path):
+    files = dict(FILES)
+    files[f"{PROJECT}/op_kernel/arch35/shift_rows_struct.h"] = """
+#include "ascendc/host_api/tiling/template_argument.h"
+ASCENDC_TPL_ARGS_DECL(ShiftRows,
+    ASCENDC_TPL_UINT_DECL(WIDE, ASCENDC_TPL_8_BW, ASCENDC_TPL_UI_RANGE, 1, 0, 255), );
+ASCENDC_TPL_SEL(ASCENDC_TPL_ARGS_SEL(
+    ASCENDC_TPL_UINT_SEL(WIDE, ASCENDC_TPL_UI_RANGE, 1, 0, 255), ), );
+"""
+    files[f"{PROJECT}/op_host/shift_rows_keys.cpp"] = (
+        '#include "../op_kernel/arch35/shift_rows_struct.h"\n'
+    )
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    x = tensor(np.arange(21).reshape(3, 7) / 4)
+    done = runner.run("ShiftRows", {"x": x, "bias": tensor(np.zeros(7))})
+    assert runner.runtime.template("ShiftRows", done.result.tiling_key)
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), np.minimum(x.to_float(), 3.25))
+
+
 def test_functions_that_a_neighbour_registers(tmp_path):
     runner = ProjectRunner(write(tmp_path, FILES) / SECOND)
     names = {p.name for p in runner.project.host_sources}
