@@ -602,3 +602,31 @@ KERNEL(unwritten_tail_of_a_quantisation_offset) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, dst.ReinterpretCast<float>(), 16);
 }
+
+// case output_from_cleared_garbage: ErrorRead2 silent
+KERNEL(output_from_cleared_garbage) {
+    TENSORS;
+    Buffers b;
+    auto garbage = b.a.ReinterpretCast<int16_t>(), mask = b.b.ReinterpretCast<int16_t>();
+    DataCopy(b.a, g.x, 64);
+    Duplicate(mask, int16_t(0), 2 * kTile);
+    Duplicate(mask, int16_t(-1), 128);
+    Sync<HardEvent::MTE2_V>();
+    And(garbage, garbage, mask, 2 * kTile);
+    Or(garbage, garbage, mask, 2 * kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case output_from_masked_garbage: ErrorRead2 found
+KERNEL(output_from_masked_garbage) {
+    TENSORS;
+    Buffers b;
+    auto garbage = b.a.ReinterpretCast<int16_t>(), mask = b.b.ReinterpretCast<int16_t>();
+    DataCopy(b.a, g.x, 64);
+    Duplicate(mask, int16_t(1), 2 * kTile);
+    Sync<HardEvent::MTE2_V>();
+    And(garbage, garbage, mask, 2 * kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);  // <- ErrorRead2
+}

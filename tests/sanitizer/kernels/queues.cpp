@@ -9,8 +9,22 @@ KERNEL(never_freed) {
     Queues q;
     auto o = q.out.AllocTensor<float>();  // <- ErrorLeak
     Duplicate(o, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
     DataCopy(g.z, o, kTile);
+}
+
+// case taken_once_for_the_kernel: ErrorLeak warning
+KERNEL(taken_once_for_the_kernel) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();  // <- ErrorLeak
+    for (int i = 0; i < 4; ++i) {
+        Duplicate(o, 1.0f * i, kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        Sync<HardEvent::MTE3_V>();
+    }
 }
 
 // case left_in_queue: ErrorLeak found

@@ -102,6 +102,13 @@ bool UsedByOnePipe(const CoreState& state, const Buffer& b) {
     return used.at[b.producer] <= b.allocatedAt || used.at[b.consumer] <= b.allocatedAt;
 }
 
+// Whether any tensor of the buffer's queue has been enqueued, or freed.
+bool Travels(const CoreState& state, const Buffer& buffer) {
+    return std::any_of(state.buffers.begin(), state.buffers.end(), [&](const auto& entry) {
+        return entry.second.queue == buffer.queue && (entry.second.enqueued || entry.second.freed);
+    });
+}
+
 // A buffer that goes away while a tensor of it is in use.
 void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     if (!buffer.queued || buffer.life == Life::kFree || buffer.life == Life::kGone) return;
@@ -115,7 +122,9 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
                       : " was allocated but not freed");
     f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
     // A queue that vector instructions fill and drain themselves has no event to lose.
-    f.warning = !inQueue && (buffer.producer == buffer.consumer || UsedByOnePipe(state, buffer));
+    // A queue that no tensor passes is a plain buffer, taken once for the whole kernel.
+    f.warning = !inQueue && (buffer.producer == buffer.consumer || UsedByOnePipe(state, buffer) ||
+                             !Travels(state, buffer));
     f.fix = inQueue ? "DeQue the tensor and FreeTensor it before the kernel ends"
                     : "call FreeTensor on the queue once the tensor is no longer needed";
     Findings::Instance().Add(f);
@@ -254,6 +263,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
                        "keep the order AllocTensor, EnQue, DeQue, FreeTensor");
             }
             b.life = Life::kEnQueued;
+            b.enqueued = true;
             b.last = e.loc;
             b.filled = state.ReleaseByQueue(Dense(e.producer));
             return;

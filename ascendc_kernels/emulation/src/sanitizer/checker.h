@@ -88,6 +88,8 @@ private:
     bool IsScratch(const Operand& operand);
     bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand, bool allData);
+    static void PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
+                              std::vector<ByteRun>* bad);
     void WriteData(Step& step, const Operand& operand);
     void ReportPoisonedOutputs();
     void KeepContents(bool known);

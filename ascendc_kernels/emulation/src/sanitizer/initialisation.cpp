@@ -128,6 +128,41 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     step.poison.push_back(std::move(lanes));
 }
 
+// Bytes of `run` whose result depends on garbage: all but those of And whose other operand is 0, and of
+// Or whose other operand has all bits set, as kernels clear what a mask leaves out.
+void Checker::PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
+                            std::vector<ByteRun>* bad) {
+    const Record& r = step.record;
+    const bool isAnd = std::strcmp(r.op, "And") == 0;
+    const Operand* other = nullptr;
+    if (isAnd || std::strcmp(r.op, "Or") == 0) {
+        for (int i = 0; i < r.count; ++i) {
+            const Operand& o = r.operands[i];
+            if (&o != source.operand && (static_cast<int>(o.access) & 1)) other = &o;
+        }
+    }
+    const uint8_t* memory = other ? step.state.core->memory[static_cast<int>(other->mem)] : nullptr;
+    if (!memory || std::any_of(step.poison.begin(), step.poison.end(),
+                               [&](const LaneRuns& p) { return p.operand == other; })) {
+        bad->push_back(run);
+        return;
+    }
+    const uint8_t decided = isAnd ? 0 : 0xff;
+    uint64_t lane = 0;
+    ForEachSpan(r, *other, [&](uint64_t at, uint64_t bytes) {
+        const uint64_t end = std::min(run.end, lane + bytes);
+        for (uint64_t i = std::max(run.begin, lane); i < end; ++i) {
+            if (memory[at + (i - lane)] == decided) continue;
+            if (!bad->empty() && bad->back().end == i) {
+                bad->back().end = i + 1;
+            } else {
+                bad->push_back({i, i + 1});
+            }
+        }
+        lane += bytes;
+    });
+}
+
 void Checker::WriteData(Step& step, const Operand& o) {
     const Record& r = step.record;
     CoreState& state = step.state;
@@ -196,7 +231,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
                     if (lo < hi) bad.push_back({b * db + lo, b * db + hi});
                 }
             } else if (from == to) {
-                bad.push_back(run);
+                PushUndecided(step, source, run, &bad);
             } else {
                 uint64_t lo = run.begin * to / from / unit * unit;
                 uint64_t hi = (run.end * to + from - 1) / from;

@@ -109,6 +109,7 @@ struct Buffer {
     uint64_t allocatedAt = 0;  // record number
     PipeClock filled;   // what EnQue announces to DeQue
     PipeClock drained;  // what FreeTensor announces to AllocTensor
+    bool enqueued = false;  // there was an EnQue
     bool freed = false;  // there was a FreeTensor
     std::vector<StaleUse> stale;  // since that FreeTensor
 };
