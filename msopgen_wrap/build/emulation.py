@@ -386,7 +386,8 @@ def _arguments(
     tool = find_toolchain()
     library = emulation_library(portable=portable)
     arguments = [opt, "-fvisibility-inlines-hidden", "-w", *first_flags]
-    arguments += _relative_names(sources) if portable else native_flags(tool)
+    # Line tables name the line at which code crashes; they do not change the code.
+    arguments += _relative_names(sources) if portable else ["-g1", *native_flags(tool)]
     arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
     arguments += [f"-I{d}" for d in library.include_dirs]
     arguments += [*_define_flags(defines), *flags]

@@ -78,7 +78,9 @@ def overlay_flags(root: Path, source: Path, folders: Sequence[Path]) -> list[str
     copies = [mirrored(root, folder) for folder in originals]
     flags = [f"-I{folder}" for folder in (*copies, *originals) if folder.is_dir()]
     near = (mirrored(root, source.parent), source.parent)
-    return [*flags, *(f"-I{folder}" for folder in near if folder.is_dir())]
+    flags += [f"-I{folder}" for folder in near if folder.is_dir()]
+    # Line tables name the originals, like __FILE__.
+    return [*flags, f"-fdebug-prefix-map={root}="]
 
 
 def mirrored(root: Path, path: Path) -> Path:

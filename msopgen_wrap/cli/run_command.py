@@ -10,6 +10,7 @@ import click
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import approximation
+from msopgen_wrap.run.crashes import crash_diagnostic, signal_text
 from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 
 
@@ -147,13 +148,18 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
                 "launches": result.launches,
                 "failures": result.failures,
                 "findings": result.findings,
+                "crash": result.crash,
                 "warnings": [d.as_dict() for d in rough],
             }
         )
     else:
         output.print_diagnostics(rough)
         _print_findings(result.findings)
-        if failed:
+        if result.crash is not None:
+            place = Location(str(source))
+            died = crash_diagnostic(result.crash, source.name, fallback=place)
+            output.print_diagnostics([died])
+        elif failed:
             output.echo(f"{source.name}: {_program_reason(result)}", err=True)
     return output.OK if ok else output.FINDINGS
 
@@ -183,7 +189,7 @@ def _split_sources(arguments: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[
 
 def _program_reason(result: Any) -> str:
     if result.exit_code < 0:
-        return f"died with signal {-result.exit_code}"
+        return f"died of {signal_text(result.exit_code)}"
     if result.exit_code:
         return f"ended with exit code {result.exit_code}"
     if not result.reported:

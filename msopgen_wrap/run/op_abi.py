@@ -126,6 +126,7 @@ def declare(lib: Any) -> Any:
         "opgen_template_json": (text, [text, u64]),
         "opgen_template_keys_json": (text, [text]),
         "opgen_last_error": (text, []),
+        "opgen_last_crash_json": (text, []),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(lib, name)

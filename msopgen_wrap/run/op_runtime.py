@@ -19,7 +19,14 @@ MODES = ("fast", "check", "profile")
 
 
 class OpRuntimeError(RuntimeError):
-    """A call failed; the text names the op, its tensors, the step and what the op logged."""
+    """A call failed; the text names the op, its tensors, the step and what the op logged.
+
+    ``crash`` is what the library noted of a signal that ended the op's code, else None.
+    """
+
+    def __init__(self, text: str, crash: dict[str, Any] | None = None):
+        super().__init__(text)
+        self.crash = crash
 
 
 @dataclass(frozen=True)
@@ -354,7 +361,9 @@ class OpRuntime:
 
     def _check(self, code: int) -> None:
         if code:
-            raise OpRuntimeError(self._lib.opgen_last_error().decode(errors="replace"))
+            crash = self._lib.opgen_last_crash_json().decode(errors="replace")
+            text = self._lib.opgen_last_error().decode(errors="replace")
+            raise OpRuntimeError(text, json.loads(crash) if crash else None)
 
 
 def _shape_arrays(count: int) -> tuple[Any, Any]:

@@ -91,6 +91,7 @@ class ProgramResult:
         launches, failures: kernels launched, and those that trapped or deadlocked.
         findings: the sanitizer's findings as dicts.
         reported: whether the program lived to write its report.
+        crash: of a program that a signal ended, where (``opgen_last_crash_json``).
     """
 
     exit_code: int
@@ -99,6 +100,7 @@ class ProgramResult:
     findings: list[dict[str, Any]] = field(default_factory=list)
     reported: bool = False
     output: str = ""
+    crash: dict[str, Any] | None = None
 
     @property
     def clean(self) -> bool:
@@ -152,7 +154,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     defines = [*kernel_defines(arch), *architecture_macros(all_texts, arch, named)]
     if twin:
         defines += [f"-D{d}" for d in TWIN_DEFINES] + [f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
-    flags = ["-std=c++17", options.opt, "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
+    flags = ["-std=c++17", options.opt, "-g1", "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
     flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
     plain_texts = [blank_comments(t) for t in all_texts]
@@ -272,13 +274,14 @@ def run_program(
     """
     program = compile_program(source, options)
     with tempfile.TemporaryDirectory(prefix="opgen-run-") as scratch:
-        report = Path(scratch) / "report.json"
+        report, crash = Path(scratch) / "report.json", Path(scratch) / "crash.json"
         environment = {
             **os.environ,
             "OPGEN_SOC": options.soc,
             "OPGEN_EMULATION": options.mode,
             "OPGEN_PROGRAM_REPORT": str(report),
             "OPGEN_PROGRAM_SOURCE": str(source),
+            "OPGEN_CRASH_REPORT": str(crash),
         }
         if checks := check_options(auto_sync_off(source.resolve().parent)):
             environment["OPGEN_CHECK"] = checks
@@ -305,6 +308,8 @@ def run_program(
             result.launches, result.failures = data["launches"], data["failures"]
             result.findings = data["findings"]
             result.reported = True
+        if crash.is_file():
+            result.crash = json.loads(crash.read_text(encoding="utf-8", errors="replace"))
         return result
 
 

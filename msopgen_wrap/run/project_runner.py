@@ -15,6 +15,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
 from msopgen_wrap.run.call_failure import call_failure
 from msopgen_wrap.run.compile_options import auto_sync_off
+from msopgen_wrap.run.crashes import crash_diagnostic
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import build_host_library, with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
@@ -83,9 +84,7 @@ class ProjectRunner:
         try:
             self.runtime.load_host(host)
         except OpRuntimeError as error:
-            raise OpgenError(
-                Diagnostic("OPG515", f"op_host does not load: {error}", Location(str(root)))
-            ) from error
+            raise self._failure(error, "OPG515", f"op_host does not load: {error}") from error
         after = self.runtime.op_defs()
         names = {n for n, d in after.items() if d["declared"]}
         self._undeclared = sorted(n for n in after if n not in before and n not in names)
@@ -123,6 +122,17 @@ class ProjectRunner:
                 )
             )
         return self.runtime.op_defs()[op]
+
+    def _failure(
+        self, error: OpRuntimeError, code: str = "OPG519", what: str = "", **texts: str
+    ) -> OpgenError:
+        """Return the diagnostic of a failed call: OPG530 where a signal ended the op's code."""
+        place = Location(str(self.project.root))
+        if error.crash is None:
+            return OpgenError(Diagnostic(code, what or str(error), place, **texts))
+        step, died, _ = str(error).partition(" crashed: ")
+        who = step if died else str(error).partition(error.crash["text"])[0].rstrip(": ")
+        return OpgenError(crash_diagnostic(error.crash, who, fallback=place, op_host=bool(died)))
 
     # ---- running -----------------------------------------------------------------------------
 
@@ -177,6 +187,8 @@ class ProjectRunner:
                 auto_sync=not auto_sync_off(self.project.root, name),
             )
         except OpRuntimeError as error:
+            if error.crash is not None:
+                raise self._failure(error) from error
             raise call_failure(
                 self.project.root, declared, outputs or {}, results, error
             ) from error
@@ -241,15 +253,10 @@ class ProjectRunner:
         try:
             shapes = self.runtime.infer_largest_shapes(op, inputs, attrs, soc=self.platform.name)
         except OpRuntimeError as error:
-            raise OpgenError(
-                Diagnostic(
-                    "OPG519",
-                    str(error),
-                    Location(str(self.project.root)),
-                    why="only a graph asks InferShape; an aclnn call gets its outputs from the "
-                    "caller",
-                    fix="mend InferShape, or give all outputs: --output y=float16[2,3]",
-                )
+            raise self._failure(
+                error,
+                why="only a graph asks InferShape; an aclnn call gets its outputs from the caller",
+                fix="mend InferShape, or give all outputs: --output y=float16[2,3]",
             ) from error
         for param, shape in zip(declared["outputs"], shapes, strict=True):
             if min(shape, default=0) < 0:
@@ -264,7 +271,10 @@ class ProjectRunner:
                 )
         dtypes = ["undefined"] * len(shapes)
         if declared["has_infer_data_type"]:
-            dtypes = self.runtime.infer_dtypes(op, inputs, attrs, soc=self.platform.name)
+            try:
+                dtypes = self.runtime.infer_dtypes(op, inputs, attrs, soc=self.platform.name)
+            except OpRuntimeError as error:
+                raise self._failure(error) from error
         if "undefined" in dtypes:
             listed = self._dtypes_by_combo(declared, inputs)
             if declared["has_infer_data_type"] and not any(shapes):
@@ -306,8 +316,7 @@ class ProjectRunner:
             if declared["has_infer_data_type"]:
                 types = self.runtime.infer_dtypes(op, inputs, attrs, num_outputs=count, soc=soc)
         except OpRuntimeError as error:
-            place = Location(str(self.project.root))
-            raise OpgenError(Diagnostic("OPG519", str(error), place)) from error
+            raise self._failure(error) from error
         listed = self._dtypes_by_combo(declared, inputs) if "undefined" in types else []
         specs: list[Any] = []
         rest = iter(zip(shapes, types, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from dataclasses import asdict, replace
 from typing import IO, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job
 
@@ -81,12 +81,7 @@ def _tail(log: IO[str], lines: int = 15) -> str:
 
 
 def _signal_text(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
+    return signal_text(code) if code < 0 else f"exit code {code}"
 
 
 def _worker_failure(code: int, tail: str) -> Diagnostic:

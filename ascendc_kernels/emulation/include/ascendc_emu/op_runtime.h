@@ -146,6 +146,11 @@ const char* opgen_template_keys_json(const char* op_type);
 
 const char* opgen_last_error(void);
 
+/* Where a signal ended op_host code or a kernel in the last call, "" if none did:
+ * {"signal": 11, "text": "SIGSEGV: read of ...", "sites": [{"function", "file", "line"}]}, innermost
+ * first. The call failed as with any other error. Valid until the next call on this thread. */
+const char* opgen_last_crash_json(void);
+
 #ifdef __cplusplus
 }
 #endif

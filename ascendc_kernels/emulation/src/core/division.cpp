@@ -13,8 +13,6 @@ namespace ascendc_emu {
 #if defined(__x86_64__)
 namespace {
 
-struct sigaction g_before;
-
 struct Division {
     int length = 0;  // bytes of the instruction; 0: it is no division
     int bits = 32;
@@ -68,40 +66,19 @@ void Resume(greg_t* regs, const Division& d)
     regs[REG_RIP] += d.length;
 }
 
-void Handle(int number, siginfo_t* info, void* context)
-{
-    if (g_current != nullptr && (info->si_code == FPE_INTDIV || info->si_code == FPE_INTOVF)) {
-        greg_t* const regs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-        const Division d = Decode(reinterpret_cast<const uint8_t*>(regs[REG_RIP]));
-        if (d.length > 0) {
-            Resume(regs, d);
-            return;
-        }
-    }
-    if ((g_before.sa_flags & SA_SIGINFO) != 0 && g_before.sa_sigaction != nullptr) {
-        g_before.sa_sigaction(number, info, context);
-    } else if (g_before.sa_handler != SIG_DFL && g_before.sa_handler != SIG_IGN) {
-        g_before.sa_handler(number);
-    } else {
-        sigaction(number, &g_before, nullptr);  // the instruction runs again and ends the process
-    }
-}
-
 }  // namespace
 
-void TolerateDivisionByZero()
+bool ResumeDivision(const siginfo_t& info, void* context)
 {
-    static const bool done = [] {
-        struct sigaction action = {};
-        action.sa_sigaction = &Handle;
-        action.sa_flags = SA_SIGINFO | SA_NODEFER;
-        sigemptyset(&action.sa_mask);
-        return sigaction(SIGFPE, &action, &g_before) == 0;
-    }();
-    (void)done;
+    if (g_current == nullptr || (info.si_code != FPE_INTDIV && info.si_code != FPE_INTOVF)) return false;
+    greg_t* const regs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    const Division d = Decode(reinterpret_cast<const uint8_t*>(regs[REG_RIP]));
+    if (d.length == 0) return false;
+    Resume(regs, d);
+    return true;
 }
 #else
-void TolerateDivisionByZero() {}  // aarch64: the instruction gives 0
+bool ResumeDivision(const siginfo_t&, void*) { return false; }  // aarch64: the instruction gives 0
 #endif
 
 }  // namespace ascendc_emu

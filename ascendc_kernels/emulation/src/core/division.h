@@ -4,11 +4,13 @@
 #ifndef SRC_CORE_DIVISION_H
 #define SRC_CORE_DIVISION_H
 
+#include <signal.h>
+
 namespace ascendc_emu {
 
-// Makes kernels go on behind a division by zero, with quotient 0 and the dividend as remainder; done
-// once per process. Elsewhere the signal does what it did before.
-void TolerateDivisionByZero();
+// Called by the handler of SIGFPE (crash.cpp). In a kernel the instruction is stepped over, with
+// quotient 0 and the dividend as remainder, and true returned.
+bool ResumeDivision(const siginfo_t& info, void* context);
 
 }  // namespace ascendc_emu
 #endif  // SRC_CORE_DIVISION_H

@@ -2,7 +2,6 @@
 #include "core/fiber.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +18,8 @@ namespace {
 // Kernels keep their data in the emulated buffers; the stack only holds scalars, small arrays and
 // the printf of a dump. Pages are touched lazily.
 constexpr size_t kStackBytes = 1 << 20;
-size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+// Must not be touched, so that an overflow faults; large local arrays shall not jump over it.
+constexpr size_t kGuardBytes = 1 << 20;
 }  // namespace
 
 #if !defined(OPGEN_UCONTEXT)
@@ -103,11 +103,10 @@ thread_local Fiber* g_starting = nullptr;
 
 Fiber::Fiber()
 {
-    const size_t page = PageBytes();
-    void* p = mmap(nullptr, kStackBytes + page, PROT_READ | PROT_WRITE,
+    void* p = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
-    mprotect(p, page, PROT_NONE);  // an overflow faults instead of corrupting
+    mprotect(p, kGuardBytes, PROT_NONE);
     stack_ = p;
 #if defined(OPGEN_UCONTEXT)
     context_ = new ucontext_t;
@@ -117,11 +116,17 @@ Fiber::Fiber()
 
 Fiber::~Fiber()
 {
-    munmap(stack_, kStackBytes + PageBytes());
+    munmap(stack_, kGuardBytes + kStackBytes);
 #if defined(OPGEN_UCONTEXT)
     delete static_cast<ucontext_t*>(context_);
     delete static_cast<ucontext_t*>(caller_);
 #endif
+}
+
+void Fiber::Abandon()
+{
+    finished_ = true;
+    Yield();
 }
 
 void Fiber::Main(void* self)
@@ -151,7 +156,7 @@ void Fiber::Start(void (*function)(void*), void* context)
     finished_ = false;
     auto* uc = static_cast<ucontext_t*>(context_);
     getcontext(uc);
-    uc->uc_stack.ss_sp = static_cast<char*>(stack_) + PageBytes();
+    uc->uc_stack.ss_sp = static_cast<char*>(stack_) + kGuardBytes;
     uc->uc_stack.ss_size = kStackBytes;
     uc->uc_link = nullptr;
     g_pair[0] = reinterpret_cast<void*>(&Fiber::Main);
@@ -177,7 +182,7 @@ void Fiber::Start(void (*function)(void*), void* context)
     function_ = function;
     argument_ = context;
     finished_ = false;
-    char* top = static_cast<char*>(stack_) + PageBytes() + kStackBytes;
+    char* top = static_cast<char*>(stack_) + kGuardBytes + kStackBytes;
     top = reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(63));
 #if defined(__x86_64__)
     // Leave the stack as after a call: the entry expects rsp % 16 == 8.

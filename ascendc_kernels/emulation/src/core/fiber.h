@@ -21,6 +21,8 @@ public:
     bool Resume();
     // Called on the fiber: goes back to the thread that resumed it.
     void Yield();
+    // Called on the fiber, from a signal handler too: ends it as it is, without destructors.
+    void Abandon();
 
 private:
     static void Main(void* self);

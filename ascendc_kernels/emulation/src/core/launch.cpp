@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/division.h"
+#include "core/crash.h"
 #include "core/pool.h"
 #include "core/scheduler.h"
 
@@ -171,7 +171,7 @@ int Run(const OpgenLaunch& given)
     const bool open = launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX;
     DeclaredKind kind = open ? FirstKind(launch, identity)
                              : DeclaredKind{launch.kind, KindSource::kLaunch};
-    TolerateDivisionByZero();
+    PrepareForCrashes();
     // One attempt for the usual kind and one for each source that may correct it.
     for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);

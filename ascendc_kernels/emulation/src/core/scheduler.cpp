@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
+#include <set>
 #include <thread>
 
+#include "core/crash.h"
 #include "core/pool.h"
 
 namespace ascendc_emu {
@@ -27,6 +30,9 @@ struct Running {
     const char* what = "";
     Loc loc;
     bool polling = false;  // gave way only; can go on at any time
+    bool active = false;   // this thread is on the fiber
+    bool crashed = false;
+    Crash crash;
 };
 
 namespace {
@@ -53,6 +59,33 @@ void CallEntry(void* entry, void* const* args, int n)
     }
 }
 
+// The names of files, as Loc has them, live as long as the process.
+Loc LastingLoc(const CrashReport& report)
+{
+    static std::mutex mutex;
+    static std::set<std::string> files;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (report.line == 0) return Loc();
+    return Loc{files.insert(report.file).first->c_str(), static_cast<uint32_t>(report.line)};
+}
+
+// A signal or an exception ended the block: the launch fails as after a Trap.
+void FailBlock(Running& r, const CrashReport& report)
+{
+    SetLastCrash(report.json);
+    if (r.core.sink != nullptr) {
+        Problem p;
+        p.check = "Trap";
+        p.text = report.text.c_str();
+        p.op = "";
+        p.fix = "look at the kernel's own C++ code: this is no instruction of the device";
+        p.fatal = true;
+        p.loc = LastingLoc(report);
+        r.core.sink->OnProblem(r.core, p);
+    }
+    r.scheduler->Fail(report.full + " (" + CoreName(r.core) + ")");
+}
+
 void RunBlock(void* p)
 {
     Running& r = *static_cast<Running*>(p);
@@ -69,13 +102,27 @@ void RunBlock(void* p)
         if (core.sink) core.sink->OnCoreEnd(core);
     } catch (const BlockAbort&) {
     } catch (const std::exception& e) {
-        r.scheduler->Fail(CoreName(core) + ": the kernel threw: " + e.what());
+        FailBlock(r, ReportThrown(std::string("the kernel threw: ") + e.what()));
     } catch (...) {
-        r.scheduler->Fail(CoreName(core) + ": the kernel threw an exception");
+        FailBlock(r, ReportThrown("the kernel threw an exception"));
     }
 }
 
 }  // namespace
+
+bool RunsBlock()
+{
+    return g_current != nullptr && g_current->fiber != nullptr &&
+           static_cast<Running*>(g_current->fiber)->active;
+}
+
+void AbandonBlock(const Crash& crash)
+{
+    Running& r = *static_cast<Running*>(g_current->fiber);
+    r.crash = crash;
+    r.crashed = true;
+    r.fiber.Abandon();
+}
 
 std::string AtLine(Loc loc)
 {
@@ -204,15 +251,18 @@ void Scheduler::Worker()
 {
     std::vector<std::unique_ptr<Running>> parked;
     std::vector<std::unique_ptr<Running>> free;
+    PrepareForCrashes();
     auto finish = [&](std::unique_ptr<Running> r) {
+        if (r->crashed) FailBlock(*r, ReportOf(r->crash));
         for (Extension& e : r->core.ext) {
-            if (e.data && e.destroy) {
+            if (e.data && e.destroy && !r->crashed) {
                 g_current = &r->core;
                 e.destroy(e.data);
                 g_current = nullptr;
             }
             e = Extension();
         }
+        r->crashed = false;
         std::lock_guard<std::mutex> lock(mutex_);
         cores[static_cast<size_t>(r->core.id)] = nullptr;
         free.push_back(std::move(r));
@@ -220,7 +270,9 @@ void Scheduler::Worker()
     auto resume = [&](std::unique_ptr<Running> r) {
         Core* const outer = g_current;
         g_current = &r->core;
+        r->active = true;
         const bool done = r->fiber.Resume();
+        r->active = false;
         g_current = outer;
         if (done) {
             finish(std::move(r));

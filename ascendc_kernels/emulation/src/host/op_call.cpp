@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ascendc_emu/host_log.h"
+#include "core/crash.h"
 #include "graph/utils/type_utils.h"
 #include "host/platform_instance.h"
 
@@ -290,6 +291,30 @@ void OpCall::Fail(const std::string &step, uint32_t status, const std::string &l
                   (log.empty() ? "; it logged nothing" : "; it logged:\n" + log));
 }
 
+static std::string NoteThrown(const std::string &text) {
+    const CrashReport report = ReportThrown(text);
+    SetLastCrash(report.json);
+    return report.full;
+}
+
+void OpCall::CallGuarded(const std::string &step, void (*body)(void *), void *context) const {
+    std::string failure;
+    try {
+        failure = RunGuarded(body, context);
+    } catch (const OpError &) {
+        throw;
+    } catch (const std::exception &error) {
+        failure = NoteThrown(std::string("an exception: ") + error.what());
+    } catch (...) {
+        failure = NoteThrown("an exception of unknown type");
+    }
+    if (!failure.empty()) {
+        const std::string log = TakeHostLog();
+        throw OpError(Describe() + ": " + step + " crashed: " + failure +
+                      (log.empty() ? "" : "; before, it logged:\n" + log));
+    }
+}
+
 size_t OpCall::OutputCount() const {
     return outputs_.empty() && entry_->def != nullptr ? entry_->def->outputs.size()
                                                       : output_tensors_.size();
@@ -337,7 +362,7 @@ std::vector<gert::Shape> OpCall::InferShape() {
     gert::InferShapeContext context(Context(in, out));
     const PlatformScope scope(platform_);
     (void)TakeHostLog();
-    const uint32_t status = entry_->infer_shape(&context);
+    const uint32_t status = CallOp("InferShape", [&] { return entry_->infer_shape(&context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferShape", status, log);
@@ -380,7 +405,7 @@ std::vector<gert::Shape> OpCall::LargestShapes() {
     gert::InferShapeRangeContext context(Context(in, out));
     const PlatformScope scope(platform_);
     (void)TakeHostLog();
-    const uint32_t status = entry_->infer_shape_range(&context);
+    const uint32_t status = CallOp("InferShapeRange", [&] { return entry_->infer_shape_range(&context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferShapeRange", status, log);
@@ -414,7 +439,7 @@ std::vector<ge::DataType> OpCall::InferDataType() {
     }
     gert::InferDataTypeContext context(Context(in, out));
     (void)TakeHostLog();
-    const uint32_t status = entry_->infer_data_type(&context);
+    const uint32_t status = CallOp("InferDataType", [&] { return entry_->infer_data_type(&context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferDataType", status, log);

@@ -119,6 +119,21 @@ private:
     gert::KernelRunContext Context(const std::vector<void *> &inputs,
                                    const std::vector<void *> &outputs) const;
     [[noreturn]] void Fail(const std::string &step, uint32_t status, const std::string &log) const;
+    // Calls a function of the op and returns its status; an exception or a signal becomes an error.
+    template <typename Body>
+    uint32_t CallOp(const std::string &step, Body body) const {
+        struct Work {
+            Body *body;
+            uint32_t status;
+        } work{&body, 0};
+        const auto call = [](void *raw) {
+            Work &mine = *static_cast<Work *>(raw);
+            mine.status = (*mine.body)();
+        };
+        CallGuarded(step, call, &work);
+        return work.status;
+    }
+    void CallGuarded(const std::string &step, void (*body)(void *), void *context) const;
 
     std::string op_type_;
     std::string node_name_;

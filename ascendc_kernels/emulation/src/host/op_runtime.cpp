@@ -13,6 +13,7 @@
 
 #include "ascendc_emu/launch.h"
 #include "ascendc_emu/sanitizer.h"
+#include "core/crash.h"
 #include "host/op_call.h"
 #include "host/op_json.h"
 #include "host/computed_shapes.h"
@@ -47,6 +48,7 @@ std::atomic<int> g_mode{OPGEN_MODE_DEFAULT};
 template <typename Body>
 int Guard(Body body) {
     try {
+        ascendc_emu::SetLastCrash("");
         body();
         return 0;
     } catch (const OpError &error) {
@@ -278,7 +280,14 @@ extern "C" {
 int opgen_load_host(const char *path) {
     return Guard([&] {
         // Never closed: registered functions live in it.
-        if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) {
+        void *library = nullptr;
+        auto load = [&] { library = dlopen(path, RTLD_NOW | RTLD_LOCAL); };
+        const std::string failure = ascendc_emu::RunGuarded(
+            [](void *raw) { (*static_cast<decltype(load) *>(raw))(); }, &load);
+        if (!failure.empty()) {
+            throw OpError("the initialisation of the host library crashed: " + failure);
+        }
+        if (library == nullptr) {
             throw OpError(std::string("host library cannot be loaded: ") + dlerror());
         }
     });
@@ -417,5 +426,11 @@ const char *opgen_template_keys_json(const char *op_type) {
 
 const char *opgen_last_error(void) {
     return LastError().c_str();
+}
+
+const char *opgen_last_crash_json(void) {
+    thread_local std::string text;
+    text = ascendc_emu::LastCrash();
+    return text.c_str();
 }
 }

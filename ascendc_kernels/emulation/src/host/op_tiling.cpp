@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ascendc_emu/host_log.h"
+#include "core/crash.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
 #include "host/op_call.h"
@@ -89,7 +90,8 @@ TilingResult OpCall::Tile() {
         const std::vector<void *> out = {compile_info.object};
         gert::KernelContext context(Context(in, out));
         (void)TakeHostLog();
-        const uint32_t status = entry_->tiling_parse(&context);
+        const uint32_t status =
+            CallOp("TilingParse", [&] { return entry_->tiling_parse(&context); });
         const std::string log = TakeHostLog();
         if (status != ge::GRAPH_SUCCESS) {
             Fail("TilingParse", status, log);
@@ -123,12 +125,15 @@ TilingResult OpCall::Tile() {
     out[gert::TilingContext::kOutputAicpuBlockDim] = &result.aicpu_block_dim;
     gert::TilingContext context(Context(in, out));
     (void)TakeHostLog();
-    const uint32_t status = entry_->tiling(&context);
+    const uint32_t status = CallOp("TilingFunc", [&] { return entry_->tiling(&context); });
     std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         if (log.empty()) {
             // Many public ops print instead of logging; ask again and listen.
-            log = CaptureStdout([&] { (void)entry_->tiling(&context); });
+            auto again = [&] { (void)entry_->tiling(&context); };
+            log = CaptureStdout([&] {
+                (void)RunGuarded([](void *raw) { (*static_cast<decltype(again) *>(raw))(); }, &again);
+            });
         }
         Fail("TilingFunc", status, log);
     }

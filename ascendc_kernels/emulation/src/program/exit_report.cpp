@@ -34,13 +34,16 @@ public:
         ++launches_;
     }
 
-    ~ExitReport()
+    ~ExitReport() { Write(true); }
+
+    // Args: ended: in good order, so that what is still allocated is a leak.
+    void Write(bool ended)
     {
         const char* path = getenv("OPGEN_PROGRAM_REPORT");
         if (path == nullptr || *path == '\0') {
             return;
         }
-        opgen_gm_exit();
+        if (ended) opgen_gm_exit();
         FILE* file = fopen(path, "w");
         if (file == nullptr) {
             fprintf(stderr, "opgen: cannot write the report of the program to %s\n", path);
@@ -63,6 +66,8 @@ private:
 };
 
 }  // namespace
+
+void WriteExitReport() { ExitReport::Instance().Write(false); }
 
 void RunReported(const OpgenLaunch& launch)
 {

@@ -11,6 +11,9 @@ namespace ascendc_emu {
 // Runs the launch and counts it; a failure is printed and counted, too.
 void RunReported(const OpgenLaunch& launch);
 
+// Writes the report of a program that a signal ends: what was found until then.
+void WriteExitReport();
+
 // The area that the device libraries use in every launch of a program.
 void* SystemWorkspace();
 

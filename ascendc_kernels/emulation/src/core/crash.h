@@ -1,0 +1,73 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// A kernel, an op_host function or a program that a signal ends (SIGSEGV, SIGABRT, SIGFPE ...): what
+// happened, at which source line, and, where that can be, the caller goes on with an error.
+#ifndef SRC_CORE_CRASH_H
+#define SRC_CORE_CRASH_H
+
+#include <csetjmp>
+#include <cstdint>
+#include <string>
+
+namespace ascendc_emu {
+
+// Filled in by a signal handler: no memory is allocated.
+struct Crash {
+    static constexpr int kMaxFrames = 96;
+    int signal = 0;
+    int code = 0;            // si_code
+    uintptr_t address = 0;   // what was accessed
+    uintptr_t stack = 0;     // stack pointer
+    bool write = false;
+    char exception[256] = {};  // of an exception that nobody catches
+    void* frames[kMaxFrames] = {};  // frames[0] is the instruction, the rest are return addresses
+    int count = 0;
+};
+
+// One source line of a crash.
+struct CallSite {
+    char function[192];
+    char file[512];
+    int line;
+};
+
+// The lines of the crash in the user's own sources, innermost first: frames of the emulation and of
+// the system are left out. At most `capacity`; allocates nothing.
+int FindCallSites(const Crash& crash, CallSite* sites, int capacity);
+
+// "SIGSEGV, write to address 0x0: a null pointer"; allocates nothing.
+void DescribeCrash(const Crash& crash, char* text, size_t size);
+
+// What is known of a crash, symbolised.
+struct CrashReport {
+    std::string text;  // without the lines
+    std::string file;  // "" when unknown
+    int line = 0;
+    std::string json;  // {"signal", "text", "sites": [{"function", "file", "line"}]}
+
+    // "text at file:line, in function; called from file:line ..."
+    std::string full;
+};
+CrashReport ReportOf(const Crash& crash);
+
+// The report of the last crash that was survived, "" for none; for opgen_last_crash_json().
+void SetLastCrash(const std::string& json);
+std::string LastCrash();
+
+// Installs the handlers, once per process, and gives this thread a stack to run them on.
+void PrepareForCrashes();
+
+// Calls body(context), which is code that is not ours. Returns "" or, when a signal ended it, what
+// happened: its stack is given up, without destructors. Exceptions pass.
+std::string RunGuarded(void (*body)(void*), void* context);
+
+// What is known of the exception with this text that was thrown last on this thread in a kernel or a
+// guarded call, and is caught now.
+CrashReport ReportThrown(const std::string& text);
+
+// In scheduler.cpp: gives up the block this thread runs, if it runs one; does not return then.
+void AbandonBlock(const Crash& crash);
+bool RunsBlock();
+
+}  // namespace ascendc_emu
+#endif  // SRC_CORE_CRASH_H
