@@ -57,13 +57,14 @@ def include_dirs() -> tuple[Path, ...]:
 
     CANN 9 puts the headers of its op base library into the search path three times over: as
     ``op_common/op_host/util/math_util.h``, ``op_host/util/math_util.h`` and ``util/math_util.h``.
-    Those of the basic and of the high-level API are found without their folder, too:
-    ``kernel_operator_mm_intf.h``, ``pad/broadcast.h``.
+    Those of the basic and of the high-level API and the builders of contexts are found without
+    their folder, too: ``kernel_operator_mm_intf.h``, ``pad/broadcast.h``,
+    ``op_tiling_context_builder.h``.
     """
     root = data_dir("ascendc_kernels")
     own = root / "emulation" / "include"
     base = own / "op_common"
-    api = (own / "basic_api", own / "lib")
+    api = (own / "basic_api", own / "lib", own / "base" / "context_builder")
     return (own, base, base / "op_host", *api, root / "include")
 
 

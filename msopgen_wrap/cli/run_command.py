@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,23 +123,22 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
             kernels=(source, *sources),
         )
         headers = (tiling, *headers)
-    result = run_program(
-        source,
-        arguments,
-        ProgramOptions(
-            soc=options["soc"],
-            mode=options["mode"],
-            defines=defines,
-            undefines=options["undefines"],
-            include_dirs=options["includes"],
-            include_files=headers,
-            sources=sources,
-            libraries=options["libraries"],
-            library_dirs=options["library_dirs"],
-        ),
+    program = ProgramOptions(
+        soc=options["soc"],
+        mode=options["mode"],
+        defines=defines,
+        undefines=options["undefines"],
+        include_dirs=options["includes"],
+        include_files=headers,
+        sources=sources,
+        libraries=options["libraries"],
+        library_dirs=options["library_dirs"],
     )
+    program = _with_op_host(source, program, quiet=options["as_json"])
+    result = run_program(source, arguments, program)
     _write_sarif(result.findings, options["sarif"])
-    failed = bool(result.exit_code or result.failures or not result.reported)
+    launched = result.reported or bool(program.registering)
+    failed = bool(result.exit_code or result.failures or not launched)
     ok = not failed and not _has_errors(result.findings)
     if options["as_json"]:
         output.print_json(
@@ -162,6 +162,28 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         elif failed:
             output.echo(f"{source.name}: {_program_reason(result)}", err=True)
     return output.OK if ok else output.FINDINGS
+
+
+def _with_op_host(source: Path, program: Any, *, quiet: bool) -> Any:
+    """Add what a unit test of op_host is linked with; other programs stay as they are."""
+    from msopgen_wrap.run.host_tests import host_test, tested_op
+
+    root = tested_op(source)
+    if root is None:
+        return program
+    found = host_test(
+        root,
+        [source, *program.sources],
+        include_dirs=program.include_dirs,
+        defines=program.defines,
+        progress=lambda text: None if quiet else output.echo(text, err=True),
+    )
+    return replace(
+        program,
+        include_dirs=found.include_dirs,
+        sources=(*program.sources, *found.sources),
+        registering=(found.library,),
+    )
 
 
 def _build_file_defines(source: Path, options: dict[str, Any]) -> tuple[str, ...]:

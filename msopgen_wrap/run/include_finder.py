@@ -17,6 +17,7 @@ from msopgen_wrap.build import cache
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
 _SKIP = {"tests", "test", "docs", "examples", "build", "build_out", "third_party", "node_modules"}
+_TEST_FOLDERS = {"tests", "test"}
 _HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
@@ -49,11 +50,15 @@ class IncludeFinder:
         known: include folders that are there anyway, the emulation's too.
         side: ``op_host`` or ``op_kernel``; a header that a repository has on both sides under one
             name is then that side's.
+        tests: search the folders of tests, too; companions are then those of their headers only.
     """
 
-    def __init__(self, repository: Path, known: Sequence[Path], *, side: str = ""):
+    def __init__(
+        self, repository: Path, known: Sequence[Path], *, side: str = "", tests: bool = False
+    ):
         self.repository = repository
         self.side = side
+        self.tests = tests
         self.known = [Path(d) for d in known]
         self._files: Mapping[str, list[str]] | None = None
         self._seen: set[Path] = set()
@@ -91,6 +96,9 @@ class IncludeFinder:
         They lie beside the header, or in ``src`` where it lies in ``include`` or ``inc``.
         """
         headers = [p for p in sorted(self._seen) if p.suffix != ".cpp"]
+        if self.tests:
+            helpers = [p.with_suffix(".cpp") for p in headers if _TEST_FOLDERS & set(p.parts)]
+            return [p for p in helpers if p.is_file()]
         return [s for p in headers for s in _sources_of(p) if s.is_file()]
 
     def _resolve(self, source: Path, quoted: bool, name: str) -> Path | None:
@@ -139,7 +147,8 @@ class IncludeFinder:
         if self._files is None:
             files_by_name: dict[str, list[str]] = defaultdict(list)
             for folder, folders, files in os.walk(self.repository):
-                folders[:] = [d for d in folders if d not in _SKIP and not d.startswith(".")]
+                skip = _SKIP - _TEST_FOLDERS if self.tests else _SKIP
+                folders[:] = [d for d in folders if d not in skip and not d.startswith(".")]
                 inside = os.path.relpath(folder, self.repository)
                 for file in files:
                     if file.endswith(_HEADERS):

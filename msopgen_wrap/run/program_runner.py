@@ -65,6 +65,8 @@ class ProgramOptions:
         libraries: names of libraries to link, without ``lib``; a test framework that the sources
             include (gtest, gmock) need not be named.
         library_dirs: folders with such libraries.
+        registering: shared libraries that are linked although the program calls nothing of them:
+            ops register themselves.
         opt: optimisation flag of the program (the emulation library has its own).
         timeout: seconds after which the program is stopped, None for never.
     """
@@ -78,6 +80,7 @@ class ProgramOptions:
     sources: tuple[Path, ...] = ()
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[Path, ...] = ()
+    registering: tuple[Path, ...] = ()
     opt: str = "-O1"
     timeout: float | None = None
 
@@ -161,6 +164,8 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
+    for path in options.registering:
+        link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
     given = list(options.libraries)
     given += [n for n in framework_libraries(all_texts) if n not in given]
     link += [f"-l{name}" for name in given]

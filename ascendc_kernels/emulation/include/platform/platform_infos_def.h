@@ -24,14 +24,48 @@ public:
     PlatFormInfos(const ascendc_emu::SocFacts *facts, uint32_t cores)
         : facts_(facts), cores_(cores) {}
 
+    // A platform without a SoC knows what is set below, and nothing else.
     bool Init() {
-        return facts_ != nullptr;
+        return true;
     }
     // Labels and keys of CANN's platform files ("AICoreSpec", "ub_size"); false when unknown.
     bool GetPlatformRes(const std::string &label, const std::string &key, std::string &value) const;
     bool GetPlatformResWithLock(const std::string &label, const std::string &key,
                                 std::string &value) const {
         return GetPlatformRes(label, key, value);
+    }
+    // All that was set for a label.
+    bool GetPlatformRes(const std::string &label, std::map<std::string, std::string> &res) const;
+    bool GetPlatformResWithLock(const std::string &label,
+                                std::map<std::string, std::string> &res) const {
+        return GetPlatformRes(label, res);
+    }
+    // Replaces what a label says; goes before the SoC's own facts.
+    void SetPlatformRes(const std::string &label, std::map<std::string, std::string> &res) {
+        set_[label] = res;
+    }
+    void SetPlatformResWithLock(const std::string &label,
+                                std::map<std::string, std::string> &res) {
+        SetPlatformRes(label, res);
+    }
+    using DtypeMap = std::map<std::string, std::vector<std::string>>;
+    DtypeMap GetAICoreIntrinsicDtype() const {
+        return cube_dtypes_;
+    }
+    DtypeMap GetVectorCoreIntrinsicDtype() const {
+        return vector_dtypes_;
+    }
+    DtypeMap GetFixPipeDtypeMap() const {
+        return fixpipe_dtypes_;
+    }
+    void SetAICoreIntrinsicDtype(const DtypeMap &intrinsic_dtypes) {
+        cube_dtypes_ = intrinsic_dtypes;
+    }
+    void SetVectorCoreIntrinsicDtype(const DtypeMap &intrinsic_dtypes) {
+        vector_dtypes_ = intrinsic_dtypes;
+    }
+    void SetFixPipeDtypeMap(const DtypeMap &fixpipe_dtypes) {
+        fixpipe_dtypes_ = fixpipe_dtypes;
     }
     // Cores of the kind an AI-core op uses: vector cores where they are separate.
     uint32_t GetCoreNum() const;
@@ -42,7 +76,9 @@ public:
     void SetCoreNum(const uint32_t &core_num) {
         cores_ = core_num;
     }
-    void SetCoreNumByCoreType(const std::string &) {}
+    // "AICore", "VectorCore" or anything else, for both: takes the number from what was set for
+    // "SoCInfo"; without it the SoC's own number stays.
+    void SetCoreNumByCoreType(const std::string &core_type);
     // Bytes a kernel may use. UB of split-core SoCs is 256 bytes less than the hardware has.
     void GetLocalMemSize(const LocalMemType &mem_type, uint64_t &size) const;
     // Bytes per cycle and core between the memory and its neighbour.
@@ -55,9 +91,19 @@ public:
         return cores_;
     }
 
+    // Whether anything was set; a SoC's family and architecture then come from "version".
+    bool described() const {
+        return !set_.empty();
+    }
+
 private:
+    // A number that was set, 0 when there is none.
+    uint64_t SetNumber(const std::string &label, const std::string &key) const;
+
     const ascendc_emu::SocFacts *facts_ = nullptr;
     uint32_t cores_ = 0;
+    std::map<std::string, std::map<std::string, std::string>> set_;
+    DtypeMap cube_dtypes_, vector_dtypes_, fixpipe_dtypes_;
 };
 }  // namespace fe
 

@@ -69,10 +69,10 @@ public:
                                                  std::initializer_list<TilingPlacement> placements);
     OpImplRegisterV2 &HostInputs(std::initializer_list<int32_t> inputs);
 
-    // Accepted and without effect here: fallback execution, key generation, private attributes.
-    OpImplRegisterV2 &GenSimplifiedKey(GenSimplifiedKeyKernelFunc) {
-        return *this;
-    }
+    // Kept for whoever looks it up; the emulation compiles kernels by data types instead.
+    OpImplRegisterV2 &GenSimplifiedKey(GenSimplifiedKeyKernelFunc func);
+
+    // Accepted and without effect here: fallback execution, private attributes.
     OpImplRegisterV2 &OpExecuteFunc(OpExecFunc) {
         return *this;
     }

@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of a call: given values and the OpDef's defaults in the form RuntimeAttrs hands out.
-#include <cstring>
-
-#include "exe_graph/runtime/continuous_vector.h"
+#include "host/attr_bytes.h"
 #include "host/op_call.h"
 
 namespace ascendc_emu {
 namespace {
 using Kind = ops::OpAttrDef::Kind;
-
-template <typename T>
-std::vector<uint8_t> Bytes(T value) {
-    std::vector<uint8_t> bytes(sizeof(T) < 8 ? 8 : sizeof(T));
-    std::memcpy(bytes.data(), &value, sizeof(T));
-    return bytes;
-}
-
-std::vector<uint8_t> Bytes(const std::string &text) {
-    std::vector<uint8_t> bytes(text.begin(), text.end());
-    bytes.push_back(0);
-    return bytes;
-}
-
-template <typename T>
-std::vector<uint8_t> ListBytes(const std::vector<T> &values) {
-    std::vector<uint8_t> bytes(sizeof(gert::ContinuousVector) + values.size() * sizeof(T));
-    auto *const vector = new (bytes.data()) gert::ContinuousVector();
-    vector->Init(values.size());
-    (void)vector->SetSize(values.size());
-    if (!values.empty()) {
-        std::memcpy(vector->MutableData(), values.data(), values.size() * sizeof(T));
-    }
-    return bytes;
-}
-
-std::vector<uint8_t> ListListBytes(const std::vector<std::vector<int64_t>> &values) {
-    size_t size = gert::ContinuousVectorVector::GetOverHeadLength(values.size());
-    for (const auto &inner : values) {
-        size += sizeof(gert::ContinuousVector) + inner.size() * sizeof(int64_t) + 8;
-    }
-    std::vector<uint8_t> bytes(size);
-    auto *const outer = new (bytes.data()) gert::ContinuousVectorVector();
-    outer->Init(values.size());
-    for (const auto &inner : values) {
-        gert::ContinuousVector *const place = outer->Add<int64_t>(inner.size());
-        if (!inner.empty()) {
-            std::memcpy(place->MutableData(), inner.data(), inner.size() * sizeof(int64_t));
-        }
-    }
-    return bytes;
-}
 
 template <typename T>
 std::string ListText(const T *values, size_t count) {

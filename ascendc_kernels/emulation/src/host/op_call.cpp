@@ -249,19 +249,7 @@ void OpCall::BuildNode() {
     parts.outputs = output_descs_.data();
     parts.attrs = attrs_.get();
     node_ = gert::ComputeNodeInfo(parts);
-}
-
-gert::KernelRunContext OpCall::Context(const std::vector<void *> &inputs,
-                                       const std::vector<void *> &outputs) const {
-    gert::KernelRunContext context;
-    context.inputs = inputs.data();
-    context.input_size = inputs.size();
-    context.outputs = outputs.data();
-    context.output_size = outputs.size();
-    context.compute_node_info = &node_;
-    context.kernel_name = node_name_.c_str();
-    context.kernel_type = op_type_.c_str();
-    return context;
+    extend_ = {node_name_.c_str(), op_type_.c_str()};
 }
 
 std::string OpCall::InputName(size_t index) const {
@@ -359,10 +347,11 @@ std::vector<gert::Shape> OpCall::InferShape() {
     for (gert::Shape &shape : shapes) {
         out.push_back(&shape);
     }
-    gert::InferShapeContext context(Context(in, out));
+    ContextBlock block = Context(in, out);
+    auto *const context = block.As<gert::InferShapeContext>();
     const PlatformScope scope(platform_);
     (void)TakeHostLog();
-    const uint32_t status = CallOp("InferShape", [&] { return entry_->infer_shape(&context); });
+    const uint32_t status = CallOp("InferShape", [&] { return entry_->infer_shape(context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferShape", status, log);
@@ -402,10 +391,11 @@ std::vector<gert::Shape> OpCall::LargestShapes() {
         outputs.emplace_back(&smallest[i], &shapes[i]);
         out.push_back(&outputs.back());
     }
-    gert::InferShapeRangeContext context(Context(in, out));
+    ContextBlock block = Context(in, out);
+    auto *const context = block.As<gert::InferShapeRangeContext>();
     const PlatformScope scope(platform_);
     (void)TakeHostLog();
-    const uint32_t status = CallOp("InferShapeRange", [&] { return entry_->infer_shape_range(&context); });
+    const uint32_t status = CallOp("InferShapeRange", [&] { return entry_->infer_shape_range(context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferShapeRange", status, log);
@@ -431,20 +421,24 @@ std::vector<ge::DataType> OpCall::InferDataType() {
     }
     std::vector<void *> in;
     std::vector<void *> out;
-    for (ge::DataType &type : in_types) {
-        in.push_back(&type);
+    for (const ge::DataType type : in_types) {
+        in.push_back(InPlace(type));
     }
-    for (ge::DataType &type : types) {
-        out.push_back(&type);
+    for (const ge::DataType type : types) {
+        out.push_back(InPlace(type));
     }
-    gert::InferDataTypeContext context(Context(in, out));
+    ContextBlock block = Context(in, out);
+    auto *const context = block.As<gert::InferDataTypeContext>();
     (void)TakeHostLog();
-    const uint32_t status = CallOp("InferDataType", [&] { return entry_->infer_data_type(&context); });
+    const uint32_t status = CallOp("InferDataType", [&] { return entry_->infer_data_type(context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferDataType", status, log);
     }
     types.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+        types[i] = context->GetOutputDataType(i);
+    }
     return types;
 }
 

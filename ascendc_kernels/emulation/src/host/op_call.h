@@ -15,6 +15,7 @@
 #include "exe_graph/runtime/compute_node_info.h"
 #include "exe_graph/runtime/kernel_run_context.h"
 #include "exe_graph/runtime/tensor.h"
+#include "host/context_block.h"
 #include "host/op_registry.h"
 #include "platform/platform_infos_def.h"
 
@@ -116,8 +117,11 @@ private:
     void AssumeOutputs();
     void BuildNode();
     bool DependsOnValue(size_t param) const;
-    gert::KernelRunContext Context(const std::vector<void *> &inputs,
-                                   const std::vector<void *> &outputs) const;
+    // Values of up to 8 bytes are given with InPlace, larger ones by address.
+    ContextBlock Context(const std::vector<void *> &inputs,
+                         const std::vector<void *> &outputs) const {
+        return ContextBlock(inputs, outputs, &node_, extend_);
+    }
     [[noreturn]] void Fail(const std::string &step, uint32_t status, const std::string &log) const;
     // Calls a function of the op and returns its status; an exception or a signal becomes an error.
     template <typename Body>
@@ -154,6 +158,7 @@ private:
     std::vector<std::string> attr_texts_;
     std::unique_ptr<gert::RuntimeAttrs> attrs_;
     gert::ComputeNodeInfo node_;
+    gert::KernelExtendInfo extend_;
 };
 
 // torch name of a ge::DataType ("float16"); "undefined" for one torch does not have.

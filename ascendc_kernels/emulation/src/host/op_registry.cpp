@@ -162,9 +162,12 @@ OpImplRegisterV2 &OpImplRegisterV2::InferOutDataTypeSameWithFirstInput() {
     return *this;
 }
 
-OpImplRegisterV2 &OpImplRegisterV2::Tiling(TilingKernelFunc func, size_t) {
+OpImplRegisterV2 &OpImplRegisterV2::Tiling(TilingKernelFunc func, size_t max_tiling_data_size) {
     if (func != nullptr) {
-        Update(op_type_, [=](OpEntry &entry) { entry.tiling = func; });
+        Update(op_type_, [=](OpEntry &entry) {
+            entry.tiling = func;
+            entry.max_tiling_data_size = max_tiling_data_size;
+        });
     }
     return *this;
 }
@@ -176,6 +179,11 @@ OpImplRegisterV2 &OpImplRegisterV2::TilingParse(KernelFunc func, CompileInfoCrea
         entry.create_compile_info = create;
         entry.delete_compile_info = destroy;
     });
+    return *this;
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::GenSimplifiedKey(GenSimplifiedKeyKernelFunc func) {
+    Update(op_type_, [=](OpEntry &entry) { entry.gen_simplified_key = func; });
     return *this;
 }
 

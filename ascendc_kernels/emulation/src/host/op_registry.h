@@ -29,6 +29,8 @@ struct OpEntry {
     gert::OpImplRegisterV2::KernelFunc tiling_parse = nullptr;
     gert::OpImplRegisterV2::CompileInfoCreatorFunc create_compile_info = nullptr;
     gert::OpImplRegisterV2::CompileInfoDeleterFunc delete_compile_info = nullptr;
+    size_t max_tiling_data_size = 0;
+    gert::OpImplRegisterV2::GenSimplifiedKeyKernelFunc gen_simplified_key = nullptr;
     std::set<int32_t> value_dependent;  // parameter positions
 };
 

@@ -86,12 +86,13 @@ TilingResult OpCall::Tile() {
         compile_info.destroy = entry_->delete_compile_info;
         compile_info.object = entry_->create_compile_info();
         const char *json = "{}";
-        const std::vector<void *> in = {&json, &platform};
+        const std::vector<void *> in = {const_cast<char *>(json), platform};
         const std::vector<void *> out = {compile_info.object};
-        gert::KernelContext context(Context(in, out));
+        ContextBlock block = Context(in, out);
+        auto *const context = block.As<gert::KernelContext>();
         (void)TakeHostLog();
         const uint32_t status =
-            CallOp("TilingParse", [&] { return entry_->tiling_parse(&context); });
+            CallOp("TilingParse", [&] { return entry_->tiling_parse(context); });
         const std::string log = TakeHostLog();
         if (status != ge::GRAPH_SUCCESS) {
             Fail("TilingParse", status, log);
@@ -100,8 +101,6 @@ TilingResult OpCall::Tile() {
     TilingResult result;
     result.data = gert::TilingData::CreateCap(TilingCapacity(op_type_));
     result.workspaces = gert::ContinuousVector::Create<size_t>(kMaxWorkspaces);
-    void *raw = result.data.get();
-    void *reserved = nullptr;
     std::vector<void *> in;
     for (gert::Tensor &tensor : input_tensors_) {
         in.push_back(&tensor);
@@ -109,34 +108,35 @@ TilingResult OpCall::Tile() {
     for (gert::Tensor &tensor : output_tensors_) {
         in.push_back(&tensor);
     }
-    in.push_back(&compile_info.object);
-    in.push_back(&platform);
-    in.push_back(&reserved);
-    in.push_back(&deterministic_);
+    in.push_back(compile_info.object);
+    in.push_back(platform);
+    in.push_back(nullptr);
+    in.push_back(InPlace(deterministic_));
     std::vector<void *> out(gert::TilingContext::kOutputNum);
-    out[gert::TilingContext::kOutputTilingKey] = &result.key;
-    out[gert::TilingContext::kOutputBlockDim] = &result.block_dim;
-    out[gert::TilingContext::kOutputAtomicCleanFlag] = &result.need_atomic;
-    out[gert::TilingContext::kOutputTilingData] = &raw;
+    out[gert::TilingContext::kOutputTilingData] = result.data.get();
     out[gert::TilingContext::kOutputWorkspace] = result.workspaces.get();
-    out[gert::TilingContext::kOutputTilingCond] = &result.cond;
-    out[gert::TilingContext::kOutputScheduleMode] = &result.schedule_mode;
-    out[gert::TilingContext::kOutputLocalMemorySize] = &result.local_memory;
-    out[gert::TilingContext::kOutputAicpuBlockDim] = &result.aicpu_block_dim;
-    gert::TilingContext context(Context(in, out));
+    ContextBlock block = Context(in, out);
+    auto *const context = block.As<gert::TilingContext>();
     (void)TakeHostLog();
-    const uint32_t status = CallOp("TilingFunc", [&] { return entry_->tiling(&context); });
+    const uint32_t status = CallOp("TilingFunc", [&] { return entry_->tiling(context); });
     std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         if (log.empty()) {
             // Many public ops print instead of logging; ask again and listen.
-            auto again = [&] { (void)entry_->tiling(&context); };
+            auto again = [&] { (void)entry_->tiling(context); };
             log = CaptureStdout([&] {
                 (void)RunGuarded([](void *raw) { (*static_cast<decltype(again) *>(raw))(); }, &again);
             });
         }
         Fail("TilingFunc", status, log);
     }
+    result.key = context->GetTilingKey();
+    result.block_dim = context->GetBlockDim();
+    result.need_atomic = context->NeedAtomic();
+    result.cond = context->GetTilingCond();
+    result.schedule_mode = context->GetScheduleMode();
+    result.local_memory = context->GetLocalMemorySize();
+    result.aicpu_block_dim = context->GetAicpuBlockDim();
     const gert::TilingData &data = result.tiling_data();
     if (data.GetDataSize() > data.GetCapacity()) {
         throw OpError(Describe() + ": TilingFunc sets a tiling data size of " +

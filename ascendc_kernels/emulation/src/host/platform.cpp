@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fe:: and platform_ascendc:: on top of the platform table.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -68,6 +69,12 @@ void FillInfo(const ascendc_emu::SocFacts &facts, PlatformInfo &info, OptionalIn
 
 bool PlatFormInfos::GetPlatformRes(const std::string &label, const std::string &key,
                                    std::string &value) const {
+    if (const auto found = set_.find(label); found != set_.end()) {
+        if (const auto entry = found->second.find(key); entry != found->second.end()) {
+            value = entry->second;
+            return true;
+        }
+    }
     if (facts_ == nullptr) {
         return false;
     }
@@ -91,6 +98,35 @@ bool PlatFormInfos::GetPlatformRes(const std::string &label, const std::string &
     return !value.empty();
 }
 
+bool PlatFormInfos::GetPlatformRes(const std::string &label,
+                                   std::map<std::string, std::string> &res) const {
+    const auto found = set_.find(label);
+    if (found == set_.end()) {
+        return false;
+    }
+    res = found->second;
+    return true;
+}
+
+uint64_t PlatFormInfos::SetNumber(const std::string &label, const std::string &key) const {
+    const auto found = set_.find(label);
+    if (found == set_.end() || found->second.count(key) == 0) {
+        return 0;
+    }
+    return std::strtoull(found->second.at(key).c_str(), nullptr, 10);
+}
+
+void PlatFormInfos::SetCoreNumByCoreType(const std::string &core_type) {
+    const auto cube = static_cast<uint32_t>(SetNumber("SoCInfo", "ai_core_cnt"));
+    const auto vector = static_cast<uint32_t>(SetNumber("SoCInfo", "vector_core_cnt"));
+    const uint32_t count = core_type == "VectorCore" ? vector
+                           : core_type == "AICore"   ? cube
+                                                     : cube + vector;
+    if (count != 0) {
+        cores_ = count;
+    }
+}
+
 uint32_t PlatFormInfos::GetCoreNum() const {
     if (cores_ != 0) {
         return cores_;
@@ -99,6 +135,10 @@ uint32_t PlatFormInfos::GetCoreNum() const {
 }
 
 uint32_t PlatFormInfos::GetCoreNumByType(const std::string &core_type) const {
+    const char *const key = core_type == "VectorCore" ? "vector_core_cnt" : "ai_core_cnt";
+    if (const uint64_t count = SetNumber("SoCInfo", key); count != 0) {
+        return static_cast<uint32_t>(count);
+    }
     if (facts_ == nullptr) {
         return 0;
     }
@@ -110,8 +150,10 @@ uint32_t PlatFormInfos::GetCoreNumByType(const std::string &core_type) const {
 }
 
 void PlatFormInfos::GetLocalMemSize(const LocalMemType &mem_type, uint64_t &size) const {
-    size = 0;
-    if (facts_ != nullptr) {
+    const char *const label =
+        mem_type == LocalMemType::L2 || mem_type == LocalMemType::HBM ? "SoCInfo" : "AICoreSpec";
+    size = SetNumber(label, Column(mem_type));
+    if (size == 0 && facts_ != nullptr) {
         size = mem_type == LocalMemType::UB ? facts_->UsableUb() : facts_->Number(Column(mem_type));
     }
 }
@@ -127,6 +169,10 @@ void PlatFormInfos::GetLocalMemBw(const LocalMemType &mem_type, uint64_t &bandwi
         {LocalMemType::UB, "ub_to_l2_rate"},
     };
     const auto it = columns.find(mem_type);
+    bandwidth = it == columns.end() ? 0 : SetNumber("AICoreMemoryRates", it->second);
+    if (bandwidth != 0) {
+        return;
+    }
     bandwidth = facts_ == nullptr || it == columns.end() ? 0 : facts_->Number(it->second);
 }
 
@@ -196,6 +242,22 @@ fe::LocalMemType ToLocal(CoreMemType type) {
 }
 }  // namespace
 
+// The SoC of a platform that a test describes: its family names the reference part.
+static const ascendc_emu::SocFacts *FactsOf(const fe::PlatFormInfos &info) {
+    if (info.facts() != nullptr) {
+        return info.facts();
+    }
+    for (const char *const key : {"Short_SoC_version", "SoC_version", "Soc_version"}) {
+        std::string name;
+        if (info.GetPlatformRes("version", key, name) && !name.empty()) {
+            if (const auto *const facts = ascendc_emu::FindSocFacts(name.c_str())) {
+                return facts;
+            }
+        }
+    }
+    return nullptr;
+}
+
 fe::PlatFormInfos *PlatformAscendC::Info() const {
     return info_ != nullptr ? info_ : ascendc_emu::CurrentPlatform();
 }
@@ -214,7 +276,7 @@ uint32_t PlatformAscendC::GetCoreNumAiv(void) const {
 
 uint32_t PlatformAscendC::GetCoreNumVector(void) const {
     // Vector cores beside the AI cores exist on 310P; elsewhere the answer is 0.
-    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    const ascendc_emu::SocFacts *const facts = FactsOf(*Info());
     if (facts == nullptr || facts->IsSplit()) {
         return 0;
     }
@@ -231,7 +293,7 @@ uint32_t PlatformAscendC::CalcTschBlockDim(uint32_t slice_num, uint32_t aic_core
 }
 
 uint32_t PlatformAscendC::GetLibApiWorkSpaceSize(void) const {
-    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    const ascendc_emu::SocFacts *const facts = FactsOf(*Info());
     return facts == nullptr ? 0xFFFFFFFFU : facts->LibraryWorkspace();
 }
 
@@ -244,7 +306,7 @@ uint32_t PlatformAscendC::GetResGroupBarrierWorkSpaceSize(void) const {
 }
 
 void PlatformAscendC::GetCoreMemSize(const CoreMemType &mem_type, uint64_t &size) const {
-    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    const ascendc_emu::SocFacts *const facts = FactsOf(*Info());
     if (mem_type == CoreMemType::FB || mem_type == CoreMemType::BT) {
         const char *const column = mem_type == CoreMemType::FB ? "fb0_size" : "bt_size";
         size = facts == nullptr ? 0 : facts->Number(column);
@@ -270,13 +332,17 @@ SocVersion PlatformAscendC::GetSocVersion(void) const {
         {"Ascend910_93", SocVersion::ASCEND910B}, {"Ascend310P", SocVersion::ASCEND310P},
         {"Ascend310B", SocVersion::ASCEND310B},
     };
-    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    const ascendc_emu::SocFacts *const facts = FactsOf(*Info());
     const auto it = versions.find(facts == nullptr ? "" : facts->family);
     return it == versions.end() ? SocVersion::RESERVED_VERSION : it->second;
 }
 
 NpuArch PlatformAscendC::GetCurNpuArch(void) const {
-    const ascendc_emu::SocFacts *const facts = Info()->facts();
+    std::string arch;
+    if (Info()->described() && Info()->GetPlatformRes("version", "NpuArch", arch)) {
+        return static_cast<NpuArch>(std::atoi(arch.c_str()));
+    }
+    const ascendc_emu::SocFacts *const facts = FactsOf(*Info());
     return facts == nullptr ? NpuArch::DAV_RESV
                             : static_cast<NpuArch>(facts->Number("npu_arch_9x"));
 }

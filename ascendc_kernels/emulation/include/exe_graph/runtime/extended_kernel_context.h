@@ -12,9 +12,6 @@ namespace gert {
 // `index` counts tensors that are present; `ir_index` counts parameters of the OpDef.
 class ExtendedKernelContext : protected KernelContext {
 public:
-    ExtendedKernelContext() = default;
-    explicit ExtendedKernelContext(const KernelRunContext &context) : KernelContext(context) {}
-
     const ComputeNodeInfo *GetComputeNodeInfo() const {
         return static_cast<const ComputeNodeInfo *>(GetComputeNodeExtend());
     }
@@ -68,10 +65,15 @@ public:
         return node == nullptr ? nullptr : node->GetNodeName();
     }
     const ge::char_t *GetKernelName() const {
-        return GetContext()->kernel_name;
+        return Extend().kernel_name;
     }
     const ge::char_t *GetKernelType() const {
-        return GetContext()->kernel_type;
+        return Extend().kernel_type;
+    }
+
+private:
+    const KernelExtendInfo &Extend() const {
+        return *static_cast<const KernelExtendInfo *>(GetContext()->kernel_extend_info);
     }
 
 protected:

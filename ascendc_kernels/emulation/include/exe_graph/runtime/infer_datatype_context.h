@@ -10,8 +10,6 @@ namespace gert {
 // A missing input reads as DT_UNDEFINED.
 class InferDataTypeContext : public ExtendedKernelContext {
 public:
-    using ExtendedKernelContext::ExtendedKernelContext;
-
     ge::DataType GetInputDataType(const size_t index) const {
         return ValueOf(GetInputPointer<ge::DataType>(index));
     }

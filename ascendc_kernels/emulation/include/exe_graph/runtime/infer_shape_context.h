@@ -10,8 +10,6 @@
 namespace gert {
 class InferShapeContext : public ExtendedKernelContext {
 public:
-    using ExtendedKernelContext::ExtendedKernelContext;
-
     const Shape *GetInputShape(const size_t index) const {
         return GetInputPointer<Shape>(index);
     }

@@ -9,11 +9,10 @@
 #include "exe_graph/runtime/kernel_run_context.h"
 
 namespace gert {
+// Lies in memory that the op runtime or a context builder made; values of T of up to 8 bytes are in
+// the slot itself.
 class KernelContext {
 public:
-    KernelContext() = default;
-    explicit KernelContext(const KernelRunContext &context) : context_(context) {}
-
     size_t GetInputNum() const {
         return context_.input_size;
     }
@@ -23,11 +22,11 @@ public:
     // Address of value i, null beyond the end.
     template <typename T>
     const T *GetInputPointer(size_t i) const {
-        return i < context_.input_size ? static_cast<const T *>(context_.inputs[i]) : nullptr;
+        return i < context_.input_size ? Value<T>(context_.values[i]) : nullptr;
     }
     template <typename T>
     T *MutableInputPointer(size_t i) const {
-        return i < context_.input_size ? static_cast<T *>(context_.inputs[i]) : nullptr;
+        return i < context_.input_size ? Value<T>(context_.values[i]) : nullptr;
     }
     template <typename T>
     T GetInputValue(size_t i) const {
@@ -39,7 +38,7 @@ public:
     }
     template <typename T>
     T *GetOutputPointer(size_t i) const {
-        return i < context_.output_size ? static_cast<T *>(context_.outputs[i]) : nullptr;
+        return i < context_.output_size ? Value<T>(context_.output_start[i]) : nullptr;
     }
     const void *GetComputeNodeExtend() const {
         return context_.compute_node_info;
@@ -52,6 +51,16 @@ public:
     }
 
 private:
+    template <typename T>
+    static T *Value(AsyncAnyValue *slot) {
+        if constexpr (!std::is_void<T>::value) {
+            if (sizeof(T) <= sizeof(void *)) {
+                return (T *)slot->data.inplace;  // NOLINT: whatever T's constness is
+            }
+        }
+        return static_cast<T *>(slot->data.pointer);
+    }
+
     KernelRunContext context_;
 };
 static_assert(std::is_standard_layout<KernelContext>::value, "contexts are cast to each other");

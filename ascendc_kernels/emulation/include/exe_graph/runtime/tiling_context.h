@@ -25,8 +25,6 @@ namespace gert {
 // the deterministic switch. Outputs: see TilingOutputIndex.
 class TilingContext : public ExtendedKernelContext {
 public:
-    using ExtendedKernelContext::ExtendedKernelContext;
-
     enum TilingOutputIndex : uint32_t {
         kOutputTilingKey,
         kOutputBlockDim,
@@ -55,9 +53,11 @@ public:
     int32_t GetDeterministic() const {
         return GetInputValue<int32_t>(ExtraSlot(3));
     }
-    // 0: off, 1: same result for the same call. CANN 9 also knows 2, never set here.
+    // 0: off, 1: same result for the same call. CANN 9 knows more levels, which only the builder of
+    // a context sets.
     int32_t GetDeterministicLevel() const {
-        return GetDeterministic();
+        return ExtraSlot(4) < GetInputNum() ? GetInputValue<int32_t>(ExtraSlot(4))
+                                            : GetDeterministic();
     }
 
     const StorageShape *GetInputShape(const size_t index) const {

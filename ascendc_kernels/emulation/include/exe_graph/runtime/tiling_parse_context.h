@@ -13,8 +13,6 @@ class PlatFormInfos;
 namespace gert {
 class TilingParseContext : public ExtendedKernelContext {
 public:
-    using ExtendedKernelContext::ExtendedKernelContext;
-
     // Compile info as JSON text: "{}" here, kernels of this emulation bring none.
     const ge::char_t *GetCompiledJson() const {
         return GetInputValue<const char *>(0);
@@ -22,9 +20,10 @@ public:
     fe::PlatFormInfos *GetPlatformInfo() const {
         return GetInputValue<fe::PlatFormInfos *>(1);
     }
+    // Where TilingParse leaves what it finds, however large it is.
     template <typename T>
     T *GetCompiledInfo() {
-        return GetOutputPointer<T>(0);
+        return static_cast<T *>(GetOutputPointer<void>(0));
     }
 };
 }  // namespace gert

@@ -3,6 +3,7 @@
 #ifndef OPGEN_EMULATION_OP_COMMON_LOG_H
 #define OPGEN_EMULATION_OP_COMMON_LOG_H
 
+#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <sstream>
