@@ -131,15 +131,18 @@ class IncludeFinder:
         here = source.absolute().parts
         base = len(self.repository.parts)
 
-        def distance(name: str) -> tuple[bool, bool, int, str]:
+        def distance(name: str) -> tuple[bool, bool, bool, int, str]:
             own = PurePosixPath(name).parts
             common = 0
             while common < len(own) and here[base + common : base + common + 1] == (own[common],):
                 common += 1
             foreign = for_other_arch(Path(name)) and not for_other_arch(source)
+            # Helpers of another op's tests are its own affair.
+            level = next((i for i, p in enumerate(own) if p in _TEST_FOLDERS), 0)
+            foreign_test = own[:level] != here[base : base + level]
             sides = {"op_host", "op_kernel"}.intersection(own)
             other_side = bool(self.side and sides) and self.side not in sides
-            return foreign, other_side, len(own) - 2 * common, name
+            return foreign, foreign_test, other_side, len(own) - 2 * common, name
 
         return self.repository / min(names, key=distance)
 
