@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msopgen_wrap.build.emulation import include_dirs as emulation_includes
+from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_project import open_project
@@ -29,12 +30,14 @@ class HostTest:
         include_dirs: of the op and of the helpers.
         sources: of the helpers.
         library: the op's host library.
+        defines: macros of the build files that name the SoC.
     """
 
     root: Path
     include_dirs: tuple[Path, ...]
     sources: tuple[Path, ...]
     library: Path
+    defines: tuple[str, ...] = ()
 
 
 def tested_op(source: Path) -> Path | None:
@@ -52,6 +55,7 @@ def host_test(
     root: Path,
     sources: Sequence[Path],
     *,
+    soc: str,
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
@@ -61,6 +65,7 @@ def host_test(
     Args:
         root: the op's folder (op_host, op_kernel).
         sources: of the test program.
+        soc: exact or family name.
         include_dirs, defines: the user's.
 
     Raises:
@@ -78,4 +83,5 @@ def host_test(
         helpers += more
         found = finder.folders(more)
     folders = dict.fromkeys([*include_dirs, *found, *project.include_dirs])
-    return HostTest(root, tuple(folders), tuple(helpers), library)
+    named = (f"BUILD_SOC_VERSION={platform(soc).family}",)
+    return HostTest(root, tuple(folders), tuple(helpers), library, named)

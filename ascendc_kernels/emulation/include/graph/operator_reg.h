@@ -21,8 +21,8 @@ struct OpReg {
 };
 }  // namespace ge
 
+// Stands inside namespace ge, as in CANN.
 #define REG_OP(x)                                                \
-    namespace ge {                                               \
     namespace op {                                               \
     class x : public Operator {                                  \
     public:                                                      \
@@ -44,7 +44,6 @@ struct OpReg {
     }                         \
     }                         \
     ;                         \
-    }                         \
     }
 
 #endif  // OPGEN_EMULATION_GRAPH_OPERATOR_REG_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ge::Shape and ge::TensorDesc: graph-level descriptions that some op-host code still uses.
+// ge::Shape, ge::TensorDesc and ge::Tensor: graph-level descriptions that some op-host code still uses.
 #ifndef OPGEN_EMULATION_GRAPH_TENSOR_H
 #define OPGEN_EMULATION_GRAPH_TENSOR_H
 
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ascend_string.h"
 #include "graph/ge_error_codes.h"
 #include "graph/types.h"
 
@@ -51,6 +52,7 @@ private:
     std::vector<int64_t> dims_;
 };
 
+// Origin shape and format are those before a change of format; each has its own setter.
 class TensorDesc {
 public:
     TensorDesc() = default;
@@ -62,11 +64,23 @@ public:
     void SetShape(const Shape &shape) {
         shape_ = shape;
     }
+    Shape GetOriginShape() const {
+        return origin_shape_;
+    }
+    void SetOriginShape(const Shape &shape) {
+        origin_shape_ = shape;
+    }
     Format GetFormat() const {
         return format_;
     }
     void SetFormat(Format format) {
         format_ = format;
+    }
+    Format GetOriginFormat() const {
+        return origin_format_;
+    }
+    void SetOriginFormat(Format format) {
+        origin_format_ = format;
     }
     DataType GetDataType() const {
         return type_;
@@ -74,11 +88,77 @@ public:
     void SetDataType(DataType type) {
         type_ = type;
     }
+    graphStatus SetShapeRange(const std::vector<std::pair<int64_t, int64_t>> &range) {
+        range_ = range;
+        return GRAPH_SUCCESS;
+    }
+    graphStatus GetShapeRange(std::vector<std::pair<int64_t, int64_t>> &range) const {
+        range = range_;
+        return GRAPH_SUCCESS;
+    }
+    graphStatus SetOriginShapeRange(const std::vector<std::pair<int64_t, int64_t>> &range) {
+        origin_range_ = range;
+        return GRAPH_SUCCESS;
+    }
+    void SetName(const AscendString &name) {
+        name_ = name;
+    }
+    graphStatus GetName(AscendString &name) const {
+        name = name_;
+        return GRAPH_SUCCESS;
+    }
+    int64_t GetSize() const {
+        return size_;
+    }
+    void SetSize(int64_t size) {
+        size_ = size;
+    }
 
 private:
-    Shape shape_;
+    Shape shape_, origin_shape_;
     Format format_ = FORMAT_ND;
+    Format origin_format_ = FORMAT_ND;
     DataType type_ = DT_FLOAT;
+    std::vector<std::pair<int64_t, int64_t>> range_, origin_range_;
+    AscendString name_;
+    int64_t size_ = 0;
+};
+
+// A description and the bytes of the values.
+class Tensor {
+public:
+    Tensor() = default;
+    explicit Tensor(const TensorDesc &desc) : desc_(desc) {}
+    Tensor(const TensorDesc &desc, const uint8_t *data, size_t size)
+        : desc_(desc), data_(data, data + size) {}
+    TensorDesc GetTensorDesc() const {
+        return desc_;
+    }
+    graphStatus SetTensorDesc(const TensorDesc &desc) {
+        desc_ = desc;
+        return GRAPH_SUCCESS;
+    }
+    const uint8_t *GetData() const {
+        return data_.data();
+    }
+    uint8_t *GetData() {
+        return data_.data();
+    }
+    size_t GetSize() const {
+        return data_.size();
+    }
+    graphStatus SetData(const uint8_t *data, size_t size) {
+        data_.assign(data, data + size);
+        return GRAPH_SUCCESS;
+    }
+    graphStatus SetData(const std::vector<uint8_t> &data) {
+        data_ = data;
+        return GRAPH_SUCCESS;
+    }
+
+private:
+    TensorDesc desc_;
+    std::vector<uint8_t> data_;
 };
 }  // namespace ge
 

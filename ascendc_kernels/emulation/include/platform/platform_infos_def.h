@@ -96,6 +96,11 @@ public:
         return !set_.empty();
     }
 
+    // Whether the size of UB was set.
+    bool SetsMemory() const {
+        return SetNumber("AICoreSpec", "ub_size") != 0;
+    }
+
 private:
     // A number that was set, 0 when there is none.
     uint64_t SetNumber(const std::string &label, const std::string &key) const;
@@ -104,6 +109,44 @@ private:
     uint32_t cores_ = 0;
     std::map<std::string, std::map<std::string, std::string>> set_;
     DtypeMap cube_dtypes_, vector_dtypes_, fixpipe_dtypes_;
+};
+// What a compilation chose of a SoC.
+class OptionalInfos {
+public:
+    bool Init() {
+        return true;
+    }
+    std::string GetSocVersion() const {
+        return soc_version_;
+    }
+    std::string GetCoreType() const {
+        return core_type_;
+    }
+    uint32_t GetAICoreNum() const {
+        return core_num_;
+    }
+    std::string GetL1FusionFlag() const {
+        return l1_fusion_;
+    }
+    void SetSocVersion(const std::string &soc_version) {
+        soc_version_ = soc_version;
+    }
+    void SetSocVersionWithLock(const std::string &soc_version) {
+        soc_version_ = soc_version;
+    }
+    void SetCoreType(const std::string &core_type) {
+        core_type_ = core_type;
+    }
+    void SetAICoreNum(const uint32_t &core_num) {
+        core_num_ = core_num;
+    }
+    void SetL1FusionFlag(const std::string &l1_fusion_flag) {
+        l1_fusion_ = l1_fusion_flag;
+    }
+
+private:
+    std::string soc_version_, core_type_, l1_fusion_;
+    uint32_t core_num_ = 0;
 };
 }  // namespace fe
 

@@ -135,9 +135,16 @@ uint32_t PlatFormInfos::GetCoreNum() const {
 }
 
 uint32_t PlatFormInfos::GetCoreNumByType(const std::string &core_type) const {
-    const char *const key = core_type == "VectorCore" ? "vector_core_cnt" : "ai_core_cnt";
-    if (const uint64_t count = SetNumber("SoCInfo", key); count != 0) {
-        return static_cast<uint32_t>(count);
+    if (described()) {
+        std::string combine;
+        const bool split =
+            GetPlatformRes("SoCInfo", "cube_vector_combine", combine) && combine == "split";
+        const char *const key = !split                       ? "ai_core_cnt"
+                                : core_type == "VectorCore" ? "vector_core_cnt"
+                                                             : "cube_core_cnt";
+        if (const uint64_t count = SetNumber("SoCInfo", key); count != 0) {
+            return static_cast<uint32_t>(count);
+        }
     }
     if (facts_ == nullptr) {
         return 0;
@@ -181,11 +188,21 @@ PlatformInfoManager &PlatformInfoManager::Instance() {
     return manager;
 }
 
+namespace {
+constexpr uint32_t kUnknownSoc = 0xFFFFFFFFU;
+}  // namespace
+
 uint32_t PlatformInfoManager::GetPlatformInfo(const std::string soc_version, PlatformInfo &info,
                                               OptionalInfo &optional_info) {
+    const auto set = platform_info_map_.find(soc_version);
+    if (set != platform_info_map_.end()) {
+        info = set->second;
+        optional_info = opti_compilation_info_;
+        return 0;
+    }
     const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(soc_version.c_str());
     if (facts == nullptr) {
-        return 0xFFFFFFFFU;
+        return kUnknownSoc;
     }
     FillInfo(*facts, info, optional_info);
     return 0;
@@ -193,17 +210,40 @@ uint32_t PlatformInfoManager::GetPlatformInfo(const std::string soc_version, Pla
 
 uint32_t PlatformInfoManager::GetPlatformInfoWithOutSocVersion(PlatformInfo &info,
                                                                OptionalInfo &optional_info) {
-    return GetPlatformInfo("", info, optional_info);
+    return GetPlatformInfo(opti_compilation_info_.soc_version, info, optional_info);
 }
 
 uint32_t PlatformInfoManager::GetPlatformInfos(const std::string soc_version,
                                                PlatFormInfos &platform_infos) {
+    const auto set = platform_infos_map_.find(soc_version);
+    if (set != platform_infos_map_.end()) {
+        platform_infos = set->second;
+        return 0;
+    }
     const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(soc_version.c_str());
     if (facts == nullptr) {
-        return 0xFFFFFFFFU;
+        return kUnknownSoc;
     }
     platform_infos = PlatFormInfos(facts, 0);
     return 0;
+}
+
+uint32_t PlatformInfoManager::GetPlatformInfos(const std::string soc_version,
+                                               PlatFormInfos &platform_infos,
+                                               OptionalInfos &optional_infos) {
+    optional_infos = opti_compilation_infos_;
+    return GetPlatformInfos(soc_version, platform_infos);
+}
+
+uint32_t PlatformInfoManager::GetPlatformInfoWithOutSocVersion(PlatFormInfos &platform_infos,
+                                                               OptionalInfos &optional_infos) {
+    return GetPlatformInfos(opti_compilation_infos_.GetSocVersion(), platform_infos,
+                            optional_infos);
+}
+
+uint32_t PlatformInfoManager::GetPlatformInstanceByDevice(const uint32_t &,
+                                                          PlatFormInfos &platform_infos) {
+    return GetPlatformInfos("", platform_infos);
 }
 }  // namespace fe
 
@@ -313,6 +353,13 @@ void PlatformAscendC::GetCoreMemSize(const CoreMemType &mem_type, uint64_t &size
         return;
     }
     Info()->GetLocalMemSize(ToLocal(mem_type), size);
+    // Messages between cube and vector cores take 256 bytes of either memory; platform files have
+    // the sizes of the hardware, only the UB of a row of facts is less that already.
+    const bool whole = mem_type == CoreMemType::L1 ||
+                       (mem_type == CoreMemType::UB && Info()->SetsMemory());
+    if (whole && facts != nullptr && facts->IsSplit()) {
+        size -= std::min<uint64_t>(size, 256);
+    }
     if (mem_type == CoreMemType::UB) {
         size -= std::min<uint64_t>(size, reserved_bytes_);
     }
