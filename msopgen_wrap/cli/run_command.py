@@ -10,7 +10,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.platforms import approximation
+from msopgen_wrap.platforms import DEFAULT_SOC, approximation
 from msopgen_wrap.run.crashes import crash_diagnostic, signal_text
 from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 
@@ -18,7 +18,10 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @click.argument("target", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--soc", default="ascend910b3", show_default=True, help="Exact or family name.")
+@click.option(
+    "--soc",
+    help=f"Exact or family name; default: {DEFAULT_SOC}, or the first SoC of a project without it.",
+)
 @click.option(
     "--mode",
     type=click.Choice(["check", "fast"]),
@@ -108,6 +111,7 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
 def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
+    options["soc"] = options["soc"] or DEFAULT_SOC
     rough = approximation(options["soc"])
     defines = (*_build_file_defines(source, options), *options["defines"])
     sources, arguments = _split_sources(arguments)
@@ -174,12 +178,14 @@ def _with_op_host(source: Path, program: Any, *, quiet: bool) -> Any:
     found = host_test(
         root,
         [source, *program.sources],
+        soc=program.soc,
         include_dirs=program.include_dirs,
         defines=program.defines,
         progress=lambda text: None if quiet else output.echo(text, err=True),
     )
     return replace(
         program,
+        defines=(*found.defines, *program.defines),
         include_dirs=found.include_dirs,
         sources=(*program.sources, *found.sources),
         registering=(found.library,),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.example_project import ExampleResult
+from msopgen_wrap.run.extensions import python_headers
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program
 from msopgen_wrap.run.project_runner import ProjectRunner
 
@@ -19,7 +20,7 @@ def is_op_project(folder: Path) -> bool:
     return (folder / "op_host").is_dir() and (folder / "op_kernel").is_dir()
 
 
-def compile_op_project(folder: Path, *, soc: str = "ascend910b3") -> ExampleResult:
+def compile_op_project(folder: Path, *, soc: str | None = None) -> ExampleResult:
     """Compile op_host and the kernels of every dtype combination of every op.
 
     Kernels that are templates over a tiling key need a call to know the key; they are left out and
@@ -46,8 +47,9 @@ def compile_source(source: Path, scratch: Path, *, soc: str = "ascend910b3") -> 
     started = time.perf_counter()
     stub = scratch / "main.cpp"
     stub.write_text(_MAIN, encoding="utf-8")
-    has_main = " main(" in source.read_text(encoding="utf-8", errors="replace")
-    sources = () if has_main else (stub,)
+    text = source.read_text(encoding="utf-8", errors="replace")
+    whole = " main(" in text or python_headers([text])
+    sources = () if whole else (stub,)
     try:
         compile_program(source, ProgramOptions(soc=soc, sources=sources))
         result.compiles = True

@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.compile_options import auto_sync_off, check_options
+from msopgen_wrap.run.extensions import extension, script_command
 from msopgen_wrap.run.launch_header import add_launchers
 from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
@@ -45,6 +46,7 @@ from msopgen_wrap.run.program_sources import (
     SourceKind,
     architecture_macros,
     framework_libraries,
+    has_main,
     is_twin,
     program_texts,
 )
@@ -119,11 +121,15 @@ class ProgramResult:
 def compile_program(source: Path, options: ProgramOptions) -> Path:
     """Compile ``source`` and ``options.sources`` to an executable in the cache.
 
+    Sources with headers of PyTorch, pybind11 or Python and without ``main`` become a shared library
+    instead, which lies in its folder under every name that a script may load it by.
+
     A program that includes ``tikicpulib.h`` is compiled as CANN's CPU twin builds are: with
     ``__CCE_KT_TEST__``, ``ASCENDC_CPU_DEBUG`` and ``ASCENDC_DEBUG``.
 
     Raises:
-        OpgenError: OPG905 (broken launch), OPG906 (no such file), OPG307 (does not compile).
+        OpgenError: OPG905 (broken launch), OPG906 (no such file), OPG307 (does not compile),
+            OPG531 (a Python package whose headers are included is missing).
     """
     sources = [p.resolve() for p in (source, *options.sources)]
     for path in (*sources, *options.include_files):
@@ -161,11 +167,17 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
     plain_texts = [blank_comments(t) for t in all_texts]
+    python = extension(source, [blank_comments(t, strings=False) for t in all_texts])
+    shared = python is not None and not has_main(plain_texts)
+    output = python.names[0] if python and shared else "program"
+    flags += python.flags if python else ()
     flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
     for path in options.registering:
         link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
+    if python is not None:
+        link += ["-shared"] if shared else python.link
     given = list(options.libraries)
     given += [n for n in framework_libraries(all_texts) if n not in given]
     link += [f"-l{name}" for name in given]
@@ -202,16 +214,18 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
 
             objects = _compile_passes(compile_one, sources, [] if twin else plain_texts)
             objects = _link_passes(objects, len(sources), launches, scratch)
-            command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / "program")]
+            command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / output)]
             command += link
             for path in (library.path, *runtime):
                 command += [str(path), f"-Wl,-rpath,{path.parent}"]
             what = f"{source.name} does not link"
             run_compiler([*command, "-ldl"], source, code="OPG307", what=what)
+            for name in python.names[1:] if python and shared else ():
+                (folder / name).symlink_to(output)
         return []
 
     folder, _ = cache.cached("program", key, source.name, build)
-    return folder / "program"
+    return folder / output
 
 
 def _reached(path: Path, folders: Sequence[Path]) -> dict[Path, str]:
@@ -278,10 +292,57 @@ def run_program(
         OpgenError: it does not compile.
     """
     program = compile_program(source, options)
+    if program.suffix == ".so":
+        return _run_extension(source, program, arguments, options, cwd=cwd)
+    return _run(source, [str(program), *arguments], {}, options, cwd=cwd)
+
+
+def _run_extension(
+    source: Path,
+    library: Path,
+    arguments: Sequence[str],
+    options: ProgramOptions,
+    *,
+    cwd: Path | None,
+) -> ProgramResult:
+    """Run the Python script that comes first among the arguments with an extension."""
+    if not arguments or Path(arguments[0]).suffix != ".py":
+        raise OpgenError(
+            Diagnostic(
+                "OPG532",
+                f"{source.name} is a Python extension, and no script runs it",
+                Location(str(source)),
+                why=f"it has headers of Python packages and no main; built: {library}",
+                fix=f"opgen run {source.name} SCRIPT.py, with the script that loads it",
+            )
+        )
+    command, environment = script_command(
+        Path(arguments[0]), arguments[1:], library, soc=options.soc, check=options.mode == "check"
+    )
+    with tempfile.TemporaryDirectory(prefix="opgen-extension-") as scratch:
+        # Where scripts look for what their build has made.
+        (Path(scratch) / "build").symlink_to(".")
+        for path in library.parent.glob("*.so"):
+            (Path(scratch) / path.name).symlink_to(path)
+        place = Path(scratch)
+        return _run(source, command, environment, options, cwd=place, captured=cwd is not None)
+
+
+def _run(
+    source: Path,
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    options: ProgramOptions,
+    *,
+    cwd: Path | None,
+    captured: bool | None = None,
+) -> ProgramResult:
+    captured = cwd is not None if captured is None else captured
     with tempfile.TemporaryDirectory(prefix="opgen-run-") as scratch:
         report, crash = Path(scratch) / "report.json", Path(scratch) / "crash.json"
         environment = {
             **os.environ,
+            **variables,
             "OPGEN_SOC": options.soc,
             "OPGEN_EMULATION": options.mode,
             "OPGEN_PROGRAM_REPORT": str(report),
@@ -293,12 +354,12 @@ def run_program(
         output = ""
         try:
             done = subprocess.run(
-                [str(program), *arguments],
+                list(command),
                 cwd=cwd,
                 env=environment,
                 timeout=options.timeout,
-                stdout=subprocess.PIPE if cwd else None,
-                stderr=subprocess.STDOUT if cwd else None,
+                stdout=subprocess.PIPE if captured else None,
+                stderr=subprocess.STDOUT if captured else None,
                 text=True,
                 errors="replace",
             )

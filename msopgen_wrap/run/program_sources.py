@@ -79,6 +79,11 @@ def cmake_sources(folder: Path) -> list[Path]:
     return found
 
 
+def has_main(texts: Iterable[str]) -> bool:
+    """Whether one of some sources, comments blanked, defines ``main``."""
+    return any(_MAIN.search(t) for t in texts)
+
+
 def is_twin(texts: Iterable[str]) -> bool:
     """Whether the program calls its kernels through CANN's CPU twin (``tikicpulib.h``)."""
     return any(_TWIN.search(t) for t in texts)

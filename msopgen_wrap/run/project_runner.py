@@ -12,7 +12,13 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.platforms import DEFAULT_SOC, approximation, platform
+from msopgen_wrap.platforms import (
+    DEFAULT_SOC,
+    approximation,
+    covers,
+    find_platform,
+    platform,
+)
 from msopgen_wrap.run.call_failure import call_failure
 from msopgen_wrap.run.compile_options import auto_sync_off
 from msopgen_wrap.run.crashes import crash_diagnostic
@@ -55,7 +61,8 @@ class ProjectRunner:
 
     Args:
         root: folder with ``op_host/`` and ``op_kernel/``.
-        soc: exact or family name.
+        soc: exact or family name; None for ascend910b3 or, where no op is configured for that, the
+            first SoC the ops are configured for.
         include_dirs: further include folders for host and kernel sources.
         defines: further macros for both.
 
@@ -67,12 +74,12 @@ class ProjectRunner:
         self,
         root: Path,
         *,
-        soc: str = DEFAULT_SOC,
+        soc: str | None = None,
         include_dirs: Sequence[Path] = (),
         defines: Sequence[str] = (),
         progress: Progress = lambda _: None,
     ):
-        self.platform = platform(soc)
+        self.platform = platform(soc or DEFAULT_SOC)
         self.project: OpProject = open_project(root, include_dirs)
         self.defines = tuple(defines)
         self.progress = progress
@@ -102,6 +109,17 @@ class ProjectRunner:
                     fix="end the OpDef's file with OP_ADD(<OpType>);",
                 )
             )
+
+        if soc is None:
+            self._take_configured_soc()
+
+    def _take_configured_soc(self) -> None:
+        """Run on a SoC that the ops are configured for, when none is for the default one."""
+        named = [c["soc"] for op in self.ops for c in self.declaration(op)["socs"]]
+        known = [p for p in map(find_platform, named) if p is not None]
+        if known and not any(covers(name, self.platform.name) for name in named):
+            self.progress(f"no op is configured for {self.platform.name}: taking {known[0].name}")
+            self.platform = known[0]
 
     def declaration(self, op: str | None = None) -> dict[str, Any]:
         """Return the declaration of an op; without a name the project's only one.

@@ -1,0 +1,112 @@
+"""Sources with headers of Python packages: built as extensions and run by a script."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run import extensions
+from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+
+SOURCE = """
+#include <pybind11/pybind11.h>
+// #include <torch/extension.h>
+#include "torch_npu/csrc/core/npu/NPUStream.h"
+#include "torch_npu/csrc/framework/OpCommand.h"
+#include "kernel_operator.h"
+__global__ __aicore__ void count(GM_ADDR x, int from)
+{
+    for (int i = 0; i < 8; ++i) x[i] = from + i;
+    if (from < 0) *reinterpret_cast<volatile int*>(x - x) = 1;
+}
+static void Count(uintptr_t x, int from)
+{
+    auto stream = c10_npu::getCurrentNPUStream().stream(false);
+    at_npu::native::OpCommand::RunOpApi("count", [=]() -> int {
+        count<<<1, nullptr, stream>>>(reinterpret_cast<GM_ADDR>(x), from);
+        return 0;
+    });
+}
+PYBIND11_MODULE(counting, m) { m.def("count", &Count); }
+"""
+SCRIPT = """
+import ctypes, os, sys, counting
+memory = ctypes.create_string_buffer(8)
+counting.count(ctypes.addressof(memory), int(sys.argv[1]))
+print(list(memory.raw), sorted(os.listdir("build")))
+"""
+CMAKE = "# add_library(old SHARED x.asc)\nadd_library(my_ops SHARED count.asc)\n"
+OPTIONS = ProgramOptions(mode="check")
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch here")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("extension")
+    for name, text in {"count.asc": SOURCE, "t.py": SCRIPT, "CMakeLists.txt": CMAKE}.items():
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+@needs_torch
+def test_a_script_runs_its_kernels(folder, tmp_path):
+    done = run_program(folder / "count.asc", [str(folder / "t.py"), "5"], OPTIONS, cwd=tmp_path)
+    assert "[5, 6, 7, 8, 9, 10, 11, 12]" in done.output
+    for name in ("counting.so", "libmy_ops.so", "my_ops.so", "libcount.so"):
+        assert f"'{name}'" in done.output
+    assert "libold.so" not in done.output
+    assert (done.exit_code, done.launches, done.failures) == (0, 1, 0) and done.clean
+
+
+@needs_torch
+def test_a_kernel_that_fails_is_found(folder, tmp_path):
+    done = run_program(folder / "count.asc", [str(folder / "t.py"), "-1"], OPTIONS, cwd=tmp_path)
+    assert done.failures == 1 and not done.clean
+    (found,) = [f for f in done.findings if f["check"] == "Trap"]
+    line = next(i for i, row in enumerate(SOURCE.split("\n"), 1) if "x - x" in row)
+    assert (found["file"], found["line"]) == (str(folder / "count.asc"), line)
+
+
+@needs_torch
+@pytest.mark.parametrize("arguments", [[], ["5"]])
+def test_without_a_script_nothing_runs(folder, tmp_path, arguments):
+    with pytest.raises(OpgenError) as caught:
+        run_program(folder / "count.asc", arguments, OPTIONS, cwd=tmp_path)
+    (said,) = caught.value.diagnostics
+    assert said.code == "OPG532" and "counting.so" in said.why
+
+
+@pytest.mark.parametrize(
+    ("line", "installed", "package"),
+    [
+        ("#include <torch/extension.h>", (), "torch"),
+        ("#include <ATen/ATen.h>", ("pybind11",), "torch"),
+        ('#include "pybind11/numpy.h"', (), "pybind11"),
+        ("#include <pybind11/pybind11.h>", ("pybind11",), None),
+        ("#include <Python.h>", (), None),
+        ("#include <torchlike/a.h>", (), None),
+    ],
+)
+def test_a_missing_package_is_named(monkeypatch, line, installed, package):
+    place = {name: Path(name) for name in installed}
+    monkeypatch.setattr(extensions, "_package", place.get)
+    if package is None:
+        extensions.extension(Path("x.asc"), [line])
+        return
+    with pytest.raises(OpgenError) as caught:
+        extensions.extension(Path("x.asc"), [line])
+    (said,) = caught.value.diagnostics
+    assert said.code == "OPG531" and f"{package} is not installed" in said.what
+
+
+def test_a_script_for_torch_npu_needs_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(extensions, "_package", lambda name: None)
+    script = tmp_path / "t.py"
+    script.write_text("import torch\nimport torch_npu\n", encoding="utf-8")
+    with pytest.raises(OpgenError) as caught:
+        extensions.script_command(script, [], tmp_path / "x.so", soc="ascend910b3", check=True)
+    assert caught.value.diagnostics[0].code == "OPG706"
