@@ -22,6 +22,12 @@ _MISSING_HEADER = re.compile(r"^(\S+): No such file or directory|^'(\S+)' file n
 _MISSING_API = re.compile(r"^['‘](\w+)['’] is not a member of ['‘](AscendC[\w:]*)['’]")
 
 
+# What g++ writes when it crashes; it is no error of the source.
+_BROKEN = re.compile(
+    r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: internal compiler error: (?P<text>.*)$", re.MULTILINE
+)
+
+
 def compiler_diagnostics(
     stderr: str, source: Path | None, *, code: str, what: str, compiler: str
 ) -> list[Diagnostic]:
@@ -37,6 +43,16 @@ def compiler_diagnostics(
     """
     matches = list(_ERROR.finditer(stderr))
     lead = what + ": " if what else ""
+    if not matches and (broken := _BROKEN.search(stderr)) is not None:
+        return [
+            Diagnostic(
+                code,
+                lead + "the compiler itself failed: internal compiler error: " + broken["text"],
+                Location(broken["file"], int(broken["line"])),
+                why=f"{compiler} has a bug that this source meets",
+                fix="take another compiler: OPGEN_CXX=clang++, or another version of g++",
+            )
+        ]
     if not matches:
         return [_link_diagnostic(stderr, source, code, what)]
     found: dict[tuple[str, int, str], Diagnostic] = {}

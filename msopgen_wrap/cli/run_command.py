@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
 
 def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+    from msopgen_wrap.run.unit_tests import build_folder, tested_op
 
     options["soc"] = options["soc"] or DEFAULT_SOC
     rough = approximation(options["soc"])
@@ -138,8 +140,10 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         libraries=options["libraries"],
         library_dirs=options["library_dirs"],
     )
-    program = _with_op_host(source, program, quiet=options["as_json"])
-    result = run_program(source, arguments, program)
+    program = _as_unit_test(source, program, quiet=options["as_json"])
+    kernel_test = tested_op(source, "op_kernel")
+    with contextlib.nullcontext() if kernel_test is None else build_folder(kernel_test) as place:
+        result = run_program(source, arguments, replace(program, place=place))
     _write_sarif(result.findings, options["sarif"])
     launched = result.reported or bool(program.registering)
     failed = bool(result.exit_code or result.failures or not launched)
@@ -160,35 +164,40 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         output.print_diagnostics(rough)
         _print_findings(result.findings)
         if result.crash is not None:
-            place = Location(str(source))
-            died = crash_diagnostic(result.crash, source.name, fallback=place)
+            here = Location(str(source))
+            died = crash_diagnostic(result.crash, source.name, fallback=here)
             output.print_diagnostics([died])
         elif failed:
             output.echo(f"{source.name}: {_program_reason(result)}", err=True)
     return output.OK if ok else output.FINDINGS
 
 
-def _with_op_host(source: Path, program: Any, *, quiet: bool) -> Any:
-    """Add what a unit test of op_host is linked with; other programs stay as they are."""
-    from msopgen_wrap.run.host_tests import host_test, tested_op
+def _as_unit_test(source: Path, program: Any, *, quiet: bool) -> Any:
+    """Add what a unit test in an op's folder is linked with; other programs stay as they are.
 
-    root = tested_op(source)
-    if root is None:
+    Tests of kernels that come with further sources are complete as they are given.
+    """
+    from msopgen_wrap.run.unit_tests import host_test, kernel_test, tested_op
+
+    def progress(text: str) -> None:
+        if not quiet:
+            output.echo(text, err=True)
+
+    own = {"soc": program.soc, "include_dirs": program.include_dirs, "progress": progress}
+    if root := tested_op(source):
+        sources = [source, *program.sources]
+        found = host_test(root, sources, defines=program.defines, **own)
+    elif (root := tested_op(source, "op_kernel")) and not program.sources:
+        found = kernel_test(root, source, **own)
+    else:
         return program
-    found = host_test(
-        root,
-        [source, *program.sources],
-        soc=program.soc,
-        include_dirs=program.include_dirs,
-        defines=program.defines,
-        progress=lambda text: None if quiet else output.echo(text, err=True),
-    )
     return replace(
         program,
         defines=(*found.defines, *program.defines),
         include_dirs=found.include_dirs,
+        include_files=(*program.include_files, *found.include_files),
         sources=(*program.sources, *found.sources),
-        registering=(found.library,),
+        registering=(found.library,) if found.library else (),
     )
 
 

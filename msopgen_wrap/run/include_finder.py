@@ -118,8 +118,9 @@ class IncludeFinder:
                 return installed
         found = self._search(parts, source)
         if found is not None:
-            # "../x/y.h" is looked up from a folder beside x.
-            self._found.append(_above(found, len(parts) - 1 if up else len(parts)))
+            base = _above(found, len(parts))
+            depth = name.count("../") if up else 0
+            self._found.append(_below(base, parts, depth))
         return found
 
     def _search(self, parts: Sequence[str], source: Path) -> Path | None:
@@ -175,6 +176,14 @@ def _above(path: Path, levels: int) -> Path:
     for _ in range(levels):
         path = path.parent
     return path
+
+
+def _below(base: Path, parts: Sequence[str], depth: int) -> Path:
+    """Return a folder from which ``depth`` times ``..`` leads to ``base``, towards ``parts``."""
+    for level in range(depth):
+        inside = [base / parts[level]] if level < len(parts) - 1 else sorted(base.iterdir())
+        base = next((p for p in inside if p.is_dir()), base / "_")
+    return base
 
 
 def _flat_tree(folders: Mapping[str, Path]) -> Path:

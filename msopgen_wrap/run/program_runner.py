@@ -69,6 +69,7 @@ class ProgramOptions:
         library_dirs: folders with such libraries.
         registering: shared libraries that are linked although the program calls nothing of them:
             ops register themselves.
+        place: folder to run in; None for the current one.
         opt: optimisation flag of the program (the emulation library has its own).
         timeout: seconds after which the program is stopped, None for never.
     """
@@ -83,6 +84,7 @@ class ProgramOptions:
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[Path, ...] = ()
     registering: tuple[Path, ...] = ()
+    place: Path | None = None
     opt: str = "-O1"
     timeout: float | None = None
 
@@ -355,7 +357,7 @@ def _run(
         try:
             done = subprocess.run(
                 list(command),
-                cwd=cwd,
+                cwd=cwd or options.place,
                 env=environment,
                 timeout=options.timeout,
                 stdout=subprocess.PIPE if captured else None,

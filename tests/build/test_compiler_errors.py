@@ -32,6 +32,14 @@ def test_every_error_once_at_the_line_of_the_user():
     ]
 
 
+def test_a_crash_of_the_compiler_is_no_error_of_the_source():
+    text = "k.cpp:3:1: required from here\ncube.h:149:24: internal compiler error: Segfault\n"
+    (found,) = _read(text)
+    assert (found.location.file, found.location.line) == ("cube.h", 149)
+    assert "internal compiler error: Segfault" in found.what
+    assert "OPGEN_CXX" in found.fix
+
+
 @pytest.mark.parametrize(
     "text, cure",
     [

@@ -51,6 +51,15 @@ def test_shift_right_names_the_scalar_type():
     assert np.array_equal(z[2], (x >> 3) + (x >> 2 & 1))
 
 
+def test_bits_of_any_type_are_counted_in_16_bit_words():
+    rng = np.random.default_rng(5)
+    x, y = rng.integers(0, 2**16, (2, 64)).astype(np.uint16)
+    z = run("bits_of_any_type", x, y, np.full(128, 7, np.uint16))
+    assert np.array_equal(z[:48], x[:48] & y[:48])
+    assert np.array_equal(z[64:112], x[:48] | y[:48])
+    assert np.all(z[48:64] == 7) and np.all(z[112:] == 7)
+
+
 @pytest.mark.parametrize("entry", ["interpolate", "interpolate_blocks"])
 def test_bilinear_interpolation(entry):
     """The numbers of the documented example, and random blocks."""

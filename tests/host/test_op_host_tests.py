@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msopgen_wrap.cli.app import run as opgen
-from msopgen_wrap.run import host_tests
+from msopgen_wrap.run import unit_tests
 
 HOST = """
 #include "register/op_impl_registry.h"
@@ -93,7 +93,7 @@ int main()
                      .IONum(1, 1).CompiledJson("{}").CompiledInfo(&info).PlatformInfo(&platform)
                      .Build();
     EXPECT(op->tiling_parse(reinterpret_cast<gert::KernelContext*>(parse.GetContext())) == 0);
-    EXPECT(info.cores == %(cores)d && info.ub == 123456);
+    EXPECT(info.cores == %(cores)d && info.ub == 123456 - 256);
 
     gert::StorageFormat nd(ge::FORMAT_ND, ge::FORMAT_ND, {});
     gert::Tensor x({{4, 8}, {4, 8}}, nd, ge::DT_FLOAT16), a({{2}, {2}}, nd, ge::DT_INT8);
@@ -110,7 +110,7 @@ int main()
     EXPECT(tiled.GetTilingKey() == ge::DT_FLOAT16 * 1000 + 7);
     EXPECT(tiled.GetBlockDim() == %(cores)d);
     EXPECT(tiled.GetWorkspaceNum() == 1 && tiled.GetWorkspaceSizes(1)[0] == 96);
-    EXPECT(*static_cast<uint64_t*>(tiled.GetRawTilingData()->GetData()) == 123457);
+    EXPECT(*static_cast<uint64_t*>(tiled.GetRawTilingData()->GetData()) == 123201);
     auto none = gert::OpTilingContextBuilder().OpType("PadList").OpName("p").Build();
     EXPECT(none.GetContext() == nullptr);
 
@@ -183,4 +183,62 @@ def test_which_op_a_source_tests(tmp_path, path, op):
     source = tmp_path / path
     source.parent.mkdir(parents=True, exist_ok=True)
     source.touch()
-    assert host_tests.tested_op(source) == (tmp_path / op if op else None)
+    assert unit_tests.tested_op(source) == (tmp_path / op if op else None)
+
+
+KERNEL = """
+#include "kernel_operator.h"
+#include "pad_list_tiling.h"
+extern "C" __global__ __aicore__ void pad_list(GM_ADDR x, GM_ADDR y, GM_ADDR w, GM_ADDR tiling) {
+    auto* data = reinterpret_cast<__gm__ PadListData*>(tiling);
+    reinterpret_cast<__gm__ DTYPE_X*>(y)[0] = reinterpret_cast<__gm__ DTYPE_X*>(x)[data->from];
+}
+"""
+KERNEL_TEST = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include "tikicpulib.h"
+#include "../list_data.h"
+#include "../../../op_kernel/pad_list_tiling.h"
+extern "C" __global__ __aicore__ void pad_list(GM_ADDR x, GM_ADDR y, GM_ADDR w, GM_ADDR tiling);
+int main()
+{
+    auto* x = (uint8_t*)AscendC::GmAlloc(64);
+    auto* y = (uint8_t*)AscendC::GmAlloc(64);
+    auto* tiling = (uint8_t*)AscendC::GmAlloc(sizeof(PadListData));
+    FillData(x, 64);
+    reinterpret_cast<PadListData*>(tiling)->from = 3;
+    AscendC::SetKernelMode(KernelMode::AIV_MODE);
+    ICPU_RUN_KF(pad_list, 1, x, y, nullptr, tiling);
+    std::system("cp -r ../../../../index/pad_list/tests/ut/op_kernel/pad_list_data ./");
+    FILE* file = std::fopen("pad_list_data/golden.txt", "r");
+    int golden = 0;
+    const bool read = file != nullptr && std::fscanf(file, "%d", &golden) == 1;
+    return read && *(int16_t*)y == golden ? 0 : 1;
+}
+"""
+
+
+def test_a_test_of_a_kernel_gets_the_kernel_its_macros_and_a_build_folder(tmp_path, capfd):
+    op = tmp_path / "index" / "pad_list"
+    files = {
+        tmp_path / "build.sh": "",
+        tmp_path / "tests/ut/op_kernel/list_data.h": "void FillData(void* data, int bytes);\n",
+        tmp_path / "tests/ut/op_kernel/list_data.cpp": '#include "list_data.h"\n'
+        "void FillData(void* data, int bytes) {\n"
+        "    for (int i = 0; i < bytes / 2; ++i) ((short*)data)[i] = 10 * i;\n}\n",
+        tmp_path / "tests/ut/op_kernel/scripts/gen.sh": "",
+        op / "op_host/pad_list.cpp": HOST,
+        op / "op_kernel/pad_list.cpp": KERNEL,
+        op / "op_kernel/pad_list_tiling.h": "#pragma once\nstruct PadListData { int from; };\n",
+        op / "tests/ut/op_kernel/test_pad_list.cpp": KERNEL_TEST,
+        op / "tests/ut/op_kernel/pad_list_data/golden.txt": "30",
+        op / "tests/ut/op_kernel/CMakeLists.txt": "# AddOpTestCase(x)\n"
+        'AddOpTestCase(pad_list "ascend910B1" "-DDTYPE_X=int16_t -DUT_CUSTOM_KEYS=1" "${files}")\n',
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert opgen(["run", str(op / "tests/ut/op_kernel/test_pad_list.cpp")]) == 0, capfd.readouterr()
+    assert not (tmp_path / "build").exists()

@@ -27,7 +27,7 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
     pipe_barrier(PIPE_V);
     vadds(pb, pb, 1.0f, 2, 1, 1, 8, 8);
     // Memory may also be named by its number.
-    vector_dup((__ubuf__ float*)8192, 0.0f, 1, 1, 1, 8, 0);
+    vector_dup((__ubuf__ float*)8192, 0, 1, 1, 1, 8, 0);
     vmuls(pb, pb, 2.0f, 2, 1, 1, 8, 8);
     vcmax(pc, pb, 2, 1, 1, 8, Order_t::ONLY_VALUE);
     for (int i = 0; i < 64; ++i) o.SetValue(i, (63 - i) * 4);

@@ -38,6 +38,15 @@ KERNEL(shift_typed)
     f.End(z);
 }
 
+// x, y: 32 words; z: the first 48 halves of them by And as float, the next by Or as uint8.
+KERNEL(bits_of_any_type)
+{
+    Frame f(x, y, z, tiling);
+    And(f.Z<float>(), f.X<float>(), f.Y<float>(), 48);
+    Or(f.Z<uint8_t>()[128], f.X<uint8_t>(), f.Y<uint8_t>(), 48);
+    f.End(z);
+}
+
 // x: 512 half, y: 32 block offsets and the weights; z: two rows of 128.
 __aicore__ inline void Interpolate(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling, bool perBlock)
 {

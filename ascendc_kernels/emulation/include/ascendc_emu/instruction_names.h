@@ -65,9 +65,11 @@ inline void vtranspose(uint16_t* dst, uint16_t* src, ascendc_emu::Loc loc = asce
     AscendC::Transpose(ascendc_emu::FromPointer(dst, loc), ascendc_emu::FromPointer(src, loc), loc);
 }
 
+// The value converts to the tensor's type, as with the compiler's overloads.
 template <typename T>
-inline void vector_dup(T* dst, T value, uint8_t repeat, uint16_t dstBlkStride, uint16_t, uint8_t dstRepStride,
-                       uint8_t, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
+inline void vector_dup(T* dst, std::common_type_t<T> value, uint8_t repeat, uint16_t dstBlkStride,
+                       uint16_t, uint8_t dstRepStride, uint8_t,
+                       ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
 {
     AscendC::Duplicate<T, false>(ascendc_emu::FromPointer(dst, loc), value, uint64_t(0), repeat,
                                  dstBlkStride, dstRepStride, loc);

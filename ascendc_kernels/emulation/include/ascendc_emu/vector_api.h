@@ -62,16 +62,21 @@ namespace AscendC {
         using namespace ascendc_emu;                                                              \
         RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
                    &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});  \
-    }                                                                                             \
+    }
+
+// The count form; a type outside SET is processed as OTHER (void: refused).
+#define OPGEN_BINARY_COUNT(NAME, SET, OTHER)                                                      \
     template <typename T>                                                                         \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
                                 const LocalTensor<T>& src1, const int32_t& count,                 \
                                 Loc loc = Loc::Here())                                            \
     {                                                                                             \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
         using namespace ascendc_emu;                                                              \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
-                   &src1, 0, CountForm(count), loc});                                             \
+        constexpr bool own = In<PrimT<T>>(SET) || std::is_void<OTHER>::value;                     \
+        using E = std::conditional_t<own, PrimT<T>, OTHER>;                                       \
+        OPGEN_REQUIRE_TYPE(NAME, E, SET);                                                         \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<E>, kDTypeOf<E>, 0, &dst, &src0, &src1, 0,     \
+                   CountForm(count), loc});                                                       \
     }
 
 OPGEN_BINARY(Add, kArith)
@@ -87,6 +92,21 @@ OPGEN_BINARY(SubRelu, kAddReluTypes)
 OPGEN_BINARY(FusedMulAdd, kFloats)
 OPGEN_BINARY(MulAddRelu, kFloats)
 OPGEN_BINARY(FusedMulAddRelu, kFloats)
+// And and Or take tensors of any type in the count form; count then counts 16-bit words, as in CANN.
+OPGEN_BINARY_COUNT(Add, kArith, void)
+OPGEN_BINARY_COUNT(Sub, kArith, void)
+OPGEN_BINARY_COUNT(Mul, kArith, void)
+OPGEN_BINARY_COUNT(Div, kFloats, void)
+OPGEN_BINARY_COUNT(Max, kArith, void)
+OPGEN_BINARY_COUNT(Min, kArith, void)
+OPGEN_BINARY_COUNT(And, kBits16, int16_t)
+OPGEN_BINARY_COUNT(Or, kBits16, int16_t)
+OPGEN_BINARY_COUNT(AddRelu, kAddReluTypes, void)
+OPGEN_BINARY_COUNT(SubRelu, kAddReluTypes, void)
+OPGEN_BINARY_COUNT(FusedMulAdd, kFloats, void)
+OPGEN_BINARY_COUNT(MulAddRelu, kFloats, void)
+OPGEN_BINARY_COUNT(FusedMulAddRelu, kFloats, void)
+#undef OPGEN_BINARY_COUNT
 #undef OPGEN_BINARY
 
 // dst[i] = src0[i] * src1[i] + dst[i]; half sources may accumulate into float.
