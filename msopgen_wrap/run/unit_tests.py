@@ -25,7 +25,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
-from msopgen_wrap.run.op_project import open_project
+from msopgen_wrap.run.op_project import combos, loose_name, open_project
 
 _LEVELS = 5
 _WORD = re.compile(r"\w+")
@@ -34,6 +34,7 @@ _DEFINED = re.compile(r"^[\w:<>,&*~ \t]*?\b(\w+)\s*\([^;{}]*\)[^;{}()]*\{", re.M
 _CALLED = re.compile(r"\bICPU_RUN_KF\s*\(\s*(\w+)|__aicore__\s+void\s+(\w+)\s*\([^)]*\)\s*;")
 _SOURCE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+\.cpp)[">]', re.MULTILINE)
 _STRUCT = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
+_DTYPE = re.compile(r"\b((?:ORIG_)?DTYPE_\w+)")
 _CASE = re.compile(r'\bAddOpTestCase\s*\(\s*(\w+)\s+"[^"]*"\s+"([^"]*)"')
 
 
@@ -45,7 +46,7 @@ class UnitTest:
         root: the op's folder.
         include_dirs: of the op and of the helpers.
         sources: of the helpers, and the tested kernel.
-        library: the op's host library; None in a test of a kernel.
+        library: the op's host library; None in a test of a kernel that does not ask for tiling.
         defines: macros of the build files.
         include_files: headers that every source sees first.
     """
@@ -157,18 +158,43 @@ def kernel_test(
     included = {Path(n).name for n in _SOURCE_INCLUDE.findall(text)}
     kernels = [k.resolve() for k in dict.fromkeys(kernels) if k.name not in included]
     headers = [p for k in kernels for p in path.parent.glob(f"{k.stem}_tiling_def.h")]
-    if not headers and any(_STRUCT.search(_read(p)) for p in root.glob("op_host/**/*.[ch]*")):
-        from msopgen_wrap.run.tiling_header import project_tiling_header
-
-        progress("compiling op_host for its tiling structs")
-        # Structs in plain headers, or for another architecture: the kernel's own includes decide.
+    defines = [f'UT_SOC_VERSION="{platform(soc).family}"', *_test_macros(path, kernels)]
+    inside = [path.parent / n for n in _SOURCE_INCLUDE.findall(text)]
+    texts = [_read(p) for p in (*kernels, *inside) if p.is_file()]
+    used = {m for text in texts for m in _DTYPE.findall(text)}
+    missing = used - {d.partition("=")[0] for d in defines}
+    host = {f for p in project.host_sources for f in (p, *p.parent.glob("*.h"))}
+    structs = not headers and any(_STRUCT.search(_read(p)) for p in host)
+    if missing or structs:
+        progress("compiling op_host for the kernel's data types and tiling structs")
+        # What op_host does not tell, the kernel may do without.
         with contextlib.suppress(OpgenError):
-            headers.append(project_tiling_header(root, op=None, soc=soc, include_dirs=include_dirs))
+            more, header = _declared(root, [*kernels, *inside], soc, include_dirs)
+            defines += [d for d in more if d.partition("=")[0] in missing]
+            headers += [header] if structs and header is not None else []
+    library = None
+    if any("op_impl_space_registry" in _read(p) for p in (path, *helpers)):
+        progress("compiling op_host")
+        library = build_host_library(project, (), progress)
     folders = dict.fromkeys([*include_dirs, *found, *project.kernel_include_dirs])
-    defines = (f'UT_SOC_VERSION="{platform(soc).family}"', *_test_macros(path, kernels))
-    return UnitTest(
-        root, tuple(folders), (*kernels, *helpers), None, tuple(defines), tuple(headers)
+    sources = (*kernels, *helpers)
+    return UnitTest(root, tuple(folders), sources, library, tuple(defines), tuple(headers))
+
+
+def _declared(
+    root: Path, kernels: Sequence[Path], soc: str, include_dirs: Sequence[Path]
+) -> tuple[list[str], Path | None]:
+    """Return the macros of an op's first data types and the header of its tiling structs."""
+    from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
+    from msopgen_wrap.run.project_runner import ProjectRunner
+
+    runner = ProjectRunner(root, soc=soc, include_dirs=include_dirs)
+    stems = {loose_name(k.stem) for k in kernels}
+    op = next((o for o in runner.ops if loose_name(o) in stems), runner.ops[0])
+    header = kernel_tiling_header(
+        op, runner.runtime.tiling_defs(), kernel=next(iter(kernels), None)
     )
+    return combos(runner.declaration(op), runner.platform.name)[0].defines, header
 
 
 def _helpers(
