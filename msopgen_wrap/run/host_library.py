@@ -15,6 +15,7 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_shared
 from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.run.extensions import python_headers
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
 from msopgen_wrap.run.neighbour_sources import defining_sources
 from msopgen_wrap.run.op_project import OpProject
@@ -87,6 +88,15 @@ def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
     match = _NO_HEADER.match(first.what)
     if match is None:
         return error
+    if python_headers([f"#include <{match[1]}>"]):
+        advice = replace(
+            first,
+            what=f"op_host includes {match[1]}: it is code for PyTorch, not CANN's host library",
+            why="an op project declares its ops with OP_ADD; a folder whose op_host launches the "
+            "kernels from PyTorch is a Python extension",
+            fix="opgen run OP_HOST.cpp KERNEL.cpp SCRIPT.py, with the script that loads it",
+        )
+        return OpgenError([advice, *error.diagnostics[1:]])
     advice = replace(
         first,
         what=f"header {match[1]} is not found",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.run import extensions
+from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
 SOURCE = """
@@ -110,3 +111,13 @@ def test_a_script_for_torch_npu_needs_it(monkeypatch, tmp_path):
     with pytest.raises(OpgenError) as caught:
         extensions.script_command(script, [], tmp_path / "x.so", soc="ascend910b3", check=True)
     assert caught.value.diagnostics[0].code == "OPG706"
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [("ATen/ATen.h", "code for PyTorch"), ("atvoss/x.h", "header atvoss/x.h is not found")],
+)
+def test_host_code_for_pytorch_is_told_as_that(tmp_path, header, words):
+    failed = OpgenError(Diagnostic("OPG514", f"{header}: No such file or directory"))
+    (said,) = with_header_advice(failed, tmp_path).diagnostics
+    assert said.code == "OPG514" and words in said.what
