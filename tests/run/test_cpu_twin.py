@@ -318,3 +318,16 @@ def test_needs_are_read_from_the_text(text, twin, host, ge, libraries):
 def test_flags_follow_the_text(text, twin, single, flags):
     given = SourceKind.of([text]).flags(twin=twin, single=single)
     assert [f for f in given if f != "-include"] == flags
+
+
+def test_a_stub_of_hccl_takes_its_place(tmp_path):
+    source = tmp_path / "stub.cpp"
+    source.write_text(
+        "#define LIB_HCCL_HCCL_H\n#include <cstdint>\n"
+        "namespace AscendC { constexpr uint32_t HCCL_GROUP_ID_0 = 0; enum HcclReduceOp { MINE };\n"
+        "template <int type> class Hccl { public: int Own() { return 5; } }; }\n"
+        '#include "kernel_operator.h"\n#include "lib/hccl/hccl.h"\n'
+        "int main() { return AscendC::Hccl<0>().Own() - 5; }\n",
+        encoding="utf-8",
+    )
+    assert run_program(source, [], ProgramOptions(), cwd=tmp_path).exit_code == 0

@@ -5,8 +5,10 @@
 //
 // One device is emulated, so a communication domain has one rank: what the rank sends it receives.
 // Calls that name memory of other ranks (windows, BatchWrite, AlltoAllvWrite) stop the launch.
-#ifndef ADV_API_HCCL_HCCL_H
-#define ADV_API_HCCL_HCCL_H
+//
+// The guard has CANN's name: tests of kernels define it with stubs of their own.
+#ifndef LIB_HCCL_HCCL_H
+#define LIB_HCCL_HCCL_H
 
 #include "adv_api/hccl/hccl_common.h"
 #include "ascendc_emu/hccl_server.h"
@@ -231,4 +233,4 @@ private:
 };
 }  // namespace AscendC
 
-#endif  // ADV_API_HCCL_HCCL_H
+#endif  // LIB_HCCL_HCCL_H
