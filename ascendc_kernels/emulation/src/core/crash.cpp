@@ -352,11 +352,12 @@ static void NoteThrow()
 }  // namespace ascendc_emu
 
 // Stands before the C++ library's function of this name, which it calls.
-extern "C" __attribute__((noreturn)) void __cxa_throw(void* object, void* type, void (*destroy)(void*))
+extern "C" __attribute__((noreturn)) void __cxa_throw(void* object, std::type_info* type,
+                                                      void (*destroy)(void*))
 {
-    using Throw = void (*)(void*, void*, void (*)(void*));
+    using Throw = void (*)(void*, std::type_info*, void (*)(void*));
     static const auto next = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
-    const char* const name = static_cast<const std::type_info*>(type)->name();
+    const char* const name = type->name();
     if (strstr(name, "BlockAbort") == nullptr) ascendc_emu::NoteThrow();
     next(object, type, destroy);
     __builtin_unreachable();
