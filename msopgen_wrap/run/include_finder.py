@@ -84,6 +84,10 @@ class IncludeFinder:
         flat = [_flat_tree(self._flat)] if self._flat else []
         return [*self._found, *flat]
 
+    def reached(self) -> list[Path]:
+        """Return the files of the repository that :meth:`folders` has read."""
+        return sorted(self._seen)
+
     def sibling(self, known: Sequence[Path], *, side: str) -> IncludeFinder:
         """Return a finder for other sources of the repository, which is not searched again."""
         other = IncludeFinder(self.repository, known, side=side)

@@ -33,7 +33,8 @@ _WORD = re.compile(r"\w+")
 _DEFINED = re.compile(r"^[\w:<>,&*~ \t]*?\b(\w+)\s*\([^;{}]*\)[^;{}()]*\{", re.MULTILINE)
 _CALLED = re.compile(r"\bICPU_RUN_KF\s*\(\s*(\w+)|__aicore__\s+void\s+(\w+)\s*\([^)]*\)\s*;")
 _SOURCE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+\.cpp)[">]', re.MULTILINE)
-_STRUCT = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
+_STRUCT = re.compile(r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(\w+)")
+_OWN_STRUCT = re.compile(r"\bstruct\s+(\w+)\s*\{")
 _DTYPE = re.compile(r"\b((?:ORIG_)?DTYPE_\w+)")
 _CASE = re.compile(r'\bAddOpTestCase\s*\(\s*(\w+)\s+"[^"]*"\s+"([^"]*)"')
 
@@ -164,7 +165,12 @@ def kernel_test(
     used = {m for text in texts for m in _DTYPE.findall(text)}
     missing = used - {d.partition("=")[0] for d in defines}
     host = {f for p in project.host_sources for f in (p, *p.parent.glob("*.h"))}
-    structs = not headers and any(_STRUCT.search(_read(p)) for p in host)
+    registered = {name for p in host for name in _STRUCT.findall(_read(p))}
+    if not headers:
+        # A test may declare the structs itself; the kernel sees them as well.
+        reached = [p for p in finder.reached() if p.suffix != ".cpp"]
+        headers = [p for p in reached if registered & set(_OWN_STRUCT.findall(_read(p)))][:1]
+    structs = not headers and bool(registered)
     if missing or structs:
         progress("compiling op_host for the kernel's data types and tiling structs")
         # What op_host does not tell, the kernel may do without.

@@ -188,7 +188,6 @@ def test_which_op_a_source_tests(tmp_path, path, op):
 
 KERNEL = """
 #include "kernel_operator.h"
-#include "pad_list_tiling.h"
 extern "C" __global__ __aicore__ void pad_list(GM_ADDR x, GM_ADDR y, GM_ADDR w, GM_ADDR tiling) {
     auto* data = reinterpret_cast<__gm__ PadListData*>(tiling);
     reinterpret_cast<__gm__ DTYPE_X*>(y)[0] = reinterpret_cast<__gm__ DTYPE_X*>(x)[data->from];
@@ -220,6 +219,15 @@ int main()
 """
 
 
+# CANN's build gives the kernel this struct; the test declares it itself.
+STRUCT = """
+#include "register/tilingdata_base.h"
+BEGIN_TILING_DATA_DEF(PadListData)
+TILING_DATA_FIELD_DEF(int, from);
+END_TILING_DATA_DEF;
+"""
+
+
 def test_a_test_of_a_kernel_gets_the_kernel_its_macros_and_a_build_folder(tmp_path, capfd):
     op = tmp_path / "index" / "pad_list"
     files = {
@@ -229,7 +237,7 @@ def test_a_test_of_a_kernel_gets_the_kernel_its_macros_and_a_build_folder(tmp_pa
         "void FillData(void* data, int bytes) {\n"
         "    for (int i = 0; i < bytes / 2; ++i) ((short*)data)[i] = 10 * i;\n}\n",
         tmp_path / "tests/ut/op_kernel/scripts/gen.sh": "",
-        op / "op_host/pad_list.cpp": HOST,
+        op / "op_host/pad_list.cpp": HOST + STRUCT,
         op / "op_kernel/pad_list.cpp": KERNEL,
         op / "op_kernel/pad_list_tiling.h": "#pragma once\nstruct PadListData { int from; };\n",
         op / "tests/ut/op_kernel/test_pad_list.cpp": KERNEL_TEST,
