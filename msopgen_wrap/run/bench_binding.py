@@ -72,7 +72,7 @@ def read_binding(source: Path | None) -> Binding | None:
                     _results(body, outputs),
                     _appended(body, outputs),
                     tuple(i for i, name in enumerate(outputs) if _is_cleared(name, body)),
-                    tuple(n for n in _APPEND.findall(body) if n in params),
+                    _kept(params, body),
                 )
     return None
 
@@ -98,6 +98,13 @@ def _results(body: str, outputs: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         if all(n in outputs for n in listed):
             found.append(tuple(outputs.index(n) for n in listed))
     return tuple(dict.fromkeys(found))
+
+
+def _kept(params: Sequence[str], body: str) -> tuple[str, ...]:
+    """Return the parameters that the result is made of, lists by a loop over their tensors."""
+    lists = dict(re.findall(r"\bfor\s*\([\w\s:&]*?[\s&](\w+)\s*:\s*(\w+)\s*\)", body))
+    names = (_source(lists.get(name, name), params, body) for name in _APPEND.findall(body))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 _APPEND = re.compile(r"\.(?:push|emplace)_back\s*\(\s*(\w+)\s*\)")

@@ -126,8 +126,7 @@ class Extension:
         if not results:  # the op works in place without saying so
             names = self._binding.kept if self._binding and self._given else ()
             kept = [self._given[name] for name in names]
-            changed = [v for n, v in inputs.items() if not _same(v, before[n])]
-            results = [*changed, *(k for k in kept if not any(k is v for v in changed))]
+            results = kept or [v for n, v in inputs.items() if not _same(v, before[n])]
             if len(results) > 1:
                 results = [t for v in results for t in (v if isinstance(v, list) else [v])]
         if isinstance(self._golden, (list, tuple)) and not (

@@ -277,6 +277,7 @@ def test_the_binding_tells_the_order_of_arguments(tmp_path, call, order):
 APPENDING = """
 std::vector<at::Tensor> api(at::Tensor x, at::Tensor flag, std::string mode, bool more)
 {
+    at::TensorList every = at::TensorList(x);
     at::Tensor y = torch::empty_like(x);
     at::Tensor sum = torch::zeros({2}, x.options());
     at::Tensor extra = at::empty({2}, x.options());
@@ -291,6 +292,7 @@ std::vector<at::Tensor> api(at::Tensor x, at::Tensor flag, std::string mode, boo
         result.push_back(sum);
         result.emplace_back(extra);
     }
+    for (const auto& one : every) result.emplace_back(one);
     result.push_back(flag);
     return result;
 }
@@ -305,7 +307,7 @@ def test_the_binding_tells_what_is_returned_and_cleared(tmp_path):
     assert binding.results == ((0,),)
     assert binding.appended == (("more", 1), ("more", 2))
     assert binding.cleared == (1, 2)
-    assert binding.kept == ("flag",)
+    assert binding.kept == ("x", "flag")
 
 
 @pytest.mark.parametrize(
