@@ -348,6 +348,41 @@ def compile_shared(
     Returns:
         Path in the cache; copy it to keep it.
     """
+    objects = compile_objects(
+        sources,
+        defines=defines,
+        include_dirs=include_dirs,
+        opt=opt,
+        portable=portable,
+        flags=flags,
+        code=code,
+    )
+    return _link_shared(
+        objects,
+        output_name=output_name,
+        portable=portable,
+        label=", ".join(Path(s).name for s in sources),
+        libs=libs,
+        link_flags=link_flags,
+        code=code,
+    )
+
+
+def compile_objects(
+    sources: Sequence[Path],
+    *,
+    defines: dict[str, object] | Iterable[str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    opt: str = "-O2",
+    portable: bool = False,
+    flags: Sequence[str] = (),
+    code: str = "OPG303",
+) -> list[Path]:
+    """Compile sources side by side; arguments as for :func:`compile_shared`.
+
+    Returns:
+        Paths of the objects in the cache, in the order of the sources.
+    """
     arguments = _arguments(
         sources,
         defines=defines,
@@ -361,16 +396,7 @@ def compile_shared(
         return compile_object(Path(source), arguments, code=code, native=not portable)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        objects = list(pool.map(compiled, sources))
-    return _link_shared(
-        objects,
-        output_name=output_name,
-        portable=portable,
-        label=", ".join(Path(s).name for s in sources),
-        libs=libs,
-        link_flags=link_flags,
-        code=code,
-    )
+        return list(pool.map(compiled, sources))
 
 
 def _arguments(

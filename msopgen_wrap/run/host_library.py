@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from msopgen_wrap.build import cache
-from msopgen_wrap.build.emulation import compile_shared
+from msopgen_wrap.build.emulation import compile_objects, compile_shared
 from msopgen_wrap.build.emulation import include_dirs as emulation_includes
+from msopgen_wrap.build.object_file import read_object
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.extensions import python_headers
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
@@ -23,6 +24,7 @@ from msopgen_wrap.run.op_project import OpProject
 # Without this, static objects of inline functions (registries in foreign headers) would be shared
 # between all loaded host libraries.
 _FLAGS = ("-fno-gnu-unique",)
+_OPT, _CODE = "-O1", "OPG514"
 # CANN links OpDefs and tiling functions into different libraries; helpers that headers define in
 # both are one here.
 _LINK_FLAGS = ("-Wl,-z,muldefs", "-Wl,--no-demangle")
@@ -64,15 +66,7 @@ def build_host_library(
                 if added := _add(project, sources, useful, defines, progress):
                     break
             if not added:
-                names = [
-                    (*_names(symbol), "") if symbol.startswith("_ZTV") else _names(symbol)
-                    for symbol in missing
-                    if symbol not in stubs
-                ]
-                beside = [p for p in defining_sources(project.root, names) if p not in tried]
-                tried.update(beside)
-                _include_for(project, beside)
-                added = _add(project, sources, beside, defines, progress)
+                added = _add_neighbours(project, sources, missing, tried, defines, progress)
             if not added:
                 stand_ins = [m for m in missing if not m.startswith(("_ZTI", "_ZTS"))]
                 foreign = project.other_arch_sources or any(for_other_arch(p) for p in tried)
@@ -113,10 +107,10 @@ def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -
         include_dirs=project.include_dirs,
         defines=defines,
         output_name="libop_host.so",
-        opt="-O1",
+        opt=_OPT,
         flags=_FLAGS,
         link_flags=_LINK_FLAGS,
-        code="OPG514",
+        code=_CODE,
     )
 
 
@@ -137,6 +131,49 @@ def _add(
             if not error.diagnostics[0].what.startswith("linking"):
                 continue
         sources.append(path)
+    return len(sources) > before
+
+
+def _add_neighbours(
+    project: OpProject,
+    sources: list[Path],
+    missing: Sequence[str],
+    tried: set[Path],
+    defines: Sequence[str],
+    progress: Callable[[str], None],
+) -> bool:
+    """Append the neighbours' sources that define a missing symbol; say whether there are any.
+
+    What the project's own sources for another architecture may define is not looked for: neighbours
+    have much of the same names.
+    """
+    wanted = [
+        symbol
+        for symbol in missing
+        if not any(_may_define(path, [symbol]) for path in project.other_arch_sources)
+    ]
+    # Of a class whose table of functions is missing, the source of any member will do.
+    names = [(*_names(s), "") if s.startswith("_ZTV") else _names(s) for s in wanted]
+    found = defining_sources(project.root, names)
+    beside = [path for path in found if path not in tried]
+    tried.update(beside)
+    _include_for(project, beside)
+    before = len(sources)
+    for path in beside:
+        progress(f"compiling {path.name} for its functions")
+        try:
+            (compiled,) = compile_objects(
+                [path],
+                include_dirs=project.include_dirs,
+                defines=defines,
+                opt=_OPT,
+                flags=_FLAGS,
+                code=_CODE,
+            )
+        except OpgenError:
+            continue
+        if read_object(compiled).shared() & set(wanted):
+            sources.append(path)
     return len(sources) > before
 
 

@@ -72,6 +72,27 @@ int GlobalAddress(uint8_t* x)
     return *second + 10 * other.GetValue(1) + 100 * moved + 1000 * t.GetValue(0);
 }
 
+int BufferAddresses()
+{
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> first, second;
+    TQue<TPosition::VECIN, 2> queue;
+    pipe.InitBuffer(first, 64);
+    pipe.InitBuffer(second, 96);
+    pipe.InitBuffer(queue, 2, 32);
+    auto a = queue.AllocTensor<int32_t>(), b = queue.AllocTensor<int32_t>();
+    LocalTensor<int32_t> t, u;
+    t.SetAddr(second.GetBufferAddr(second.Get<int32_t>().GetBufferHandle()));
+    const TBuffAddr behind = queue.GetBufferAddr(b.GetBufferHandle());
+    u.SetAddr(behind);
+    const int sizes = t.GetSize() + 100 * u.GetSize();
+    const int at = (t.GetPhyAddr() - first.Get<int32_t>().GetPhyAddr()) +
+                   100 * (u.GetPhyAddr() - t.GetPhyAddr());
+    queue.FreeTensor(a);
+    queue.FreeTensor(b);
+    return sizes + 1000 * at;
+}
+
 int BlockMaxima(bool instruction)
 {
     TPipe pipe;
@@ -167,6 +188,7 @@ VALUES = [
     ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
     ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
     ("GlobalAddress(x)", "5362", NOTHING),
+    ("BufferAddresses()", "1.28648e+07", NOTHING),
     ("BlockMaxima(false)", "78", NOTHING),
     ("BlockMaxima(true)", "0", NOTHING),
     ("Quantised()", "1", NOTHING),

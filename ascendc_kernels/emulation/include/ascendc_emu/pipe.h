@@ -190,6 +190,14 @@ public:
         return i < q_.number ? static_cast<TBufState>(q_.state[i]) : TBufState::FREE;
     }
 
+    // Where a buffer of the queue lies; `buffer` is the handle of one of its tensors.
+    __aicore__ TBuffAddr GetBufferAddr(TBufHandle buffer) const
+    {
+        const uint32_t index =
+            static_cast<uint32_t>(reinterpret_cast<uintptr_t>(buffer)) - q_.firstBuffer;
+        return TBuffAddr{q_.bytes, q_.addr + index * q_.stride, buffer, q_.src};
+    }
+
     // For custom pools (EXTERN_IMPL_BUFPOOL).
     __aicore__ void InitStartBufHandle(TBufHandle, uint8_t number, uint32_t bytes, Loc loc = Loc::Here())
     {
