@@ -36,7 +36,7 @@ from msopgen_wrap.run.op_project import (
     open_project,
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
-from msopgen_wrap.run.template_kernel import declared_name, template_instance
+from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage, template_instance
 from msopgen_wrap.run.tensor_formats import by_format, refresh, settle_formats
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
@@ -418,7 +418,7 @@ class ProjectRunner:
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
         kernel = without_launches(source.path)
-        if template:
+        if template or not (_is_template(source) or has_c_linkage(source)):
             kernel, entry = self._instance(declared, source, template)
         path = self._compile(source, kernel, combo, op, by_key)
         self.runtime.register_kernel(op, "", combo.key, path, entry)
@@ -431,9 +431,9 @@ class ProjectRunner:
         return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
 
     def _instance(
-        self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any]
+        self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any] | None
     ) -> tuple[Path, str]:
-        """Return the source and the entry of a template kernel for one tiling key."""
+        """Return source and entry of a template kernel for a key, or of one without C linkage."""
         computed = any(p["computed_shape"] for p in declared["outputs"])
         count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
         entry = f"opgen_{source.entry}"

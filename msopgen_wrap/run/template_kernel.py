@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,37 +27,75 @@ _KERNEL_TYPES = {
 }
 
 
-def declared_name(kernel_dir: Path, op_type: str) -> str:
-    """Return the name under which the headers beside a kernel declare its template parameters.
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
-    It should be the op type; CANN does not ask for that, because a kernel sees one declaration.
+
+def declared_name(kernel_dir: Path, op_type: str) -> str:
+    """Return the name under which headers of a kernel declare its template parameters.
+
+    It should be the op type; CANN does not ask for that, because a kernel sees one declaration. The
+    headers are those beside the kernel, or else those of a neighbour that it includes.
     """
-    names: list[str] = []
-    for path in sorted(kernel_dir.rglob("*.h")):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        names += _DECLARATION.findall(blank_comments(text))
+    names = _declarations(sorted(kernel_dir.rglob("*.h")))
+    if not names:
+        names = _declarations(_included(sorted(kernel_dir.rglob("*.cpp"))))
     same = [n for n in names if loose_name(n) == loose_name(op_type)]
     found = list(dict.fromkeys(same or names))
     return op_type if op_type in found or len(found) != 1 else found[0]
 
 
+def _declarations(headers: Iterable[Path]) -> list[str]:
+    names: list[str] = []
+    for path in headers:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        names += _DECLARATION.findall(blank_comments(text))
+    return names
+
+
+def _included(sources: Iterable[Path]) -> list[Path]:
+    """Return the files that sources include by paths relative to themselves, and so on."""
+    found: dict[Path, None] = {}
+    waiting = list(sources)
+    while waiting:
+        path = waiting.pop()
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for name in _INCLUDE.findall(text):
+            header = Path(os.path.normpath(path.parent / name))
+            if header.is_file() and header not in found:
+                found[header] = None
+                waiting.append(header)
+    return list(found)
+
+
+def has_c_linkage(source: KernelSource) -> bool:
+    """Say whether a kernel's entry is declared ``extern "C"``; CANN's compiler does not need it."""
+    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"), strings=False)
+    for match in re.finditer(rf"\bvoid\s+{source.entry}\s*\(", text):
+        statement = re.split(r"[;{}]", text[: match.start()])[-1]
+        if 'extern "C"' in statement:
+            return True
+    return re.search(r'extern\s+"C"\s*\{', text) is not None
+
+
 def template_instance(
-    source: KernelSource, entry: str, template: Mapping[str, Any], num_args: int
+    source: KernelSource, entry: str, template: Mapping[str, Any] | None, num_args: int
 ) -> Path:
-    """Write a source whose plain entry calls the kernel with the template arguments of a key.
+    """Write a source whose C entry calls the kernel, with the template arguments of a key.
 
     Args:
         source: the kernel.
         entry: symbol of the new entry.
-        template: ``OpRuntime.template()``.
+        template: ``OpRuntime.template()``; None for a kernel that is no template.
         num_args: kernel parameters, workspace and tiling included.
 
     Raises:
         OpgenError: OPG519, an argument is a dtype kernels have no type for.
     """
-    arguments = ", ".join(_argument(source, arg) for arg in template["args"])
+    call, kind = source.entry, None
+    if template is not None:
+        call += f"<{', '.join(_argument(source, arg) for arg in template['args'])}>"
+        kind = _KERNEL_TYPES.get(template["kernel_type"])
     names = [f"arg{i}" for i in range(num_args)]
-    kind = _KERNEL_TYPES.get(template["kernel_type"])
     lines = [
         f'#include "{source.path.absolute()}"',
         f'extern "C" __global__ __aicore__ void {entry}('
@@ -65,7 +104,7 @@ def template_instance(
         "{",
         # As for the key: KERNEL_TASK_TYPE_DEFAULT in the kernel has no effect on the device either.
         *([f"    KERNEL_TASK_TYPE(TILING_KEY_VAR, {kind});"] if kind else []),
-        f"    {source.entry}<{arguments}>({', '.join(names)});",
+        f"    {call}({', '.join(names)});",
         "}",
     ]
     text = "\n".join(lines) + "\n"

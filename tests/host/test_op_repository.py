@@ -14,10 +14,10 @@ from repository_sources import FILES, PROJECT, SECOND
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_abi import ShapeOnly
-from msopgen_wrap.run.op_project import open_project
+from msopgen_wrap.run.op_project import KernelSource, open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.project_runner import ProjectRunner
-from msopgen_wrap.run.template_kernel import declared_name
+from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage
 from msopgen_wrap.run.tensors import Tensor
 
 
@@ -292,6 +292,35 @@ def test_the_nearest_of_several_headers_is_taken(tmp_path):
 def test_template_parameters_are_found_under_any_name(tmp_path, headers, want):
     write(tmp_path, {f"{i}.h": text for i, text in enumerate(headers)})
     assert declared_name(tmp_path, "PickOne") == want
+
+
+def test_template_parameters_that_a_neighbour_declares(tmp_path):
+    declaration = "ASCENDC_TPL_ARGS_DECL(pick_one, ASCENDC_TPL_BOOL_DECL(A, 0, 1));\n"
+    write(
+        tmp_path,
+        {
+            "two/op_kernel/pick_two.cpp": '#include "../../one/op_kernel/one.h"\n',
+            "one/op_kernel/one.h": '#include "keys.h"\n#include "no_such.h"\n',
+            "one/op_kernel/keys.h": declaration,
+        },
+    )
+    assert declared_name(tmp_path / "two" / "op_kernel", "PickTwo") == "pick_one"
+
+
+@pytest.mark.parametrize(
+    ("text", "linkage"),
+    [
+        ('extern "C" __global__ __aicore__ void k(GM_ADDR x) {}', True),
+        ('extern "C" {\n__global__ __aicore__ void k(GM_ADDR x) {}\n}', True),
+        ("__global__ __aicore__ void k(GM_ADDR x) {}", False),
+        ('extern "C" void other();\n__global__ __aicore__ void k(GM_ADDR x) {}', False),
+        ('// extern "C" void k(\n__global__ __aicore__ void k(GM_ADDR x) {}', False),
+        ('void k(int);\nextern "C" __global__ __aicore__ void k(GM_ADDR x) {}', True),
+    ],
+)
+def test_linkage_of_an_entry(tmp_path, text, linkage):
+    (tmp_path / "k.cpp").write_text(text)
+    assert has_c_linkage(KernelSource(tmp_path / "k.cpp", "k")) == linkage
 
 
 def test_kernels_find_each_other_as_installed(tmp_path):

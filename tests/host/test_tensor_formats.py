@@ -57,8 +57,8 @@ using namespace AscendC;
 #define FORMAT_FRACTAL_NZ 29
 #define FORMAT_ND 2
 #define FORMAT_NCHW 0
-extern "C" __global__ __aicore__ void keep_weight(GM_ADDR w, GM_ADDR y, GM_ADDR workspace,
-                                                  GM_ADDR tiling) {
+// As in CANN, the entry needs no C linkage.
+__global__ __aicore__ void keep_weight(GM_ADDR w, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
     const uint32_t bytes = *(__gm__ uint32_t*)tiling;
     GlobalTensor<uint8_t> in, out;
     in.SetGlobalBuffer((__gm__ uint8_t*)w, bytes);
