@@ -118,6 +118,7 @@ struct PickTilingData { uint32_t length; };
 
 TEMPLATE_HOST = """
 #include "../op_kernel/pick_template_key.h"
+#include "platform/platform_infos_def.h"
 #include "register/op_def_registry.h"
 
 static ge::graphStatus PickTiling(gert::TilingContext* context) {
@@ -126,7 +127,16 @@ static ge::graphStatus PickTiling(gert::TilingContext* context) {
     const uint32_t type = context->GetInputDesc(0)->GetDataType();
     const uint32_t step = *context->GetAttrs()->GetInt(0);
     const uint32_t negate = *context->GetAttrs()->GetBool(1);
-    const uint64_t key = GET_TPL_TILING_KEY(type, step, negate);
+    const uint64_t key = GET_TPL_TILING_KEY(type, step, negate, );
+    // How cube ops tell split cores from unified ones.
+    std::string fixpipe, through_ub;
+    auto* platform = context->GetPlatformInfo();
+    const char* const map = "AICoreintrinsicDtypeMap";
+    if (!platform->GetPlatformRes(map, "Intrinsic_fix_pipe_l0c2out", fixpipe) ||
+        fixpipe != "f32,s32,f16" ||
+        platform->GetPlatformRes(map, "Intrinsic_data_move_l0c2ub", through_ub)) {
+        return ge::GRAPH_FAILED;
+    }
     if (key == ~uint64_t{0}) {
         return ge::GRAPH_FAILED;
     }

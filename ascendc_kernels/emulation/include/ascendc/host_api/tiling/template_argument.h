@@ -117,15 +117,23 @@ using ::ascendc_emu::EncodeTilingKey;
         ::ascendc_emu::SelectTemplates(g_tilingDeclareParams,                            \
                                        std::vector<::ascendc_emu::TemplateParams>{__VA_ARGS__})
 
-template <typename... Values>
+// A value of any type; a list of them may end with a comma.
+struct OpgenTplValue {
+    template <typename T>
+    OpgenTplValue(T given) : value(static_cast<uint64_t>(given)) {}
+    uint64_t value;
+};
 inline uint64_t OpgenTplKey(const ::ascendc_emu::TemplateParams &declared,
                             const std::vector<::ascendc_emu::TemplateParams> &selected,
-                            Values... values) {
-    return ::ascendc_emu::EncodeTilingKey(
-        declared, selected, std::vector<uint64_t>{static_cast<uint64_t>(values)...});
+                            std::initializer_list<OpgenTplValue> values) {
+    std::vector<uint64_t> numbers;
+    for (const OpgenTplValue &each : values) {
+        numbers.push_back(each.value);
+    }
+    return ::ascendc_emu::EncodeTilingKey(declared, selected, numbers);
 }
 #define GET_TPL_TILING_KEY(...) \
-    OpgenTplKey(g_tilingDeclareParams, g_tilingSelectParams, __VA_ARGS__)
+    OpgenTplKey(g_tilingDeclareParams, g_tilingSelectParams, {__VA_ARGS__})
 #define ASCENDC_TPL_SEL_PARAM(context, ...)                     \
     do {                                                        \
         context->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__)); \
