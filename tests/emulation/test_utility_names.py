@@ -188,6 +188,7 @@ VALUES = [
     ("Operand::isTrans + 2 * Operand::ibShare", "1", NOTHING),
     ("is_same<__bf16, bfloat16_t>::value", "1", NOTHING),
     ("GlobalAddress(x)", "5362", NOTHING),
+    ("LoadData2dParams{0, 2, 1, 0, 0, false, ::dec}.addrMode + inc", "1", NOTHING),
     ("BufferAddresses()", "1.28648e+07", NOTHING),
     ("BlockMaxima(false)", "78", NOTHING),
     ("BlockMaxima(true)", "0", NOTHING),

@@ -7,6 +7,9 @@
 
 #include "ascendc_emu/enums.h"
 
+// The compiler's names for LoadData2DParams::addrMode: addresses go up or down.
+enum addr_cal_mode_t { inc = 0, dec = 1 };
+
 namespace AscendC {
 
 constexpr int32_t HALF_FACTOR = 2;
