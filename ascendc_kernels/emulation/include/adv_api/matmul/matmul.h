@@ -546,7 +546,11 @@ private:
     }
     __aicore__ uint64_t StrideC() const
     {
-        if (C_TYPE::format == CubeFormat::NZ) return matmul_detail::Align(orgM_, 16);
+        if (C_TYPE::format == CubeFormat::NZ) {
+            // As many rows as SetOrgShape said, also where that is no multiple of 16.
+            const bool whole = kConfig.isEnableChannelSplit && A_TYPE::format == CubeFormat::ND;
+            return whole ? matmul_detail::Align(orgM_, 16) : orgM_;
+        }
         const uint32_t n = orgKc_ != 0 ? orgKc_ : orgN_;
         return C_TYPE::format == CubeFormat::ND_ALIGN
                    ? matmul_detail::Align(n, matmul_detail::BlockElements<DstT>())
