@@ -30,7 +30,7 @@ def compile_op_project(folder: Path, *, soc: str | None = None) -> ExampleResult
     started = time.perf_counter()
     try:
         runner = ProjectRunner(folder, soc=soc)
-        missing = sum(runner.compile_kernels(op) for op in runner.ops)
+        missing = sum(runner.kernels.compile_all(runner.declaration(op)) for op in runner.ops)
         result.compiles = True
         if missing:
             result.detail += f"; {missing} kernels by tiling key not compiled"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.emulation import compile_kernel
-from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
-from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import (
     DEFAULT_SOC,
@@ -22,28 +18,19 @@ from msopgen_wrap.platforms import (
 from msopgen_wrap.run.call_failure import call_failure
 from msopgen_wrap.run.compile_options import auto_sync_off
 from msopgen_wrap.run.crashes import crash_diagnostic
-from msopgen_wrap.run.dtypes import BY_GE
-from msopgen_wrap.run.host_library import build_host_library, with_header_advice
-from msopgen_wrap.run.kernel_text import without_launches
+from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.launcher_attrs import arranged_attrs
 from msopgen_wrap.run.op_abi import Attrs
 from msopgen_wrap.run.op_project import (
-    Combo,
-    KernelSource,
     OpProject,
     combos,
     declaration_problems,
     open_project,
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
-from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage, template_instance
-from msopgen_wrap.run.tensor_formats import by_format, refresh, settle_formats
+from msopgen_wrap.run.project_kernels import Progress, ProjectKernels
+from msopgen_wrap.run.tensor_formats import refresh, settle_formats
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
-
-# An entry whose template arguments come from the tiling key.
-_TEMPLATE_ENTRY = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:__\w+__\s+)+void\b")
-
-Progress = Callable[[str], None]
 
 
 @dataclass
@@ -84,7 +71,6 @@ class ProjectRunner:
         self.defines = tuple(defines)
         self.progress = progress
         self.runtime = OpRuntime()
-        self._registered: set[tuple[str, str, int | None]] = set()
         progress("compiling op_host")
         host = build_host_library(self.project, self.defines, progress)
         before = self.runtime.op_defs()
@@ -112,6 +98,9 @@ class ProjectRunner:
 
         if soc is None:
             self._take_configured_soc()
+        self.kernels = ProjectKernels(
+            self.project, self.runtime, self.platform, self.defines, progress
+        )
 
     def _take_configured_soc(self) -> None:
         """Run on a SoC that the ops are configured for, when none is for the default one."""
@@ -191,7 +180,8 @@ class ProjectRunner:
         results: list[Any] = []
         try:
             results = self._outputs(declared, values, arranged, dict(outputs or {}))
-            settle_formats(self._fitting(declared, [*values, *results]), [*values, *results])
+            used = [*values, *results]
+            settle_formats(self.kernels.fitting(declared, used), used)
             result = self.runtime.run(
                 name,
                 values,
@@ -201,7 +191,7 @@ class ProjectRunner:
                 mode=mode,
                 block_dim=block_dim,
                 skip_shape_check=bool(outputs),
-                tiled=lambda tiling: self._ensure_kernel(declared, values, results, tiling.key),
+                tiled=lambda tiling: self.kernels.ensure(declared, values, results, tiling.key),
                 auto_sync=not auto_sync_off(self.project.root, name),
             )
         except OpRuntimeError as error:
@@ -346,9 +336,9 @@ class ProjectRunner:
 
     def _dtypes_by_combo(self, declared: Mapping[str, Any], inputs: Sequence[Any]) -> list[str]:
         """Take the output dtypes of the first combination that fits the inputs."""
-        for combo in combos(declared, self.platform.name):
-            if _fits(combo, inputs):
-                return combo.key.split(",")[len(inputs) :]
+        fitting = self.kernels.fitting(declared, inputs)
+        if fitting:
+            return fitting[0].key.split(",")[len(inputs) :]
         raise OpgenError(
             Diagnostic(
                 "OPG518",
@@ -356,136 +346,6 @@ class ProjectRunner:
                 why="it lists " + "; ".join(c.key for c in combos(declared, self.platform.name)),
             )
         )
-
-    # ---- kernels -----------------------------------------------------------------------------
-
-    def compile_kernels(self, op: str) -> int:
-        """Compile the kernels of every dtype combination on this SoC without running anything.
-
-        Of a kernel that is a template over the tiling key, one selected combination of template
-        arguments is compiled per dtype combination that fits its data types.
-
-        Returns:
-            How many dtype combinations were left out because only a call tells their tiling key.
-
-        Raises:
-            OpgenError: OPG303, one does not compile.
-        """
-        declared = self.declaration(op)
-        source = self.project.kernel(op, _op_file(declared, self.platform.family))
-        found = combos(declared, self.platform.name)
-        if _is_template(source):
-            return self._compile_templates(op, source, found)
-        for combo in found:
-            self.progress(f"compiling {source.path.name} [{combo.key}]")
-            self._compile(source, without_launches(source.path), combo, op, None)
-        return 0
-
-    def _compile_templates(self, op: str, source: KernelSource, found: Sequence[Combo]) -> int:
-        name = declared_name(self.project.kernel_dir, op)
-        made = [(k, self.runtime.template(name, k)) for k in self.runtime.template_keys(name)]
-        missing = 0
-        for combo in found:
-            fitting = [(k, t) for k, t in made if t is not None and _takes(t, combo)]
-            if not fitting:
-                missing += 1
-                continue
-            key, template = fitting[0]
-            self.progress(f"compiling {source.path.name} [{combo.key}]")
-            kernel, _ = self._instance(self.declaration(op), source, template)
-            self._compile(source, kernel, combo, op, key)
-        return missing
-
-    def _ensure_kernel(
-        self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int
-    ) -> None:
-        op = declared["op"]
-        values = [*inputs, *outputs]
-        chosen = by_format(self._fitting(declared, values), values)
-        if not chosen:
-            return  # the runtime's own message lists what is supported
-        source = self.project.kernel(op, _op_file(declared, self.platform.family))
-        # Parameters under another name may be those of a neighbour, whose kernel this is not.
-        name = declared_name(self.project.kernel_dir, op) if _is_template(source) else op
-        # So may be those of the op's kernel for another architecture.
-        template = None if _is_plain(source) else self.runtime.template(name, key)
-        defs = self.runtime.tiling_defs()
-        by_key = key if template or key in registered_keys(op, defs) else None
-        combo = chosen[0]
-        key_and_formats = ",".join((combo.key, *combo.formats))
-        if (op, key_and_formats, by_key) in self._registered:
-            return
-        self.progress(f"compiling {source.path.name} [{combo.key}]")
-        entry = source.entry
-        kernel = without_launches(source.path)
-        if template or not (_is_template(source) or has_c_linkage(source)):
-            kernel, entry = self._instance(declared, source, template)
-        path = self._compile(source, kernel, combo, op, by_key)
-        self.runtime.register_kernel(op, "", combo.key, path, entry)
-        # One kernel per tiling key: the last one registered wins, so others of this combination
-        # have to be registered again when they are needed.
-        self._registered = {r for r in self._registered if not _same_key(r, op, combo)}
-        self._registered.add((op, key_and_formats, by_key))
-
-    def _fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
-        return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
-
-    def _instance(
-        self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any] | None
-    ) -> tuple[Path, str]:
-        """Return source and entry of a template kernel for a key, or of one without C linkage."""
-        computed = any(p["computed_shape"] for p in declared["outputs"])
-        count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
-        entry = f"opgen_{source.entry}"
-        kernel = KernelSource(without_launches(source.path), source.entry)
-        return template_instance(kernel, entry, template, count), entry
-
-    def _compile(
-        self, source: KernelSource, kernel: Path, combo: Combo, op: str, key: int | None
-    ) -> Path:
-        header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
-        flags = ["-include", str(header)] if header is not None else []
-        try:
-            return compile_kernel(
-                kernel,
-                defines=[*combo.defines, *self.defines],
-                include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
-                output_name=f"lib{source.entry}.so",
-                opt="-O1",
-                arch=self.platform.arch,
-                flags=flags,
-            )
-        except OpgenError as error:
-            raise with_header_advice(error, self.project.root) from error
-
-
-def _same_key(registered: tuple[str, str, int | None], op: str, combo: Combo) -> bool:
-    return registered[0] == op and registered[1].startswith(combo.key + ",")
-
-
-def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
-    """Say whether the data types among template arguments are those of a dtype combination."""
-    types = [int(a["value"]) for a in template["args"] if a["kind"] == "datatype"]
-    return all(v in BY_GE and BY_GE[v].name in combo.key.split(",") for v in types)
-
-
-def _is_template(source: KernelSource) -> bool:
-    text = source.path.read_text(encoding="utf-8", errors="replace")
-    return _TEMPLATE_ENTRY.search(text) is not None
-
-
-def _is_plain(source: KernelSource) -> bool:
-    """Say whether the source itself has the entry, and no template."""
-    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"))
-    entry = re.search(rf"\b__global__\b[^;{{}}()]*\b{source.entry}\s*\(", text)
-    return entry is not None and not _is_template(source)
-
-
-def _op_file(declared: Mapping[str, Any], family: str) -> str:
-    for config in declared["socs"]:
-        if config["soc"].lower() == family:
-            return str(config["config"].get("opFile.value", ""))
-    return ""
 
 
 def _arrange(declared: Mapping[str, Any], side: str, given: Mapping[str, Any]) -> list[Any]:
@@ -524,17 +384,3 @@ def _allocate(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_allocate(v) for v in value]
     return value
-
-
-def _dtype_of(value: Any) -> str | None:
-    if isinstance(value, (list, tuple)):
-        return _dtype_of(value[0]) if value else None
-    if value is None:
-        return None
-    return str(value.dtype).removeprefix("torch.")
-
-
-def _fits(combo: Combo, values: Sequence[Any]) -> bool:
-    wanted = combo.key.split(",")[: len(values)]
-    given = [_dtype_of(v) for v in values]
-    return all(g is None or g == w for g, w in zip(given, wanted, strict=True))

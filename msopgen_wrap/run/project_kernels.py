@@ -1,0 +1,203 @@
+"""The kernels of a foreign project: which source serves a call, compiled when it is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap.build.emulation import compile_kernel
+from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
+from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.platforms import Platform
+from msopgen_wrap.run.dtypes import BY_GE
+from msopgen_wrap.run.host_library import with_header_advice
+from msopgen_wrap.run.kernel_text import without_launches
+from msopgen_wrap.run.op_project import Combo, KernelSource, OpProject, combos
+from msopgen_wrap.run.op_runtime import OpRuntime
+from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage, template_instance
+from msopgen_wrap.run.tensor_formats import by_format
+
+# An entry whose template arguments come from the tiling key.
+_TEMPLATE_ENTRY = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:__\w+__\s+)+void\b")
+
+Progress = Callable[[str], None]
+
+
+class ProjectKernels:
+    """Compiles the kernels of a project for one SoC and registers them with the op runtime.
+
+    Args:
+        project: where the sources are.
+        runtime: has the project's host library loaded.
+        platform: the SoC they are compiled for.
+        defines: macros besides those of the dtype combination.
+    """
+
+    def __init__(
+        self,
+        project: OpProject,
+        runtime: OpRuntime,
+        platform: Platform,
+        defines: Sequence[str],
+        progress: Progress,
+    ):
+        self.project = project
+        self.runtime = runtime
+        self.platform = platform
+        self.defines = tuple(defines)
+        self.progress = progress
+        self._registered: set[tuple[str, str, int | None]] = set()
+
+    def compile_all(self, declared: Mapping[str, Any]) -> int:
+        """Compile the kernels of every dtype combination on this SoC without running anything.
+
+        Of a kernel that is a template over the tiling key, one selected combination of template
+        arguments is compiled per dtype combination that fits its data types.
+
+        Returns:
+            How many dtype combinations were left out because only a call tells their tiling key.
+
+        Raises:
+            OpgenError: OPG303, one does not compile.
+        """
+        op = declared["op"]
+        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        found = combos(declared, self.platform.name)
+        if _is_template(source):
+            return self._compile_templates(declared, source, found)
+        for combo in found:
+            self.progress(f"compiling {source.path.name} [{combo.key}]")
+            self._compile(source, without_launches(source.path), combo, op, None)
+        return 0
+
+    def _compile_templates(
+        self, declared: Mapping[str, Any], source: KernelSource, found: Sequence[Combo]
+    ) -> int:
+        op = declared["op"]
+        name = declared_name(self.project.kernel_dir, op)
+        made = [(k, self.runtime.template(name, k)) for k in self.runtime.template_keys(name)]
+        missing = 0
+        for combo in found:
+            fitting = [(k, t) for k, t in made if t is not None and _takes(t, combo)]
+            if not fitting:
+                missing += 1
+                continue
+            key, template = fitting[0]
+            self.progress(f"compiling {source.path.name} [{combo.key}]")
+            kernel, _ = self._instance(declared, source, template)
+            self._compile(source, kernel, combo, op, key)
+        return missing
+
+    def ensure(
+        self, declared: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], key: int
+    ) -> None:
+        """Compile and register the kernel that a call with this tiling key runs.
+
+        Raises:
+            OpgenError: OPG303, it does not compile.
+        """
+        op = declared["op"]
+        values = [*inputs, *outputs]
+        chosen = by_format(self.fitting(declared, values), values)
+        if not chosen:
+            return  # the runtime's own message lists what is supported
+        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        # Parameters under another name may be those of a neighbour, whose kernel this is not.
+        name = declared_name(self.project.kernel_dir, op) if _is_template(source) else op
+        # So may be those of the op's kernel for another architecture.
+        template = None if _is_plain(source) else self.runtime.template(name, key)
+        defs = self.runtime.tiling_defs()
+        by_key = key if template or key in registered_keys(op, defs) else None
+        combo = chosen[0]
+        key_and_formats = ",".join((combo.key, *combo.formats))
+        if (op, key_and_formats, by_key) in self._registered:
+            return
+        self.progress(f"compiling {source.path.name} [{combo.key}]")
+        entry = source.entry
+        kernel = without_launches(source.path)
+        if template or not (_is_template(source) or has_c_linkage(source)):
+            kernel, entry = self._instance(declared, source, template)
+        path = self._compile(source, kernel, combo, op, by_key)
+        self.runtime.register_kernel(op, "", combo.key, path, entry)
+        # One kernel per tiling key: the last one registered wins, so others of this combination
+        # have to be registered again when they are needed.
+        self._registered = {r for r in self._registered if not _same_key(r, op, combo)}
+        self._registered.add((op, key_and_formats, by_key))
+
+    def fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
+        """Return the listed dtype combinations that the first ``len(values)`` tensors fit."""
+        return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
+
+    def _instance(
+        self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any] | None
+    ) -> tuple[Path, str]:
+        """Return source and entry of a template kernel for a key, or of one without C linkage."""
+        computed = any(p["computed_shape"] for p in declared["outputs"])
+        count = len(declared["inputs"]) + len(declared["outputs"]) + computed + 2
+        entry = f"opgen_{source.entry}"
+        kernel = KernelSource(without_launches(source.path), source.entry)
+        return template_instance(kernel, entry, template, count), entry
+
+    def _compile(
+        self, source: KernelSource, kernel: Path, combo: Combo, op: str, key: int | None
+    ) -> Path:
+        header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
+        flags = ["-include", str(header)] if header is not None else []
+        try:
+            return compile_kernel(
+                kernel,
+                defines=[*combo.defines, *self.defines],
+                include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
+                output_name=f"lib{source.entry}.so",
+                opt="-O1",
+                arch=self.platform.arch,
+                flags=flags,
+            )
+        except OpgenError as error:
+            raise with_header_advice(error, self.project.root) from error
+
+
+def _same_key(registered: tuple[str, str, int | None], op: str, combo: Combo) -> bool:
+    return registered[0] == op and registered[1].startswith(combo.key + ",")
+
+
+def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
+    """Say whether the data types among template arguments are those of a dtype combination."""
+    types = [int(a["value"]) for a in template["args"] if a["kind"] == "datatype"]
+    return all(v in BY_GE and BY_GE[v].name in combo.key.split(",") for v in types)
+
+
+def _is_template(source: KernelSource) -> bool:
+    text = source.path.read_text(encoding="utf-8", errors="replace")
+    return _TEMPLATE_ENTRY.search(text) is not None
+
+
+def _is_plain(source: KernelSource) -> bool:
+    """Say whether the source itself has the entry, and no template."""
+    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"))
+    entry = re.search(rf"\b__global__\b[^;{{}}()]*\b{source.entry}\s*\(", text)
+    return entry is not None and not _is_template(source)
+
+
+def _op_file(declared: Mapping[str, Any], family: str) -> str:
+    for config in declared["socs"]:
+        if config["soc"].lower() == family:
+            return str(config["config"].get("opFile.value", ""))
+    return ""
+
+
+def _dtype_of(value: Any) -> str | None:
+    if isinstance(value, (list, tuple)):
+        return _dtype_of(value[0]) if value else None
+    if value is None:
+        return None
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _fits(combo: Combo, values: Sequence[Any]) -> bool:
+    wanted = combo.key.split(",")[: len(values)]
+    given = [_dtype_of(v) for v in values]
+    return all(g is None or g == w for g, w in zip(given, wanted, strict=True))
