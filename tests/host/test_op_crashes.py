@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -176,3 +178,8 @@ def test_static_initialisation_that_dies_is_an_error(tmp_path):
     (said,) = caught.value.diagnostics
     assert said.code == "OPG530" and "initialisation of the host library" in said.what
     assert said.location.line == text.count("\n")
+    # The loader's lock must not be left behind: any other thread would wait for it for ever.
+    thread = threading.Thread(target=ctypes.CDLL, args=("libm.so.6",), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()

@@ -17,6 +17,7 @@
 #include "host/op_call.h"
 #include "host/op_json.h"
 #include "host/computed_shapes.h"
+#include "host/load_probe.h"
 #include "host/op_kernels.h"
 #include "host/output_fill.h"
 #include "host/template_keys.h"
@@ -279,14 +280,12 @@ extern "C" {
 
 int opgen_load_host(const char *path) {
     return Guard([&] {
-        // Never closed: registered functions live in it.
-        void *library = nullptr;
-        auto load = [&] { library = dlopen(path, RTLD_NOW | RTLD_LOCAL); };
-        const std::string failure = ascendc_emu::RunGuarded(
-            [](void *raw) { (*static_cast<decltype(load) *>(raw))(); }, &load);
+        const std::string failure = ascendc_emu::CrashOfLoading(path);
         if (!failure.empty()) {
             throw OpError("the initialisation of the host library crashed: " + failure);
         }
+        // Never closed: registered functions live in it.
+        void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {
             throw OpError(std::string("host library cannot be loaded: ") + dlerror());
         }
