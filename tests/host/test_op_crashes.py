@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -132,9 +134,10 @@ def test_a_host_function_that_dies_is_an_error(runner, base, step, how, mark, wo
     assert said.code == "OPG530"
     assert said.what.startswith("op DiesHere on Ascend910B3 (x=float32[3]") and words in said.what
     assert f"how={base + how}): {step} died of" in said.what
-    assert said.location.file.endswith("op_host/dies_here.cpp")
-    # A pointer may be read in the inlined function one line later.
-    assert abs(said.location.line - line_of(mark)) <= (how == 5)
+    if how != 4:  # see test_an_exception_is_named_with_its_line
+        assert said.location.file.endswith("op_host/dies_here.cpp")
+        # A pointer may be read in the inlined function one line later.
+        assert abs(said.location.line - line_of(mark)) <= (how == 5)
     assert said.fix
     # The process is as good as before.
     done = runner.run("DiesHere", {"x": x})
@@ -155,8 +158,23 @@ def test_a_kernel_that_dies_is_an_error(runner, how, mark, words, mode):
         runner.run("DiesHere", {"x": x}, {"how": 40 + how}, mode=mode)
     (said,) = caught.value.diagnostics
     assert said.code == "OPG530" and words in said.what
-    assert said.location.line == line_of(mark)
+    assert how == 4 or said.location.line == line_of(mark)
     assert runner.run("DiesHere", {"x": x}, mode=mode).outputs["y"].to_float()[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("how", "mark"), [(14, "// THROW"), (24, "// THROW"), (34, "// THROW"), (44, "KERNEL THROW")]
+)
+def test_an_exception_is_named_with_its_line(project, how, mark):
+    # In a process of its own: where PyTorch has loaded the C++ library for all, throws do not come
+    # by the emulation, which then knows the text of an exception and not its line.
+    arguments = ["run", str(project), "-i", "x=float32[3]", "-a", f"how={how}", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "msopgen_wrap.cli", *arguments], capture_output=True, text=True
+    )
+    (said,) = json.loads(done.stdout)["diagnostics"]
+    assert done.returncode != 0 and said["code"] == "OPG530"
+    assert said["line"] == line_of(mark)
 
 
 def test_the_command_says_it_and_writes_nothing(project, tmp_path, capsys):
