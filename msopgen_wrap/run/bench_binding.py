@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.build.source_text import split_list
 from msopgen_wrap.run.dtypes import BY_GE_NAME
 from msopgen_wrap.run.launch_source import blank_comments
 
@@ -54,9 +55,9 @@ def read_binding(source: Path | None) -> Binding | None:
     text = blank_comments(source.read_text(encoding="utf-8", errors="replace"))
     for function in _FUNCTION.finditer(text):
         body = _body(text, function.end())
-        params = [_name(p) for p in _split(function[2]) if p.strip()]
+        params = [_name(p) for p in split_list(function[2]) if p.strip()]
         for call in _CALL.finditer(body):
-            arguments = [a.strip() for a in _split(call[1])[1:]]
+            arguments = [a.strip() for a in split_list(call[1])[1:]]
             sources = [_source(a, params, body) for a in arguments]
             # What is computed from the only parameter left stands for it ("mean" as a number).
             left = [p for p in params if p not in sources]
@@ -141,17 +142,6 @@ def _body(text: str, start: int) -> str:
         depth += {"{": 1, "}": -1}.get(text[at], 0)
         at += 1
     return text[start:at]
-
-
-def _split(text: str) -> list[str]:
-    parts, depth = [""], 0
-    for char in text:
-        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return parts
 
 
 def _name(param: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.program_sources import cmake_text
 
 _HEADER = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*["<]'
@@ -128,11 +129,7 @@ def _python_library() -> list[str]:
 
 
 def _library_names(source: Path, texts: Sequence[str]) -> tuple[str, ...]:
-    build_file = source.parent / "CMakeLists.txt"
-    targets: list[str] = []
-    if build_file.is_file():
-        text = re.sub(r"#[^\n]*", "", build_file.read_text(encoding="utf-8", errors="replace"))
-        targets = _TARGET.findall(text)
+    targets = _TARGET.findall(cmake_text(source.parent))
     modules = [m for t in texts for m in _MODULE.findall(t) if m != _MACRO]
     names = [f"{m}.so" for m in modules]
     names += [n for t in [*targets, source.stem] for n in (f"lib{t}.so", f"{t}.so")]

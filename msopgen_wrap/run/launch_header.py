@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.source_text import blank_comments, matching
+from msopgen_wrap.build.source_text import blank_comments, matching, split_list
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]aclrtlaunch_(\w+)\.h[">]', re.MULTILINE)
-_OPEN, _CLOSE = "(<[{", ")>]}"
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,9 @@ def kernel_parameters(text: str, name: str) -> list[Parameter] | None:
         head = code[max(code.rfind(c, 0, found.start()) for c in ";}") + 1 : found.start()]
         end = matching(code, found.end() - 1)
         if "__global__" in head and end > 0 and code[end:].lstrip().startswith("{"):
-            parts = _split(code[found.end() : end - 1])
+            parts = [" ".join(p.split()) for p in split_list(code[found.end() : end - 1])]
             return [_parameter(part) for part in parts if part not in ("", "void")]
     return None
-
-
-def _split(text: str) -> list[str]:
-    parts, depth = [""], 0
-    for char in text:
-        depth += (char in _OPEN) - (char in _CLOSE)
-        if char == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [" ".join(part.split()) for part in parts]
 
 
 def _parameter(text: str) -> Parameter:

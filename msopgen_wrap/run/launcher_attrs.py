@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.build.source_text import blank_comments, matching, split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 _CAST = re.compile(r"(?:static_cast\s*<\s*([\w:]+)\s*>\s*\(|\(\s*(float|double|bool|int\w*)\s*\))")
@@ -31,12 +31,12 @@ class LauncherAttr:
 
 def launcher_attrs(root: Path, op_type: str) -> list[LauncherAttr]:
     """Return the attributes that a project's aclnn layer passes to an op, in order."""
-    call = re.compile(rf"\b(?:ADD_TO_LAUNCHER_LIST_AICORE|INFER_SHAPE)\s*\(\s*{op_type}\s*,")
+    call = re.compile(rf"\b(?:ADD_TO_LAUNCHER_LIST_AICORE|INFER_SHAPE)\s*(\()\s*{op_type}\s*,")
     for folder in ("op_api", "op_host"):
         for path in sorted((root / folder).rglob("*.cpp")):
             text = blank_comments(path.read_text(encoding="utf-8", errors="replace"))
             for match in call.finditer(text):
-                arguments = _arguments(text, match.end())
+                arguments = _arguments(text, match.start(1))
                 if arguments:
                     before = text[: match.start()]
                     return [_attr(argument, before) for argument in arguments]
@@ -91,31 +91,13 @@ def arranged_attrs(
     return {i: _typed(given[_loose(attr.name)], attr.type) for i, attr in enumerate(known)}
 
 
-def _arguments(text: str, start: int) -> list[str]:
-    """Return the arguments of the ``OP_ATTR`` inside a call whose arguments begin at ``start``."""
-    end = _closing(text, start)
-    found = re.compile(r"\bOP_ATTR\s*\(").search(text, start, end)
+def _arguments(text: str, begin: int) -> list[str]:
+    """Return the arguments of the ``OP_ATTR`` inside a call whose bracket opens at ``begin``."""
+    found = re.compile(r"\bOP_ATTR\s*\(").search(text, begin, matching(text, begin))
     if found is None:
         return []
-    inside = text[found.end() : _closing(text, found.end())]
-    parts, depth, current = [], 0, ""
-    for character in inside:
-        depth += (character in "(<[{") - (character in ")>]}")
-        if character == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += character
-    return [part.strip() for part in [*parts, current] if part.strip()]
-
-
-def _closing(text: str, start: int) -> int:
-    depth = 1
-    for position in range(start, len(text)):
-        depth += (text[position] == "(") - (text[position] == ")")
-        if depth == 0:
-            return position
-    return len(text)
+    inside = text[found.end() : matching(text, found.end() - 1) - 1]
+    return [part.strip() for part in split_list(inside) if part.strip()]
 
 
 def _attr(argument: str, before: str) -> LauncherAttr:

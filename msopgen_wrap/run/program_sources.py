@@ -60,15 +60,20 @@ def folder_sources(folder: Path) -> list[Path]:
     return mains + [p for p in files if p not in mains and "__global__" in texts[p]]
 
 
+def cmake_text(folder: Path) -> str:
+    """Return the folder's CMakeLists.txt without its comments; "" where there is none."""
+    path = folder / "CMakeLists.txt"
+    if not path.is_file():
+        return ""
+    return re.sub(r"#[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))
+
+
 def cmake_sources(folder: Path) -> list[Path]:
     """Return the sources that the folder's CMakeLists.txt makes its program and libraries of.
 
     Files that are not there and those named through variables are left out; [] without such a file.
     """
-    path = folder / "CMakeLists.txt"
-    if not path.is_file():
-        return []
-    text = re.sub(r"#[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))
+    text = cmake_text(folder)
     text = re.sub(r"\$\{CMAKE_(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR)\}/", "", text)
     found: list[Path] = []
     for names in _CMAKE_TARGET.findall(text):

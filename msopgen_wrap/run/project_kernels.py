@@ -106,9 +106,11 @@ class ProjectKernels:
             return  # the runtime's own message lists what is supported
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         # Parameters under another name may be those of a neighbour, whose kernel this is not.
-        name = declared_name(self.project.kernel_dir, op) if _is_template(source) else op
+        is_template = _is_template(source)
+        name = declared_name(self.project.kernel_dir, op) if is_template else op
         # So may be those of the op's kernel for another architecture.
-        template = None if _is_plain(source) else self.runtime.template(name, key)
+        is_plain = not is_template and _defines_entry(source)
+        template = None if is_plain else self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
@@ -118,7 +120,7 @@ class ProjectKernels:
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
         kernel = without_launches(source.path)
-        if template or not (_is_template(source) or has_c_linkage(source)):
+        if template or not (is_template or has_c_linkage(source)):
             kernel, entry = self._instance(declared, source, template)
         path = self._compile(source, kernel, combo, op, by_key)
         self.runtime.register_kernel(op, "", combo.key, path, entry)
@@ -175,11 +177,11 @@ def _is_template(source: KernelSource) -> bool:
     return _TEMPLATE_ENTRY.search(text) is not None
 
 
-def _is_plain(source: KernelSource) -> bool:
-    """Say whether the source itself has the entry, and no template."""
+def _defines_entry(source: KernelSource) -> bool:
+    """Say whether the source itself has the entry, not one it includes."""
     text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"))
     entry = re.search(rf"\b__global__\b[^;{{}}()]*\b{source.entry}\s*\(", text)
-    return entry is not None and not _is_template(source)
+    return entry is not None
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:

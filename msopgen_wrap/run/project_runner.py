@@ -84,6 +84,7 @@ class ProjectRunner:
         fresh = {n for n in names if after[n] != before.get(n)}
         # A project that was loaded before declares nothing new; its op types are in the sources.
         texts = [p.read_text(encoding="utf-8", errors="replace") for p in self.project.host_sources]
+        self._reads_attrs = any("GetAttr" in t for t in texts)
         self.ops = sorted(n for n in names if n in fresh or any(f"OP_ADD({n}" in t for t in texts))
         if not self.ops:
             raise OpgenError(
@@ -175,7 +176,7 @@ class ProjectRunner:
             raise OpgenError(errors)
         values = _arrange(declared, "inputs", inputs)
         arranged = arranged_attrs(
-            self.project.root, declared, attrs or {}, reads_attrs=self._reads_attrs()
+            self.project.root, declared, attrs or {}, reads_attrs=self._reads_attrs
         )
         results: list[Any] = []
         try:
@@ -204,10 +205,6 @@ class ProjectRunner:
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
         return OpRun(name, by_name, result, [*approximation(self.platform.name), *problems])
-
-    def _reads_attrs(self) -> bool:
-        sources = self.project.host_sources
-        return any("GetAttr" in p.read_text(encoding="utf-8", errors="replace") for p in sources)
 
     def _outputs(
         self,

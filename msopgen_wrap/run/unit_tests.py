@@ -26,6 +26,7 @@ from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_project import combos, loose_name, open_project
+from msopgen_wrap.run.program_sources import cmake_text
 
 _LEVELS = 5
 _WORD = re.compile(r"\w+")
@@ -223,12 +224,8 @@ def _helpers(
 
 def _test_macros(test: Path, kernels: Sequence[Path]) -> list[str]:
     """Return the macros that the build file beside a test compiles the kernel with."""
-    build_file = test.parent / "CMakeLists.txt"
-    if not build_file.is_file():
-        return []
-    text = re.sub(r"#[^\n]*", "", _read(build_file))
     names = {k.stem for k in kernels}
-    cases = _CASE.findall(text)
+    cases = _CASE.findall(cmake_text(test.parent))
     chosen = [options for name, options in cases if name in names] or [o for _, o in cases]
     options = chosen[0] if chosen else ""
     return [m for m in re.findall(r"-D\s*([^\s\"]+)", options) if not m.startswith("UT_CUSTOM")]
