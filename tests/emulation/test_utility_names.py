@@ -45,6 +45,17 @@ uint64_t CopiedPipe()
     return second.Get<uint8_t>().GetPhyAddr() - first.Get<uint8_t>().GetPhyAddr();
 }
 
+// The device's addresses fit in 32 bits, and kernels take what is left of UB from them.
+uint32_t LeftOfBuffer()
+{
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> first, rest;
+    pipe.InitBuffer(first, 64);
+    const auto end = first.Get<uint8_t>()[64].GetPhyAddr();
+    pipe.InitBuffer(rest, 190 * 1024 - end);
+    return rest.Get<uint8_t>().GetSize();
+}
+
 int PointerCopies(uint8_t* x, uint8_t* y)
 {
     TPipe pipe;
@@ -174,6 +185,7 @@ VALUES = [
     ("kParams.repeatTimes", "3", NOTHING),
     ("Choose(IsSameType<half, half>()) + 2 * Choose(IsSameType<half, float>())", "1", NOTHING),
     ("CopiedPipe()", "64", NOTHING),
+    ("LeftOfBuffer()", "194496", NOTHING),
     ("PointerCopies(x, y)", "0", COPIED),
     ("AlignUp(5, B32_DATA_NUM_PER_BLOCK) + B32_DATA_NUM_PER_REPEAT", "72", NOTHING),
     (

@@ -300,7 +300,7 @@ public:
         return LocalTensor<U>(static_cast<const ascendc_emu::TensorRef&>(*this));
     }
     // Address of element `offset`. The device gives a buffer address; here it is a host address, so
-    // that casting it to a pointer works.
+    // that casting it to a pointer works; the low 32 bits of one in UB are the device's.
     __aicore__ uint64_t GetPhyAddr(uint32_t offset = 0) const
     {
         return reinterpret_cast<uint64_t>(ptr) + ascendc_emu::BytesOf<PrimType>(offset);

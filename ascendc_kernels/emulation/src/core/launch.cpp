@@ -248,9 +248,19 @@ CoreMemory* TakeCoreMemory()
         m->offsets.push_back(total);
         if (room > 0) total += room + kGuard;
     }
-    void* p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    m->base = static_cast<uint8_t*>(p);
+    // UB begins at a multiple of 4 GiB: the low half of a buffer's address, which is where kernels keep
+    // device addresses (uint32_t), is then what the device would give, its offset in UB.
+    constexpr size_t kAlign = size_t{1} << 32;
+    void* const room = mmap(nullptr, total + kAlign, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) throw std::bad_alloc();
+    auto* const start = static_cast<uint8_t*>(room);
+    const size_t ub = m->offsets[static_cast<size_t>(Mem::kUb)];
+    const size_t skip = (kAlign - (reinterpret_cast<uint64_t>(start) + ub) % kAlign) % kAlign;
+    if (skip > 0) munmap(start, skip);
+    munmap(start + skip + total, kAlign - skip);
+    if (mprotect(start + skip, total, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    m->base = start + skip;
     m->bytes = total;
     mprotect(m->base, kGuard, PROT_NONE);
     for (int i = 1; i < kMemCount; ++i) {

@@ -40,7 +40,11 @@ bool Ordered(Epoch earlier, const std::array<uint64_t, kPipes>& limit, const GmA
 }  // namespace
 
 void GmShadow::Declare(uint64_t begin, uint64_t end, bool initialised) {
-    if (begin < end) declared_.push_back({{begin, end}, initialised});
+    if (begin >= end) return;
+    declared_.push_back({{begin, end}, initialised});
+    if (end - begin <= largest_) return;
+    largest_ = end - begin;
+    phase_ = begin % kPageBytes / kCacheLine * kCacheLine;
 }
 
 GmShadow::Page& GmShadow::PageAt(uint64_t number) {
@@ -59,7 +63,7 @@ GmShadow::Page& GmShadow::PageAt(uint64_t number) {
 void GmShadow::Start(Page& page, uint64_t number) {
     page.touched = true;
     page.uniform.init = kAllBytes;
-    uint64_t begin = number * kPageBytes;
+    uint64_t begin = BeginOf(number);
     uint64_t end = begin + kPageBytes;
     for (const auto& range : declared_) {
         uint64_t lo = std::max(begin, range.first.begin);
@@ -83,16 +87,17 @@ void GmShadow::Start(Page& page, uint64_t number) {
 }
 
 GmCell& GmShadow::CellAt(uint64_t granule) {
-    Page& page = PageAt(granule / kCellsPerPage);
-    return page.cells ? page.cells[granule % kCellsPerPage] : page.uniform;
+    const uint64_t number = NumberOf(granule * kGranule);
+    Page& page = PageAt(number);
+    return page.cells ? page.cells[granule - BeginOf(number) / kGranule] : page.uniform;
 }
 
 // Calls f(cell, first byte, mask, bytes): a whole page at once where its state is uniform.
 template <typename F>
 void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
     while (begin < end) {
-        uint64_t number = begin / kPageBytes;
-        uint64_t pageBegin = number * kPageBytes;
+        uint64_t number = NumberOf(begin);
+        uint64_t pageBegin = BeginOf(number);
         uint64_t stop = std::min(end, pageBegin + kPageBytes);
         Page& page = PageAt(number);
         bool whole = begin == pageBegin && stop == pageBegin + kPageBytes;

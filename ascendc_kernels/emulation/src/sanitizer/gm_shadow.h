@@ -66,7 +66,7 @@ struct GmHits {
 
 class GmShadow {
 public:
-    // Memory not declared holds data (it was filled by the host).
+    // Memory not declared holds data (it was filled by the host). Before any access.
     void Declare(uint64_t begin, uint64_t end, bool initialised);
     // Calls f(cell, begin, bytes) for everything a kernel has looked at or changed.
     template <typename F>
@@ -75,7 +75,7 @@ public:
             for (uint64_t p = 0; p < kChunkPages; ++p) {
                 const Page& page = chunk.second[p];
                 if (!page.touched) continue;
-                const uint64_t begin = (chunk.first * kChunkPages + p) * kPageBytes;
+                const uint64_t begin = BeginOf(chunk.first * kChunkPages + p);
                 if (!page.cells) {
                     f(page.uniform, begin, kPageBytes);
                     continue;
@@ -121,6 +121,8 @@ private:
     };
     using Cache = std::unordered_map<uint64_t, Line>;
 
+    uint64_t NumberOf(uint64_t address) const { return (address - phase_) / kPageBytes; }
+    uint64_t BeginOf(uint64_t number) const { return number * kPageBytes + phase_; }
     Page& PageAt(uint64_t number);
     void Start(Page& page, uint64_t number);
     GmCell& CellAt(uint64_t granule);
@@ -141,6 +143,10 @@ private:
     uint64_t lastChunk_ = ~uint64_t{0};
     Page* last_ = nullptr;  // pages of lastChunk_
     std::vector<std::pair<ByteRun, bool>> declared_;
+    // Pages begin where the largest declared range does, as its tiles do: those of whole pages then
+    // leave none of them split. A multiple of kCacheLine.
+    uint64_t phase_ = 0;
+    uint64_t largest_ = 0;  // bytes of that range
     std::vector<Cache> caches_;
     uint64_t dirtyCells_ = 0;  // granules with dirty bytes: most kernels never have one
 };
