@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr uint32_t kPanelK = 256;
 constexpr uint32_t kPanelN = 512;
-constexpr uint32_t kPanelM = 192;
+constexpr uint32_t kPanelM = 258;  // whole tiles of the product
 
 template <typename Out>
 Out Element(const uint8_t* data, DType type, uint64_t index)
@@ -189,15 +190,25 @@ void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t colum
     }
 }
 
+// Kept from product to product: fresh memory would be cleared by the system, and again by a vector.
+template <typename Acc>
+struct Panels {
+    std::unique_ptr<Acc[]> left{new Acc[static_cast<size_t>(kPanelM) * kPanelK]};
+    std::unique_ptr<Acc[]> right{new Acc[static_cast<size_t>(kPanelK) * kPanelN]};
+    std::vector<Acc> sums;
+};
+
 template <typename Acc>
 void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
 {
+    static thread_local Panels<Acc> panels;
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
-    std::vector<Acc> left(static_cast<size_t>(kPanelM) * kPanelK);
-    std::vector<Acc> right(static_cast<size_t>(kPanelK) * std::min(kPanelN, std::max(a.n, 1u)));
+    Acc* const left = panels.left.get();
+    Acc* const right = panels.right.get();
+    std::vector<Acc>& sums = panels.sums;
     for (uint32_t n0 = 0; n0 < a.n; n0 += kPanelN) {
         const uint32_t n = std::min(kPanelN, a.n - n0);
-        std::vector<Acc> sums(static_cast<size_t>(a.m) * n, Acc(0));
+        sums.assign(static_cast<size_t>(a.m) * n, Acc(0));
         if (a.hasBias || a.partial) {
             for (uint32_t i = 0; i < a.m; ++i) {
                 for (uint32_t j = 0; j < n; ++j) {
@@ -209,13 +220,13 @@ void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
         }
         for (uint32_t k0 = 0; k0 < a.k; k0 += kPanelK) {
             const uint32_t k = std::min(kPanelK, a.k - k0);
-            Unpack(right.data(), a.b, k0, k, a.n0 + n0, n);
-            if (a.hf32 && a.b.type == DType::kF32) RoundToHf32(right, false);
+            Unpack(right, a.b, k0, k, a.n0 + n0, n);
+            if (a.hf32 && a.b.type == DType::kF32) RoundToHf32(right, static_cast<size_t>(k) * n, false);
             for (uint32_t m0 = 0; m0 < a.m; m0 += kPanelM) {
                 const uint32_t m = std::min(kPanelM, a.m - m0);
-                Unpack(left.data(), a.a, a.m0 + m0, m, k0, k);
-                if (a.hf32 && a.a.type == DType::kF32) RoundToHf32(left, false);
-                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left.data(), k, right.data(), n, m,
+                Unpack(left, a.a, a.m0 + m0, m, k0, k);
+                if (a.hf32 && a.a.type == DType::kF32) RoundToHf32(left, static_cast<size_t>(m) * k, false);
+                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left, k, right, n, m,
                      n, k, a.hf32 || a.a.type != DType::kF32);
             }
         }

@@ -118,8 +118,8 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
         UnpackB(right.data(), b.ptr, s, bType);
     }
     if (aType == DType::kF32 && core.regs.hf32) {
-        RoundToHf32(left, core.regs.hf32Trans);
-        RoundToHf32(right, core.regs.hf32Trans);
+        RoundToHf32(left.data(), left.size(), core.regs.hf32Trans);
+        RoundToHf32(right.data(), right.size(), core.regs.hf32Trans);
     }
     const bool keep = !args.initZero && !args.fromBias;
     for (uint32_t m = 0; m < s.m && (keep || args.fromBias); ++m) {

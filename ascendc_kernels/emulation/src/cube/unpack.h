@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <type_traits>
-#include <vector>
 
 #include "ascendc_emu/types.h"
 #include "vector/convert.h"
@@ -60,9 +59,10 @@ void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DT
 
 // FP32 numbers rounded to HF32 (8 bits exponent, 11 bits mantissa): nearest even, or towards zero.
 template <typename Out>
-void RoundToHf32(std::vector<Out>& values, bool towardsZero)
+void RoundToHf32(Out* values, size_t count, bool towardsZero)
 {
-    for (Out& v : values) {
+    for (size_t i = 0; i < count; ++i) {
+        Out& v = values[i];
         uint32_t bits = BitCast<uint32_t>(static_cast<float>(v));
         if ((bits & 0x7f800000u) == 0x7f800000u) continue;
         if (!towardsZero) bits += 0x7ffu + ((bits >> 12) & 1u);
