@@ -76,8 +76,10 @@ OPGEN_NOT_ON_2201(LoadDataWithStride)
 OPGEN_NOT_ON_2201(SetLoadDataRepeatWithStride)
 OPGEN_NOT_ON_2201(LoadDataUnzip)
 OPGEN_NOT_ON_2201(LoadUnzipIndex)
-OPGEN_NOT_ON_2201(BroadCastVecToMM)
 OPGEN_NOT_ON_2201(MmadMx)
+#if !defined(__NPU_ARCH__) || __NPU_ARCH__ != 2002
+OPGEN_NOT_ON_2201(BroadCastVecToMM)
+#endif
 }  // namespace AscendC
 
 #undef OPGEN_NOT_ON_2201

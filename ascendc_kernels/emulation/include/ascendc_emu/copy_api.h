@@ -41,6 +41,8 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
                  const AscendC::DataCopyExtParams& copy, const AscendC::Nd2NzParams& nz, Loc loc);
 void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC::Nz2NdParamsFull& p,
               Loc loc);
+void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
+                    const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc);
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc);
 void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
@@ -122,15 +124,18 @@ __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>&
                   std::is_same_v<PrimT<D>, float>;
     ascendc_emu::RunCopyLocal(call, dst, src);
 }
-// Different element types in block mode are the way from L0C to UB, which split architectures lack.
+// From L0C, on unified cores (arch 2002), results go to UB: by fractals of 16 x 16 elements or by the
+// first row of each, converted on the way. Elsewhere the copy is the one without these parameters.
+// Source: API page "DataCopy (L0C Buffer to UB)".
 template <typename D, typename S>
 __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                const DataCopyParams& params, const DataCopyEnhancedParams& enhanced,
                                 Loc loc = Loc::Here())
 {
     if (src.mem == ascendc_emu::Mem::kL0c) {
-        ascendc_emu::Trap(ascendc_emu::Current(), loc, "DataCopy",
-                          "the copy from L0C with DataCopyEnhancedParams is not emulated; use Fixpipe");
+        ascendc_emu::RunCopyFromL0c(dst, ascendc_emu::kDTypeOf<PrimT<D>>, src,
+                                    ascendc_emu::kDTypeOf<PrimT<S>>, params, enhanced, loc);
+        return;
     }
     DataCopy(dst, src, params, loc);
 }
@@ -150,11 +155,10 @@ __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                const DataCopyParams& params, const DataCopyEnhancedParams&,
+                                const DataCopyParams& params, const DataCopyEnhancedParams& enhanced,
                                 Loc loc = Loc::Here())
 {
-    ascendc_emu::RunCopyLocal(
-        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst), dst, src);
+    DataCopy<T, T>(dst, src, params, enhanced, loc);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,

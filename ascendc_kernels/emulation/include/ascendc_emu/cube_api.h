@@ -247,16 +247,30 @@ inline ascendc_emu::MmadArgs Convert(const MmadParams& p)
     return a;
 }
 
+// Source: the type tables of the Mmad page.
 template <typename D, typename A, typename B>
 constexpr bool MmadTypes()
 {
-    constexpr bool b16 = (IsSameType<A, half>::value || IsSameType<A, bfloat16_t>::value ||
-                          IsSameType<A, float>::value) &&
-                         IsSameType<A, B>::value && IsSameType<D, float>::value;
-    constexpr bool integer = (IsSameType<A, int8_t>::value || IsSameType<A, int4b_t>::value) &&
-                             IsSameType<A, B>::value && IsSameType<D, int32_t>::value;
-    return b16 || integer;
+    constexpr bool same = IsSameType<A, B>::value;
+    constexpr bool isHalf = IsSameType<A, half>::value && same;
+    constexpr bool isInt = (IsSameType<A, int8_t>::value || IsSameType<A, int4b_t>::value) && same;
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+    constexpr bool isByte = IsSameType<A, uint8_t>::value && (same || IsSameType<B, int8_t>::value);
+    return (isHalf && (IsSameType<D, half>::value || IsSameType<D, float>::value)) ||
+           ((isInt || isByte) && IsSameType<D, int32_t>::value);
+#else
+    constexpr bool isFloat = (IsSameType<A, bfloat16_t>::value || IsSameType<A, float>::value) && same;
+    return ((isHalf || isFloat) && IsSameType<D, float>::value) || (isInt && IsSameType<D, int32_t>::value);
+#endif
 }
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#define OPGEN_MMAD_TYPES                                                                       \
+    "Mmad on arch 2002: half gives half or float; int8_t, int4b_t, uint8_t, or uint8_t with " \
+    "int8_t, give int32_t"
+#else
+#define OPGEN_MMAD_TYPES                                                                       \
+    "Mmad on arch 2201: half, bfloat16_t or float give float, int8_t or int4b_t give int32_t"
+#endif
 }  // namespace cube_detail
 
 template <typename T, typename U, typename S>
@@ -265,8 +279,7 @@ __aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
                             Loc loc = Loc::Here())
 {
     static_assert(cube_detail::MmadTypes<PrimT<T>, PrimT<U>, PrimT<S>>(),
-                  "Mmad on arch 2201: half, bfloat16_t or float give float, int8_t or int4b_t give "
-                  "int32_t");
+                  OPGEN_MMAD_TYPES);
     ascendc_emu::CubeMmad(dst, ascendc_emu::kDTypeOf<PrimT<T>>, fm,
                           ascendc_emu::kDTypeOf<PrimT<U>>, filter,
                           ascendc_emu::kDTypeOf<PrimT<S>>, nullptr, cube_detail::Convert(params),
@@ -279,8 +292,7 @@ __aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
                             const MmadParams& params, Loc loc = Loc::Here())
 {
     static_assert(cube_detail::MmadTypes<PrimT<T>, PrimT<U>, PrimT<S>>(),
-                  "Mmad on arch 2201: half, bfloat16_t or float give float, int8_t or int4b_t give "
-                  "int32_t");
+                  OPGEN_MMAD_TYPES);
     auto args = cube_detail::Convert(params);
     args.initZero = false;
     args.fromBias = true;
@@ -288,6 +300,21 @@ __aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
                           ascendc_emu::kDTypeOf<PrimT<U>>, filter,
                           ascendc_emu::kDTypeOf<PrimT<S>>, &bias, args, loc);
 }
+
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+// Copies a row vector in UB to all rows of L0C fractals, for the bias of a product.
+// blockLen: 16 elements; srcGap: 32 bytes; dstGap: 256 elements.
+template <typename T, typename U>
+__aicore__ inline void BroadCastVecToMM(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                                        const int32_t blockCount, const uint8_t blockLen,
+                                        const uint8_t srcGap, const uint8_t dstGap,
+                                        Loc loc = Loc::Here())
+{
+    static_assert(sizeof(PrimT<T>) == sizeof(PrimT<U>), "BroadCastVecToMM: operands of one data type");
+    ascendc_emu::CubeBroadcast(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, blockCount, blockLen, srcGap,
+                               dstGap, loc);
+}
+#endif
 
 // C = A x B with B in the form that LoadDataWithSparse leaves in L0B; k counts A's columns.
 template <typename T = int32_t, typename U = int8_t>

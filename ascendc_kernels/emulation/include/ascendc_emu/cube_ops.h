@@ -99,5 +99,9 @@ const TensorRef* CubeFixpipeTable();
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,
               uint32_t blocks, uint32_t gap, Loc loc);
 
+// Rows of 16 elements from UB, each to all rows of a fractal in L0C; srcGap: 32 bytes, dstGap: fractals.
+void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint32_t blocks,
+                   uint32_t length, uint32_t srcGap, uint32_t dstGap, Loc loc);
+
 }  // namespace ascendc_emu
 #endif  // ASCENDC_EMU_CUBE_OPS_H

@@ -590,7 +590,7 @@ struct Tuple {
 
 namespace ascendc_emu {
 
-// Memory behind a logical position on arch 2201.
+// Memory behind a logical position on arch 2201; on 2002, CO2 is in UB.
 constexpr Mem MemOf(AscendC::TPosition pos)
 {
     using P = AscendC::TPosition;

@@ -10,6 +10,9 @@
 
 namespace AscendC {
 
+// Limits and factor of Tanh in float.
+constexpr float FP32_MIN_V2 = -8.8f, FP32_MAX_V2 = 8.8f, DOUBLE_X = 2.0f;
+
 template <typename T>
 __aicore__ inline void TransDataTo5HDImpl(uint64_t dst[NCHW_CONV_ADDR_LIST_SIZE],
                                           uint64_t src[NCHW_CONV_ADDR_LIST_SIZE],

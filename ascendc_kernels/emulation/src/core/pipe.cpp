@@ -32,6 +32,13 @@ uint32_t SizeOf(const Core& core, Mem mem)
     }
 }
 
+// Unified cores (arch 2002) move results of the cube to UB, by the vector unit.
+bool IsUnified() { return Current().soc->arch == 2002; }
+Mem MemoryOf(TPosition pos)
+{
+    return pos == TPosition::CO2 && IsUnified() ? Mem::kUb : MemOf(pos);
+}
+
 // Pipes that fill and drain a buffer on its way from src to dst.
 PipePair Flow(TPosition src, TPosition dst)
 {
@@ -52,7 +59,8 @@ PipePair Flow(TPosition src, TPosition dst)
         case TPosition::A2:
         case TPosition::B2:
         case TPosition::C2: return {Pipe::kMte1, Pipe::kM};
-        case TPosition::CO1: return {Pipe::kM, Pipe::kFix};
+        case TPosition::CO1: return {Pipe::kM, IsUnified() ? Pipe::kV : Pipe::kFix};
+        case TPosition::CO2: return {Pipe::kV, IsUnified() ? Pipe::kMte3 : Pipe::kV};
         case TPosition::C2PIPE2GM: return {Pipe::kMte1, Pipe::kFix};
         default: return {Pipe::kV, Pipe::kV};
     }
@@ -232,7 +240,7 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     }
     // A TQueBind from GM lives where its destination is.
     const TPosition home = src == TPosition::GM ? dst : dst == TPosition::TSCM ? dst : src;
-    const Mem mem = MemOf(home);
+    const Mem mem = MemoryOf(home);
     // A vector core that keeps operands of its Matmul objects in TSCM writes to the L1 of its cube
     // core; here it has one of its own.
     if (home == TPosition::TSCM && core.kind == CoreKind::kAiv) {
@@ -312,7 +320,7 @@ void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint
     core.nextBuffer += number;
     q.bytes = q.stride = Align32(bytes);
     q.number = static_cast<uint8_t>(number);
-    q.mem = MemOf(src == TPosition::GM || dst == TPosition::TSCM ? dst : src);
+    q.mem = MemoryOf(src == TPosition::GM || dst == TPosition::TSCM ? dst : src);
     q.src = static_cast<uint8_t>(src);
     q.dst = static_cast<uint8_t>(dst);
     q.depth = static_cast<int8_t>(depth);
@@ -343,7 +351,7 @@ void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos
 {
     Core& core = Current();
     loc = Where(core, loc);
-    const Mem mem = MemOf(pos);
+    const Mem mem = MemoryOf(pos);
     const uint32_t len = Align32(bytes);
     pool = PoolState();
     pool.mem = mem;
@@ -679,7 +687,7 @@ void Barrier(Pipe pipe, Loc loc)
 TensorRef Remaining(TPosition pos, Loc loc)
 {
     Core& core = Current();
-    const Mem mem = MemOf(pos);
+    const Mem mem = MemoryOf(pos);
     const uint32_t next = core.pipe ? core.pipe->next[static_cast<int>(mem)] : 0;
     TensorRef t;
     t.mem = mem;
@@ -706,7 +714,7 @@ TensorRef Remaining(TPosition pos, Loc loc)
 TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
 {
     Core& core = Current();
-    const Mem mem = MemOf(pos);
+    const Mem mem = MemoryOf(pos);
     const uint32_t size = SizeOf(core, mem);
     if (bytes == 0) bytes = addr < size ? size - addr : 0;
     if (mem != Mem::kGm && addr + bytes > size) {
@@ -739,7 +747,7 @@ TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
 void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
 {
     Core& core = Current();
-    const Mem mem = MemOf(pos);
+    const Mem mem = MemoryOf(pos);
     const uint32_t size = SizeOf(core, mem);
     const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(mem)]);
     if (address >= base && address < base + size) address -= base;

@@ -101,6 +101,13 @@ int32_t Narrow(int64_t v, int32_t)
     return static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
 }
 float Narrow(float v, float) { return v; }
+half Narrow(float v, half) { return half(v); }
+float Widen(half v) { return static_cast<float>(v); }
+template <typename T>
+T Widen(T v)
+{
+    return v;
+}
 
 template <typename Acc, typename Wide>
 void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const TensorRef& b,
@@ -133,7 +140,7 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
             } else {
                 start = *CElement<Acc>(c.ptr, s, m, n);
             }
-            sums[static_cast<size_t>(m) * s.n + n] = start;
+            sums[static_cast<size_t>(m) * s.n + n] = Widen(start);
         }
     }
     Gemm(sums.data(), s.n, left.data(), s.k, right.data(), s.n, s.m, s.n, s.k,
@@ -172,7 +179,8 @@ void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, 
                                    : static_cast<uint64_t>(s.mBlocks) * s.kBlocks * kFractal;
     const uint64_t bBytes =
         static_cast<uint64_t>(CeilDiv(args.sparse ? s.k / 2 : s.k, s.k0)) * s.nBlocks * kFractal;
-    const uint64_t cBytes = static_cast<uint64_t>(s.mBlocks) * s.nBlocks * 1024;
+    const uint64_t cBytes =
+        static_cast<uint64_t>(s.mBlocks) * s.nBlocks * kCube * kCube * (DTypeBits(cType) / 8);
     CheckRange(core, a, aBytes, "fm", op, loc);
     CheckRange(core, b, bBytes, "filter", op, loc);
     CheckRange(core, c, cBytes, "dst", op, loc);
@@ -197,6 +205,8 @@ void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, 
     }
     if (cType == DType::kI32) {
         Run<int32_t, int64_t>(core, c, a, aType, b, bType, bias, args, s);
+    } else if (cType == DType::kF16) {
+        Run<half, float>(core, c, a, aType, b, bType, bias, args, s);
     } else {
         Run<float, float>(core, c, a, aType, b, bType, bias, args, s);
     }

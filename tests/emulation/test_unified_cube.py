@@ -1,0 +1,210 @@
+"""The cube of unified cores (arch 2002): types of Mmad, the ways from L0C to UB and back."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from .launcher import LaunchError, build
+
+DEQ = {"": 0, "DEQ": 1, "VDEQ": 2, "DEQ8": 3, "VDEQ8": 4, "DEQ16": 5, "VDEQ16": 6}
+TYPES = {
+    1: (np.float16, np.float16, np.float16, np.float16),
+    2: (np.float16, np.float16, np.float32, np.float16),
+    3: (np.float16, np.float16, np.float32, np.float32),
+    4: (np.int8, np.int8, np.int32, np.float16),
+    5: (np.int8, np.int8, np.int32, np.int8),
+    6: (np.uint8, np.int8, np.int32, np.uint8),
+    7: (np.uint8, np.uint8, np.int32, np.int16),
+    8: (np.int8, np.int8, np.int32, np.int32),
+}
+ROOM = 32 * 1024
+
+
+@dataclass
+class Case:
+    """A product m x k x n (multiples of a fractal) and how its result leaves L0C."""
+
+    key: int
+    m: int = 32
+    n: int = 48
+    k: int = 64
+    deq: str = ""
+    relu: bool = False
+    vector: bool = False
+    sid: int = 0
+    bias: bool = False
+    blocks: int = 1
+    gap: int = 0
+    seed: int = 0
+
+
+def _scale(factor, offset=0, signed=True, shift=0, relu=False):
+    bits = struct.unpack("<I", struct.pack("<f", factor))[0] | (offset & 0x1FF) << 37
+    bits |= int(signed) << 46 | int(relu) << 47
+    return bits | (1 << 36 | shift - 1 << 32 if shift else 0)
+
+
+def _left(a):
+    """[m][k] as fractals [m/16][k/k0][16][k0] of 512 bytes."""
+    k0 = 32 // a.itemsize
+    m, k = a.shape
+    return np.ascontiguousarray(a.reshape(m // 16, 16, k // k0, k0).transpose(0, 2, 1, 3))
+
+
+def _right(b):
+    """[n][k] as fractals [k/k0][n/16][16][k0]."""
+    k0 = 32 // b.itemsize
+    n, k = b.shape
+    return np.ascontiguousarray(b.reshape(n // 16, 16, k // k0, k0).transpose(2, 0, 1, 3))
+
+
+def _fractals(c):
+    """[m][n] as L0C has it: [n/16][m/16][16][16]."""
+    m, n = c.shape
+    return c.reshape(m // 16, 16, n // 16, 16).transpose(2, 0, 1, 3).reshape(-1, 16, 16)
+
+
+def _random(rng, shape, dtype):
+    if dtype == np.float16:
+        return rng.standard_normal(shape).astype(np.float16)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+def _run(case, scales, mode="check"):
+    """Return L0C's fractals as they should be, and the bytes of UB the kernel stored."""
+    rng = np.random.default_rng(case.seed)
+    left, right, acc, out = TYPES[case.key]
+    a, b = _random(rng, (case.m, case.k), left), _random(rng, (case.n, case.k), right)
+    wide = np.float64 if acc != np.int32 else np.int64
+    product = a.astype(wide) @ b.astype(wide).T
+    extra = np.zeros(128, np.uint64)
+    if case.bias:
+        bias = _random(rng, case.n, np.float16).astype(acc)
+        extra.view(acc)[: case.n] = bias
+        product = product + bias.astype(wide)
+    elif case.deq == "VDEQ":
+        extra.view(np.float16)[: len(scales)] = scales
+    elif case.deq.startswith("V"):
+        extra[: len(scales)] = scales
+    result = np.full(ROOM, 0xCC, np.uint8)
+    first = 0
+    if case.deq == "DEQ":
+        first = int(np.float16(scales[0]).view(np.uint16))
+    elif case.deq not in ("", "VDEQ"):
+        first = scales[0]
+    tiling = struct.pack(
+        "<10IQ", case.m, case.n, case.k, case.vector, DEQ[case.deq], case.sid, case.relu,
+        case.bias, case.blocks, case.gap, first,
+    )  # fmt: skip
+    found = build("unified_cube", arch=2002).launch(
+        "unified_cube", [_left(a), _right(b), extra, result], tiling=tiling, key=case.key,
+        mode=mode, soc="ascend310p3",
+    )  # fmt: skip
+    assert [f for f in found if f["severity"] != "warning"] == []
+    return _fractals(product), result.view(out)
+
+
+def _float(c, relu):
+    return np.maximum(c, 0) if relu else c
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(1),
+        Case(2, relu=True),
+        Case(3),
+        Case(3, m=16, n=96, k=32, relu=True),
+        Case(8),
+        Case(3, bias=True),
+        Case(8, bias=True),
+        Case(1, m=16, n=80, vector=True),
+        Case(3, m=16, n=96, vector=True, blocks=2, gap=3),
+        Case(2, n=64, blocks=4, gap=1),
+    ],
+    ids=str,
+)
+def test_results_leave_by_fractals(case, mode):
+    product, stored = _run(case, [], mode)
+    want = _float(product, case.relu)
+    rows = 1 if case.vector else 16
+    want = want[:, :rows].reshape(case.blocks, -1)
+    per = want.shape[1] + case.gap * 32 // stored.itemsize
+    for block in range(case.blocks):
+        got = stored[block * per : block * per + want.shape[1]].astype(np.float64)
+        half = stored.dtype == np.float16
+        close = {"rtol": 2e-3, "atol": 2e-2} if half else {"rtol": 1e-5, "atol": 1e-4}
+        np.testing.assert_allclose(got, want[block], **close)
+        gap = stored[block * per + want.shape[1] : (block + 1) * per]
+        assert not gap.any()
+
+
+@pytest.mark.parametrize("vector", [False, True])
+@pytest.mark.parametrize("relu", [False, True])
+def test_integers_become_half(vector, relu):
+    deq = "VDEQ16" if vector else "DEQ16"
+    factors = [2.0 ** -(i % 5 + 4) for i in range(16)] if vector else [2.0**-6]
+    product, stored = _run(Case(4, deq=deq, relu=relu), [_scale(f) for f in factors])
+    want = (_float(product, relu) * np.resize(factors, 16)).astype(np.float16)
+    np.testing.assert_array_equal(stored[: want.size], want.ravel())
+
+
+@pytest.mark.parametrize("deq", ["DEQ", "VDEQ"])
+def test_integers_by_a_half_factor(deq):
+    factors = [0.25, 0.125, 0.5, 1.0] * 4 if deq == "VDEQ" else [0.125]
+    product, stored = _run(Case(4, deq=deq), factors)
+    want = np.clip(product * np.resize(factors, 16), -65504, 65504)
+    got = np.clip(stored[: want.size].astype(np.float64), -65504, 65504)
+    np.testing.assert_allclose(got, want.ravel(), rtol=1e-3)
+
+
+def test_scales_go_on_from_block_to_block():
+    factors = [2.0 ** -(4 + i // 16) for i in range(48)]
+    case = Case(4, m=16, n=48, deq="VDEQ16", blocks=3)
+    product, stored = _run(case, [_scale(f) for f in factors])
+    want = product * np.repeat([2.0**-4, 2.0**-5, 2.0**-6], 256).reshape(3, 16, 16)
+    np.testing.assert_array_equal(stored[: want.size], want.astype(np.float16).ravel())
+
+
+def _bytes(values, offset, low, high):
+    return np.clip(np.rint(values) + offset, low, high)
+
+
+@pytest.mark.parametrize("sid", [0, 1, 2])
+@pytest.mark.parametrize("key", [5, 6])
+def test_integers_become_bytes(key, sid):
+    signed = key == 5
+    product, stored = _run(
+        Case(key, deq="DEQ8", sid=sid), [_scale(2.0**-8, offset=3, signed=signed)]
+    )
+    low, high = (-128, 127) if signed else (0, 255)
+    want = _bytes(product * 2.0**-8, 3, low, high)
+    count = len(want)
+    if sid == 2:  # two fractals side by side
+        rows = stored[: count * 256].reshape(count // 2, 16, 2, 16).transpose(0, 2, 1, 3)
+        np.testing.assert_array_equal(rows.reshape(count, 16, 16), want)
+        return
+    rows = stored[: count * 512].reshape(count, 16, 2, 16)
+    np.testing.assert_array_equal(rows[:, :, sid], want)
+    assert not rows[:, :, 1 - sid].any()
+
+
+@pytest.mark.parametrize("shift", [1, 7])
+def test_integers_are_shifted(shift):
+    product, stored = _run(Case(7, deq="DEQ16"), [_scale(1.0, shift=shift)])
+    want = np.clip(product >> shift, -32768, 32767)
+    np.testing.assert_array_equal(stored[: want.size], want.ravel())
+
+
+def test_split_cores_have_no_way_from_l0c_to_ub():
+    source = build("unified_cube", arch=2002)
+    arrays = [np.zeros(4096, np.uint8) for _ in range(3)] + [np.zeros(ROOM, np.uint8)]
+    tiling = struct.pack("<10IQ", 16, 16, 16, 0, 0, 0, 0, 0, 1, 0, 0)
+    with pytest.raises(LaunchError, match="no way from L0C to UB"):
+        source.launch("unified_cube", arrays, tiling=tiling, key=1, soc="ascend910b3", kind=2)
