@@ -539,3 +539,33 @@ def test_index_and_operators(kernel, type_key, dtype):
     x = np.ones(32768 // np.dtype(dtype).itemsize, dtype)
     out = _run(kernel, 100 * type_key + 25, x, np.zeros_like(x), y=x * 2)
     np.testing.assert_array_equal(out, x * 3)
+
+
+@TYPES
+@pytest.mark.parametrize(
+    "form, golden", [*enumerate([np.add, np.subtract, np.multiply, np.divide])]
+)
+def test_operators_work_on_the_size_of_their_result(kernel, type_key, dtype, form, golden):
+    x, y = (np.arange(1, 1025) % 13 + 1).astype(dtype), (np.arange(1024) % 7 + 1).astype(dtype)
+    before = np.full(1024, 99, dtype)
+    out = _run(kernel, 100 * type_key + 26, x, before, 320, form, y=y)
+    np.testing.assert_array_equal(out[:320], golden(x[:320], y[:320]).astype(dtype))
+    np.testing.assert_array_equal(out[320:], before[320:])
+
+
+@TYPES
+@pytest.mark.parametrize(
+    "form, golden",
+    [
+        *enumerate([np.less, np.greater, np.not_equal, np.equal, np.less_equal, np.greater_equal]),
+    ],
+)
+def test_comparing_operators_work_on_the_size_of_their_source(
+    kernel, type_key, dtype, form, golden
+):
+    x, y = (np.arange(1024) % 5).astype(dtype), (np.arange(1024) % 3).astype(dtype)
+    before = np.full(128, 0xA5, np.uint8)
+    out = _run(kernel, 100 * type_key + 27, x, before, 512, form, y=y)
+    flags = np.packbits(golden(x[:512], y[:512]), bitorder="little")
+    np.testing.assert_array_equal(out[:64], flags)
+    np.testing.assert_array_equal(out[64:], before[64:])

@@ -135,6 +135,27 @@ __aicore__ inline void RunTyped(Frame& f, uint32_t op)
         }
         case 24: ReduceRepeat<ReduceType::MAX>(z, x, a[0], a[1], 1, 1, 8, ReduceOrder::ORDER_INDEX_VALUE); break;
         case 25: z = x + y; break;
+        case 26: {  // the result's size counts, not that of a source
+            auto part = z;
+            part.SetSize(a[0]);
+            if (a[1] == 0) part = x + y;
+            if (a[1] == 1) part = x - y;
+            if (a[1] == 2) part = x * y;
+            if (a[1] == 3) part = x / y;
+            break;
+        }
+        case 27: {  // a comparison writes bits: here its first source's size counts
+            auto from = x;
+            from.SetSize(a[0]);
+            auto flags = f.Z<uint8_t>();
+            if (a[1] == 0) flags = from < y;
+            if (a[1] == 1) flags = from > y;
+            if (a[1] == 2) flags = from != y;
+            if (a[1] == 3) flags = from == y;
+            if (a[1] == 4) flags = from <= y;
+            if (a[1] == 5) flags = from >= y;
+            break;
+        }
         default: Trap();
     }
 }

@@ -106,6 +106,38 @@ KERNEL(source_past_part_of_buffer) {
     DataCopy(g.z, half[64], kTile);  // <- ErrorRead3
 }
 
+// An operator works on as many elements as its result has, and is found at the kernel's line.
+// case operator_past_its_source: ErrorRead3 warning
+KERNEL(operator_past_its_source) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 3 * kTileBytes);
+    auto all = buf.Get<float>();
+    auto low = buf.Get<float>(kTile), wide = buf.GetWithOffset<float>(2 * kTile, kTileBytes);
+    Duplicate(all, 1.0f, 3 * kTile);
+    PipeBarrier<PIPE_V>();
+    wide = wide +
+           low;  // <- ErrorRead3
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, wide, 2 * kTile);
+}
+
+// case operator_on_longer_sources: ErrorWrite2 silent
+KERNEL(operator_on_longer_sources) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 3 * kTileBytes);
+    auto low = buf.Get<float>(kTile), wide = buf.GetWithOffset<float>(2 * kTile, kTileBytes);
+    Duplicate(low, 1.0f, kTile);
+    Duplicate(wide, 2.0f, 2 * kTile);
+    PipeBarrier<PIPE_V>();
+    low = wide - low;
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, low, kTile);
+}
+
 // case parts_of_buffer: ErrorWrite2 silent
 KERNEL(parts_of_buffer) {
     TENSORS;

@@ -228,6 +228,17 @@ template <typename T, TensorOp op>
 struct TensorExpression {
     const LocalTensor<T>& a;
     const LocalTensor<T>& b;
+    ascendc_emu::Loc loc;
+};
+// The right operand: its conversion happens in the kernel's line, which an operator cannot ask for.
+template <typename T>
+struct TensorOperand {
+    __aicore__ TensorOperand(const LocalTensor<T>& t, ascendc_emu::Loc where = ascendc_emu::Loc::Here())
+        : tensor(t), loc(where)
+    {
+    }
+    const LocalTensor<T>& tensor;
+    ascendc_emu::Loc loc;
 };
 template <typename D, typename T, TensorOp op>
 void EvaluateExpression(const LocalTensor<D>& dst, const TensorExpression<T, op>& e);
@@ -366,18 +377,24 @@ public:
     {
         EvaluateExpression(*this, e);
     }
-    __aicore__ TensorExpression<T, TensorOp::kAdd> operator+(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kSub> operator-(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kMul> operator*(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kDiv> operator/(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kAnd> operator&(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kOr> operator|(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kLt> operator<(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kGt> operator>(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kNe> operator!=(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kEq> operator==(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kLe> operator<=(const LocalTensor& o) const { return {*this, o}; }
-    __aicore__ TensorExpression<T, TensorOp::kGe> operator>=(const LocalTensor& o) const { return {*this, o}; }
+#define OPGEN_TENSOR_OPERATOR(op, kind)                                                       \
+    __aicore__ TensorExpression<T, TensorOp::kind> operator op(const TensorOperand<T>& o) const \
+    {                                                                                          \
+        return {*this, o.tensor, o.loc};                                                       \
+    }
+    OPGEN_TENSOR_OPERATOR(+, kAdd)
+    OPGEN_TENSOR_OPERATOR(-, kSub)
+    OPGEN_TENSOR_OPERATOR(*, kMul)
+    OPGEN_TENSOR_OPERATOR(/, kDiv)
+    OPGEN_TENSOR_OPERATOR(&, kAnd)
+    OPGEN_TENSOR_OPERATOR(|, kOr)
+    OPGEN_TENSOR_OPERATOR(<, kLt)
+    OPGEN_TENSOR_OPERATOR(>, kGt)
+    OPGEN_TENSOR_OPERATOR(!=, kNe)
+    OPGEN_TENSOR_OPERATOR(==, kEq)
+    OPGEN_TENSOR_OPERATOR(<=, kLe)
+    OPGEN_TENSOR_OPERATOR(>=, kGe)
+#undef OPGEN_TENSOR_OPERATOR
 
     TTagType tag = 0;
     ShapeInfo shapeInfo_;
