@@ -5,6 +5,7 @@
 * ``__bf16``, which g++ 13 has as a type of its own, is ``bfloat16_t``.
 * Explicit specialisations inside a class: see ``member_specialisations``.
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
+* Configurations of a function as template arguments: see ``local_configs``.
 * Conditions on the tiling key: see ``key_conditions``.
 * Arrays in UB, ``__ubuf__ float x[64];``: see ``ub_arrays``.
 * A kernel kind declared outside of functions: see ``task_types``.
@@ -18,6 +19,7 @@ import re
 
 from .constexpr_members import initialise_members
 from .key_conditions import runtime_conditions
+from .local_configs import hoist_configs
 from .member_specialisations import rewrite_members
 from .task_types import place_task_types
 from .ub_arrays import place_arrays
@@ -40,7 +42,7 @@ def program_text(text: str) -> str:
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
     text = runtime_conditions(text) if "TILING_KEY_" in text else text
-    return initialise_members(rewrite_members(place_arrays(place_task_types(text))))
+    return hoist_configs(initialise_members(rewrite_members(place_arrays(place_task_types(text)))))
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -13,6 +13,12 @@ HEAD = """
 #define DEVICE __attribute__((always_inline)) inline
 constexpr int KIND = 2;
 struct Params { int value; };
+enum class Side { LEFT, RIGHT };
+struct MatmulConfig { bool a; Side side; unsigned n; };
+constexpr MatmulConfig NONE = {false, Side::LEFT, 0};
+template <class T, const MatmulConfig& config = NONE> unsigned sum(const T&, int line = __LINE__)
+{ if constexpr (config.side == Side::RIGHT) return config.a + config.n; return line; }
+namespace ascendc_emu { template <class T, auto... values> constexpr T kConfig = {values...}; }
 """
 
 # Text, an expression over it that must be true.
@@ -70,6 +76,19 @@ constexpr Kernel<int> made(4);
 static_assert(made.data[1] == 4 && made.count == 2, "");
 """,
         "made.f() == 1",
+    ),
+    (
+        """template <class T> struct Kernel {
+    static constexpr MatmulConfig OF_CLASS = {true, Side::RIGHT, 4u};
+    unsigned f() {
+        static constexpr MatmulConfig CONFIG = {true, Side::RIGHT,
+                                                6};  // a reference argument: g++ 12 dies
+        constexpr static const MatmulConfig OTHER = { false, Side::RIGHT, OF_CLASS.n == 4 ? 1 : 0 };
+        return sum<T, CONFIG>(T()) + CONFIG.n + sum<T, OF_CLASS>(T()) + OTHER.n;
+    }
+};
+""",
+        "k.f() == 7 + 6 + 5 + 1",
     ),
     ("struct Kernel { int [host, aicore] f() { return 1; } };\n", "k.f() == 1"),
 ]

@@ -157,4 +157,12 @@ max(T a, U b, None...)
     return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
 }
 
+namespace ascendc_emu {
+
+// A configuration that a function of a kernel holds, at namespace scope (build/local_configs.py).
+template <typename T, auto... values>
+inline constexpr T kConfig = {values...};
+
+}  // namespace ascendc_emu
+
 #endif  // ASCENDC_EMU_MACROS_H

@@ -1,0 +1,32 @@
+"""Configurations that a function holds and passes as template arguments.
+
+g++ 12 dies ("internal compiler error") of a reference template argument to an object that a
+function template declares itself, which cube kernels do::
+
+    static constexpr IsResetLoad3dConfig CONFIG = {true, true};
+    LoadData<float, CONFIG>(l0a, l1a, params);
+
+Such a name becomes a reference to the same value at namespace scope. Lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+_VALUE = r"[A-Za-z_][\w:]*|\d+[uUlL]*"
+_CONFIG = re.compile(
+    r"\b(static\s+constexpr|constexpr\s+static)(\s+(?:const\s+)?)"
+    rf"((?:::)?[\w:]*\bIsResetLoad3dConfig|[\w:]*\bFixpipeConfig|[\w:]*\bMatmulConfig)(\s+)(\w+)"
+    rf"(\s*=\s*)\{{\s*((?:{_VALUE})(?:\s*,\s*(?:{_VALUE}))*)\s*\}}(?=\s*;)"
+)
+
+
+def hoist_configs(text: str) -> str:
+    """Return ``text`` with such declarations as references; the same text if there are none."""
+    return _CONFIG.sub(_reference, text) if "Config" in text else text
+
+
+def _reference(match: re.Match[str]) -> str:
+    head, space, kind, gap, name, equals, values = match.groups()
+    space = space.replace("const", " ", 1) if "const" in space else space
+    return f"{head}{space}const {kind}&{gap}{name}{equals}::ascendc_emu::kConfig<{kind}, {values}>"
