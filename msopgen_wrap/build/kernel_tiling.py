@@ -77,16 +77,18 @@ def kernel_tiling_header(
     defs: Sequence[Mapping[str, Any]],
     key: int | None = None,
     kernel: Path | None = None,
+    own: frozenset[str] = frozenset(),
 ) -> Path | None:
     """Write the header into the cache and return its path; None when the op has no struct.
 
     Args:
         kernel: the kernel source; a struct it defines itself is left out.
+        own: structs that its headers define.
     """
-    already: frozenset[str] = frozenset()
+    already = own
     if kernel is not None:
         text = kernel.read_text(encoding="utf-8", errors="replace")
-        already = frozenset(_STRUCT.findall(text))
+        already = own | frozenset(_STRUCT.findall(text))
     text = kernel_tiling_text(op_type, defs, key, already)
     if not text:
         return None

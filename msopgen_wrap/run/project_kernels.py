@@ -20,6 +20,8 @@ from msopgen_wrap.run.op_runtime import OpRuntime
 from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage, template_instance
 from msopgen_wrap.run.tensor_formats import by_format
 
+# As g++ and clang++ say it.
+_REDEFINED = re.compile(r"redefinition of ['\u2018](?:struct |class )?(?:\w+::)*(\w+)")
 # An entry whose template arguments come from the tiling key.
 _TEMPLATE_ENTRY = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:__\w+__\s+)+void\b")
 
@@ -146,20 +148,34 @@ class ProjectKernels:
     def _compile(
         self, source: KernelSource, kernel: Path, combo: Combo, op: str, key: int | None
     ) -> Path:
-        header = kernel_tiling_header(op, self.runtime.tiling_defs(), key, source.path)
-        flags = ["-include", str(header)] if header is not None else []
-        try:
-            return compile_kernel(
-                kernel,
-                defines=[*combo.defines, *self.defines],
-                include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
-                output_name=f"lib{source.entry}.so",
-                opt="-O1",
-                arch=self.platform.arch,
-                flags=flags,
-            )
-        except OpgenError as error:
-            raise with_header_advice(error, self.project.root) from error
+        defs = self.runtime.tiling_defs()
+        own: frozenset[str] = frozenset()
+        while True:
+            header = kernel_tiling_header(op, defs, key, source.path, own)
+            flags = ["-include", str(header)] if header is not None else []
+            try:
+                return compile_kernel(
+                    kernel,
+                    defines=[*combo.defines, *self.defines],
+                    include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
+                    output_name=f"lib{source.entry}.so",
+                    opt="-O1",
+                    arch=self.platform.arch,
+                    flags=flags,
+                )
+            except OpgenError as error:
+                # A header of the kernel has the struct as well: then the kernel's own counts, as
+                # CANN makes none for a kernel that registers one.
+                more = _redefined(error) & {str(d["class"]) for d in defs}
+                if header is None or more <= own:
+                    raise with_header_advice(error, self.project.root) from error
+                own |= more
+
+
+def _redefined(error: OpgenError) -> frozenset[str]:
+    """Return the structs that a compiler saw twice."""
+    found = (_REDEFINED.search(d.what) for d in error.diagnostics)
+    return frozenset(m[1] for m in found if m)
 
 
 def _same_key(registered: tuple[str, str, int | None], op: str, combo: Combo) -> bool:

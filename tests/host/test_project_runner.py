@@ -50,6 +50,30 @@ def test_an_op_with_a_macro_tiling_struct_runs(runner, dtype):
     assert done.result.findings == [] and done.result.block_dim == 1
 
 
+@pytest.mark.parametrize("factor, finds", [("float", ""), ("unknown", "does not name a type")])
+def test_a_tiling_struct_that_a_kernel_header_has_too(tmp_path, factor, finds):
+    """CANN makes no struct where the kernel registers its own; ours made it a second time."""
+    for name, text in FILES.items():
+        if "scale_rows" in name and "op_host/op_api" not in name:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    kernel = tmp_path / "op_kernel" / "scale_rows.cpp"
+    head = '#include "scale_rows_data.h"\n' + kernel.read_text()
+    read = "    GET_TILING_DATA("
+    head = head.replace(read, "    REGISTER_TILING_DEFAULT(ScaleRowsTilingData);\n" + read)
+    kernel.write_text(head, encoding="utf-8")
+    (kernel.parent / "scale_rows_data.h").write_text(
+        f"#pragma once\nstruct ScaleRowsTilingData {{ unsigned length; {factor} factor; }};\n"
+    )
+    runner, x = ProjectRunner(tmp_path), tensor(np.arange(48))
+    if finds:
+        with pytest.raises(OpgenError, match=finds):
+            runner.run("ScaleRows", {"x": x})
+        return
+    y = runner.run("ScaleRows", {"x": x}, {"factor": -1.5}).outputs["y"]
+    np.testing.assert_array_equal(y.to_float(), x.to_float() * -1.5)
+
+
 def test_an_output_list_is_as_long_as_the_input_list(runner):
     x = [tensor(np.ones((2, 3)), "float16"), tensor(np.ones(5), "float16")]
     got = runner.infer(runner.declaration("ListLike"), [x], {})
