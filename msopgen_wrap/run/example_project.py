@@ -28,6 +28,7 @@ _CACHE = re.compile(r'set\(\s*([A-Z][A-Z0-9_]*)\s+"?([\w.]+)"?\s+CACHE\s+STRING\
 _PASSED = re.compile(r"(?:-D|(?<![\w-]))([A-Z][A-Z0-9_]*)=\$\{\1\}")
 _RANGE = re.compile(r"(\d+)\s*[-~]\s*(\d+)")
 _PYTHON = re.compile(r"^\s*python3?\s+(\S*scripts/(\w+)\.py)([^#\n]*)", re.MULTILINE)
+_SCRIPT = re.compile(r"\bpython3?\s+(?:\.\./)?([\w./-]+\.py)\b")
 # Numbers a CMake file defines directly; of the branches of an if() the last, which is the one for a
 # simulator, counts.
 _LITERAL = re.compile(r"(?<![\w$-])(?:-D)?([A-Z][A-Z0-9_]*)=(\d+)(?![\w.])")
@@ -187,7 +188,7 @@ def run_example(
     )
     started = time.perf_counter()
     try:
-        compile_program(program, options)
+        binary = compile_program(program, options)
     except OpgenError as error:
         result.compiles = False
         first = error.diagnostics[0]
@@ -203,7 +204,14 @@ def run_example(
     started = time.perf_counter()
     call = _PROGRAM.search(example.readme)
     arguments = _expand(call[1], variables).split() if call else []
-    outcome = run_program(program, arguments, options, cwd=build)
+    if binary.suffix == ".so":
+        arguments = _extension_script(example, copy)
+    try:
+        outcome = run_program(program, arguments, options, cwd=build)
+    except OpgenError as error:
+        # Nothing was started: the script, or a package it needs, is missing.
+        result.detail = f"{error.diagnostics[0].what}"
+        return result
     result.seconds = time.perf_counter() - started
     result.runs = outcome.reported and outcome.exit_code >= 0 and not outcome.failures
     if mode == "check":
@@ -227,6 +235,14 @@ def run_example(
         finding = outcome.errors[0]
         result.detail = f"{finding.get('check', '')} at line {finding.get('line', '?')}"
     return result
+
+
+def _extension_script(example: Example, copy: Path) -> list[str]:
+    """The Python script that loads an example's extension: the README's, else the only one."""
+    names = [Path(n).name for n in _SCRIPT.findall(example.readme)]
+    names += sorted(p.name for p in copy.glob("*.py"))
+    found = next((copy / n for n in names if (copy / n).is_file()), None)
+    return [str(found)] if found else []
 
 
 def _assignments(readme: str) -> dict[str, str]:

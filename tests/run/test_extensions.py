@@ -9,6 +9,7 @@ import pytest
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.run import extensions
+from msopgen_wrap.run.example_project import read_example, run_example
 from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
@@ -39,6 +40,7 @@ memory = ctypes.create_string_buffer(8)
 counting.count(ctypes.addressof(memory), int(sys.argv[1]))
 print(list(memory.raw), sorted(os.listdir("build")))
 """
+ALONE = "import sys; sys.argv = ['t', '5']\n" + SCRIPT
 CMAKE = "# add_library(old SHARED x.asc)\nadd_library(my_ops SHARED count.asc)\n"
 OPTIONS = ProgramOptions(mode="check")
 
@@ -70,6 +72,37 @@ def test_a_kernel_that_fails_is_found(folder, tmp_path):
     (found,) = [f for f in done.findings if f["check"] == "Trap"]
     line = next(i for i, row in enumerate(SOURCE.split("\n"), 1) if "x - x" in row)
     assert (found["file"], found["line"]) == (str(folder / "count.asc"), line)
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "readme, script, runs, matches, detail",
+    [
+        (
+            "python3 ../t.py 5  # run",
+            ALONE,
+            True,
+            True,
+            "",
+        ),
+        ("", ALONE + "sys.exit(3)\n", True, False, ""),
+        ("python3 ../t.py", None, None, None, "no script runs it"),
+        ("", "import torch_npu\n", None, None, "torch_npu"),
+    ],
+)
+def test_an_example_that_is_an_extension(tmp_path, readme, script, runs, matches, detail):
+    folder = tmp_path / "example"
+    folder.mkdir()
+    (folder / "count.asc").write_text(SOURCE, encoding="utf-8")
+    (folder / "CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
+    (folder / "README.md").write_text(readme, encoding="utf-8")
+    if script is not None:
+        (folder / "t.py").write_text(script, encoding="utf-8")
+    if detail == "torch_npu" and importlib.util.find_spec("torch_npu"):
+        pytest.skip("torch_npu is here")
+    done = run_example(read_example(folder), tmp_path / "scratch", soc="ascend910b3", timeout=120)
+    assert (done.compiles, done.runs, done.matches) == (True, runs, matches)
+    assert detail in done.detail
 
 
 @needs_torch
