@@ -366,3 +366,14 @@ def test_sparse(m, n, k, start):
     )
     assert [f for f in found if f["severity"] != "warning"] == []
     np.testing.assert_array_equal(c, a.astype(np.int32) @ b.T.astype(np.int32))
+
+
+def test_fixpipe_leaves_the_memory_behind_the_result_alone(kernel):
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((32, 32)).astype(np.float16)
+    b = rng.standard_normal((16, 32)).astype(np.float16)
+    memory = np.full((32, 16), 7, np.float32)
+    got = _run(kernel, ("f16", "f32"), a, b, memory[:31], 32, 16, 32, mode="fast")
+    want = a.astype(np.float64) @ b.T.astype(np.float64)
+    np.testing.assert_allclose(got, want[:31], rtol=1e-5, atol=5e-5)
+    assert (memory[31] == 7).all()

@@ -11,7 +11,7 @@ import torch
 
 from msopgen_wrap.build.emulation import compile_shared
 
-from .launcher import KERNELS, build
+from .launcher import KERNELS, LaunchError, build
 
 FIELDS = (
     "usedCoreNum M N Ka Kb singleCoreM singleCoreN singleCoreK baseM baseN baseK depthA1 "
@@ -465,3 +465,41 @@ def test_kernel_with_the_tiling_of_the_host(kernel, host, m, n, k, trans):
     raw, want = _operands(np.random.default_rng(k), m, n, k, np.float16, trans)
     got = _launch(kernel, HALF, t, *raw, np.zeros((m, n), np.float32), trans=trans)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("way", [ALL, STEPS])
+def test_rows_behind_the_result_are_not_written(kernel, way, mode):
+    """The host's memory behind a tensor belongs to the host: numpy, another tensor, malloc."""
+    raw, want = _operands(np.random.default_rng(5), 32, 16, 16, np.float16, (0, 0))
+    memory = np.full((32, 16), 7, np.float32)
+    t = _tiling(32, 16, 16)
+    small = memory[:31]
+    try:
+        _launch(kernel, HALF, t, *raw, small, way=way, mode=mode)
+    except (LaunchError, AssertionError):
+        assert mode == "check"  # which reports it
+    else:
+        assert mode == "fast"  # a row of 64 bytes: as much as allocations are rounded up by
+        np.testing.assert_allclose(small, want[:31], rtol=1e-5, atol=5e-5)
+    assert (memory[31] == 7).all()
+
+
+def test_far_too_small_a_result_ends_the_launch(kernel):
+    raw, _ = _operands(np.random.default_rng(5), 128, 64, 16, np.float16, (0, 0))
+    memory = np.full((128, 64), 7, np.float32)
+    with pytest.raises(LaunchError, match="no argument of the kernel covers"):
+        _launch(kernel, HALF, _tiling(128, 64, 16), *raw, memory[:32], mode="fast")
+    assert (memory[32:] == 7).all()
+
+
+@pytest.mark.parametrize("operand", [0, 1])
+def test_what_an_operand_lacks_counts_as_zero(kernel, operand):
+    raw, _ = _operands(np.random.default_rng(6), 32, 32, 32, np.float16, (0, 0))
+    a, b = (v.astype(np.float64) for v in raw)
+    (a, b)[operand][-1] = 0
+    raw[operand] = raw[operand][:-1].copy()
+    got = _launch(
+        kernel, HALF, _tiling(32, 32, 32), *raw, np.zeros((32, 32), np.float32), mode="fast"
+    )
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=5e-5)

@@ -39,6 +39,14 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     return left;
 }
 
+bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes)
+{
+    const Scheduler& s = *core.scheduler;
+    if (!s.bounded()) return true;
+    const OpgenGmRange* r = s.FindRange(address);
+    return r != nullptr && address + bytes <= static_cast<const uint8_t*>(r->data) + r->bytes;
+}
+
 namespace {
 
 // Atomic stores of different blocks may hit the same address; DMA atomics are per element, so one

@@ -129,6 +129,8 @@ std::string CoreName(const Core& core);
 // refused; past the end of a range by less than what device allocations are rounded up to, it is
 // cut off (the device would touch the rounding). The sink has seen the full access.
 uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc);
+// Whether the host may touch all of them.
+bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes);
 
 }  // namespace ascendc_emu
 #endif  // OPGEN_CORE_SCHEDULER_H

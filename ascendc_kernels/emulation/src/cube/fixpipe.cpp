@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ascendc_emu/types.h"
+#include "core/scheduler.h"
 #include "cube/cube_state.h"
 #include "cube/element.h"
 
@@ -33,19 +34,25 @@ uint64_t TargetOffset(const FixpipeArgs& a, uint32_t size, uint32_t nd, uint32_t
     return n / kCube * column + (static_cast<uint64_t>(m) * kCube + n % kCube) * size;
 }
 
-template <typename Dst>
-void Run(Core& core, const Dst& dst, uint8_t* base, DType dstType, const TensorRef& src,
-         DType srcType, const TensorRef* table, const FixpipeArgs& a, bool atomic, Loc loc)
+// Bytes from the destination's start to the end of what is written.
+uint64_t TargetBytes(const FixpipeArgs& a, uint32_t size)
+{
+    return TargetOffset(a, size, a.toNd ? a.ndNum - 1 : 0, a.m - 1, a.n - 1) + size;
+}
+
+// `inside`: all of the destination is memory of the launch; else what is outside is left out.
+void Run(Core& core, uint8_t* base, DType dstType, const TensorRef& src, DType srcType,
+         const TensorRef* table, const FixpipeArgs& a, bool atomic, bool inside, const char* op, Loc loc)
 {
     const uint32_t size = DTypeBits(dstType) / 8;
     const uint32_t columns = CeilDiv(a.n, kCube);
-    (void)dst;
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
     if (atomic) guard.lock();
     // The device copies the parameters to its fixpipe buffer first: results may go where they lie.
     std::vector<uint64_t> parameters(UsesTable(a.quant) ? a.n : 0);
     if (!parameters.empty()) memcpy(parameters.data(), table->ptr, parameters.size() * 8);
-    const bool plain = a.quant == 0 && !a.relu && srcType == dstType && size == 4 && a.toNd && !atomic;
+    const bool plain =
+        a.quant == 0 && !a.relu && srcType == dstType && size == 4 && a.toNd && !atomic && inside;
     for (uint32_t nd = 0; nd < std::max(a.toNd ? a.ndNum : 1u, 1u); ++nd) {
         // srcNdStride counts blocks of 16 x 16 elements.
         const uint8_t* matrix = src.ptr + static_cast<uint64_t>(nd) * a.srcNdStride * 1024;
@@ -63,6 +70,7 @@ void Run(Core& core, const Dst& dst, uint8_t* base, DType dstType, const TensorR
                     const uint64_t parameter = parameters.empty() ? a.scalar : parameters[n];
                     const uint32_t bits = ConvertElement(in[i], srcType, dstType, a, parameter);
                     uint8_t* out = base + TargetOffset(a, size, nd, m, n);
+                    if (!inside && GmBytes(core, out, size, true, op, loc) < size) continue;
                     if (atomic) {
                         StoreAtomic(out, bits, dstType, core.regs.atomicOp);
                     } else {
@@ -72,7 +80,6 @@ void Run(Core& core, const Dst& dst, uint8_t* base, DType dstType, const TensorR
             }
         }
     }
-    (void)loc;
 }
 
 void FillTarget(Operand& to, const FixpipeArgs& a, uint32_t size)
@@ -141,7 +148,8 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType sr
         to.atomic = atomic;
         Prepare(core, r, to, src, srcType, dstType, table, a);
     }
-    Run(core, dst, dst.ptr, dstType, src, srcType, table, a, atomic, loc);
+    const bool inside = GmHolds(core, dst.ptr, TargetBytes(a, DTypeBits(dstType) / 8));
+    Run(core, dst.ptr, dstType, src, srcType, table, a, atomic, inside, op, Where(core, loc));
 }
 
 void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
@@ -152,8 +160,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DTyp
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
     const uint32_t size = DTypeBits(dstType) / 8;
-    CheckRange(core, dst, TargetOffset(a, size, a.toNd ? a.ndNum - 1 : 0, a.m - 1, a.n - 1) + size,
-               "dst", op, loc);
+    CheckRange(core, dst, TargetBytes(a, size), "dst", op, loc);
     if (core.sink != nullptr) {
         Record r;
         r.op = op;
@@ -163,7 +170,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DTyp
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, kBlock);
         Prepare(core, r, to, src, srcType, dstType, table, a);
     }
-    Run(core, dst, dst.ptr, dstType, src, srcType, table, a, false, loc);
+    Run(core, dst.ptr, dstType, src, srcType, table, a, false, true, op, loc);
 }
 
 }  // namespace ascendc_emu

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/scheduler.h"
 #include "cube/cube_state.h"
 
 namespace ascendc_emu {
@@ -17,8 +18,9 @@ void TransposeFractal16(uint16_t* dst, const uint16_t* src)
     }
 }
 
-// One fractal after another from `base` (host address of the source tensor).
-void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, DType type,
+// One fractal after another from `base` (host address of the source tensor); what of global memory is
+// no tensor's reads as 0.
+void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, bool isGm, DType type,
             const Load2dArgs& args, const char* op, Loc loc)
 {
     if (args.repeat == 0) return;
@@ -30,12 +32,12 @@ void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, DType type,
         const int64_t from = args.start + static_cast<int64_t>(i) * args.srcStride;
         const uint8_t* in = base + from * kFractal;
         uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * args.dstStride * kFractal;
+        uint16_t copy[kFractal / 2] = {};
+        memcpy(copy, in, isGm ? GmBytes(core, in, kFractal, false, op, Where(core, loc)) : kFractal);
         if (args.transpose) {
-            uint16_t copy[256];
-            memcpy(copy, in, sizeof(copy));
             TransposeFractal16(reinterpret_cast<uint16_t*>(out), copy);
         } else {
-            memmove(out, in, kFractal);
+            memcpy(out, copy, kFractal);
         }
     }
 }
@@ -104,7 +106,11 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
         FillFractals(to, from, args);
         Emit(core, r);
     }
-    Load2d(core, dst, src.ptr, type, args, op, loc);
+    const int64_t last = args.start + static_cast<int64_t>(args.repeat - 1ull) * args.srcStride;
+    if (args.repeat != 0 && last >= 0) {
+        CheckRange(core, src, (std::max<uint64_t>(last, args.start) + 1) * kFractal, "src", op, loc);
+    }
+    Load2d(core, dst, src.ptr, false, type, args, op, loc);
 }
 
 void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
@@ -122,7 +128,7 @@ void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2d
         FillFractals(to, from, args);
         Emit(core, r);
     }
-    Load2d(core, dst, src.ptr, type, args, op, loc);
+    Load2d(core, dst, src.ptr, true, type, args, op, loc);
 }
 
 void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,

@@ -15,9 +15,12 @@
 #include <vector>
 
 #include "ascendc_emu/types.h"
+#include "core/scheduler.h"
+#include "core/thread_object.h"
 #include "cube/cube_state.h"
 #include "cube/element.h"
 #include "cube/gemm.h"
+#include "cube/matrix_span.h"
 #include "cube/unpack.h"
 
 namespace ascendc_emu {
@@ -33,19 +36,6 @@ Out Element(const uint8_t* data, DType type, uint64_t index)
     Out value;
     UnpackRow(&value, data, index, 1, type);
     return value;
-}
-
-// Elements in a row of a fractal.
-uint32_t RowOf(const MatrixRef& m) { return m.nzWidth ? m.nzWidth : kBlock * 8 / DTypeBits(m.type); }
-
-// Position of (row, column) in elements.
-uint64_t IndexOf(const MatrixRef& m, uint32_t row, uint32_t column)
-{
-    if (m.transposed) std::swap(row, column);
-    if (m.format == MatrixFormat::kNd) return static_cast<uint64_t>(row) * m.stride + column;
-    const uint32_t c0 = RowOf(m);
-    return static_cast<uint64_t>(column / c0) * m.stride * c0 + static_cast<uint64_t>(row) * c0 +
-           column % c0;
 }
 
 // out[count] <- elements (row, column), (row, column + 1), ... as stored, transposed or not.
@@ -163,27 +153,42 @@ bool StorePlain(uint8_t* out, DType type, const float* from, uint32_t count, con
 }
 bool StorePlain(uint8_t*, DType, const int64_t*, uint32_t, const FixpipeArgs&) { return false; }
 
+// How the sums of a product leave.
+struct Way {
+    const char* op;
+    Loc loc;
+    uint8_t atomic;
+    DType accType;
+    bool inside;  // all of C is memory of the launch
+};
+
 template <typename Acc>
-void StoreRow(const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t column0, uint32_t columns,
-              uint8_t atomic, DType accType)
+void StoreRow(Core& core, const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t column0,
+              uint32_t columns, const Way& way)
 {
     FixpipeArgs convert;
     convert.quant = a.quant;
     convert.relu = a.relu;
     const uint32_t size = DTypeBits(a.c.type) / 8;
-    if (atomic == 0 && a.c.format == MatrixFormat::kNd && !a.c.transposed) {
+    if (a.c.format == MatrixFormat::kNd && !a.c.transposed) {
         const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column0);
-        if (StorePlain(a.c.data + index * size, a.c.type, sums, columns, convert)) return;
+        if (!way.inside) {
+            const uint64_t bytes = uint64_t{columns} * size;
+            columns = GmBytes(core, a.c.data + index * size, bytes, true, way.op, way.loc) / size;
+        }
+        uint8_t* const out = a.c.data + index * size;
+        if (way.atomic == 0 && StorePlain(out, a.c.type, sums, columns, convert)) return;
     }
     for (uint32_t j = 0; j < columns; ++j) {
         const uint32_t column = column0 + j;
         const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column);
         const uint64_t parameter =
             a.quantVector != nullptr ? a.quantVector[a.n0 + column] : a.quantScalar;
-        const uint32_t bits = ConvertElement(Raw(sums[j]), accType, a.c.type, convert, parameter);
+        const uint32_t bits = ConvertElement(Raw(sums[j]), way.accType, a.c.type, convert, parameter);
         uint8_t* out = a.c.data + index * size;
-        if (atomic != 0) {
-            StoreAtomic(out, bits, a.c.type, atomic);
+        if (!way.inside && GmBytes(core, out, size, true, way.op, way.loc) < size) continue;
+        if (way.atomic != 0) {
+            StoreAtomic(out, bits, a.c.type, way.atomic);
         } else {
             memcpy(out, &bits, size);
         }
@@ -199,9 +204,12 @@ struct Panels {
 };
 
 template <typename Acc>
-void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
+void Run(Core& core, const MatmulArgs& a, const Way& way)
 {
-    static thread_local Panels<Acc> panels;
+    const ReadableMatrix aIn(core, a.a, {"A", a.m0, a.m, 0, a.k}, way.op, way.loc);
+    const ReadableMatrix bIn(core, a.b, {"B", 0, a.k, a.n0, a.n}, way.op, way.loc);
+    const ReadableMatrix biasIn(core, a.bias, {"bias", 0, a.hasBias ? 1u : 0u, a.n0, a.n}, way.op, way.loc);
+    Panels<Acc>& panels = OfThread<Panels<Acc>>();
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
     Acc* const left = panels.left.get();
     Acc* const right = panels.right.get();
@@ -214,27 +222,27 @@ void Run(const MatmulArgs& a, uint8_t atomic, DType accType)
                 for (uint32_t j = 0; j < n; ++j) {
                     sums[static_cast<size_t>(i) * n + j] =
                         a.partial ? Previous<Acc>(a.initial, IndexOf(a.initial, i, n0 + j))
-                                  : Element<Acc>(a.bias.data, a.bias.type, a.n0 + n0 + j);
+                                  : Element<Acc>((*biasIn).data, a.bias.type, a.n0 + n0 + j);
                 }
             }
         }
         for (uint32_t k0 = 0; k0 < a.k; k0 += kPanelK) {
             const uint32_t k = std::min(kPanelK, a.k - k0);
-            Unpack(right, a.b, k0, k, a.n0 + n0, n);
+            Unpack(right, *bIn, k0, k, a.n0 + n0, n);
             if (a.hf32 && a.b.type == DType::kF32) RoundToHf32(right, static_cast<size_t>(k) * n, false);
             for (uint32_t m0 = 0; m0 < a.m; m0 += kPanelM) {
                 const uint32_t m = std::min(kPanelM, a.m - m0);
-                Unpack(left, a.a, a.m0 + m0, m, k0, k);
+                Unpack(left, *aIn, a.m0 + m0, m, k0, k);
                 if (a.hf32 && a.a.type == DType::kF32) RoundToHf32(left, static_cast<size_t>(m) * k, false);
                 Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left, k, right, n, m,
                      n, k, a.hf32 || a.a.type != DType::kF32);
             }
         }
-        if (atomic != 0) guard.lock();
+        if (way.atomic != 0) guard.lock();
         for (uint32_t i = 0; i < a.m; ++i) {
-            StoreRow(a, sums.data() + static_cast<size_t>(i) * n, i, n0, n, atomic, accType);
+            StoreRow(core, a, sums.data() + static_cast<size_t>(i) * n, i, n0, n, way);
         }
-        if (atomic != 0) guard.unlock();
+        if (way.atomic != 0) guard.unlock();
     }
 }
 
@@ -248,10 +256,13 @@ void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
     if (atomic == kPlainStore) atomic = 0;
     if (core.sink != nullptr) EmitAll(core, a, op, loc, atomic != 0);
     const bool integer = a.a.type == DType::kI8 || a.a.type == DType::kI4;
+    Way way{op, Where(core, loc), atomic, DType::kF32,
+            IsInside(core, a.c, {"C", a.cRow, a.m, a.cColumn, a.n}, op, Where(core, loc))};
     if (integer && a.b.type != DType::kF16) {
-        Run<int64_t>(a, atomic, DType::kI32);
+        way.accType = DType::kI32;
+        Run<int64_t>(core, a, way);
     } else {
-        Run<float>(a, atomic, DType::kF32);
+        Run<float>(core, a, way);
     }
 }
 

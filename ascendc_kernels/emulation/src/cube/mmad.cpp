@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ascendc_emu/types.h"
+#include "core/thread_object.h"
 #include "cube/cube_state.h"
 #include "cube/gemm.h"
 #include "cube/unpack.h"
@@ -109,18 +110,25 @@ T Widen(T v)
     return v;
 }
 
+// Kept from product to product.
+template <typename Wide>
+struct Operands {
+    std::vector<Wide> left, right, sums, compressed;
+};
+
 template <typename Acc, typename Wide>
 void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const TensorRef& b,
          DType bType, const TensorRef* bias, const MmadArgs& args, const Shape& s)
 {
-    static thread_local std::vector<Wide> left, right, sums;
+    Operands<Wide>& operands = OfThread<Operands<Wide>>();
+    std::vector<Wide>&left = operands.left, &right = operands.right, &sums = operands.sums;
     left.resize(static_cast<size_t>(s.m) * s.k);
     right.resize(static_cast<size_t>(s.k) * s.n);
     sums.assign(static_cast<size_t>(s.m) * s.n, Wide(0));
     UnpackA(left.data(), a.ptr, s, aType);
     if (args.sparse) {
-        static thread_local std::vector<Wide> compressed;
-        UnpackSparseB(right.data(), b.ptr, StateOf(core).sparse + b.addr / 4, s, bType, compressed);
+        UnpackSparseB(right.data(), b.ptr, StateOf(core).sparse + b.addr / 4, s, bType,
+                      operands.compressed);
     } else {
         UnpackB(right.data(), b.ptr, s, bType);
     }
