@@ -44,6 +44,11 @@ def test_cube_and_two_vector_cores(kernel, threads):
     assert _run(kernel, 3, 5, threads)[:5].tolist() == [2 * (100 + i) + 1 for i in range(5)]
 
 
+def test_cores_of_a_kind_in_an_ai_core(kernel):
+    y = _run(kernel, 14, 3, 1)
+    assert y[:3].tolist() == [111] * 3 and y[8:14].tolist() == [222] * 6
+
+
 @THREADS
 def test_flags_of_all_cores_of_a_kind(kernel, threads):
     y = _run(kernel, 4, 4, threads)

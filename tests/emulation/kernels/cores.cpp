@@ -96,6 +96,9 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         for (int k = 0; k < 16; ++k) {
             if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(8); }
         }
+    } else if (TILING_KEY_IS(14)) {  // cores of the caller's kind in an AI core
+        KERNEL_TASK_TYPE(14, KERNEL_TYPE_MIX_AIC_1_2);
+        Write(y, i + (g_coreType == AIC ? 0 : 8), 100 * GetSubBlockNum() + 10 * GetTaskRatio() + get_subblockdim());
     } else if (TILING_KEY_IS(10)) {
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
     } else if (TILING_KEY_IS(11)) {  // atomic adds from every block

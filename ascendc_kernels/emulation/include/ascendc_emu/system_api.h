@@ -43,14 +43,14 @@ namespace AscendC {
 __aicore__ inline int64_t GetBlockIdx() { return ascendc_emu::Current().blockIdx; }
 __aicore__ inline int64_t GetBlockNum() { return ascendc_emu::Current().blockNum; }
 __aicore__ inline int64_t GetSubBlockIdx() { return ascendc_emu::Current().subBlockIdx; }
-__aicore__ inline int64_t GetSubBlockNum() { return ascendc_emu::Current().subBlockNum; }
-// AIVs per AIC as a vector core sees it; 1 on a cube core.
-__aicore__ inline int64_t GetTaskRation()
+// Cores of the caller's kind in an AI core: AIVs per AIC on a vector core, 1 on a cube core.
+__aicore__ inline int64_t GetSubBlockNum()
 {
     const ascendc_emu::Core& c = ascendc_emu::Current();
     return c.kind == ascendc_emu::CoreKind::kAic ? 1 : c.subBlockNum;
 }
-__aicore__ inline int64_t GetTaskRatio() { return GetTaskRation(); }
+__aicore__ inline int64_t GetTaskRation() { return GetSubBlockNum(); }
+__aicore__ inline int64_t GetTaskRatio() { return GetSubBlockNum(); }
 __aicore__ inline constexpr int16_t GetDataBlockSizeInBytes() { return ONE_BLK_SIZE; }
 __aicore__ inline uint32_t GetUBSizeInBytes() { return ascendc_emu::Current().capacity[1]; }
 __aicore__ inline uint32_t GetRuntimeUBSize() { return ascendc_emu::Current().capacity[1]; }
