@@ -74,6 +74,24 @@ def test_a_tiling_struct_that_a_kernel_header_has_too(tmp_path, factor, finds):
     np.testing.assert_array_equal(y.to_float(), x.to_float() * -1.5)
 
 
+def test_an_op_in_place_needs_no_infer_shape(tmp_path):
+    """An aclnn call takes the shape from the tensor that is written in place."""
+    for name, text in FILES.items():
+        if "scale_rows" in name and "aclnn" not in name and "fallback" not in name:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    host = tmp_path / "op_host" / "scale_rows.cpp"
+    text = host.read_text().replace('Output("y")', 'Output("x")')
+    text = text.replace("*context->GetOutputShape(0) = *context->GetInputShape(0);", "")
+    host.write_text(text)
+    kernel = tmp_path / "op_kernel" / "scale_rows.cpp"
+    kernel.write_text(kernel.read_text().replace("DTYPE_Y", "DTYPE_X"))
+    x = tensor(np.arange(48).reshape(3, 16))
+    want = x.to_float() * -1.5
+    done = ProjectRunner(tmp_path).run("ScaleRows", {"x": x}, {"factor": -1.5})
+    np.testing.assert_array_equal(done.outputs["x"].to_float(), want)
+
+
 def test_an_output_list_is_as_long_as_the_input_list(runner):
     x = [tensor(np.ones((2, 3)), "float16"), tensor(np.ones(5), "float16")]
     got = runner.infer(runner.declaration("ListLike"), [x], {})
