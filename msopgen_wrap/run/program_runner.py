@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from msopgen_wrap.run.program_sources import (
     TWIN_DEFINES,
     SourceKind,
     architecture_macros,
+    cmake_includes,
     framework_libraries,
     has_main,
     is_twin,
@@ -141,6 +142,8 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
                     "OPG906", f"{path} is not a file", fix="name a .asc or .cpp program to run"
                 )
             )
+    folders = (*options.include_dirs, *cmake_includes(source.resolve().parent))
+    options = replace(options, include_dirs=tuple(dict.fromkeys(folders)))
     library = emulation_library()
     tool = find_toolchain()
     runtime = runtime_libraries()

@@ -29,6 +29,9 @@ _TEST_FRAMEWORK = re.compile(
 _CMAKE_TARGET = re.compile(
     r"\b(?:add_executable|add_library|target_sources|ascendc_library)\s*\(([^)]*)\)"
 )
+_CMAKE_INCLUDES = re.compile(r"\b(?:target_)?include_directories\s*\(([^)]*)\)")
+_CMAKE_SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^)\s]+)\s*\)")
+_CMAKE_HERE = re.compile(r"\$\{(?:CMAKE|PROJECT)_(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR)\}")
 _MAIN = re.compile(r"\bint(?:32_t)?\s+main\s*\(")
 # Host headers of ge have its data types as enumerators; elsewhere kernels compare them as macros.
 _GE_CODE = re.compile(
@@ -81,6 +84,25 @@ def cmake_sources(folder: Path) -> list[Path]:
             source = folder / name
             if source.suffix in SOURCE_SUFFIXES and source.is_file() and source not in found:
                 found.append(source)
+    return found
+
+
+def cmake_includes(folder: Path) -> list[Path]:
+    """Return the include folders that the folder's CMakeLists.txt names, as far as they are there.
+
+    Relative ones only; variables are followed where a plain ``set(NAME path)`` gives them.
+    """
+    text = _CMAKE_HERE.sub(".", cmake_text(folder))
+    values = {name: value.strip('"') for name, value in _CMAKE_SET.findall(text)}
+    found: list[Path] = []
+    for names in _CMAKE_INCLUDES.findall(text):
+        for name in names.replace('"', " ").split():
+            for _ in range(5):  # variables in the values of variables
+                name = re.sub(r"\$\{(\w+)\}", lambda m: values.get(m[1], m[0]), name)
+            path = (folder / name).resolve()
+            # Absolute ones are CANN's, whose headers are here.
+            if not name.startswith("/") and "$" not in name and path.is_dir() and path not in found:
+                found.append(path)
     return found
 
 

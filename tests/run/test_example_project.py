@@ -6,6 +6,7 @@ import pytest
 
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.run.example_project import build_file_defines, read_example, run_example
+from msopgen_wrap.run.program_sources import cmake_includes
 
 CMAKE = """
 set(CMAKE_ASC_ARCHITECTURES "dav-2201" CACHE STRING "dav-2201, dav-3510")
@@ -122,3 +123,34 @@ def test_sources_that_cmake_lists_are_one_program(tmp_path, tmp_path_factory):
     assert [s.name for s in example.sources] == ["kernel.asc", "twice.asc"]
     result = run_example(example, tmp_path_factory.mktemp("scratch"), soc="ascend910b3", timeout=60)
     assert (result.runs, result.matches, result.clean) == (True, True, True), result.detail
+
+
+CMAKE_INCLUDES = """
+set(TEST_ROOT "${CMAKE_CURRENT_LIST_DIR}")
+set(SHARED ${TEST_ROOT}/../shared)
+set(CANN_PATH "/usr" CACHE STRING "CANN")
+set(OTHER /usr)
+# include_directories(commented)
+include_directories(${OTHER}/include ${CANN_PATH}/include "inc")
+target_include_directories(demo PRIVATE ${TEST_ROOT} ${SHARED} ../nowhere)
+"""
+
+
+def test_include_folders_of_the_build_file(tmp_path, monkeypatch):
+    """Two neighbours have the header, so only the build file tells which is meant."""
+    for name, text in {
+        "demo/CMakeLists.txt": CMAKE_INCLUDES,
+        "demo/main.cpp": '#include "value.h"\n#include "one.h"\n#include "acl/acl.h"\n'
+        '#include "kernel_operator.h"\n__global__ __aicore__ void k() {}\n'
+        "int main() { aclInit(nullptr); k<<<1, nullptr, nullptr>>>(); return kValue + kOne; }\n",
+        "demo/inc/one.h": "constexpr int kOne = -6;\n",
+        "demo/commented/one.h": "constexpr int kOne = 0;\n",
+        "shared/value.h": "constexpr int kValue = 6;\n",
+        "aside/value.h": "constexpr int kValue = 7;\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    folders = cmake_includes(tmp_path / "demo")
+    assert folders == [tmp_path / "demo" / "inc", tmp_path / "demo", tmp_path / "shared"]
+    monkeypatch.chdir(tmp_path)
+    assert opgen(["run", "demo", "--mode", "fast"]) == 0
