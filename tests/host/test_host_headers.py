@@ -58,3 +58,41 @@ def test_names(tmp_path):
     assert host.Communication(b"tp", 6) == 63
     assert host.Communication(b"tp", 0) == -1
     assert host.Communication(b"x" * 129, 6) == -1
+
+
+# What headers of ops with kernels for several architectures name of the arch 35 templates.
+ATVOSS = r"""
+#include "atvoss/broadcast/broadcast_tiling.h"
+#include "atvoss/elewise/elewise_tiling.h"
+#include "atvoss/reduce/reduce_tiling.h"
+#include "op_common/atvoss/elewise/elewise_base_struct.h"
+using namespace Ops::Base;
+struct RegbaseData { EleBaseTilingDataV2 base; float limit; };
+class RegbaseTiling {
+public:
+    explicit RegbaseTiling(gert::TilingContext* context) : context_(context) {}
+    ge::graphStatus Elewise() {
+        RegbaseData data;
+        ElewiseBaseTiling tiling(context_);
+        return tiling.DoTiling<int>(data.base, 1024);
+    }
+    ge::graphStatus Broadcast() {
+        BroadcastBaseTiling<int> tiling(context_);
+        tiling.SetScalar<float>(1.0F);
+        return tiling.DoTiling();
+    }
+private:
+    gert::TilingContext* context_;
+    ReduceTilingKey key_;
+};
+extern "C" int Failures() {
+    RegbaseTiling tiling(nullptr);
+    return (tiling.Elewise() == ge::GRAPH_FAILED) + (tiling.Broadcast() == ge::GRAPH_FAILED);
+}
+"""
+
+
+def test_templates_of_another_architecture_are_named_and_fail(tmp_path):
+    source = tmp_path / "atvoss.cpp"
+    source.write_text(ATVOSS)
+    assert ctypes.CDLL(str(compile_shared([source], opt="-O0"))).Failures() == 2
