@@ -30,6 +30,9 @@ _OPT, _CODE = "-O1", "OPG514"
 _LINK_FLAGS = ("-Wl,-z,muldefs", "-Wl,--no-demangle")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)'")
 _NO_HEADER = re.compile(r"(?:.*: )?(\S+): No such file or directory")
+_GUARD = re.compile(
+    r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE
+)
 _ROUNDS = 12
 # Entries of a stand-in for a virtual table: more functions than any class of a repository has.
 _VIRTUALS = 64
@@ -43,7 +46,8 @@ def build_host_library(
     """Compile and link a project's host sources.
 
     Functions and virtual classes that only sources of another architecture define, and which do not
-    compile here, are replaced by ones that log their name and fail.
+    compile here, are replaced by ones that log their name and fail. Headers for another architecture
+    that include what is not here are left out.
 
     Raises:
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
@@ -56,6 +60,9 @@ def build_host_library(
         try:
             return _link(project, [*sources, *_stub_source(stubs)], defines)
         except OpgenError as error:
+            if guard := _foreign_header(error, defines):
+                defines = (*defines, guard)
+                continue
             missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
             if not missing or set(missing) <= set(stubs):
                 raise with_header_advice(error, project.root) from error
@@ -99,6 +106,22 @@ def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
         fix="name the folder it is relative to with -I (--include)",
     )
     return OpgenError([advice, *error.diagnostics[1:]])
+
+
+def _foreign_header(error: OpgenError, defines: Sequence[str]) -> str:
+    """Return the include guard of a header for another architecture that lacks a header, else "".
+
+    Sources for all architectures include it for its declarations; whatever they need of it besides
+    is an error of its own.
+    """
+    first = error.diagnostics[0]
+    if _NO_HEADER.match(first.what) is None or first.location is None:
+        return ""
+    path = Path(first.location.file)
+    if not for_other_arch(path) or path.suffix not in (".h", ".hpp") or not path.is_file():
+        return ""
+    match = _GUARD.search(path.read_text(encoding="utf-8", errors="replace"))
+    return match[1] if match and match[1] not in defines else ""
 
 
 def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -> Path:

@@ -116,6 +116,7 @@ TILING = """
 #include "shared_limits.h"
 #include "rows/last.h"
 #include "../op_kernel/shift_rows_tiling_data.h"
+#include "../op_kernel/shift_rows_regbase.h"
 namespace optiling {
 struct ShiftCompileInfo : Ops::Base::CompileInfoCommon {};
 
@@ -239,6 +240,17 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) { return Ops::Base::D
 }
 """
 
+# A header for it that sources of all architectures include, and that cannot be compiled here.
+DAG = """
+/* The
+ * license. */
+#ifndef SHIFT_ROWS_REGBASE_H
+#define SHIFT_ROWS_REGBASE_H
+#include "atvoss/util/dag.h"
+namespace optiling { using ShiftDag = Ops::Base::DAGSch<Ops::Base::Elems<>>; }
+#endif
+"""
+
 KERNEL = """
 #include "kernel_operator.h"
 #include "../shift_common/row_copy.h"
@@ -358,6 +370,7 @@ FILES = {
     f"{PROJECT}/op_host/shift_rows_infershape.cpp": INFER,
     f"{PROJECT}/op_host/shift_rows_tiling.cpp": TILING,
     f"{PROJECT}/op_host/arch35/shift_rows_tiling_arch35.cpp": ARCH35,
+    f"{PROJECT}/op_kernel/shift_rows_regbase.h": DAG,
     f"{PROJECT}/op_kernel/shift_rows.cpp": KERNEL,
     f"{PROJECT}/op_kernel/arch35/shift_rows.cpp": KERNEL + "#error for another architecture\n",
     f"{PROJECT}/op_kernel/shift_rows_tiling_data.h": TILING_DATA,

@@ -165,3 +165,60 @@ KERNEL(notes_read_by_other_core) {
     Sync<HardEvent::MTE2_MTE3>();
     DataCopyPad(g.z[GetBlockIdx() * 8], b.a, {1, 8, 0, 0, 0});
 }
+
+// case cores_note_the_same_table: DataCache silent blocks=2
+// Every core writes all of it and reads its own copy, whoever wrote to memory last.
+KERNEL(cores_note_the_same_table) {
+    TENSORS;
+    for (int i = 0; i < 8; ++i) g.ws.SetValue(i, 2.0f * i);
+    SyncAll();
+    Buffers b;
+    Duplicate(b.a, g.ws.GetValue(GetBlockIdx()) + g.ws.GetValue(7), 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+}
+
+// case cores_count_alike: DataCache silent blocks=2
+// A table that is read while it is made, as prefix sums are.
+KERNEL(cores_count_alike) {
+    TENSORS;
+    g.ws.SetValue(0, 1.0f);
+    SyncAll();
+    for (int i = 1; i < 8; ++i) g.ws.SetValue(i, g.ws.GetValue(i - 1) + 1.0f);
+    SyncAll();
+    Buffers b;
+    Duplicate(b.a, g.ws.GetValue(7), 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+}
+
+// case cores_note_other_values: DataCache found blocks=2
+// A core that looks for what the other has written finds its own value.
+KERNEL(cores_note_other_values) {
+    TENSORS;
+    g.ws.SetValue(0, 1.0f + GetBlockIdx());
+    SyncAll();
+    const float last = g.ws.GetValue(0);  // <- DataCache
+    Buffers b;
+    Duplicate(b.a, last, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+}
+
+// case own_note_overwritten_by_other_core: DataCache found blocks=2
+KERNEL(own_note_overwritten_by_other_core) {
+    TENSORS;
+    Buffers b;
+    if (GetBlockIdx() == 0) g.ws.SetValue(0, 1.0f);
+    SyncAll();
+    if (GetBlockIdx() == 1) {
+        g.ws.SetValue(0, 2.0f);
+        Clean(g.ws);
+    }
+    SyncAll();
+    if (GetBlockIdx() == 0) {
+        Duplicate(b.a, g.ws.GetValue(0), 64);  // <- DataCache
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z, b.a, 64);
+    }
+}

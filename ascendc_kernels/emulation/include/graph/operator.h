@@ -41,8 +41,38 @@ public:
     TensorDesc GetInputDesc(uint32_t) const {
         return TensorDesc();
     }
+    TensorDesc GetInputDesc(const std::string &) const {
+        return TensorDesc();
+    }
     TensorDesc GetOutputDesc(uint32_t) const {
         return TensorDesc();
+    }
+    TensorDesc GetOutputDesc(const std::string &) const {
+        return TensorDesc();
+    }
+    TensorDesc GetDynamicInputDesc(const std::string &, uint32_t) const {
+        return TensorDesc();
+    }
+    TensorDesc GetDynamicOutputDesc(const std::string &, uint32_t) const {
+        return TensorDesc();
+    }
+    graphStatus TryGetInputDesc(const std::string &, TensorDesc &) const {
+        return GRAPH_FAILED;
+    }
+    graphStatus GetInputConstData(const std::string &, Tensor &) const {
+        return GRAPH_FAILED;
+    }
+    int32_t GetDynamicInputNum(const std::string &) const {
+        return 0;
+    }
+    int32_t GetDynamicOutputNum(const std::string &) const {
+        return 0;
+    }
+    size_t GetInputsSize() const {
+        return 0;
+    }
+    size_t GetOutputsSize() const {
+        return 0;
     }
     template <typename T>
     graphStatus GetAttr(const char_t *, T &) const {

@@ -21,6 +21,18 @@ using OP_CHECK_FUNC = ge::graphStatus (*)(const ge::Operator &op, ge::AscendStri
 using PARAM_GENERALIZE_FUNC = ge::graphStatus (*)(const ge::Operator &op,
                                                   const ge::AscendString &generalize_config,
                                                   ge::AscendString &generalized_op_params);
+#define FUNC_CHECK_SUPPORTED "check_supported"
+#define FUNC_OP_SELECT_FORMAT "op_select_format"
+#define FUNC_GET_OP_SUPPORT_INFO "get_op_support_info"
+#define FUNC_GET_SPECIFIC_INFO "get_op_specific_info"
+
+// Registers a function by which the graph engine asks about a node (SetCheckSupport and the like).
+// Nothing here asks: an op runs as it is called.
+class OpCheckFuncHelper {
+public:
+    OpCheckFuncHelper(const ge::AscendString &, const ge::AscendString &, OP_CHECK_FUNC) {}
+    OpCheckFuncHelper(const ge::AscendString &, PARAM_GENERALIZE_FUNC) {}
+};
 }  // namespace optiling
 
 namespace ops {

@@ -70,6 +70,7 @@ void Checker::OnLaunchEnd(const LaunchInfo&) {
     for (auto& state : cores_) {
         if (state) Settle(*state);
     }
+    SettleScalarWrites();
     const bool whole = ended_ == std::count(started_.begin(), started_.end(), 1);
     KeepContents(whole);
     if (!whole) return;  // stopped in the middle

@@ -82,6 +82,7 @@ private:
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
     void ReportSharedLines(const Step& step, uint64_t begin, uint64_t end);
     void Settle(CoreState& state);
+    void SettleScalarWrites();
 
     // initialisation.cpp: which bytes hold data
     // Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
@@ -128,6 +129,7 @@ private:
     std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
     std::map<uint64_t, Finding> sharedLines_;  // by number of the line
+    std::vector<std::pair<uint32_t, ByteRun>> scalarWrites_;  // (core, bytes) not seen yet
     struct KnownRole {
         const char* role = nullptr;
         bool scratch = false;

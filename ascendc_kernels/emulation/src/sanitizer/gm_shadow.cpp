@@ -2,6 +2,7 @@
 #include "gm_shadow.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -152,7 +153,7 @@ void GmShadow::ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t by
     }
     if (uint32_t dirty = cell.dirty & mask) {
         // The scalar unit sees its own cache; everybody else sees memory.
-        if (!(access.scalar && cell.dirtier.Core() == access.core)) {
+        if (!access.own && !(access.scalar && cell.dirtier.Core() == access.core)) {
             AddBits(&out->dirty, begin, bytes, dirty);
             out->dirtyWriter = cell.dirtier;
         }
@@ -234,13 +235,38 @@ void GmShadow::CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out) {
     }
 }
 
-bool GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
+// Whether a core's cache holds these bytes as it wrote them, and memory has the same. Cores that all
+// note down the same table read their own copy of it, whoever wrote to memory last.
+bool GmShadow::Owns(uint32_t core, uint64_t begin, uint64_t end) {
+    const uint64_t number = begin / kCacheLine;
+    const uint64_t at = begin % kCacheLine;
+    const uint64_t bytes = end - begin;
+    if (core >= caches_.size() || bytes == 0 || at + bytes > kCacheLine) return false;
+    auto line = caches_[core].find(number);
+    if (line == caches_[core].end()) return false;
+    const uint64_t mask = (bytes == kCacheLine ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1) << at;
+    return (line->second.own & mask) == mask &&
+           std::memcmp(line->second.value + at, reinterpret_cast<const void*>(begin), bytes) == 0;
+}
+
+void GmShadow::KeepOwn(uint32_t core, uint64_t begin, uint64_t end) {
+    for (uint64_t address = begin; address < end; ++address) {
+        auto line = CacheOf(core).find(address / kCacheLine);
+        if (line == CacheOf(core).end()) continue;
+        line->second.own |= uint64_t{1} << address % kCacheLine;
+        line->second.value[address % kCacheLine] = *reinterpret_cast<const uint8_t*>(address);
+    }
+}
+
+bool GmShadow::Read(uint64_t begin, uint64_t end, const GmAccess& reader, GmHits* out) {
     bool data = true;
+    GmAccess access = reader;
+    access.own = reader.scalar && Owns(reader.core, begin, end);
     ForCells(begin, end, true, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         ReadCell(cell, at, mask, bytes, access, out);
         data &= (cell.init & mask) == mask;
     });
-    if (access.scalar) ReadThroughCache(begin, end, access, out);
+    if (access.scalar && !access.own) ReadThroughCache(begin, end, access, out);
     return data;
 }
 

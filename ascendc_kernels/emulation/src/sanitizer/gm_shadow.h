@@ -51,6 +51,7 @@ struct GmAccess {
     const Limits* limits = nullptr;  // for earlier accesses of the same core
     bool atomic = false;
     bool scalar = false;  // through the data cache
+    bool own = false;     // reads what this core wrote, which its cache still holds
 };
 
 struct GmHits {
@@ -98,6 +99,9 @@ public:
     // Bytes of [begin, end) written by the kernel with data that nobody initialised.
     void PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out, Epoch* writer);
 
+    // A scalar write has taken effect: the core's data cache has these values now.
+    void KeepOwn(uint32_t core, uint64_t begin, uint64_t end);
+
     // DataCacheCleanAndInvalid of one line (`address` set) or of the whole cache.
     void Clean(uint32_t core, uint64_t address, bool entire);
 
@@ -115,9 +119,12 @@ private:
     };
     // Kernels walk through memory: one look-up finds the pages of a quarter of a megabyte.
     static constexpr uint64_t kChunkPages = 128;
-    // A line in a core's data cache: the last writers when it was loaded.
+    // A line in a core's data cache: the last writers when it was loaded, and the bytes that the core
+    // itself has changed since (bit i: value[i]).
     struct Line {
         Epoch writer[kCacheLine / kGranule];
+        uint64_t own = 0;
+        uint8_t value[kCacheLine];
     };
     using Cache = std::unordered_map<uint64_t, Line>;
 
@@ -134,6 +141,7 @@ private:
                    const GmAccess& access, GmHits* out);
     void ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
     void WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    bool Owns(uint32_t core, uint64_t begin, uint64_t end);
     void CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out);
     void SetDirty(GmCell& cell, uint32_t dirty);
     void DropLine(uint32_t core, uint64_t line);

@@ -59,6 +59,7 @@ constexpr uint64_t kJustPast = 4096;
 void Checker::OnInstruction(Core& core, const Record& r) {
     CoreState& state = State(core);
     Settle(state);
+    if (!scalarWrites_.empty()) SettleScalarWrites();
     int pipe = Dense(r.pipe);
     uint64_t seq = state.Issue(pipe);
     Step step{state,
@@ -557,6 +558,9 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         GmHits hits;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             gm_.Write(at, at + bytes, access, fills, &hits);
+            if (!access.scalar) return;
+            const Region* region = FindRegion(at);
+            if (region && at + bytes <= region->end) scalarWrites_.push_back({core, {at, at + bytes}});
         });
         ReportGm(step, o, hits);
         if (step.record.scalarAccess && cores_.size() > 1) {

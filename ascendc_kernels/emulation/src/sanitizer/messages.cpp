@@ -201,6 +201,14 @@ void Checker::Settle(CoreState& state) {
     state.pending.clear();
 }
 
+// Only the next instruction of any core finds what a scalar write has left in memory.
+void Checker::SettleScalarWrites() {
+    for (const auto& write : scalarWrites_) {
+        gm_.KeepOwn(write.first, write.second.begin, write.second.end);
+    }
+    scalarWrites_.clear();
+}
+
 void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
     const Record& r = step.record;
     CoreState& state = step.state;
@@ -259,19 +267,7 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
               "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two in "
               "different lines");
     }
-    if (hits.staleLine) {
-        cache(here, hits.staleLine,
-              Format("%s of %s changes a cache line loaded before another unit wrote to it", o.role,
-                     r.op),
-              "a cache line of 64 bytes is written back whole: that undoes the other write",
-              "DataCacheCleanAndInvalid the line before SetValue, or keep the two in different lines");
-    }
-    if (hits.sharedLine) {
-        const Finding f = disagrees(
-            here, hits.sharedLine,
-            Format("%s of %s is in a cache line that another core's scalar unit also writes", o.role, r.op),
-            "a cache line of 64 bytes is written back whole: one core's values get lost",
-            "give every core its own 64-byte line, or write with DataCopyPad");
+    auto unlessNotes = [&](const Finding& f) {
         const Region* region = FindRegion(o.addr);
         const int kind = region ? region->kind : OPGEN_GM_INOUT;
         if (kind == OPGEN_GM_OTHER || kind == OPGEN_GM_WORKSPACE) {
@@ -280,6 +276,27 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
         } else {
             Findings::Instance().Add(f);
         }
+    };
+    if (hits.staleLine) {
+        const Finding f = disagrees(
+            here, hits.staleLine,
+            Format("%s of %s changes a cache line loaded before another unit wrote to it", o.role, r.op),
+            "a cache line of 64 bytes is written back whole: that undoes the other write",
+            "DataCacheCleanAndInvalid the line before SetValue, or keep the two in different lines");
+        const bool notes = hits.staleLine.Pipe() == kPS && hits.staleLine.Core() != state.core->id;
+        if (notes) {
+            unlessNotes(f);
+        } else {
+            Findings::Instance().Add(f);
+        }
+    }
+    if (hits.sharedLine) {
+        const Finding f = disagrees(
+            here, hits.sharedLine,
+            Format("%s of %s is in a cache line that another core's scalar unit also writes", o.role, r.op),
+            "a cache line of 64 bytes is written back whole: one core's values get lost",
+            "give every core its own 64-byte line, or write with DataCopyPad");
+        unlessNotes(f);
     }
 }
 
