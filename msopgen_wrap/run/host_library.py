@@ -46,8 +46,9 @@ def build_host_library(
     """Compile and link a project's host sources.
 
     Functions and virtual classes that only sources of another architecture define, and which do not
-    compile here, are replaced by ones that log their name and fail. Headers for another architecture
-    that include what is not here are left out.
+    compile here, are replaced by ones that log their name and fail. A header for another
+    architecture that includes what is not here is left out, and so is a source that does not
+    compile without it.
 
     Raises:
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
@@ -56,12 +57,18 @@ def build_host_library(
     candidates = [project.companions, project.other_arch_sources]
     tried: set[Path] = set()
     stubs: list[str] = []
+    left_out: list[Path] = []
     for _ in range(_ROUNDS):
         try:
             return _link(project, [*sources, *_stub_source(stubs)], defines)
         except OpgenError as error:
             if guard := _foreign_header(error, defines):
                 defines = (*defines, guard)
+                left_out.append(_place(error))
+                continue
+            if _place(error) in sources and _includes(_place(error), left_out):
+                sources.remove(_place(error))
+                project.other_arch_sources.append(_place(error))
                 continue
             missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
             if not missing or set(missing) <= set(stubs):
@@ -108,17 +115,26 @@ def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
     return OpgenError([advice, *error.diagnostics[1:]])
 
 
-def _foreign_header(error: OpgenError, defines: Sequence[str]) -> str:
-    """Return the include guard of a header for another architecture that lacks a header, else "".
+def _place(error: OpgenError) -> Path:
+    location = error.diagnostics[0].location
+    return Path(location.file) if location is not None else Path()
 
-    Sources for all architectures include it for its declarations; whatever they need of it besides
-    is an error of its own.
-    """
-    first = error.diagnostics[0]
-    if _NO_HEADER.match(first.what) is None or first.location is None:
-        return ""
-    path = Path(first.location.file)
-    if not for_other_arch(path) or path.suffix not in (".h", ".hpp") or not path.is_file():
+
+def _includes(source: Path, headers: Sequence[Path]) -> bool:
+    """Say whether a source itself includes one of some headers."""
+    text = source.read_text(encoding="utf-8", errors="replace")
+    return any(re.search(rf'#[ \t]*include[^\n]*\b{re.escape(h.name)}"', text) for h in headers)
+
+
+def _foreign_header(error: OpgenError, defines: Sequence[str]) -> str:
+    """Return the guard of a header for another architecture that lacks a header, else ""."""
+    path = _place(error)
+    if (
+        _NO_HEADER.match(error.diagnostics[0].what) is None
+        or not for_other_arch(path)
+        or path.suffix not in (".h", ".hpp")
+        or not path.is_file()
+    ):
         return ""
     match = _GUARD.search(path.read_text(encoding="utf-8", errors="replace"))
     return match[1] if match and match[1] not in defines else ""

@@ -22,7 +22,9 @@ _HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
 _LEVELS = 6
-_OTHER_ARCH = re.compile(r"(?:\b|_)arch_?3\d|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt")
+_OTHER_ARCH = re.compile(
+    r"(?:\b|_)arch_?3\d|(?:\b|_)v35\b|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt"
+)
 
 
 def repository_root(project: Path) -> Path:

@@ -251,6 +251,13 @@ namespace optiling { using ShiftDag = Ops::Base::DAGSch<Ops::Base::Elems<>>; }
 #endif
 """
 
+# A source that needs what the header would declare is for that architecture, too.
+DAG_TILING = """
+#include "../op_kernel/shift_rows_regbase.h"
+#include "register/op_impl_registry.h"
+static const ge::graphStatus tiled = optiling::ShiftDag().Tile();
+"""
+
 KERNEL = """
 #include "kernel_operator.h"
 #include "../shift_common/row_copy.h"
@@ -371,6 +378,7 @@ FILES = {
     f"{PROJECT}/op_host/shift_rows_tiling.cpp": TILING,
     f"{PROJECT}/op_host/arch35/shift_rows_tiling_arch35.cpp": ARCH35,
     f"{PROJECT}/op_kernel/shift_rows_regbase.h": DAG,
+    f"{PROJECT}/op_host/shift_rows_graph_tiling.cpp": DAG_TILING,
     f"{PROJECT}/op_kernel/shift_rows.cpp": KERNEL,
     f"{PROJECT}/op_kernel/arch35/shift_rows.cpp": KERNEL + "#error for another architecture\n",
     f"{PROJECT}/op_kernel/shift_rows_tiling_data.h": TILING_DATA,
