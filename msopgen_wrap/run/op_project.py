@@ -164,7 +164,9 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     own = {s: [root / s, *sorted({p.parent for p in root.glob(f"{s}/**/*.cpp")})] for s in _SIDES}
     system = list(emulation_includes())
     own["op_host"] += sorted({p.parent for p in neighbours})
-    first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given]))
+    # Before the emulation's: its op base library has a tiling_util.h, too.
+    host_headers = [folder / "op_host" for folder in given if (folder / "op_host").is_dir()]
+    first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given, *host_headers]))
     finder = IncludeFinder(repository_root(root), [*first, *system], side="op_host")
     found = finder.folders(hosts)
     taken = {*project.host_sources, *project.other_arch_sources, *project.skipped}

@@ -114,6 +114,7 @@ TILING = """
 #include "ascendc_emu/types.h"
 #include "norm/shift_common/op_host/rows.h"
 #include "shared_limits.h"
+#include "tiling_util.h"
 #include "rows/last.h"
 #include "../op_kernel/shift_rows_tiling_data.h"
 #include "../op_kernel/shift_rows_regbase.h"
@@ -137,6 +138,7 @@ protected:
     ge::graphStatus GetWorkspaceSize() override { return ge::GRAPH_SUCCESS; }
     ge::graphStatus PostTiling() override { return ge::GRAPH_SUCCESS; }
 };
+[[maybe_unused]] static Shift::Room g_room;
 // As in CANN, one call tiles once: what functions keep between calls must not add up faster.
 static uint64_t g_tiled = 0;
 class Rows : public Unable {
@@ -361,6 +363,8 @@ SECOND = "norm/shift_rows_v2"
 FILES = {
     "build.sh": "",
     "common/inc/shared_limits.h": "#pragma once\n#define SHARED_LIMIT 3.25f\n",
+    # Has a namesake in the emulation.
+    "common/inc/op_host/tiling_util.h": "#pragma once\nnamespace Shift { struct Room {}; }\n",
     "common/include/rows/last.h": LAST,
     "common/src/last.cpp": LAST_SOURCE,
     "common/include/rows/dim.h": DIM,

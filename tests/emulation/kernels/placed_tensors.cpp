@@ -52,8 +52,8 @@ extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index
                        LoadData2dParams(first, all - first, 0, 0, 0, false, 0));
     SetFlag<HardEvent::MTE1_M>(EVENT_ID0);
     WaitFlag<HardEvent::MTE1_M>(EVENT_ID0);
-    MmadWithSparse(co1, a2, b2, MmadParams(M, N, K, 3, false, true));
+    MmadWithSparse(co1, a2, b2, MmadParams(M, N, K, UFMode3, false, true));
     FixpipeParamsV220 out(N, M, M, N, false);
-    out.unitFlag = 3;
+    out.unitFlag = UFMode3;
     Fixpipe(cGm, co1, out);
 }

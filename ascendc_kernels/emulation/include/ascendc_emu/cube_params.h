@@ -7,6 +7,10 @@
 
 #include "ascendc_emu/enums.h"
 
+// Values of MmadParams::unitFlag and FixpipeParams::unitFlag by the compiler's names: off, wait for the
+// block and keep it, wait for the block and hand it over.
+enum unit_flag_mode_t : uint8_t { UFMode0 = 0, UFMode2 = 2, UFMode3 = 3 };
+
 namespace AscendC {
 
 constexpr int32_t PAD_SIZE = 4;
