@@ -9,6 +9,9 @@ SOURCE = r"""
 #include "tiling/tiling_api.h"
 #include "hcom/hcom_topo_info.h"
 #include "hccl/hcom.h"
+#include "runtime/rt_external_base.h"
+#include "tiling/matrix/matmul_tilingdata.h"
+#include "tiling/select/selectwithbytesmask_tiling.h"
 using namespace ge;
 using namespace AscendC;
 
@@ -26,6 +29,9 @@ extern "C" int Names() {
 }
 static_assert(HCCL_SUCCESS == 0, "the C interface's");
 extern "C" int HalfSize() { return sizeof(half); }
+extern "C" int Spec(const char* key, char* value, uint32_t bytes) {
+    return rtGetSocSpec("version", key, value, bytes) == RT_ERROR_NONE;
+}
 extern "C" int Ranks() {
     int64_t ranks = 0;
     return HcomTopoInfo::Instance().GetGroupRankSize("group", ranks) == SUCCESS ? ranks : -1;
@@ -58,3 +64,14 @@ def test_names(tmp_path):
     assert host.Communication(b"tp", 6) == 63
     assert host.Communication(b"tp", 0) == -1
     assert host.Communication(b"x" * 129, 6) == -1
+
+
+def test_platform_of_the_runtime(tmp_path):
+    source = tmp_path / "names.cpp"
+    source.write_text(SOURCE)
+    host = ctypes.CDLL(str(compile_shared([source], opt="-O0")))
+    value = ctypes.create_string_buffer(16)
+    assert host.Spec(b"NpuArch", value, 16) == 1 and value.value == b"2201"
+    assert host.Spec(b"Short_SoC_version", value, 16) == 1 and value.value == b"Ascend910B"
+    assert host.Spec(b"Short_SoC_version", value, 10) == 0  # one byte short
+    assert host.Spec(b"NoSuchKey", value, 16) == 0

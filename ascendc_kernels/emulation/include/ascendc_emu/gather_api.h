@@ -10,6 +10,8 @@ namespace ascendc_emu {
 
 void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
                uint32_t base, const Form& form, Loc loc);
+void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
+                uint32_t base, const Form& form, Loc loc);
 void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
                 const Form& form, Loc loc);
 // pattern null: the built-in pattern number `builtin` (1..7).
@@ -36,8 +38,10 @@ void RunProposal(const char* name, DType type, const TensorRef& dst, const Tenso
 }  // namespace ascendc_emu
 
 #define OPGEN_TYPES_kGatherTypes "half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t"
+#define OPGEN_TYPES_kScatterTypes "half, uint16_t, float, uint32_t"
 namespace ascendc_emu {
 constexpr uint32_t kGatherTypes = kB1632;
+constexpr uint32_t kScatterTypes = Set(DType::kF16, DType::kU16, DType::kF32, DType::kU32);
 }
 
 namespace AscendC {
@@ -76,6 +80,42 @@ __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& s
     f.dstRep = dstRepStride;
     RunGather("Gather", kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
 }
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+// Element of dst at byte dstBaseAddr + dstOffset[i] = src[i]; arch 2201 has no such instruction.
+template <typename T>
+__aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                               const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
+                               const uint32_t count, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    using namespace ascendc_emu;
+    RunScatter(kDTypeOf<PrimT<T>>, dst, src, dstOffset, dstBaseAddr, CountForm(count), loc);
+}
+template <typename T>
+__aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                               const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
+                               const uint64_t mask, const uint8_t repeatTime,
+                               const uint8_t srcRepStride, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    using namespace ascendc_emu;
+    Form f = MaskForm(mask, repeatTime, UnaryRepeatParams(), true);
+    f.src0Rep = srcRepStride;
+    RunScatter(kDTypeOf<PrimT<T>>, dst, src, dstOffset, dstBaseAddr, f, loc);
+}
+template <typename T>
+__aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                               const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
+                               const uint64_t mask[], const uint8_t repeatTime,
+                               const uint8_t srcRepStride, Loc loc = Loc::Here())
+{
+    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    using namespace ascendc_emu;
+    Form f = BitsForm(mask, repeatTime, UnaryRepeatParams(), true, sizeof(PrimT<T>));
+    f.src0Rep = srcRepStride;
+    RunScatter(kDTypeOf<PrimT<T>>, dst, src, dstOffset, dstBaseAddr, f, loc);
+}
+#endif
 // Blocks of 32 bytes by byte offsets.
 template <typename T>
 __aicore__ inline void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src,

@@ -47,6 +47,7 @@
 #else
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ascendc_emu {
@@ -75,6 +76,26 @@ TemplateParams DeclareTemplate(const char *op_type, const TemplateParams &params
 // Kernel kinds by combination; returns its argument.
 std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
                                             const std::vector<TemplateParams> &selected);
+// Combinations may follow each other with a comma or without one: public headers have both.
+struct TemplateSelection {
+    std::vector<TemplateParams> combinations;
+};
+inline TemplateSelection operator+(TemplateParams one) {
+    TemplateSelection selection;
+    selection.combinations.push_back(std::move(one));
+    return selection;
+}
+inline TemplateSelection operator+(TemplateSelection several, TemplateParams one) {
+    several.combinations.push_back(std::move(one));
+    return several;
+}
+inline std::vector<TemplateParams> Flat(const std::vector<TemplateSelection> &parts) {
+    std::vector<TemplateParams> all;
+    for (const TemplateSelection &part : parts) {
+        all.insert(all.end(), part.combinations.begin(), part.combinations.end());
+    }
+    return all;
+}
 // The key for parameter values in declaration order. A value or combination that is not declared
 // is logged and gives 0xffffffffffffffff.
 uint64_t EncodeTilingKey(const TemplateParams &declared,
@@ -111,11 +132,12 @@ using ::ascendc_emu::EncodeTilingKey;
     static const ::ascendc_emu::TemplateParams g_tilingDeclareParams =            \
         ::ascendc_emu::DeclareTemplate(#x, ::ascendc_emu::TemplateParams{__VA_ARGS__})
 #define ASCENDC_TPL_ARGS_SEL(...) \
-    ::ascendc_emu::TemplateParams { __VA_ARGS__ }
+    +::ascendc_emu::TemplateParams { __VA_ARGS__ }
 #define ASCENDC_TPL_SEL(...)                                                             \
     static const std::vector<::ascendc_emu::TemplateParams> g_tilingSelectParams =       \
-        ::ascendc_emu::SelectTemplates(g_tilingDeclareParams,                            \
-                                       std::vector<::ascendc_emu::TemplateParams>{__VA_ARGS__})
+        ::ascendc_emu::SelectTemplates(                                                  \
+            g_tilingDeclareParams,                                                       \
+            ::ascendc_emu::Flat(std::vector<::ascendc_emu::TemplateSelection>{__VA_ARGS__}))
 
 // A value of any type; a list of them may end with a comma.
 struct OpgenTplValue {
