@@ -55,22 +55,25 @@ def test_a_tiling_struct_that_a_kernel_header_has_too(tmp_path, factor, finds):
     """CANN makes no struct where the kernel registers its own; ours made it a second time."""
     for name, text in FILES.items():
         if "scale_rows" in name and "op_host/op_api" not in name:
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_text(text, encoding="utf-8")
-    kernel = tmp_path / "op_kernel" / "scale_rows.cpp"
-    head = '#include "scale_rows_data.h"\n' + kernel.read_text()
+            # Another op type: the registered ops of a process outlive a test.
+            text = text.replace("ScaleRows", "OwnRows").replace("scale_rows", "own_rows")
+            path = tmp_path / name.replace("scale_rows", "own_rows")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    kernel = tmp_path / "op_kernel" / "own_rows.cpp"
+    head = '#include "own_rows_data.h"\n' + kernel.read_text()
     read = "    GET_TILING_DATA("
-    head = head.replace(read, "    REGISTER_TILING_DEFAULT(ScaleRowsTilingData);\n" + read)
+    head = head.replace(read, "    REGISTER_TILING_DEFAULT(OwnRowsTilingData);\n" + read)
     kernel.write_text(head, encoding="utf-8")
-    (kernel.parent / "scale_rows_data.h").write_text(
-        f"#pragma once\nstruct ScaleRowsTilingData {{ unsigned length; {factor} factor; }};\n"
+    (kernel.parent / "own_rows_data.h").write_text(
+        f"#pragma once\nstruct OwnRowsTilingData {{ unsigned length; {factor} factor; }};\n"
     )
     runner, x = ProjectRunner(tmp_path), tensor(np.arange(48))
     if finds:
         with pytest.raises(OpgenError, match=finds):
-            runner.run("ScaleRows", {"x": x})
+            runner.run("OwnRows", {"x": x})
         return
-    y = runner.run("ScaleRows", {"x": x}, {"factor": -1.5}).outputs["y"]
+    y = runner.run("OwnRows", {"x": x}, {"factor": -1.5}).outputs["y"]
     np.testing.assert_array_equal(y.to_float(), x.to_float() * -1.5)
 
 
