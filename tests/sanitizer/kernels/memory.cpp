@@ -418,6 +418,41 @@ KERNEL(result_over_unread_result) {
     DataCopy(g.z, b.b, kTile);
 }
 
+// The same API twice: its further results need not be wanted.
+#define SOFTMAX_ONCE                                                                              \
+    TENSORS;                                                                                      \
+    TPipe pipe;                                                                                   \
+    TBuf<TPosition::VECCALC> buf;                                                                 \
+    pipe.InitBuffer(buf, 4 * kTileBytes);                                                         \
+    auto from = buf.GetWithOffset<float>(kTile, 0);                                               \
+    auto to = buf.GetWithOffset<float>(kTile, kTileBytes);                                        \
+    auto other = buf.GetWithOffset<float>(kTile, 2 * kTileBytes);                                 \
+    auto sum = buf.GetWithOffset<float>(8, 3 * kTileBytes);                                       \
+    auto max = buf.GetWithOffset<float>(8, 3 * kTileBytes + 32);                                  \
+    DataCopy(from, g.x, kTile);                                                                   \
+    Sync<HardEvent::MTE2_V>();                                                                    \
+    const SoftMaxShapeInfo shape{1, kTile, 1, kTile};                                             \
+    SoftMax<float>(to, sum, max, from, SoftMaxTiling{}, shape);                                   \
+    PipeBarrier<PIPE_V>()
+
+// case further_results_of_softmax_unread: ErrorWrite3 silent
+KERNEL(further_results_of_softmax_unread) {
+    SOFTMAX_ONCE;
+    SoftMax<float>(other, sum, max, to, SoftMaxTiling{}, shape);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, other, kTile);
+}
+
+// case one_further_result_of_softmax_read: ErrorWrite3 silent
+KERNEL(one_further_result_of_softmax_read) {
+    SOFTMAX_ONCE;
+    Adds(to, sum, 1.0f, 8);
+    PipeBarrier<PIPE_V>();
+    SoftMax<float>(other, sum, max, to, SoftMaxTiling{}, shape);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, other, kTile);
+}
+
 // case fill_then_copy_part: ErrorWrite3 silent
 KERNEL(fill_then_copy_part) {
     TENSORS;

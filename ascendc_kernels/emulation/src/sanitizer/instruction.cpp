@@ -594,6 +594,10 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
                               "ArithProgression", "SetValue"}) {
         if (std::strcmp(site.op, fills) == 0) return;
     }
+    // Further results of an API (the sums and maxima of SoftMax) are written whether wanted or not.
+    int first = 0;
+    while (first < r.count && !Writes(r, r.operands[first])) ++first;
+    if (first < r.count && r.operands[first].addr != o.addr && std::strcmp(site.op, r.op) == 0) return;
     Finding f = Start(step.state, "ErrorWrite3", r.op, r.loc);
     f.warning = true;
     f.pipe = PipeName(step.pipe);
