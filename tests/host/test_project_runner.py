@@ -197,6 +197,14 @@ def test_launchers_in_kernel_files_are_not_compiled(tmp_path):
     text = without_launches(path).read_text()
     assert "<<<" not in text and text.splitlines()[0] == f'#line 1 "{path}"'
     assert text.splitlines()[-1] == "}" and len(text.splitlines()) == 7
+    waits = "if (b) { aclrtSynchronizeStream(s); }"
+    kernel = "void kernel() { acl(1); if (a) { f(); } }"
+    path.write_text(
+        f"void k_do(int b) {{\n    k<<<b, nullptr, s>>>(x);\n    {waits}\n}}\n{kernel}\n"
+    )
+    text = without_launches(path).read_text()
+    assert text.partition("\n")[2].split() == ["void", "k_do(int", "b)", "{", "}", *kernel.split()]
+    assert len(text.splitlines()) == 6
     path.write_text("int a = 1 << 2;\n")
     assert without_launches(path) == path
 
