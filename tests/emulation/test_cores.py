@@ -123,6 +123,12 @@ def test_polling_lets_others_run(kernel, threads):
 
 
 @THREADS
+@pytest.mark.parametrize("key", [31, 32])
+def test_polling_by_copies_lets_others_run(kernel, threads, key):
+    assert _run(kernel, key, 6, threads)[:48:8].tolist() == [9] * 6
+
+
+@THREADS
 def test_atomic_add(kernel, threads):
     y = _run(kernel, 11, 40, threads)
     assert y[:64].view(np.float32).tolist() == [40.0] * 64

@@ -1,4 +1,4 @@
-"""Names of the graph engine and of arch 35 templates that op_host sources have, called by nobody."""
+"""Names of the graph engine and of arch 35 templates in op_host sources; nobody calls them."""
 
 import ctypes
 

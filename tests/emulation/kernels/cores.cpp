@@ -78,6 +78,23 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         if ASCEND_IS_AIV { Write(y, i, Read(x, i / 2)); }
     } else if (TILING_KEY_IS(9)) {
         ASSERT(i < 2 && "too many blocks");
+    } else if (TILING_KEY_IS(31) || TILING_KEY_IS(32)) {  // all poll one flag per block by copies
+        GlobalTensor<int32_t> flags;
+        flags.SetGlobalBuffer((__gm__ int32_t*)y);
+        LocalTensor<int32_t> ub(TPosition::VECIN, 0, 256);
+        ub.SetValue(0, 9);
+        DataCopyPad(flags[i * 8], ub, {1, 32, 0, 0, 0});
+        PipeBarrier<PIPE_ALL>();
+        for (int missing = 1; missing > 0;) {
+            if (TILING_KEY_IS(31)) {
+                DataCopy(ub, flags, n * 8);
+            } else {
+                DataCopyPad(ub, flags, {1, static_cast<uint32_t>(n * 32), 0, 0, 0}, {false, 0, 0, 0});
+            }
+            PipeBarrier<PIPE_ALL>();
+            missing = 0;
+            for (int k = 0; k < n; ++k) missing += ub.GetValue(k * 8) != 9;
+        }
     } else if (TILING_KEY_IS(30)) {  // the C library's assert
         TPipe pipe;
         TBuf<> buf;

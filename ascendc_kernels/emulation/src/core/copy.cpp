@@ -12,6 +12,8 @@
 
 namespace ascendc_emu {
 
+void PollByCopy(Core& core, const void* source);  // scheduler.cpp
+
 uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc)
 {
     const Scheduler& s = *core.scheduler;
@@ -194,6 +196,7 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src)
 {
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
+    PollByCopy(core, src.ptr);
     const uint64_t bytes = WholeUnits(core, c);
     const int64_t srcStride = static_cast<int64_t>(bytes) + c.srcGap;
     const int64_t dstStride = static_cast<int64_t>(bytes) + c.dstGap;
@@ -285,6 +288,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
     const CopyCall& c = p.copy;
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
+    PollByCopy(core, src.ptr);
     NeedsArch2201(core, c.loc, "DataCopyPad");
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(c.type) / 8);
     const uint64_t left = static_cast<uint64_t>(p.left) * es, right = static_cast<uint64_t>(p.right) * es;

@@ -30,6 +30,8 @@ struct Running {
     const char* what = "";
     Loc loc;
     bool polling = false;  // gave way only; can go on at any time
+    const void* copied = nullptr;  // where the latest copy into the core came from
+    uint32_t copies = 0;           // of the same memory without another between them
     bool active = false;   // this thread is on the fiber
     bool crashed = false;
     Crash crash;
@@ -445,5 +447,17 @@ void Scheduler::GiveWay(Core& core)
 }
 
 void Poll(Core& core) { core.scheduler->GiveWay(core); }
+
+// Cores also poll by copying flags into UB. A tile that is copied again and again may be that.
+void PollByCopy(Core& core, const void* source)
+{
+    Running* r = static_cast<Running*>(core.fiber);
+    if (r->copied != source) {
+        r->copied = source;
+        r->copies = 0;
+    } else if ((++r->copies & 0xf) == 0) {
+        Poll(core);
+    }
+}
 
 }  // namespace ascendc_emu
