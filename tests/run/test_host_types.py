@@ -38,6 +38,8 @@ int main()
     for (const auto& x : v) sum += static_cast<float>(x) * x;
     CHECK(sum == 12.0f && std::numeric_limits<fp16_t>::max() == 65504);
     CHECK(AscendC::SizeOfBits<AscendC::int4b_t>::value == 4);
+    CHECK(sizeof(AscendC::fp8_e8m0_t) + sizeof(AscendC::fp8_e4m3fn_t) + sizeof(fp4x2_e2m1_t) == 3);
+    CHECK(std::is_same<AscendC::hifloat8_t, ::hifloat8_t>::value && sizeof(fp8_e5m2_t) == 1);
     void* flags = nullptr;
     CHECK(aclrtGetHardwareSyncAddr(&flags) == ACL_SUCCESS && flags != nullptr);
     CHECK(aclrtGetHardwareSyncAddr(nullptr) != ACL_SUCCESS);

@@ -227,6 +227,14 @@ struct fp8_e8m0_t { uint8_t bits; };
 struct hifloat8_t { uint8_t bits; };
 struct fp4x2_e2m1_t { uint8_t bits; };
 struct fp4x2_e1m2_t { uint8_t bits; };
+namespace AscendC {
+using ::fp4x2_e1m2_t;
+using ::fp4x2_e2m1_t;
+using ::fp8_e4m3fn_t;
+using ::fp8_e5m2_t;
+using ::fp8_e8m0_t;
+using ::hifloat8_t;
+}  // namespace AscendC
 
 namespace AscendC {
 // Two values of 4 bits share a byte, the lower nibble first; sizeof is 1, element counts are not.
