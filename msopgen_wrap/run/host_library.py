@@ -21,9 +21,6 @@ from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repos
 from msopgen_wrap.run.neighbour_sources import defining_sources
 from msopgen_wrap.run.op_project import OpProject
 
-# Without this, static objects of inline functions (registries in foreign headers) would be shared
-# between all loaded host libraries.
-_FLAGS = ("-fno-gnu-unique",)
 _OPT, _CODE = "-O1", "OPG514"
 # CANN links OpDefs and tiling functions into different libraries; helpers that headers define in
 # both are one here.
@@ -147,7 +144,6 @@ def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -
         defines=defines,
         output_name="libop_host.so",
         opt=_OPT,
-        flags=_FLAGS,
         link_flags=_LINK_FLAGS,
         code=_CODE,
     )
@@ -206,8 +202,7 @@ def _add_neighbours(
                 include_dirs=project.include_dirs,
                 defines=defines,
                 opt=_OPT,
-                flags=_FLAGS,
-                code=_CODE,
+                        code=_CODE,
             )
         except OpgenError:
             continue
