@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from .launcher import build
+from .launcher import LaunchError, build
 
 # dtype key of the kernel: input, L0C, output
 KEYS = {
@@ -377,3 +377,9 @@ def test_fixpipe_leaves_the_memory_behind_the_result_alone(kernel):
     want = a.astype(np.float64) @ b.T.astype(np.float64)
     np.testing.assert_allclose(got, want[:31], rtol=1e-5, atol=5e-5)
     assert (memory[31] == 7).all()
+
+
+def test_quantisation_of_other_architectures_is_refused(kernel):
+    a, c = np.zeros((16, 16), np.float16), np.zeros((16, 16), np.float16)
+    with pytest.raises(LaunchError, match="mode does not exist on Ascend910B"):
+        _run(kernel, ("f16", "f16"), a, a, c, 16, 16, 16, quant=64)

@@ -141,6 +141,7 @@ extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, 
     uint64_t base = 7;
     uint8_t factor = 17;
     MIX_LOG("%d", which);
+    ASSERT_MSG(which >= 0, "case %d", which);
     switch (which) {
 CASES
     }
@@ -205,6 +206,7 @@ VALUES = [
     ("BlockMaxima(false)", "78", NOTHING),
     ("BlockMaxima(true)", "0", NOTHING),
     ("Quantised()", "1", NOTHING),
+    ("QuantMode_t::QF322F16_PRE != QuantMode_t::F322F16", "1", NOTHING),
     ("MASK_LEN + SRC_STRIDE_UNIT + DEFAULT_REPEAT_SIZE", "67", NOTHING),
     ("ASC_DEVKIT_MAJOR", "9", NOTHING),
     ("FP32_MAX_V2 + FP32_MIN_V2 + DOUBLE_X", "2", NOTHING),

@@ -50,7 +50,9 @@ def test_an_op_with_a_macro_tiling_struct_runs(runner, dtype):
     assert done.result.findings == [] and done.result.block_dim == 1
 
 
-@pytest.mark.parametrize("factor, finds", [("float", ""), ("unknown", "does not name a type|unknown type name")])
+@pytest.mark.parametrize(
+    "factor, finds", [("float", ""), ("unknown", "does not name a type|unknown type name")]
+)
 def test_a_tiling_struct_that_a_kernel_header_has_too(tmp_path, factor, finds):
     """CANN makes no struct where the kernel registers its own; ours made it a second time."""
     for name, text in FILES.items():

@@ -41,7 +41,23 @@ enum QuantMode_t {
     QF322B8_PRE = 24,
     VQF322B8_PRE = 23,
     REQ8 = 3,
-    VREQ8 = 2
+    VREQ8 = 2,
+    // Of other architectures: headers written for several name them; Fixpipe here refuses them. The
+    // numbers are the emulation's own.
+    QF322F16_PRE = 64,
+    VQF322F16_PRE,
+    QF322BF16_PRE,
+    VQF322BF16_PRE,
+    QF322FP8_PRE,
+    VQF322FP8_PRE,
+    QF322HIF8_PRE,
+    VQF322HIF8_PRE,
+    QF322HIF8_PRE_HYBRID,
+    VQF322HIF8_PRE_HYBRID,
+    QF322F32_PRE,
+    VQF322F32_PRE,
+    QS322BF16_PRE,
+    VQS322BF16_PRE
 };
 enum class pad_t : uint8_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4 };
 

@@ -137,6 +137,9 @@ enum OpgenLogLevel { KERNEL_DEBUG = 0, KERNEL_INFO, KERNEL_WARN, KERNEL_ERROR };
 #define assert(...) OPGEN_ASSERT(__VA_ARGS__)
 #endif
 #define ascendc_assert(...) OPGEN_ASSERT(__VA_ARGS__)
+#ifndef ASSERT_MSG
+#define ASSERT_MSG(...) OPGEN_ASSERT(__VA_ARGS__)
+#endif
 // Second argument: a block run when the condition fails, normally a KERNEL_LOG.
 #define ASCENDC_ASSERT(condition, ...)                                               \
     {                                                                                \

@@ -76,6 +76,11 @@ T Combine(uint8_t op, T old, T value)
 
 }  // namespace
 
+bool HasQuant(int32_t quant)
+{
+    return (quant >= kNone && quant <= kDeqF16) || quant == kF32ToBf16 || quant == kVQuantB8 ||
+           quant == kQuantB8;
+}
 bool UsesTable(int32_t quant) { return quant == kVReq8 || quant == kVDeqF16 || quant == kVQuantB8; }
 
 // One element of L0C as the destination stores it.

@@ -10,6 +10,8 @@
 
 namespace ascendc_emu {
 
+// Whether arch 2201 has a QuantMode_t.
+bool HasQuant(int32_t quant);
 // Whether a QuantMode_t takes its parameter per column.
 bool UsesTable(int32_t quant);
 

@@ -118,6 +118,9 @@ void Prepare(Core& core, Record& r, Operand& to, const TensorRef& src, DType src
 void Check(Core& core, const TensorRef& src, const TensorRef* table, const FixpipeArgs& a,
            const char* op, Loc loc)
 {
+    if (!HasQuant(a.quant)) {
+        Trap(core, loc, op, "this quantisation mode does not exist on %s", core.soc->name);
+    }
     CheckRange(core, src,
                ((CeilDiv(a.n, kCube) - 1ull) * a.srcStride + a.m) * 64 +
                    (std::max(a.toNd ? a.ndNum : 1u, 1u) - 1ull) * a.srcNdStride * 1024,
