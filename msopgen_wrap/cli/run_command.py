@@ -64,7 +64,9 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
     "NAME=zeros:float16[2,3], with @FRACTAL_NZ behind for that format (values stay a plain array); "
     "a list: NAME=[a;b]; absent: NAME=none.",
 )
-@click.option("-o", "--output", "outputs", multiple=True, help="Project: NAME=float16[2,3].")
+@click.option(
+    "-o", "--output", "outputs", multiple=True, help="Project: NAME=float16[2,3], or a VALUE in it."
+)
 @click.option("-a", "--attr", "attrs", multiple=True, help="Project: NAME=VALUE.")
 @click.option("--case", type=click.Path(path_type=Path), help="Project: YAML with the above.")
 @click.option("--save", type=click.Path(path_type=Path), help="Project: folder for the results.")

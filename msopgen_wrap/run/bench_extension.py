@@ -21,7 +21,7 @@ from msopgen_wrap.run.bench_binding import (
 )
 from msopgen_wrap.run.op_project import combos
 from msopgen_wrap.run.project_runner import ProjectRunner
-from msopgen_wrap.run.tensors import TensorSpec
+from msopgen_wrap.run.tensors import Tensor, TensorSpec
 
 
 class UnsupportedCase(Exception):
@@ -184,7 +184,6 @@ class Extension:
         wrong: this is noted, and the reference tells. An output whose shape the kernel computes
         gets the room of the largest input when nothing bounds it.
         """
-        import torch
 
         declared = [p for p in self._op["outputs"] if p["name"] not in inputs]
         golden = self._golden
@@ -223,8 +222,10 @@ class Extension:
                     f"InferDataType gives {param['name']} {inferred[i].dtype}, not {dtypes[i]}"
                 )
             chosen[param["name"]] = TensorSpec(dtypes[i], shape)
-            if self._binding and i in self._binding.cleared and hasattr(torch, dtypes[i]):
-                chosen[param["name"]] = torch.zeros(shape, dtype=getattr(torch, dtypes[i]))
+            if self._binding and i in self._binding.cleared:
+                cleared = Tensor.empty(chosen[param["name"]])
+                cleared.holds_data = True
+                chosen[param["name"]] = cleared
         return chosen
 
     def _with_room(

@@ -51,10 +51,12 @@ def build_host_library(
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
     """
     sources = list(project.host_sources)
+    foreign = bool(project.other_arch_sources)
     candidates = [project.companions, project.other_arch_sources]
     tried: set[Path] = set()
     stubs: list[str] = []
-    left_out: list[Path] = []
+    left_out: list[Path] = []  # headers
+    unfit: list[Path] = []  # sources that do not compile without them
     for _ in range(_ROUNDS):
         try:
             return _link(project, [*sources, *_stub_source(stubs)], defines)
@@ -65,6 +67,7 @@ def build_host_library(
                 continue
             if _place(error) in sources and _includes(_place(error), left_out):
                 sources.remove(_place(error))
+                unfit.append(_place(error))
                 project.other_arch_sources.append(_place(error))
                 continue
             missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
@@ -80,8 +83,8 @@ def build_host_library(
                 added = _add_neighbours(project, sources, missing, tried, defines, progress)
             if not added:
                 stand_ins = [m for m in missing if not m.startswith(("_ZTI", "_ZTS"))]
-                foreign = project.other_arch_sources or any(for_other_arch(p) for p in tried)
-                if not foreign or not stand_ins:
+                elsewhere = foreign or any(for_other_arch(p) or p in unfit for p in tried)
+                if not elsewhere or not stand_ins:
                     raise
                 stubs += stand_ins
     return _link(project, [*sources, *_stub_source(stubs)], defines)
@@ -202,7 +205,7 @@ def _add_neighbours(
                 include_dirs=project.include_dirs,
                 defines=defines,
                 opt=_OPT,
-                        code=_CODE,
+                code=_CODE,
             )
         except OpgenError:
             continue

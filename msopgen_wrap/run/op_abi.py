@@ -31,6 +31,7 @@ class OpgenTensor(ctypes.Structure):
         ("rank", ctypes.c_int32),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("behind", ctypes.c_uint64),
+        ("holds_data", ctypes.c_int32),
     ]
 
 
@@ -180,7 +181,9 @@ def _tensor(value: Any, keep: list[Any]) -> OpgenTensor:
     keep += [dims, value]
     layout = getattr(value, "layout", "")  # torch's is an object of its own: how it is strided
     layout = FORMATS[layout if isinstance(layout, str) and layout else "ND"]
-    return OpgenTensor(address or None, BY_NAME[dtype].ge, layout, len(shape), dims)
+    holds_data = getattr(value, "holds_data", False)
+    row = BY_NAME[dtype]
+    return OpgenTensor(address or None, row.ge, layout, len(shape), dims, 0, int(holds_data))
 
 
 def _params(values: Sequence[Any], keep: list[Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_tensor, parse_spec
+from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_output, load_tensor, parse_spec
 
 _KEYS = ("op", "inputs", "outputs", "attrs")
 
@@ -23,7 +23,8 @@ class RunInputs:
 
     Attributes:
         inputs: by name a ``Tensor``, a list of them, or None.
-        outputs: by name a ``TensorSpec`` or a list of them; missing ones come from InferShape.
+        outputs: by name a ``TensorSpec``, a ``Tensor`` that holds data, or a list of them; missing
+            ones come from InferShape.
         attrs: by name.
     """
 
@@ -45,7 +46,7 @@ def read_run_inputs(
 
     Args:
         inputs: ``name=VALUE`` texts; several tensors of a list are separated by ``;``.
-        outputs: ``name=dtype[shape]`` texts.
+        outputs: ``name=dtype[shape]`` texts, or ``name=VALUE`` for what is in one before.
         attrs: ``name=VALUE`` texts; VALUE is a Python literal, else a string.
         case: YAML file with the keys op, inputs, outputs and attrs.
         seed: of the random inputs.
@@ -63,7 +64,7 @@ def read_run_inputs(
         result.inputs[name] = _tensors(value, lambda v: load_tensor(v, rng))
     for text in outputs:
         name, value = _split(text, "--output")
-        result.outputs[name] = _tensors(value, parse_spec)
+        result.outputs[name] = _tensors(value, lambda v: load_output(v, rng))
     for text in attrs:
         name, value = _split(text, "--attr")
         result.attrs[name] = _literal(value)
@@ -122,7 +123,7 @@ def _read_case(path: Path, into: RunInputs, rng: np.random.Generator) -> None:
     for name, value in (data.get("inputs") or {}).items():
         into.inputs[str(name)] = _case_tensor(path, value, rng)
     for name, value in (data.get("outputs") or {}).items():
-        into.outputs[str(name)] = _case_output(path, value)
+        into.outputs[str(name)] = _case_output(path, value, rng)
     into.attrs.update({str(k): v for k, v in (data.get("attrs") or {}).items()})
 
 
@@ -156,10 +157,16 @@ def _case_tensor(path: Path, value: Any, rng: np.random.Generator) -> Any:
     return Tensor.random(_case_spec(path, value), rng)
 
 
-def _case_output(path: Path, value: Any) -> Any:
+def _case_output(path: Path, value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, list):
-        return [_case_output(path, v) for v in value]
-    return parse_spec(value) if isinstance(value, str) else _case_spec(path, value)
+        return [_case_output(path, v, rng) for v in value]
+    if isinstance(value, str):
+        return load_output(_beside(path, value), rng)
+    if isinstance(value, Mapping) and "file" in value:
+        tensor = _case_tensor(path, value, rng)
+        tensor.holds_data = True
+        return tensor
+    return _case_spec(path, value)
 
 
 def _case_spec(path: Path, value: Any) -> TensorSpec:

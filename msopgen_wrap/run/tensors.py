@@ -40,11 +40,13 @@ class Tensor:
     """A dense tensor: ``data`` has the shape; bfloat16 lies in it as uint16 bit patterns.
 
     ``memory`` is what a kernel gets: the data itself, except for int4 and FRACTAL_NZ.
+    ``holds_data``: as an output, the caller has filled it, and the op may add to it.
     """
 
     dtype: str
     data: np.ndarray[Any, Any]
     layout: str = ""
+    holds_data: bool = False
     memory: np.ndarray[Any, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -199,6 +201,18 @@ def parse_spec(text: str) -> TensorSpec:
     if layout:
         _check_layout(text, layout, shape)
     return TensorSpec(match[1], shape, low, high, layout)
+
+
+def load_output(text: str, rng: np.random.Generator) -> Tensor | TensorSpec:
+    """Make an output from command-line text: :func:`parse_spec`'s, or a tensor with data in it.
+
+    With data are a file and ``zeros:``, ``ones:`` or ``arange:``, as for :func:`load_tensor`.
+    """
+    if ":" not in text and not text.partition("@")[0].endswith(".npy"):
+        return parse_spec(text)
+    tensor = load_tensor(text, rng)
+    tensor.holds_data = True
+    return tensor
 
 
 def _check_layout(text: str, layout: str, shape: tuple[int, ...]) -> None:

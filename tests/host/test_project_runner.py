@@ -237,6 +237,35 @@ def test_the_command_line(project, tmp_path, capfd):
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.arange(16) * 3)
 
 
+def test_an_output_may_hold_data_before(tmp_path, capfd):
+    """An aclnn call's caller may have filled it; what the op allocates itself has nothing in it."""
+    for name, text in FILES.items():
+        if "scale_rows" in name and "aclnn" not in name and "fallback" not in name:
+            text = text.replace("ScaleRows", "SumRows").replace("scale_rows", "sum_rows")
+            text = text.replace(
+                "    DataCopy(out, b, data.length);",
+                "    SetAtomicAdd<DTYPE_Y>();\n    DataCopy(out, b, data.length);\n"
+                "    SetAtomicNone();",
+            )
+            path = tmp_path / name.replace("scale_rows", "sum_rows")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    np.save(tmp_path / "old.npy", np.full(16, 10, np.float32))
+    (tmp_path / "case.yaml").write_text("outputs:\n  y: {file: old.npy}\n")
+    arguments = ["run", str(tmp_path), "-i", "x=arange:float32[16]", "--save", str(tmp_path / "to")]
+    for given, before in (
+        (["-o", "y=zeros:float32[16]"], 0),
+        (["-o", f"y={tmp_path}/old.npy"], 10),
+        (["--case", str(tmp_path / "case.yaml")], 10),
+    ):
+        assert opgen([*arguments, *given]) == 0, capfd.readouterr()
+        want = before + 2.0 * np.arange(16)
+        np.testing.assert_array_equal(np.load(tmp_path / "to" / "y.npy"), want)
+    capfd.readouterr()
+    assert opgen([*arguments, "-o", "y=float32[16]"]) == 1
+    assert "ErrorRead2" in capfd.readouterr().err
+
+
 def test_a_part_that_is_emulated_roughly_is_said_to_be(tmp_path, capfd):
     for name, text in FILES.items():
         if "scale_rows" in name:

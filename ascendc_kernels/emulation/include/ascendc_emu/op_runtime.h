@@ -23,6 +23,7 @@ typedef struct OpgenTensor {
     int32_t rank;
     const int64_t* shape;
     uint64_t behind; /* bytes of the same storage behind the tensor: not 0 for a slice */
+    int32_t holds_data; /* not 0: an output that the caller has filled, which the op may add to */
 } OpgenTensor;
 
 /* One op parameter: count 1 for a plain tensor, 0 for an absent optional one, n for a dynamic list

@@ -131,8 +131,9 @@ struct Arguments {
         for (size_t i = 0; i < param.tensors.size(); ++i) {
             const std::string full = param.is_list ? name + "[" + std::to_string(i) + "]" : name;
             const OpgenTensor &tensor = param.tensors[i];
+            const int own = tensor.holds_data != 0 && kind == OPGEN_GM_OUTPUT ? OPGEN_GM_INOUT : kind;
             AddRange(tensor.data, BytesOf(tensor, param.shapes[i]), full,
-                     tensor.behind > 0 ? kind | OPGEN_GM_SLICE : kind);
+                     tensor.behind > 0 ? own | OPGEN_GM_SLICE : own);
         }
         if (param.is_list) {
             lists.push_back(ListBlock(param));
