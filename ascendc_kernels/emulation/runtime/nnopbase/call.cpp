@@ -321,7 +321,7 @@ private:
                 parameter.tensors.push_back({slot.KernelData(), slot.dtype, slot.format,
                                              static_cast<int32_t>(slot.shape.size()),
                                              slot.shape.data(),
-                                             slot.dense ? 0 : static_cast<uint64_t>(slot.behind)});
+                                             slot.dense ? 0 : static_cast<uint64_t>(slot.behind), 0});
             }
             to->push_back({parameter.is_list ? 1 : 0,
                            static_cast<int32_t>(parameter.tensors.size()),
