@@ -184,7 +184,6 @@ class Extension:
         wrong: this is noted, and the reference tells. An output whose shape the kernel computes
         gets the room of the largest input when nothing bounds it.
         """
-
         declared = [p for p in self._op["outputs"] if p["name"] not in inputs]
         golden = self._golden
         if len(declared) == 1 and declared[0]["param_type"] == "dynamic":

@@ -606,13 +606,13 @@ struct Tuple {
 
 namespace ascendc_emu {
 
-// Memory behind a logical position on arch 2201; on 2002, CO2 is in UB.
-constexpr Mem MemOf(AscendC::TPosition pos)
+// Memory behind a logical position; unified cores (arch 2002) have CO2 in UB.
+constexpr Mem MemOf(AscendC::TPosition pos, bool unified)
 {
     using P = AscendC::TPosition;
     switch (pos) {
-        case P::GM:
-        case P::CO2: return Mem::kGm;
+        case P::GM: return Mem::kGm;
+        case P::CO2: return unified ? Mem::kUb : Mem::kGm;
         case P::A1:
         case P::B1:
         case P::C1:

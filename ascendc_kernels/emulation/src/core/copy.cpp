@@ -12,8 +12,6 @@
 
 namespace ascendc_emu {
 
-void PollByCopy(Core& core, const void* source);  // scheduler.cpp
-
 uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc)
 {
     const Scheduler& s = *core.scheduler;

@@ -34,10 +34,7 @@ uint32_t SizeOf(const Core& core, Mem mem)
 
 // Unified cores (arch 2002) move results of the cube to UB, by the vector unit.
 bool IsUnified() { return Current().soc->arch == 2002; }
-Mem MemoryOf(TPosition pos)
-{
-    return pos == TPosition::CO2 && IsUnified() ? Mem::kUb : MemOf(pos);
-}
+Mem MemoryOf(TPosition pos) { return MemOf(pos, IsUnified()); }
 
 // Pipes that fill and drain a buffer on its way from src to dst.
 PipePair Flow(TPosition src, TPosition dst)

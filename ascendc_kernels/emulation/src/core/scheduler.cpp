@@ -448,7 +448,6 @@ void Scheduler::GiveWay(Core& core)
 
 void Poll(Core& core) { core.scheduler->GiveWay(core); }
 
-// Cores also poll by copying flags into UB. A tile that is copied again and again may be that.
 void PollByCopy(Core& core, const void* source)
 {
     Running* r = static_cast<Running*>(core.fiber);

@@ -125,6 +125,10 @@ void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind k
 std::string AtLine(Loc loc);
 std::string CoreName(const Core& core);
 
+// A copy into the core: gives way once a core copies the same memory again and again, as one does that
+// polls a flag.
+void PollByCopy(Core& core, const void* source);
+
 // How many bytes at `address` the host may really touch. Outside every known range the access is
 // refused; past the end of a range by less than what device allocations are rounded up to, it is
 // cut off (the device would touch the rounding). The sink has seen the full access.

@@ -55,7 +55,6 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
     CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), name, "dst", loc);
     // Every address must be checked before it is used; the range also bounds the record.
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
-    uint32_t low = ~0u, high = 0, bits = 0;
     const auto off = [&](uint64_t i) {
         return !g.full && i % g.lanes < 128 && ((g.mask[i % g.lanes >> 6] >> (i & 63)) & 1) == 0;
     };
@@ -63,14 +62,10 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
     uint64_t used = lanes;
     while (used > 0 && off(used - 1)) --used;
     CheckEnd(core, offset, offset.addr + used * 4, name, "srcOffset", loc);
-    for (uint64_t i = 0; i < used; ++i) {
-        if (off(i)) continue;
-        low = std::min(low, o[i]);
-        high = std::max(high, o[i]);
-        bits |= o[i];
-    }
-    if (low > high) return;
-    if (bits % es != 0) {
+    const OffsetRange range = RangeOf(o, used, off);
+    if (range.Empty()) return;
+    const uint32_t low = range.low, high = range.high;
+    if (range.bits % es != 0) {
         Complain(core, loc, "ErrorParam", name, "multiply element indices by the element size",
                  "srcOffset counts bytes and must be multiples of %u", es);
     }

@@ -46,6 +46,25 @@ uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& fo
 // Stops the launch if the operand leaves its memory.
 void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc);
 
+// The least and greatest of the byte offsets that active lanes give, and all their bits.
+struct OffsetRange {
+    uint32_t low = ~0u, high = 0, bits = 0;
+    bool Empty() const { return low > high; }
+};
+
+template <typename IsOff>
+OffsetRange RangeOf(const uint32_t* offsets, uint64_t count, IsOff isOff)
+{
+    OffsetRange range;
+    for (uint64_t i = 0; i < count; ++i) {
+        if (isOff(i)) continue;
+        range.low = offsets[i] < range.low ? offsets[i] : range.low;
+        range.high = offsets[i] > range.high ? offsets[i] : range.high;
+        range.bits |= offsets[i];
+    }
+    return range;
+}
+
 inline uint64_t Bytes(DType t, uint64_t n) { return n * DTypeBits(t) / 8; }
 
 }  // namespace ascendc_emu

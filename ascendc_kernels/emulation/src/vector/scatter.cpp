@@ -1,7 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Scatter, which arch 2002 has. Source: API page "Scatter(ISASI)".
-#include <algorithm>
 #include <cstring>
 
 #include "ascendc_emu/gather_api.h"
@@ -19,19 +18,17 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
     const bool whole = form.kind == Form::kCount;
     const uint64_t lanes = whole ? g.total : static_cast<uint64_t>(g.repeats) * g.lanes;
     if (lanes == 0) return;
-    const auto off = [&](uint64_t lane) { return !g.full && ((g.mask[lane >> 6] >> (lane & 63)) & 1) == 0; };
+    const auto off = [&](uint64_t i) {
+        const uint64_t lane = whole ? 0 : i % g.lanes;
+        return !whole && !g.full && ((g.mask[lane >> 6] >> (lane & 63)) & 1) == 0;
+    };
     CheckEnd(core, offset, offset.addr + lanes * 4, name, "dstOffset", loc);
     CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), name, "src", loc);
     const auto* const to = reinterpret_cast<const uint32_t*>(offset.ptr);
-    uint32_t low = ~0u, high = 0, bits = 0;
-    for (uint64_t i = 0; i < lanes; ++i) {
-        if (!whole && off(i % g.lanes)) continue;
-        low = std::min(low, to[i]);
-        high = std::max(high, to[i]);
-        bits |= to[i];
-    }
-    if (low > high) return;
-    if ((bits | base) % es != 0) {
+    const OffsetRange range = RangeOf(to, lanes, off);
+    if (range.Empty()) return;
+    const uint32_t low = range.low, high = range.high;
+    if ((range.bits | base) % es != 0) {
         Complain(core, loc, "ErrorParam", name, "multiply element indices by the element size",
                  "dstOffset and dstBaseAddr count bytes and must be multiples of %u", es);
     }
@@ -54,7 +51,7 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
     CheckEnd(core, dst, static_cast<uint64_t>(dst.addr) + base + high + es, name, "dst", loc);
     for (uint64_t i = 0; i < lanes; ++i) {
         const uint64_t repeat = whole ? 0 : i / g.lanes, lane = whole ? i : i % g.lanes;
-        if (!whole && off(lane)) continue;
+        if (off(i)) continue;
         memcpy(dst.ptr + base + to[i], src.ptr + repeat * form.src0Rep * 32 + lane * es, es);
     }
 }
