@@ -40,6 +40,28 @@ KERNEL(copies_overlap_in_ub) {
     DataCopy(g.z, b.a, kTile);
 }
 
+// The tile read is the last one, or half of it: nobody knows.
+// case last_of_two_copies_read: ErrorSync1 found
+KERNEL(last_of_two_copies_read) {
+    TENSORS;
+    Buffers b;
+    for (int i = 0; i < 3; ++i) DataCopy(b.a, g.x[i * kTile], kTile);  // <- ErrorSync1
+    Sync<HardEvent::MTE2_V>();
+    Adds(b.b, b.a, 1.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// Measures how fast copies are.
+// case copies_nobody_reads: ErrorSync1 warning
+KERNEL(copies_nobody_reads) {
+    TENSORS;
+    Buffers b;
+    for (int i = 0; i < 4; ++i) {
+        DataCopy(b.a, g.x[i * kTile], kTile);  // <- ErrorSync1
+    }
+}
+
 // case stores_overlap_in_gm: ErrorSync1 found
 KERNEL(stores_overlap_in_gm) {
     TENSORS;

@@ -452,10 +452,10 @@ public:
     __aicore__ PrimType GetValue(uint64_t index, Loc loc = Loc::Here()) const
     {
         ascendc_emu::Core& core = ascendc_emu::Current();
+        if (__builtin_expect((++core.spins & 0x3fff) == 0, 0)) ascendc_emu::Poll(core);
         if (__builtin_expect(core.sink != nullptr, 0)) {
             Scalar(index, ascendc_emu::Access::kRead, loc);
         }
-        if (__builtin_expect((++core.spins & 0x3fff) == 0, 0)) ascendc_emu::Poll(core);
         PrimType value;
         memcpy(&value, ptr + index * sizeof(PrimType), sizeof(PrimType));
         // The compiler must not keep polled values in a register.

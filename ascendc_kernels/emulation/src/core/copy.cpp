@@ -218,6 +218,7 @@ void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
 {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
+    NoteStore(core);
     const uint64_t bytes = WholeUnits(core, c);
     const int64_t srcStride = static_cast<int64_t>(bytes) + c.srcGap;
     const int64_t dstStride = static_cast<int64_t>(bytes) + c.dstGap;
@@ -348,6 +349,7 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
 {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
+    NoteStore(core);
     NeedsArch2201(core, c.loc, "DataCopyPad");
     const uint64_t padded = (c.blockBytes + 31) / 32 * 32;
     const int64_t srcStride = static_cast<int64_t>(padded) + c.srcGap * 32;

@@ -30,8 +30,10 @@ struct Running {
     const char* what = "";
     Loc loc;
     bool polling = false;  // gave way only; can go on at any time
-    const void* copied = nullptr;  // where the latest copy into the core came from
-    uint32_t copies = 0;           // of the same memory without another between them
+    static constexpr uint32_t kCopied = 64;
+    const void* copied[kCopied] = {};   // where copies into the core came from, hashed
+    uint32_t copies = 0;                // of memory that had been copied before
+    uint32_t idle = 0;                  // those of them since the core has stored anything
     bool active = false;   // this thread is on the fiber
     bool crashed = false;
     Crash crash;
@@ -451,12 +453,17 @@ void Poll(Core& core) { core.scheduler->GiveWay(core); }
 void PollByCopy(Core& core, const void* source)
 {
     Running* r = static_cast<Running*>(core.fiber);
-    if (r->copied != source) {
-        r->copied = source;
-        r->copies = 0;
-    } else if ((++r->copies & 0xf) == 0) {
-        Poll(core);
+    const uint64_t bits = reinterpret_cast<uint64_t>(source) / 32;
+    const void*& slot = r->copied[(bits ^ bits >> 6) % Running::kCopied];
+    if (slot != source) {
+        slot = source;
+        return;
     }
+    // One that stores results meanwhile most likely reads a table; it may also count its own polls.
+    const bool often = (++r->copies & 0xfff) == 0;
+    if ((++r->idle & 0xf) == 0 || often) Poll(core);
 }
+
+void NoteStore(Core& core) { static_cast<Running*>(core.fiber)->idle = 0; }
 
 }  // namespace ascendc_emu

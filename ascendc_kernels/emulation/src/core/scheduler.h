@@ -125,9 +125,11 @@ void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind k
 std::string AtLine(Loc loc);
 std::string CoreName(const Core& core);
 
-// A copy into the core: gives way once a core copies the same memory again and again, as one does that
-// polls a flag.
+// A copy into the core: gives way now and then once a core copies again what it has copied before, as one
+// does that polls flags, one or several in turn.
 void PollByCopy(Core& core, const void* source);
+// A copy out of the core.
+void NoteStore(Core& core);
 
 // How many bytes at `address` the host may really touch. Outside every known range the access is
 // refused; past the end of a range by less than what device allocations are rounded up to, it is

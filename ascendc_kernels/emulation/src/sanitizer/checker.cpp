@@ -67,9 +67,14 @@ void Checker::OnLaunch(const LaunchInfo& info) {
 }
 
 void Checker::OnLaunchEnd(const LaunchInfo&) {
+    ShowNow();
     for (auto& state : cores_) {
-        if (state) Settle(*state);
+        if (!state) continue;
+        Settle(*state);
+        ReportUndecided(*state);
+        for (const Glimpse& glimpse : state->glimpses) Finish(*state, glimpse);
     }
+    ReportUnpolled();
     SettleScalarWrites();
     const bool whole = ended_ == std::count(started_.begin(), started_.end(), 1);
     KeepContents(whole);
@@ -83,6 +88,7 @@ void Checker::Resize(size_t cores) {
     identities_.resize(cores);
     started_.resize(cores);
     cursors_.resize(cores);
+    polled_.resize(cores);
 }
 
 void Checker::OnCoreStart(Core& core) {
@@ -147,7 +153,11 @@ void Checker::ReportStaleUses(const CoreState& state, Buffer& buffer) {
 void Checker::OnCoreEnd(Core& core) {
     ++ended_;
     CoreState& state = State(core);
+    ShowNow();
     Settle(state);
+    ReportUndecided(state);
+    for (const Glimpse& glimpse : state.glimpses) Finish(state, glimpse);
+    polled_[core.id] = std::move(state.polled);
     for (const auto& entry : state.buffers) ReportLeak(state, entry.second);
     if (core.regs.atomicOp != 0) {
         static const char* const kSetters[] = {"", "SetAtomicAdd", "SetAtomicMax", "SetAtomicMin"};

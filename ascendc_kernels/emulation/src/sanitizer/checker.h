@@ -78,11 +78,27 @@ private:
     // fills: what is written is data.
     void WriteOperand(Step& step, const Operand& operand, bool fills);
     void CheckUnread(Step& step, const Operand& operand);
+    Finding ConflictFinding(const Step& step, const Operand& operand, const Conflict& conflict) const;
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
+    void KeepUndecided(const Step& step, const Operand& operand, const Conflict& conflict,
+                       const Finding& finding);
+    void Decide(CoreState& state, Mem mem, uint64_t begin, uint64_t end);
+    void ReportUndecided(CoreState& state);
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
     void ReportSharedLines(const Step& step, uint64_t begin, uint64_t end);
     void Settle(CoreState& state);
     void SettleScalarWrites();
+
+    // polling.cpp: flags in global memory
+    void KeepStore(const Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void Glance(Step& step, const Operand& operand, GmHits* hits);
+    void ShowBefore(uint64_t begin, const std::vector<uint8_t>& bytes);
+    void ShowNow();
+    void UseGlimpses(Step& step);
+    void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end);
+    void Finish(CoreState& state, const Glimpse& glimpse);
+    bool DeferPolled(const Pending& pending);
+    void ReportUnpolled();
 
     // initialisation.cpp: which bytes hold data
     // Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
@@ -130,6 +146,10 @@ private:
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
     std::map<uint64_t, Finding> sharedLines_;  // by number of the line
     std::vector<std::pair<uint32_t, ByteRun>> scalarWrites_;  // (core, bytes) not seen yet
+    FlagStores flagStores_;
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> hidden_;  // bytes that a poll must not see yet
+    std::vector<std::vector<ByteRun>> polled_;                       // per core, when it has ended
+    std::vector<Pending> unpolled_;  // stores over what a core has read: right if it polled there
     struct KnownRole {
         const char* role = nullptr;
         bool scratch = false;

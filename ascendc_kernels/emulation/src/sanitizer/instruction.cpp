@@ -58,6 +58,7 @@ constexpr uint64_t kJustPast = 4096;
 
 void Checker::OnInstruction(Core& core, const Record& r) {
     CoreState& state = State(core);
+    if (!hidden_.empty()) ShowNow();
     Settle(state);
     if (!scalarWrites_.empty()) SettleScalarWrites();
     int pipe = Dense(r.pipe);
@@ -89,6 +90,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     bool inside = std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
     if (inside) CheckOverlap(step);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
+    if (!state.glimpses.empty()) UseGlimpses(step);
     // unitFlag: Fixpipe follows the Mmad that fills L0C, and the next Mmad the Fixpipe that empties it,
     // without events.
     const int partner = pipe == kPM ? kPFix : kPM;
@@ -503,7 +505,9 @@ bool Checker::ReadOperand(Step& step, const Operand& o) {
         Conflicts conflicts;
         SpanChange next;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
-            if (next(at, bytes)) data &= shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
+            if (!next(at, bytes)) return;
+            data &= shadow.Read(at, at + bytes, step.me, step.limits, &conflicts);
+            if (!state.undecided.empty()) Decide(state, o.mem, at, at + bytes);
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {
@@ -514,6 +518,7 @@ bool Checker::ReadOperand(Step& step, const Operand& o) {
             data &= gm_.Read(at, at + bytes, access, &hits);
             if (!sharedLines_.empty()) ReportSharedLines(step, at, at + bytes);
         });
+        if (!flagStores_.Empty()) Glance(step, o, &hits);
         ReportGm(step, o, hits);
     }
     return data;
@@ -556,7 +561,10 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         GmAccess access{step.me,  core, &state.clock[step.pipe], &step.limits, o.atomic,
                         step.record.scalarAccess};
         GmHits hits;
+        const bool shared = cores_.size() > 1;
+        ++state.stores;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
+            if (shared) KeepStore(step, o, at, at + bytes);
             gm_.Write(at, at + bytes, access, fills, &hits);
             if (!access.scalar) return;
             const Region* region = FindRegion(at);

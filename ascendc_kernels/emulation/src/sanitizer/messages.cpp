@@ -130,6 +130,42 @@ void Checker::SetOther(Epoch epoch, const char* access, Finding* f) const {
     f->other.access = access;
 }
 
+Finding Checker::ConflictFinding(const Step& step, const Operand& o, const Conflict& c) const {
+    const Record& r = step.record;
+    bool cross = c.other.Core() != static_cast<uint32_t>(step.state.core->id);
+    bool overlap = cross && c.hazard == Hazard::kWaw;
+    const char* check = c.hazard == Hazard::kRaw ? "ErrorSync2"
+                        : overlap                ? "GmOverlap"
+                                                 : "ErrorSync1";
+    Finding f = Start(step.state, check, r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, c.begin, c.end, &f);
+    SetOther(c.other, c.hazard == Hazard::kWar ? "read" : "write", &f);
+    const Site& site = sites_[c.other.Site()];
+    std::string where = Format("%s (line %u)", site.op, site.loc.line);
+    if (cross) {
+        f.what = Format("%s of %s on %s %s: %s on %s", o.role, r.op,
+                        CoreText(*step.state.core).c_str(), HazardText(c.hazard),
+                        where.c_str(), f.other.core.c_str());
+        f.why = "nothing orders the two cores; the result depends on their timing";
+        f.fix = overlap ? "give every core its own range, or use SetAtomicAdd if they accumulate"
+                        : "SyncAll() or CrossCoreSetFlag/CrossCoreWaitFlag between the two";
+    } else {
+        f.what = Format("%s of %s on pipe %s %s: %s on pipe %s", o.role, r.op,
+                        PipeName(step.pipe), HazardText(c.hazard), where.c_str(),
+                        f.other.pipe.c_str());
+        f.why = step.pipe == c.other.Pipe()
+                    ? "instructions of one pipe overlap in time unless a barrier separates them"
+                    : "the two pipes run in parallel and nothing makes the later one wait";
+        f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
+        const bool ordered = (step.pipe == kPV && c.other.Pipe() == kPV) || step.pipe == kPS ||
+                             c.other.Pipe() == kPS;
+        f.warning = ordered && GetOptions().autoOrderIsWarning &&
+                    step.state.core->kind != CoreKind::kAic;
+    }
+    return f;
+}
+
 void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& conflicts) {
     const Record& r = step.record;
     uint32_t core = static_cast<uint32_t>(step.state.core->id);
@@ -144,46 +180,70 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
                                            c.begin < d.end;
                                 });
         if (told) continue;
-        bool cross = c.other.Core() != core;
-        bool overlap = cross && c.hazard == Hazard::kWaw;
-        const char* check = c.hazard == Hazard::kRaw ? "ErrorSync2"
-                            : overlap                ? "GmOverlap"
-                                                     : "ErrorSync1";
-        Finding f = Start(step.state, check, r.op, r.loc);
-        f.pipe = PipeName(step.pipe);
-        Describe(step.state, o, c.begin, c.end, &f);
-        SetOther(c.other, c.hazard == Hazard::kWar ? "read" : "write", &f);
-        const Site& site = sites_[c.other.Site()];
-        std::string where = Format("%s (line %u)", site.op, site.loc.line);
-        if (cross) {
-            f.what = Format("%s of %s on %s %s: %s on %s", o.role, r.op,
-                            CoreText(*step.state.core).c_str(), HazardText(c.hazard),
-                            where.c_str(), f.other.core.c_str());
-            f.why = "nothing orders the two cores; the result depends on their timing";
-            f.fix = overlap ? "give every core its own range, or use SetAtomicAdd if they accumulate"
-                            : "SyncAll() or CrossCoreSetFlag/CrossCoreWaitFlag between the two";
-        } else {
-            f.what = Format("%s of %s on pipe %s %s: %s on pipe %s", o.role, r.op,
-                            PipeName(step.pipe), HazardText(c.hazard), where.c_str(),
-                            f.other.pipe.c_str());
-            f.why = step.pipe == c.other.Pipe()
-                        ? "instructions of one pipe overlap in time unless a barrier separates them"
-                        : "the two pipes run in parallel and nothing makes the later one wait";
-            f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
-            const bool ordered = (step.pipe == kPV && c.other.Pipe() == kPV) || step.pipe == kPS ||
-                                 c.other.Pipe() == kPS;
-            f.warning = ordered && GetOptions().autoOrderIsWarning &&
-                        step.state.core->kind != CoreKind::kAic;
-        }
+        Finding f = ConflictFinding(step, o, c);
+        const bool cross = c.other.Core() != core;
         const bool rewrite = c.hazard == Hazard::kWaw || (cross && c.hazard == Hazard::kWar);
-        if (o.mem == Mem::kGm && rewrite && !o.atomic) {
+        if (o.mem == Mem::kGm && rewrite && (!o.atomic || c.hazard == Hazard::kWar)) {
             // Judged once the instruction has taken effect: see Settle.
             const auto* bytes = reinterpret_cast<const uint8_t*>(c.begin);
-            step.state.pending.push_back({f, c.begin, {bytes, bytes + (c.end - c.begin)}});
+            step.state.pending.push_back({f, c.begin, {bytes, bytes + (c.end - c.begin)},
+                                          cross && c.hazard == Hazard::kWar ? c.other : Epoch()});
+            continue;
+        }
+        const bool copies = step.pipe == kPMte2 && c.other.Pipe() == kPMte2;
+        if (copies && !cross && c.hazard == Hazard::kWaw && o.mem != Mem::kGm) {
+            KeepUndecided(step, o, c, f);
             continue;
         }
         Findings::Instance().Add(f);
     }
+}
+
+// Copies into the same buffer of which only the last one has a purpose, or none, as measurements of
+// transfer rates have it: an error once somebody reads the bytes, a warning if nobody ever does.
+void Checker::KeepUndecided(const Step& step, const Operand& o, const Conflict& c, const Finding& finding) {
+    auto& all = step.state.undecided;
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const Undecided& u) {
+                                 return u.mem == o.mem && c.begin <= u.begin && u.end <= c.end &&
+                                        u.finding.line == finding.line && u.finding.file == finding.file;
+                             }),
+              all.end());
+    if (all.size() >= 64) {
+        Findings::Instance().Add(all.front().finding);
+        all.erase(all.begin());
+    }
+    all.push_back({step.me, o.mem, c.begin, c.end, finding});
+}
+
+// Bytes [begin, end) of local memory are read.
+void Checker::Decide(CoreState& state, Mem mem, uint64_t begin, uint64_t end) {
+    auto& all = state.undecided;
+    const LocalShadow& shadow = state.Shadow(mem);
+    for (auto u = all.begin(); u != all.end();) {
+        bool read = false;
+        const uint64_t from = std::max(u->begin, begin);
+        const uint64_t to = std::min(u->end, end);
+        for (uint64_t at = from; u->mem == mem && at < to && !read; at = (at / kGranule + 1) * kGranule) {
+            read = shadow.Writer(at) == u->writer;
+        }
+        if (!read) {
+            ++u;
+            continue;
+        }
+        Findings::Instance().Add(u->finding);
+        u = all.erase(u);
+    }
+}
+
+// The core has ended, or its memory is given away.
+void Checker::ReportUndecided(CoreState& state) {
+    for (Undecided& u : state.undecided) {
+        u.finding.warning = true;
+        u.finding.why += "; nobody reads the bytes, so this run does not suffer";
+        Findings::Instance().Add(u.finding);
+    }
+    state.undecided.clear();
 }
 
 // Writing what is there already is the usual way to handle an unaligned tail: the last tile starts
@@ -196,6 +256,7 @@ void Checker::Settle(CoreState& state) {
             p.finding.why += p.finding.check == "GmOverlap" ? "; this time both wrote the same values"
                                                             : "; this time the values stayed the same";
         }
+        if (p.reader && DeferPolled(p)) continue;
         Findings::Instance().Add(p.finding);
     }
     state.pending.clear();
@@ -225,6 +286,8 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
                 }
             }
             if (r.scalarAccess && c.hazard != Hazard::kRaw && c.other.Pipe() == kPS) continue;
+            // A store that this core has seen in a flag it polled.
+            if (state.seen.count(c.other.Bits()) != 0) continue;
             kept.Add(c.hazard, c.other, c.begin, c.end);
         }
         if (!kept.Empty()) ReportConflicts(step, o, kept);

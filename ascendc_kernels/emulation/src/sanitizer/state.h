@@ -5,16 +5,19 @@
 #define ASCENDC_EMU_SANITIZER_STATE_H
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ascendc_emu/core.h"
 #include "ascendc_emu/record.h"
 #include "clock.h"
 #include "local_shadow.h"
+#include "polling.h"
 #include "report.h"
 
 namespace ascendc_emu {
@@ -148,6 +151,16 @@ struct Pending {
     Finding finding;
     uint64_t begin = 0;
     std::vector<uint8_t> before;
+    Epoch reader;  // of another core, whose read it overwrites
+};
+
+// Two copies of one pipe to the same on-chip bytes: which of them comes last matters to a reader only.
+struct Undecided {
+    Epoch writer;
+    Mem mem = Mem::kUb;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    Finding finding;
 };
 
 // What one instruction wrote, as a whole.
@@ -173,8 +186,15 @@ struct CoreState {
     std::map<uint32_t, Buffer> buffers;
     uint32_t rawBuffers = 0;
     std::vector<Pending> pending;
+    std::vector<Undecided> undecided;
     std::vector<Written> extents = std::vector<Written>(1024);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
+
+    std::deque<Glimpse> glimpses;         // in the order of their copies
+    std::vector<ByteRun> polled;          // global memory that this core has polled
+    std::unordered_set<uint64_t> seen;    // stores of other cores that it has seen there, by epoch
+    std::unordered_set<uint64_t> looked;  // stores that it has read once without synchronisation
+    uint64_t stores = 0;                  // instructions that wrote to global memory
 
     size_t meeting[3] = {};                             // SyncAll round it is in, per scope
     std::map<std::pair<int, int>, uint64_t> crossSets;  // (mode, flag) -> CrossCoreSetFlag calls

@@ -8,6 +8,7 @@ namespace sanitizer {
 
 void Checker::OnSync(Core& core, const SyncEvent& e) {
     CoreState& state = State(core);
+    if (!hidden_.empty()) ShowNow();
     Settle(state);
     int src = Dense(e.src);
     int dst = Dense(e.dst);

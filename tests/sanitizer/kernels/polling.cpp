@@ -1,0 +1,304 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Flags in global memory that one core stores and another one polls.
+#include "skeleton.h"
+
+namespace {
+
+// Flags of 32 bytes per core in the second half of ws, cleared; tiles of data in the first half.
+struct Flags {
+    __aicore__ inline Flags(const Tensors& g, Buffers& b) : ints(b.b.ReinterpretCast<int32_t>()) {
+        ws.SetGlobalBuffer((__gm__ int32_t*)g.ws[512].GetPhyAddr(), 512);
+        Duplicate(ints, 0, 8);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(ws[GetBlockIdx() * 8], ints, 8);
+        SyncAll();
+    }
+    __aicore__ inline void Raise(int32_t value) {
+        ints.SetValue(0, value);
+        Sync<HardEvent::S_MTE3>();
+        DataCopyPad(ws[GetBlockIdx() * 8], ints, {1, 4, 0, 0, 0});
+        Sync<HardEvent::MTE3_S>();
+    }
+    __aicore__ inline void Look(uint32_t core) {
+        Sync<HardEvent::S_MTE2>();
+        DataCopy(ints, ws[core * 8], 8);
+        Sync<HardEvent::MTE2_S>();
+    }
+    __aicore__ inline void Poll(uint32_t core, int32_t value) {
+        do {
+            Look(core);
+        } while (ints.GetValue(0) != value);
+    }
+    GlobalTensor<int32_t> ws;
+    LocalTensor<int32_t> ints;
+};
+
+__aicore__ inline void Publish(const Tensors& g, Buffers& b, float value) {
+    Duplicate(b.a, value, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws[GetBlockIdx() * kTile], b.a, kTile);
+}
+
+__aicore__ inline void Fetch(const Tensors& g, Buffers& b) {
+    DataCopy(b.a, g.ws, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+}  // namespace
+
+// case flag_polled_by_copy: ErrorSync2 silent blocks=2
+KERNEL(flag_polled_by_copy) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 0) {
+        Publish(g, b, 3.0f);
+        PipeBarrier<PIPE_MTE3>();
+        flags.Raise(1);
+    } else {
+        flags.Poll(0, 1);
+        Fetch(g, b);
+    }
+}
+
+// The first core runs first: only the other direction really spins here.
+// case flag_of_a_later_core_polled: ErrorSync2 silent blocks=2
+KERNEL(flag_of_a_later_core_polled) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 1) {
+        DataCopy(b.a, g.x, kTile);
+        Sync<HardEvent::MTE2_MTE3>();
+        DataCopy(g.ws, b.a, kTile);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(7);
+    } else {
+        flags.Poll(1, 7);
+        Fetch(g, b);
+    }
+}
+
+// case flags_of_all_cores_in_one_copy: ErrorSync1 silent blocks=4
+KERNEL(flags_of_all_cores_in_one_copy) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    Duplicate(b.a, 2.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    Sync<HardEvent::MTE3_S>();
+    flags.Raise(1);
+    for (bool all = false; !all;) {
+        DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
+        Sync<HardEvent::MTE2_S>();
+        all = true;
+        for (int32_t i = 0; i < GetBlockNum(); ++i) all = all && flags.ints.GetValue(8 * i) == 1;
+        Sync<HardEvent::S_MTE2>();
+    }
+    DataCopy(b.a, g.ws, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+}
+
+// case two_flags_polled_in_turn: ErrorSync2 silent blocks=3
+KERNEL(two_flags_polled_in_turn) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() != 0) {
+        Duplicate(b.a, 2.0f, 64);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(1);
+        return;
+    }
+    int32_t up = 0;
+    while (up != 3) {
+        flags.Look(1);
+        up |= flags.ints.GetValue(0);
+        flags.Look(2);
+        up |= flags.ints.GetValue(0) << 1;
+    }
+    DataCopy(b.a, g.ws[64], 128);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 128);
+}
+
+// case counter_polled: ErrorSync2 silent blocks=4
+KERNEL(counter_polled) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    Duplicate(b.a, 2.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    Sync<HardEvent::MTE3_S>();
+    flags.ints.SetValue(0, 1);
+    Sync<HardEvent::S_MTE3>();
+    SetAtomicAdd<int32_t>();
+    DataCopyPad(flags.ws, flags.ints, {1, 4, 0, 0, 0});
+    SetAtomicNone();
+    Sync<HardEvent::MTE3_S>();
+    if (GetBlockIdx() != 1) return;
+    flags.Poll(0, 4);
+    Fetch(g, b);
+}
+
+// case flag_polled_by_scalar: ErrorSync2 silent blocks=2
+KERNEL(flag_polled_by_scalar) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 0) {
+        Publish(g, b, 3.0f);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(1);
+    } else {
+        do {
+            DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE>(flags.ws);
+        } while (flags.ws.GetValue(0) != 1);
+        Fetch(g, b);
+    }
+}
+
+// case flags_counted_by_vector_unit: ErrorSync2 silent blocks=2
+KERNEL(flags_counted_by_vector_unit) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 0) {
+        Publish(g, b, 3.0f);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(1);
+        return;
+    }
+    LocalTensor<int32_t> sum = flags.ints[64];
+    do {
+        flags.Look(0);
+        Sync<HardEvent::S_V>();
+        Add(sum, flags.ints, flags.ints, 8);
+        Sync<HardEvent::V_S>();
+    } while (sum.GetValue(0) != 2);
+    Fetch(g, b);
+}
+
+// case flag_polled_in_two_rounds: ErrorSync1 silent blocks=2
+KERNEL(flag_polled_in_two_rounds) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    for (int32_t round = 1; round <= 2; ++round) {
+        if (GetBlockIdx() == 0) {
+            Publish(g, b, static_cast<float>(round));
+            Sync<HardEvent::MTE3_S>();
+            flags.Raise(round);
+            flags.Poll(1, round);
+        } else {
+            flags.Poll(0, round);
+            Fetch(g, b);
+            Sync<HardEvent::MTE3_S>();
+            flags.Raise(round);
+        }
+    }
+}
+
+// case flag_raised_before_its_data: ErrorSync2 found blocks=2
+KERNEL(flag_raised_before_its_data) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 0) {
+        Publish(g, b, 3.0f);
+        flags.Raise(1);
+    } else {
+        flags.Poll(0, 1);
+        DataCopy(b.a, g.ws, kTile);  // <- ErrorSync2
+        Sync<HardEvent::MTE2_MTE3>();
+        DataCopy(g.z, b.a, kTile);
+    }
+}
+
+// The last core goes on first after SyncAll: this one reads what is there, and too late in other runs.
+// case flag_looked_at_once: ErrorSync2 found blocks=2
+KERNEL(flag_looked_at_once) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 1) {
+        flags.Raise(5);
+        return;
+    }
+    Sync<HardEvent::S_MTE2>();
+    DataCopy(flags.ints, flags.ws[8], 8);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_S>();
+    Duplicate(b.a, static_cast<float>(flags.ints.GetValue(0)), kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case polled_flag_of_another_core: ErrorSync2 found blocks=3
+KERNEL(polled_flag_of_another_core) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() != 2) {
+        Duplicate(b.a, 2.0f, 64);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(1);
+        return;
+    }
+    flags.Poll(0, 1);
+    DataCopy(b.a, g.ws, 128);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 128);
+}
+
+// case flag_block_stored_as_data: ErrorSync2 found blocks=2
+KERNEL(flag_block_stored_as_data) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 1) {
+        flags.Raise(5);
+        return;
+    }
+    Sync<HardEvent::S_MTE2>();
+    DataCopy(b.a.ReinterpretCast<int32_t>(), flags.ws[8], 8);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 8);
+    Duplicate(b.b, 0.0f, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z[8], b.b, kTile);
+}
+
+// case tile_overwritten_before_it_was_taken: ErrorSync1 found blocks=2
+KERNEL(tile_overwritten_before_it_was_taken) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    for (int32_t round = 1; round <= 2; ++round) {
+        if (GetBlockIdx() == 0) {
+            Duplicate(b.a, static_cast<float>(round), kTile);
+            Sync<HardEvent::V_MTE3>();
+            PipeBarrier<PIPE_MTE3>();
+            DataCopy(g.ws, b.a, kTile);  // <- ErrorSync1
+            Sync<HardEvent::MTE3_S>();
+            flags.Raise(round);
+            Sync<HardEvent::MTE3_V>();
+            if (round == 1) flags.Poll(1, 1);
+        } else {
+            flags.Poll(0, round);
+            if (round == 1) flags.Raise(1);
+            DataCopy(b.a, g.ws, kTile);
+            Sync<HardEvent::MTE2_MTE3>();
+            DataCopy(g.z[round * kTile], b.a, kTile);
+            Sync<HardEvent::MTE3_MTE2>();
+        }
+    }
+}
