@@ -213,8 +213,10 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
     inputs += [
         Path(__file__).parent.parent / "platforms.py",
         emulation / "include" / "ascendc_emu" / "acl_error.h",
+        emulation / "include" / "ascendc_emu" / "runtime_kernel.h",
     ]
-    inputs += [sources_dir() / "ascendcl" / "state.h", sources_dir() / "ascendcl/not_emulated.txt"]
+    own = sources_dir() / "ascendcl"
+    inputs += [*sorted(own.glob("*.h")), own / "not_emulated.txt"]
     if wheel:
         _add_stubs(stage, wheel, wanted, shared, [target, hccl_out], core)
     for name in FACADES:

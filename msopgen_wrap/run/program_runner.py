@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,7 @@ class ProgramOptions:
         library_dirs: folders with such libraries.
         registering: shared libraries that are linked although the program calls nothing of them:
             ops register themselves.
+        shared: make a shared library of kernels that another program launches.
         place: folder to run in; None for the current one.
         opt: optimisation flag of the program (the emulation library has its own).
         timeout: seconds after which the program is stopped, None for never.
@@ -85,6 +87,7 @@ class ProgramOptions:
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[Path, ...] = ()
     registering: tuple[Path, ...] = ()
+    shared: bool = False
     place: Path | None = None
     opt: str = "-O1"
     timeout: float | None = None
@@ -162,7 +165,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     twin = is_twin(all_texts)
     roles = {p: SourceKind.of(files.values()) for p, files in reached.items()}
     host_files = {f for p in sources if roles[p].host for f in reached[p]}
-    rewritten, launches = program_texts(texts, host_files)
+    rewritten, launches = program_texts(texts, host_files, keeps=options.shared)
     arch = platform(options.soc).arch
     named = [d.partition("=")[0] for d in (*options.defines, *options.undefines)]
     defines = [*kernel_defines(arch), *architecture_macros(all_texts, arch, named)]
@@ -173,16 +176,18 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
     plain_texts = [blank_comments(t) for t in all_texts]
     python = extension(source, [blank_comments(t, strings=False) for t in all_texts])
-    shared = python is not None and not has_main(plain_texts)
-    output = python.names[0] if python and shared else "program"
+    extends = python is not None and not has_main(plain_texts)
+    output = python.names[0] if python and extends else "program"
     flags += python.flags if python else ()
     flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
     link = [f"-L{d.resolve()}" for d in options.library_dirs]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
     for path in options.registering:
         link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
-    if python is not None:
-        link += ["-shared"] if shared else python.link
+    if extends or options.shared:
+        link.append("-shared")
+    elif python is not None:
+        link += python.link
     given = list(options.libraries)
     given += [n for n in framework_libraries(all_texts) if n not in given]
     link += [f"-l{name}" for name in given]
@@ -221,11 +226,13 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
             objects = _link_passes(objects, len(sources), launches, scratch)
             command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / output)]
             command += link
-            for path in (library.path, *runtime):
-                command += [str(path), f"-Wl,-rpath,{path.parent}"]
+            # The memory of a program without kernels is that of kernels which it loads later.
+            command += ["-Wl,--no-as-needed", str(library.path), "-Wl,--as-needed"]
+            command += map(str, runtime)
+            command += [f"-Wl,-rpath,{path.parent}" for path in (library.path, *runtime)]
             what = f"{source.name} does not link"
             run_compiler([*command, "-ldl"], source, code="OPG307", what=what)
-            for name in python.names[1:] if python and shared else ():
+            for name in python.names[1:] if python and extends else ():
                 (folder / name).symlink_to(output)
         return []
 
@@ -353,6 +360,7 @@ def _run(
             "OPGEN_PROGRAM_REPORT": str(report),
             "OPGEN_PROGRAM_SOURCE": str(source),
             "OPGEN_CRASH_REPORT": str(crash),
+            "OPGEN_PYTHON": sys.executable,
         }
         if checks := check_options(auto_sync_off(source.resolve().parent)):
             environment["OPGEN_CHECK"] = checks

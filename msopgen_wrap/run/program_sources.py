@@ -178,19 +178,20 @@ def architecture_macros(texts: Iterable[str], arch: int, given: Iterable[str]) -
 
 
 def program_texts(
-    texts: Mapping[Path, str], host_files: Container[Path]
+    texts: Mapping[Path, str], host_files: Container[Path], *, keeps: bool = False
 ) -> tuple[dict[Path, str], int]:
     """Return what is compiled in place of the sources and headers; line numbers stay.
 
     Args:
         texts: all of them, by path.
         host_files: those with host code or in reach of it.
+        keeps: launches may run later, on streams that another program captures.
 
     Returns:
         The texts, and how many launches were numbered in them.
     """
     kinds = kernel_kinds(list(texts.values()))
-    keeps = any("aclmdlRICaptureBegin" in text for text in texts.values())
+    keeps = keeps or any("aclmdlRICaptureBegin" in text for text in texts.values())
     rewritten, launches = {}, 0
     for path, text in texts.items():
         plain = program_text(text)

@@ -379,4 +379,6 @@ ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemPr
 #ifdef __cplusplus
 }
 #endif
+
+#include "acl/acl_rt_kernel.h"
 #endif  // ACL_ACL_RT_H
