@@ -665,3 +665,40 @@ KERNEL(output_from_masked_garbage) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.a, kTile);  // <- ErrorRead2
 }
+
+// 60 of 64 elements are there; bits of a mask clear the others.
+// case compare_of_a_tail_masked_out: ErrorRead2 silent
+KERNEL(compare_of_a_tail_masked_out) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {1, 240, 0, 0, 0}, {false, 0, 0, 0.0f});
+    LocalTensor<uint8_t> less = b.b.ReinterpretCast<uint8_t>();
+    LocalTensor<uint8_t> inside = less[64];
+    Sync<HardEvent::MTE2_V>();
+    CompareScalar(less, b.a, 0.5f, CMPMODE::LT, 64);
+    Duplicate(inside.ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0xffff), 16);
+    inside.SetValue(7, 0x0f);
+    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(), less.ReinterpretCast<uint16_t>(), 4);
+    float bits = inside.ReinterpretCast<uint16_t>().GetValue(3);
+    Duplicate(b.a, bits, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
+// case compare_of_a_tail_masked_too_late: ErrorRead2 found
+KERNEL(compare_of_a_tail_masked_too_late) {
+    TENSORS;
+    Buffers b;
+    DataCopyPad(b.a, g.x, {1, 208, 0, 0, 0}, {false, 0, 0, 0.0f});  // 52
+    LocalTensor<uint8_t> less = b.b.ReinterpretCast<uint8_t>();
+    LocalTensor<uint8_t> inside = less[64];
+    Sync<HardEvent::MTE2_V>();
+    CompareScalar(less, b.a, 0.5f, CMPMODE::LT, 64);
+    Duplicate(inside.ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0xffff), 16);
+    inside.SetValue(7, 0x1f);
+    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(), less.ReinterpretCast<uint16_t>(), 4);
+    float bits = inside.ReinterpretCast<uint16_t>().GetValue(3);  // <- ErrorRead2
+    Duplicate(b.a, bits, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}

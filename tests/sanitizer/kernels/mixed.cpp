@@ -199,6 +199,31 @@ KERNEL(mmad_m_past_range) {
     Mmad(c, p.a2, p.b2, p.mmad);  // <- ErrorParam
 }
 
+// Possible on a CPU only.
+// case scalar_fills_l0a: TensorScope found kind=aic
+KERNEL(scalar_fills_l0a) {
+    Product p(x, y, z);
+    p.Load();
+    auto c = p.qc.AllocTensor<float>();
+    p.a2.SetValue(0, static_cast<half>(1.0f));  // <- TensorScope
+    PipeBarrier<PIPE_ALL>();
+    Mmad(c, p.a2, p.b2, p.mmad);
+    p.Free();
+    p.Store(c);
+}
+
+// case scalar_reads_l0c: TensorScope found kind=aic
+KERNEL(scalar_reads_l0c) {
+    Product p(x, y, z);
+    p.Load();
+    auto c = p.qc.AllocTensor<float>();
+    Mmad(c, p.a2, p.b2, p.mmad);
+    PipeBarrier<PIPE_ALL>();
+    if (c.GetValue(0) > 1e30f) p.mmad.m = 8;  // <- TensorScope
+    p.Free();
+    p.Store(c);
+}
+
 // case mmad_of_l1: TensorScope found kind=aic
 KERNEL(mmad_of_l1) {
     Product p(x, y, z);

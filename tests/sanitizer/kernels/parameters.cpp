@@ -53,6 +53,21 @@ KERNEL(l1_only_declared) {
     DataCopy(g.z, b.a, kTile);
 }
 
+// case scalar_fills_ub: TensorScope silent
+KERNEL(scalar_fills_ub) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    for (uint32_t i = 0; i < 8; ++i) a.SetValue(i, static_cast<float>(i));
+    auto o = q.out.AllocTensor<float>();
+    Adds(o, a, a.GetValue(3), 8);
+    q.in.FreeTensor(a);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, 8);
+    q.out.FreeTensor(o);
+}
+
 // case length_not_in_blocks: ErrorParam found
 KERNEL(length_not_in_blocks) {
     TENSORS;

@@ -69,6 +69,7 @@ private:
     void ReportStaleUses(const CoreState& state, Buffer& buffer);
     void CheckQueueSkipped(Step& step, const Operand& operand, const Buffer& buffer);
     void CheckOverlap(Step& step);
+    void CheckScalarScope(Step& step);
     void CheckScope(Step& step);
     void CheckArch(Step& step);
     void WaitAutomatically(Step& step);
@@ -105,6 +106,9 @@ private:
     bool IsScratch(const Operand& operand);
     bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand, bool allData);
+    void ReportEmptyIndices(Step& step);
+    static uint8_t GarbageBits(const Step& step, const Operand& operand, uint64_t offset);
+    static void KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source, const ByteRun& run);
     static void PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
                               std::vector<ByteRun>* bad);
     void WriteData(Step& step, const Operand& operand);
@@ -169,6 +173,11 @@ struct Checker::Step {
 };
 
 const char* PositionName(uint8_t position);
+
+inline bool Contiguous(const Operand& o) {
+    return (o.blocks <= 1 || o.blockStride == o.blockBytes) &&
+           (o.repeats <= 1 || o.repeatStride == int64_t{o.blockBytes} * o.blocks);
+}
 
 }  // namespace sanitizer
 }  // namespace ascendc_emu

@@ -128,6 +128,47 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     step.poison.push_back(std::move(lanes));
 }
 
+// Of byte `offset` of an operand without data: the bits that hold none. All, unless Compare wrote it.
+uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset) {
+    if (o.mem != Mem::kUb || !Contiguous(o)) return 0xff;
+    const CoreState& state = step.state;
+    auto found = state.partBytes.find(o.addr + offset);
+    if (found == state.partBytes.end()) return 0xff;
+    const Epoch writer = state.shadow[static_cast<int>(Mem::kUb)]->Writer(o.addr + offset);
+    return found->second.first == writer ? found->second.second : 0xff;
+}
+
+// Compare gives a bit per element: the first and last byte of what comes from garbage may have bits that
+// do not.
+void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source, const ByteRun& run) {
+    const uint64_t size = std::max<uint64_t>(1, DTypeBits(source.operand->dtype) / 8);
+    if (dst.mem != Mem::kUb || !Contiguous(dst)) return;
+    auto& parts = step.state.partBytes;
+    if (parts.size() > 4096) parts.clear();
+    const uint64_t first = run.begin / size;
+    const uint64_t last = (run.end + size - 1) / size;
+    for (uint64_t byte : {first / 8, (last - 1) / 8}) {
+        uint8_t bits = 0;
+        for (uint64_t lane = std::max(first, byte * 8); lane < std::min(last, byte * 8 + 8); ++lane) {
+            bits |= static_cast<uint8_t>(1u << lane % 8);
+        }
+        auto& part = parts[dst.addr + byte];
+        part.second = part.first == step.me ? part.second | bits : bits;
+        part.first = step.me;
+        if (first / 8 == (last - 1) / 8) break;
+    }
+}
+
+// An instruction whose indices lead nowhere is about to be stopped: were they ever written?
+void Checker::ReportEmptyIndices(Step& step) {
+    const Record& r = step.record;
+    for (int i = 0; i < r.count && GetOptions().uninit; ++i) {
+        const Operand& o = r.operands[i];
+        const bool inside = o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
+        if (inside && (static_cast<int>(o.access) & 1) && IsIndex(r, o)) ReadData(step, o, false);
+    }
+}
+
 // Bytes of `run` whose result depends on garbage: all but those of And whose other operand is 0, and of
 // Or whose other operand has all bits set, as kernels clear what a mask leaves out.
 void Checker::PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
@@ -152,7 +193,10 @@ void Checker::PushUndecided(const Step& step, const LaneRuns& source, const Byte
     ForEachSpan(r, *other, [&](uint64_t at, uint64_t bytes) {
         const uint64_t end = std::min(run.end, lane + bytes);
         for (uint64_t i = std::max(run.begin, lane); i < end; ++i) {
-            if (memory[at + (i - lane)] == decided) continue;
+            const uint8_t value = memory[at + (i - lane)];
+            if (value == decided) continue;
+            const uint8_t garbage = GarbageBits(step, *source.operand, i);
+            if (((isAnd ? value : ~value) & garbage) == 0) continue;
             if (!bad->empty() && bad->back().end == i) {
                 bad->back().end = i + 1;
             } else {
@@ -233,6 +277,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
             } else if (from == to) {
                 PushUndecided(step, source, run, &bad);
             } else {
+                if (HasPart(r.op, "Compare")) KeepPartBytes(step, o, source, run);
                 uint64_t lo = run.begin * to / from / unit * unit;
                 uint64_t hi = (run.end * to + from - 1) / from;
                 bad.push_back({lo, (hi + unit - 1) / unit * unit});

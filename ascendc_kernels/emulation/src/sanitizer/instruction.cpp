@@ -46,11 +46,6 @@ bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
     return *begin < *end;
 }
 
-bool Contiguous(const Operand& o) {
-    return (o.blocks <= 1 || o.blockStride == o.blockBytes) &&
-           (o.repeats <= 1 || o.repeatStride == int64_t{o.blockBytes} * o.blocks);
-}
-
 // An access that starts this close behind a tensor most likely ran over its end.
 constexpr uint64_t kJustPast = 4096;
 
@@ -142,6 +137,7 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
     if (begin >= capacity || end > capacity) {
         RequireInitialised(core, o.buffer, o.addr, o.mem, r.op, o.role, r.loc);
+        ReportEmptyIndices(step);
         Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, begin, end, &f);
@@ -445,8 +441,27 @@ void Checker::CheckArch(Step& step) {
     }
 }
 
+// A CPU reaches all memories, and so do programs of the CPU twin; the scalar unit does not.
+void Checker::CheckScalarScope(Step& step) {
+    const Record& r = step.record;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (o.mem == Mem::kGm || o.mem == Mem::kUb) continue;
+        Finding f = Start(step.state, "TensorScope", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, o.addr, o.addr + o.blockBytes, &f);
+        f.what = Format("%s of a tensor in %s", r.op, Name(o.mem));
+        f.why = "the scalar unit reaches the Unified Buffer only: the pages of GetValue and SetValue list the "
+                "positions VECIN, VECCALC and VECOUT";
+        f.fix = Writes(r, o) ? "fill the tensor by LoadData, DataCopy or Fill"
+                             : "bring the values to global memory (Fixpipe, DataCopy) and read them there";
+        Findings::Instance().Add(f);
+    }
+}
+
 void Checker::CheckScope(Step& step) {
     const Record& r = step.record;
+    if (step.pipe == kPS && r.scalarAccess) CheckScalarScope(step);
     if (step.pipe != kPV && step.pipe != kPM) return;
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];

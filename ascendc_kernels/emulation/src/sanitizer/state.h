@@ -187,6 +187,7 @@ struct CoreState {
     uint32_t rawBuffers = 0;
     std::vector<Pending> pending;
     std::vector<Undecided> undecided;
+    std::unordered_map<uint64_t, std::pair<Epoch, uint8_t>> partBytes;  // of UB: who wrote garbage into which bits
     std::vector<Written> extents = std::vector<Written>(1024);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 

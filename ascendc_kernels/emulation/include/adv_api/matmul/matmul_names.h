@@ -14,7 +14,7 @@ namespace AscendC {
 
 // num1 / num2, rounded up; 0 where num2 is 0.
 template <typename T, typename... None>
-__aicore__ constexpr T Ceil(T num1, T num2, None...)
+__aicore__ constexpr std::enable_if_t<std::is_arithmetic<T>::value, T> Ceil(T num1, T num2, None...)
 {
     return num2 == 0 ? 0 : (num1 + num2 - 1) / num2;
 }
