@@ -27,6 +27,8 @@ _FUNCTION = re.compile(
 _HOST_FUNCTION = re.compile(
     r"^(?:void\*?|uint64_t|inline [\w:<>*&]+) ([A-Z]\w+|asc_\w+)\(", re.MULTILINE
 )
+# Functions of the runtime.
+_ACL_FUNCTION = re.compile(r"^ACL_FUNC_VISIBILITY\s+\w+\s+(\w+)\(", re.MULTILINE)
 _FAMILY = re.compile(r"^\s*OPGEN_[A-Z0-9_]+\((\w+)[,)]", re.MULTILINE)
 # A family macro and the names it pastes together from its first parameter.
 _MACRO_BODY = re.compile(r"^#define\s+(OPGEN_\w+)\((\w+)(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -48,7 +50,16 @@ def declared_names() -> dict[str, str]:
         text = header.read_text(encoding="utf-8")
         where = str(header.relative_to(INCLUDE))
         absent = set(_ABSENT.findall(text))
-        for pattern in (_FUNCTION, _HOST_FUNCTION, _CONSTANT, _FAMILY, _TYPE, _MACRO, _METHOD):
+        for pattern in (
+            _FUNCTION,
+            _HOST_FUNCTION,
+            _ACL_FUNCTION,
+            _CONSTANT,
+            _FAMILY,
+            _TYPE,
+            _MACRO,
+            _METHOD,
+        ):
             for name in pattern.findall(text):
                 if name not in absent and not name.startswith(("OPGEN_", "ASCENDC_EMU")):
                     names.setdefault(name, where)

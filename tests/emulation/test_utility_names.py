@@ -16,6 +16,8 @@ PROGRAM = r"""
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
 #include "platform/platform_ascendc.h"
+#include "utils/debug/asc_time.h"
+#include "utils/log/asc_cpu_log.h"
 #include "version/asc_devkit_version.h"
 using namespace std;
 using namespace AscendC;
@@ -136,6 +138,8 @@ int Quantised()
     return params.quantParams.quantPre == QuantMode_t::F322F16;
 }
 
+int PartOfSuperKernel(GM_ADDR y);
+
 extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, int which)
 {
     uint64_t base = 7;
@@ -145,6 +149,27 @@ extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR y, double* out, 
     switch (which) {
 CASES
     }
+}
+
+// The kernel as a part of a super kernel.
+struct RingArguments {
+    GM_ADDR y;
+};
+template <int split>
+__sk__ __mix__(1, 2) void ring_sk(const RingArguments* args, sk::SkSystemArgs* system)
+{
+    args->y[split] = system->SkGetNumBlocks() + system->skNumBlocks;
+}
+extern "C" __global__ __aicore__ void ring(GM_ADDR y);
+SK_BIND(ring, 4, ring_sk<0>, ring_sk<1>);
+
+int PartOfSuperKernel(GM_ADDR y)
+{
+    const RingArguments arguments = {y};
+    sk::SkSystemArgs system = {2};
+    ring_sk<0>(&arguments, &system);
+    ASC_CPU_LOG_DEBUG("%d blocks", 2);
+    return y[0];
 }
 
 extern "C" __global__ __aicore__ void ring(GM_ADDR y)
@@ -211,6 +236,7 @@ VALUES = [
     ("ASC_DEVKIT_MAJOR", "9", NOTHING),
     ("FP32_MAX_V2 + FP32_MIN_V2 + DOUBLE_X", "2", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
+    ("PartOfSuperKernel(y) + 10 * (clock() > 0)", "14", "4 0 0 0"),
 ]
 
 

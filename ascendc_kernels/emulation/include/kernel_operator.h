@@ -11,6 +11,7 @@
 #include "ascendc_emu/system_api.h"
 #include "ascendc_emu/control_api.h"
 #include "ascendc_emu/debug_api.h"
+#include "ascendc_emu/super_kernel.h"
 #include "ascendc_emu/tiling_macros.h"
 #include "ascendc_emu/vector_api.h"
 #include "ascendc_emu/dequant_api.h"
