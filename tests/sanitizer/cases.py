@@ -40,6 +40,7 @@ class Case:
     z: int = COUNT
     place: str = ""
     tail_write: str = "warning"
+    freed_tensor: str = "warning"
     #: (check, line) pairs marked in the source
     marks: tuple[tuple[str, int], ...] = field(default=())
 
@@ -80,6 +81,7 @@ def load_cases() -> list[Case]:
                     "z": int(options.get("z", COUNT)),
                     "place": options.get("place", ""),
                     "tail_write": options.get("tail", "warning"),
+                    "freed_tensor": options.get("freed", "warning"),
                 }
                 marks = []
             elif match := _MARK.search(line):
@@ -186,6 +188,7 @@ def run(case: Case) -> Outcome:
     for option in (
         f"auto-sync={'on' if case.auto_sync else 'off'}",
         f"tail-write={case.tail_write}",
+        f"freed-tensor={case.freed_tensor}",
     ):
         assert library.opgen_sanitizer_option(option.encode()) == 0
     rng = np.random.default_rng(1)
@@ -204,4 +207,5 @@ def run(case: Case) -> Outcome:
     error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc)
     library.opgen_sanitizer_option(b"auto-sync=on")
     library.opgen_sanitizer_option(b"tail-write=warning")
+    library.opgen_sanitizer_option(b"freed-tensor=warning")
     return Outcome(parse(library.opgen_sanitizer_json()), error)

@@ -30,6 +30,7 @@ def _row(case: Case) -> str:
     setup += f" ({case.soc})" if "310p" in case.soc else ""
     setup += "" if case.auto_sync else " (auto-sync=off)"
     setup += "" if case.tail_write == "warning" else f" (tail-write={case.tail_write})"
+    setup += "" if case.freed_tensor == "warning" else f" (freed-tensor={case.freed_tensor})"
     statement = f": `{case.statement}`" if case.statement else ""
     return f"`{case.name}`{setup}{statement}"
 

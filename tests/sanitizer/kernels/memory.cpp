@@ -39,6 +39,23 @@ KERNEL(read_of_last_freed_tensor) {
     q.out.FreeTensor(o);
 }
 
+// case read_of_last_freed_tensor_strictly: ErrorRead1 found freed=error
+KERNEL(read_of_last_freed_tensor_strictly) {
+    TENSORS;
+    Queues q;
+    auto a = q.in.AllocTensor<float>();
+    DataCopy(a, g.x, kTile);
+    q.in.EnQue(a);
+    a = q.in.DeQue<float>();
+    auto o = q.out.AllocTensor<float>();
+    q.in.FreeTensor(a);
+    Adds(o, a, 1.0f, kTile);  // <- ErrorRead1
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+}
+
 // case read_freed_tensor_before_barrier: ErrorRead1 warning
 KERNEL(read_freed_tensor_before_barrier) {
     TENSORS;
@@ -435,6 +452,25 @@ KERNEL(result_over_unread_result) {
     SoftMax<float>(to, sum, max, from, SoftMaxTiling{}, shape);                                   \
     PipeBarrier<PIPE_V>()
 
+// case first_result_of_softmax_lost: ErrorWrite3 warning
+KERNEL(first_result_of_softmax_lost) {
+    SOFTMAX_ONCE;
+    Muls(to, from, 2.0f, kTile);  // <- ErrorWrite3
+    PipeBarrier<PIPE_V>();
+    Mul(to, to, sum, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, to, kTile);
+}
+
+// case further_result_of_softmax_overwritten: ErrorWrite3 silent
+KERNEL(further_result_of_softmax_overwritten) {
+    SOFTMAX_ONCE;
+    Muls(sum, to, 2.0f, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, to, kTile);
+    DataCopy(g.z[kTile], sum, 8);
+}
+
 // case further_results_of_softmax_unread: ErrorWrite3 silent
 KERNEL(further_results_of_softmax_unread) {
     SOFTMAX_ONCE;
@@ -701,4 +737,34 @@ KERNEL(compare_of_a_tail_masked_too_late) {
     Duplicate(b.a, bits, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.a, kTile);
+}
+
+// case compare_of_two_tails_masked_out: ErrorRead2 silent
+KERNEL(compare_of_two_tails_masked_out) {
+    TENSORS;
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> bits, first, second;
+    pipe.InitBuffer(bits, 3 * 256);
+    pipe.InitBuffer(first, 8192);
+    pipe.InitBuffer(second, 8192);
+    auto a = first.Get<float>();
+    auto b = second.Get<float>();
+    auto inside = bits.Get<uint8_t>(256);
+    auto less = bits.GetWithOffset<uint8_t>(256, 256);
+    Adds(a, a, 0.0f, 0);
+    Duplicate(a, 1.0f, 5);
+    DataCopyPad(b, g.x, {1, 20, 0, 0, 0}, {false, 0, 0, 0.0f});
+    Sync<HardEvent::MTE2_V>();
+    Duplicate(inside.ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0), 128);
+    inside.SetValue(0, 0x1f);
+    Compare(less, a, b, CMPMODE::LT, 2048);
+    auto mask = less.ReinterpretCast<uint16_t>();
+    And(mask, inside.ReinterpretCast<uint16_t>(), mask, 128);
+    Sync<HardEvent::V_S>();
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < 128; ++i) set |= mask.GetValue(i);
+    Duplicate(a, static_cast<float>(set & 1), 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, a, 8);
+    for (uint32_t i = 1; i < 128; ++i) DataCopy(g.z[8 * i], a, 8);
 }

@@ -4,7 +4,7 @@
 // workspace ws, each of kCount floats (kBytes bytes), y three floats less. A comment before a kernel
 // says what is expected:
 //     // case NAME: CHECK found|warning|silent [blocks=N] [kind=mix12|mix11|aic|aiv_mix] [auto=off] [soc=...]
-//         [z=ELEMENTS] [place=slice|near] [tail=error]
+//         [z=ELEMENTS] [place=slice|near] [tail=error] [freed=error]
 // and "// <- CHECK" marks the line a found case must report.
 #ifndef OPGEN_TESTS_SANITIZER_SKELETON_H
 #define OPGEN_TESTS_SANITIZER_SKELETON_H

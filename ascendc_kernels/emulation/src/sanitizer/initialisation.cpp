@@ -135,7 +135,8 @@ uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset
     auto found = state.partBytes.find(o.addr + offset);
     if (found == state.partBytes.end()) return 0xff;
     const Epoch writer = state.shadow[static_cast<int>(Mem::kUb)]->Writer(o.addr + offset);
-    return found->second.first == writer ? found->second.second : 0xff;
+    // In place the instruction itself counts as the writer by now.
+    return found->second.first == writer || writer == step.me ? found->second.second : 0xff;
 }
 
 // Compare gives a bit per element: the first and last byte of what comes from garbage may have bits that

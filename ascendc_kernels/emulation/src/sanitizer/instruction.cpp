@@ -46,6 +46,9 @@ bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
     return *begin < *end;
 }
 
+// Operands of one instruction whose extent is remembered.
+constexpr uint64_t kResults = 4;
+
 // An access that starts this close behind a tensor most likely ran over its end.
 constexpr uint64_t kJustPast = 4096;
 
@@ -344,7 +347,7 @@ void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, 
     const bool races = writes && step.pipe != b.consumer &&
                        step.state.clock[step.pipe].local.at[b.consumer] < consumed &&
                        step.state.LimitsFor(step.pipe).war[b.consumer] != kForever;
-    finding->warning = !races && b.freed;
+    finding->warning = !races && b.freed && !GetOptions().freedTensorIsError;
     if (!finding->warning) return;
     b.stale.push_back({step.pipe, step.me.Seq(), *finding});
     if (b.stale.size() > 64) b.stale.erase(b.stale.begin());
@@ -563,7 +566,13 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         }
         if (!o.masked && Contiguous(o)) {
             uint64_t end = o.addr + uint64_t{o.blockBytes} * o.blocks * o.repeats;
-            state.extents[step.me.Seq() % state.extents.size()] = {step.me.Seq(), o.mem, o.addr, end};
+            const auto number = static_cast<uint64_t>(&o - step.record.operands);
+            const bool first = std::none_of(step.record.operands, &o,
+                                            [&](const Operand& p) { return Writes(step.record, p); });
+            if (number < kResults) {
+                state.extents[(step.me.Seq() * kResults + number) % state.extents.size()] = {
+                    step.me.Seq(), o.mem, o.addr, end, first};
+            }
         }
         Conflicts conflicts;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
@@ -607,20 +616,19 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     }
     Epoch writer;
     if (!step.state.Shadow(o.mem).Unread(o.addr, end, &writer)) return;
-    // What is left of a longer result, whose other part was of use, is no lost result.
-    const Written& whole = step.state.extents[writer.Seq() % step.state.extents.size()];
-    if (whole.seq != writer.Seq() || whole.mem != o.mem || whole.begin < o.addr || whole.end > end) {
-        return;
+    // What is left of a longer result, whose other part was of use, is no lost result. Nor are further
+    // results of an API (the sums and maxima of SoftMax), which it writes whether wanted or not.
+    bool lost = false;
+    for (uint64_t number = 0; number < kResults; ++number) {
+        const Written& w = step.state.extents[(writer.Seq() * kResults + number) % step.state.extents.size()];
+        lost |= w.seq == writer.Seq() && w.mem == o.mem && w.begin >= o.addr && w.end <= end && w.first;
     }
+    if (!lost) return;
     const Site& site = sites_[writer.Site()];
     for (const char* fills : {"Duplicate", "Fill", "InitConstValue", "CreateVecIndex", "Arange",
                               "ArithProgression", "SetValue"}) {
         if (std::strcmp(site.op, fills) == 0) return;
     }
-    // Further results of an API (the sums and maxima of SoftMax) are written whether wanted or not.
-    int first = 0;
-    while (first < r.count && !Writes(r, r.operands[first])) ++first;
-    if (first < r.count && r.operands[first].addr != o.addr && std::strcmp(site.op, r.op) == 0) return;
     Finding f = Start(step.state, "ErrorWrite3", r.op, r.loc);
     f.warning = true;
     f.pipe = PipeName(step.pipe);

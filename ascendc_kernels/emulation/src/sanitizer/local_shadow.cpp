@@ -179,9 +179,7 @@ void LocalShadow::Dependencies(uint64_t begin, uint64_t end, bool asWrite, Local
 bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch* writer) const {
     if (!Clip(begin, &end)) return false;
     Epoch first = Writer(begin);
-    // The earlier write must lie entirely inside this one: otherwise it still has a purpose.
-    if (!first || (begin > 0 && Writer(begin - 1) == first)) return false;
-    if (end < bytes_ && Writer(end) == first) return false;
+    if (!first) return false;
     bool unread = true;
     uint64_t stop = end;
     LookAtCells(begin, stop, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {

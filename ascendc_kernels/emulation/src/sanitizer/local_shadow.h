@@ -75,7 +75,7 @@ public:
     void Dependencies(uint64_t begin, uint64_t end, bool asWrite, LocalClock* out) const;
 
     // True when every byte of [begin, end) was written and no part of it read since; then
-    // *writer is the last write. Only complete overwrites of one earlier write count.
+    // *writer is the last write, which wrote all of them.
     bool Unread(uint64_t begin, uint64_t end, Epoch* writer) const;
 
     // Which bytes hold data somebody wrote.

@@ -18,6 +18,10 @@ bool Apply(Options* options, const std::string& text) {
         options->tailWriteIsError = value == "error";
         return value == "error" || value == "warning";
     }
+    if (name == "freed-tensor") {
+        options->freedTensorIsError = value == "error";
+        return value == "error" || value == "warning";
+    }
     if (name == "auto-sync") options->autoOrderIsWarning = value == "project";
     if (name == "auto-sync" && value == "project") {
         options->autoSync = false;

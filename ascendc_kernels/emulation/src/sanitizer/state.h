@@ -169,6 +169,7 @@ struct Written {
     Mem mem = Mem::kUb;
     uint64_t begin = 0;
     uint64_t end = 0;
+    bool first = false;  // no further result
 };
 
 struct CoreState {
@@ -188,7 +189,7 @@ struct CoreState {
     std::vector<Pending> pending;
     std::vector<Undecided> undecided;
     std::unordered_map<uint64_t, std::pair<Epoch, uint8_t>> partBytes;  // of UB: who wrote garbage into which bits
-    std::vector<Written> extents = std::vector<Written>(1024);  // of the latest writes, by seq
+    std::vector<Written> extents = std::vector<Written>(4096);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
     std::deque<Glimpse> glimpses;         // in the order of their copies
