@@ -6,9 +6,11 @@ for another architecture defines. A source is added when one of its symbols is m
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msopgen_wrap.build import cache
@@ -18,7 +20,7 @@ from msopgen_wrap.build.object_file import read_object
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.extensions import python_headers
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
-from msopgen_wrap.run.neighbour_sources import defining_sources
+from msopgen_wrap.run.neighbour_sources import defines_one, defining_sources
 from msopgen_wrap.run.op_project import OpProject
 
 _OPT, _CODE = "-O1", "OPG514"
@@ -73,14 +75,13 @@ def build_host_library(
             missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
             if not missing or set(missing) <= set(stubs):
                 raise with_header_advice(error, project.root) from error
-            added = False
-            for group in candidates:
-                useful = [p for p in group if p not in tried and _may_define(p, missing)]
-                tried.update(useful)
-                if added := _add(project, sources, useful, defines, progress):
-                    break
-            if not added:
-                added = _add_neighbours(project, sources, missing, tried, defines, progress)
+            take = _Taking(project, sources, missing, tried, defines, progress)
+            # Compiling takes the time, so what only names a function comes last.
+            added = (
+                any(take.defining(group, _seems_to_define) for group in candidates)
+                or take.neighbours()
+                or any(take.defining(group, _may_define) for group in candidates)
+            )
             if not added:
                 stand_ins = [m for m in missing if not m.startswith(("_ZTI", "_ZTS"))]
                 elsewhere = foreign or any(for_other_arch(p) or p in unfit for p in tried)
@@ -152,66 +153,66 @@ def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -
     )
 
 
-def _add(
-    project: OpProject,
-    sources: list[Path],
-    candidates: Sequence[Path],
-    defines: Sequence[str],
-    progress: Callable[[str], None],
-) -> bool:
-    """Append those candidates that compile; say whether there are any."""
-    before = len(sources)
-    for path in candidates:
-        progress(f"compiling {path.name} for its functions")
-        try:
-            _link(project, [path], defines)
-        except OpgenError as error:
-            if not error.diagnostics[0].what.startswith("linking"):
-                continue
-        sources.append(path)
-    return len(sources) > before
+@dataclass
+class _Taking:
+    """Takes further sources into the library for the functions that are missing.
 
-
-def _add_neighbours(
-    project: OpProject,
-    sources: list[Path],
-    missing: Sequence[str],
-    tried: set[Path],
-    defines: Sequence[str],
-    progress: Callable[[str], None],
-) -> bool:
-    """Append the neighbours' sources that define a missing symbol; say whether there are any.
-
-    What the project's own sources for another architecture may define is not looked for: neighbours
-    have much of the same names.
+    Attributes:
+        missing: symbols nothing defines yet.
+        tried: the sources that were looked at; grows.
     """
-    wanted = [
-        symbol
-        for symbol in missing
-        if not any(_may_define(path, [symbol]) for path in project.other_arch_sources)
-    ]
-    # Of a class whose table of functions is missing, the source of any member will do.
-    names = [(*_names(s), "") if s.startswith("_ZTV") else _names(s) for s in wanted]
-    found = defining_sources(project.root, names)
-    beside = [path for path in found if path not in tried]
-    tried.update(beside)
-    _include_for(project, beside)
-    before = len(sources)
-    for path in beside:
-        progress(f"compiling {path.name} for its functions")
+
+    project: OpProject
+    sources: list[Path]
+    missing: Sequence[str]
+    tried: set[Path]
+    defines: Sequence[str]
+    progress: Callable[[str], None]
+
+    def defining(
+        self, candidates: Sequence[Path], may_define: Callable[[Path, Sequence[str]], bool]
+    ) -> bool:
+        """Take those candidates that define a missing symbol; say whether there are any."""
+        fresh = [p for p in candidates if p not in self.tried and may_define(p, self.missing)]
+        return self._take(fresh, self.missing)
+
+    def neighbours(self) -> bool:
+        """Take the neighbours' sources that define a missing symbol; say whether there are any.
+
+        What the project's own sources for another architecture may define is not looked for:
+        neighbours have much of the same names.
+        """
+        wanted = [
+            symbol
+            for symbol in self.missing
+            if not any(_may_define(path, [symbol]) for path in self.project.other_arch_sources)
+        ]
+        found = defining_sources(self.project.root, [_wanted(s) for s in wanted])
+        beside = [path for path in found if path not in self.tried]
+        _include_for(self.project, beside)
+        return self._take(beside, wanted)
+
+    def _take(self, paths: Sequence[Path], wanted: Sequence[str]) -> bool:
+        self.tried.update(paths)
+        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+            useful = list(pool.map(lambda path: self._defines(path, wanted), paths))
+        taken = [path for path, fits in zip(paths, useful, strict=True) if fits]
+        self.sources += taken
+        return bool(taken)
+
+    def _defines(self, path: Path, wanted: Sequence[str]) -> bool:
+        self.progress(f"compiling {path.name} for its functions")
         try:
             (compiled,) = compile_objects(
                 [path],
-                include_dirs=project.include_dirs,
-                defines=defines,
+                include_dirs=self.project.include_dirs,
+                defines=self.defines,
                 opt=_OPT,
                 code=_CODE,
             )
         except OpgenError:
-            continue
-        if read_object(compiled).shared() & set(wanted):
-            sources.append(path)
-    return len(sources) > before
+            return False
+        return not read_object(compiled).shared().isdisjoint(wanted)
 
 
 def _include_for(project: OpProject, sources: Sequence[Path]) -> None:
@@ -221,6 +222,16 @@ def _include_for(project: OpProject, sources: Sequence[Path]) -> None:
     finder = IncludeFinder(repository_root(project.root), known, side="op_host")
     found = finder.folders(sources)
     project.include_dirs += [folder for folder in found if folder not in known]
+
+
+def _seems_to_define(path: Path, symbols: Sequence[str]) -> bool:
+    """Say whether a source reads as if it defines one of some mangled functions or classes."""
+    return defines_one(path, [_wanted(symbol) for symbol in symbols])
+
+
+def _wanted(symbol: str) -> tuple[str, ...]:
+    """Return scopes and name: of a class whose table is missing, any member will do."""
+    return (*_names(symbol), "") if symbol.startswith("_ZTV") else _names(symbol)
 
 
 def _may_define(path: Path, symbols: Sequence[str]) -> bool:

@@ -56,17 +56,22 @@ def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[P
         functions: scopes and name of each, ``("optiling", "Tiler", "DoTiling")``; a constructor is
             named by its class, any member of a class is ``""``.
     """
-    heads = [_Definition(names) for names in functions if names]
+    wanted = [names for names in functions if names]
     found = []
-    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")) if heads else []:
+    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")) if wanted else []:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        named = [head for head in heads if head.name in text]
-        code = blank_comments(text) if named else ""
-        if any(head.is_in(code) for head in named):
+        if defines_one(path, wanted):
             found.append(path)
     return found
+
+
+def defines_one(path: Path, functions: Iterable[tuple[str, ...]]) -> bool:
+    """Say whether a source reads as if it defines one of some functions, named as above."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    named = [d for names in functions if names and (d := _Definition(names)).name in text]
+    code = blank_comments(text) if named else ""
+    return any(definition.is_in(code) for definition in named)
 
 
 class _Definition:

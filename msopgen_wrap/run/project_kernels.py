@@ -79,7 +79,7 @@ class ProjectKernels:
         self, declared: Mapping[str, Any], source: KernelSource, found: Sequence[Combo]
     ) -> int:
         op = declared["op"]
-        name = declared_name(self.project.kernel_dir, op)
+        name = self._declared_name(op)
         made = [(k, self.runtime.template(name, k)) for k in self.runtime.template_keys(name)]
         missing = 0
         for combo in found:
@@ -109,7 +109,7 @@ class ProjectKernels:
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         # Parameters under another name may be those of a neighbour, whose kernel this is not.
         is_template = _is_template(source)
-        name = declared_name(self.project.kernel_dir, op) if is_template else op
+        name = self._declared_name(op) if is_template else op
         # So may be those of the op's kernel for another architecture.
         is_plain = not is_template and _defines_entry(source)
         template = None if is_plain else self.runtime.template(name, key)
@@ -134,6 +134,9 @@ class ProjectKernels:
     def fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
         """Return the listed dtype combinations that the first ``len(values)`` tensors fit."""
         return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
+
+    def _declared_name(self, op: str) -> str:
+        return declared_name(self.project.kernel_dir, op, self.project.kernel_include_dirs)
 
     def _instance(
         self, declared: Mapping[str, Any], source: KernelSource, template: Mapping[str, Any] | None

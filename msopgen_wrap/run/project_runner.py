@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,7 +86,7 @@ class ProjectRunner:
         # A project that was loaded before declares nothing new; its op types are in the sources.
         texts = [p.read_text(encoding="utf-8", errors="replace") for p in self.project.host_sources]
         self._reads_attrs = any("GetAttr" in t for t in texts)
-        self.ops = sorted(n for n in names if n in fresh or any(f"OP_ADD({n}" in t for t in texts))
+        self.ops = sorted(n for n in names if n in fresh or any(adds_op(n, t) for t in texts))
         if not self.ops:
             raise OpgenError(
                 Diagnostic(
@@ -344,6 +345,11 @@ class ProjectRunner:
                 why="it lists " + "; ".join(c.key for c in combos(declared, self.platform.name)),
             )
         )
+
+
+def adds_op(op: str, text: str) -> bool:
+    """Say whether a host source declares an op, not one whose name begins the same."""
+    return re.search(rf"\bOP_ADD\s*\(\s*{op}\b", text) is not None
 
 
 def _arrange(declared: Mapping[str, Any], side: str, given: Mapping[str, Any]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,16 @@ _KERNEL_TYPES = {
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def declared_name(kernel_dir: Path, op_type: str) -> str:
+def declared_name(kernel_dir: Path, op_type: str, include_dirs: Sequence[Path] = ()) -> str:
     """Return the name under which headers of a kernel declare its template parameters.
 
     It should be the op type; CANN does not ask for that, because a kernel sees one declaration. The
-    headers are those beside the kernel, or else those of a neighbour that it includes.
+    headers are those beside the kernel, or else those of a neighbour that it includes, found from
+    the including file or from one of ``include_dirs``.
     """
     names = _declarations(sorted(kernel_dir.rglob("*.h")))
     if not names:
-        names = _declarations(_included(sorted(kernel_dir.rglob("*.cpp"))))
+        names = _declarations(_included(sorted(kernel_dir.rglob("*.cpp")), include_dirs))
     same = [n for n in names if loose_name(n) == loose_name(op_type)]
     found = list(dict.fromkeys(same or names))
     return op_type if op_type in found or len(found) != 1 else found[0]
@@ -52,16 +53,17 @@ def _declarations(headers: Iterable[Path]) -> list[str]:
     return names
 
 
-def _included(sources: Iterable[Path]) -> list[Path]:
-    """Return the files that sources include by paths relative to themselves, and so on."""
+def _included(sources: Iterable[Path], include_dirs: Sequence[Path]) -> list[Path]:
+    """Return the files that sources include in quotation marks, and so on."""
     found: dict[Path, None] = {}
     waiting = list(sources)
     while waiting:
         path = waiting.pop()
         text = path.read_text(encoding="utf-8", errors="replace")
         for name in _INCLUDE.findall(text):
-            header = Path(os.path.normpath(path.parent / name))
-            if header.is_file() and header not in found:
+            places = (Path(os.path.normpath(d / name)) for d in (path.parent, *include_dirs))
+            header = next((p for p in places if p.is_file()), None)
+            if header is not None and header not in found:
                 found[header] = None
                 waiting.append(header)
     return list(found)

@@ -127,6 +127,25 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
+def test_sources_that_only_call_a_function_are_not_taken(tmp_path):
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    for name, body in {
+        "caller.cpp": "int Other() { return TilingArch35(nullptr); }",
+        "definition.cpp": "ge::graphStatus TilingArch35(gert::TilingContext* context)\n{\n"
+        '    OP_LOGE(context->GetNodeName(), "defined here");\n    return ge::GRAPH_FAILED;\n}',
+    }.items():
+        files[f"{PROJECT}/op_host/arch35/{name}"] = (
+            '#include "log/log.h"\n#include "register/op_def_registry.h"\n'
+            f"namespace optiling {{\n{body}\n}}\n"
+        )
+    tried = []
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT, progress=tried.append)
+    assert "compiling definition.cpp for its functions" in tried
+    assert not any("caller" in t for t in tried)
+    with pytest.raises(OpgenError, match="defined here"):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
 @pytest.mark.parametrize(
     ("body", "match"),
     [
@@ -306,6 +325,18 @@ def test_template_parameters_that_a_neighbour_declares(tmp_path):
         },
     )
     assert declared_name(tmp_path / "two" / "op_kernel", "PickTwo") == "pick_one"
+    # As in an installed kernel tree, which the build lays out in a folder of its own.
+    write(
+        tmp_path,
+        {
+            "three/op_kernel/pick_three.cpp": '#include "../one/keys.h"\n',
+            "tree/one/keys.h": declaration,
+            "tree/_/empty.h": "",
+        },
+    )
+    three = tmp_path / "three" / "op_kernel"
+    assert declared_name(three, "PickThree", [tmp_path / "tree" / "_"]) == "pick_one"
+    assert declared_name(three, "PickThree") == "PickThree"
 
 
 @pytest.mark.parametrize(

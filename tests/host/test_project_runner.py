@@ -16,7 +16,7 @@ from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import open_project
-from msopgen_wrap.run.project_runner import ProjectRunner
+from msopgen_wrap.run.project_runner import ProjectRunner, adds_op
 from msopgen_wrap.run.run_inputs import read_run_inputs
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_tensor, parse_spec
 
@@ -105,6 +105,11 @@ def test_an_output_list_is_as_long_as_the_input_list(runner):
     got = runner.infer(runner.declaration("ListLike"), [x], {})
     want = [TensorSpec("float32", (2, 3)), TensorSpec("float32", (5,))]
     assert got == [want, TensorSpec("int64", (2,))]
+
+
+def test_ops_that_a_source_adds():
+    assert adds_op("PickOne", "OP_ADD( PickOne, None);")
+    assert not adds_op("PickOne", "OP_ADD(PickOneV2);")
 
 
 def test_a_missing_attribute_takes_its_default(runner):

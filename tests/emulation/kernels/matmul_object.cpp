@@ -173,6 +173,13 @@ extern "C" __global__ __aicore__ void matmul_object(GM_ADDR a, GM_ADDR b, GM_ADD
     }
 }
 
+static_assert(ToMatmulConfig(CFG_MDL).doMultiDataLoad, "a configuration is its own");
+static_assert([] {
+    MatmulApiStaticTiling tiling;
+    tiling.cfg = CFG_MDL;
+    return ToMatmulConfig(tiling).doMultiDataLoad && !ToMatmulConfig(MatmulApiStaticTiling{}).doMultiDataLoad;
+}(), "and that of a static tiling is inside");
+
 // B is 4:2 compressed; its index matrix takes the place of the bias.
 extern "C" __global__ __aicore__ void matmul_sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
                                                     GM_ADDR workspace, GM_ADDR tiling)

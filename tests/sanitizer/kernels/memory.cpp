@@ -352,6 +352,52 @@ KERNEL(write_again_after_alloc) {
     }
 }
 
+// The queue has one buffer, so what was freed comes back as it was.
+// case tile_kept_in_the_only_buffer: ErrorRead2 silent
+KERNEL(tile_kept_in_the_only_buffer) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Duplicate(o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);
+    q.out.FreeTensor(o);
+    o = q.out.AllocTensor<float>();
+    Adds(o, o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z[kTile], o, kTile);
+    q.out.FreeTensor(o);
+}
+
+// case tile_lost_to_the_other_buffer: ErrorRead2 found
+KERNEL(tile_lost_to_the_other_buffer) {
+    TENSORS;
+    Queues q(2);
+    for (int i = 0; i < 3; ++i) {
+        auto o = q.out.AllocTensor<float>();
+        if (i < 2) Duplicate(o, 1.0f, kTile);
+        Adds(o, o, 1.0f, kTile);
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);  // <- ErrorRead2
+        q.out.FreeTensor(o);
+    }
+}
+
+// case unfilled_only_buffer: ErrorRead2 found
+KERNEL(unfilled_only_buffer) {
+    TENSORS;
+    Queues q;
+    auto o = q.out.AllocTensor<float>();
+    Adds(o, o, 1.0f, kTile);
+    q.out.EnQue(o);
+    o = q.out.DeQue<float>();
+    DataCopy(g.z, o, kTile);  // <- ErrorRead2
+    q.out.FreeTensor(o);
+}
+
 // case write_whole_output: ErrorWrite1 silent
 KERNEL(write_whole_output) {
     TENSORS;
@@ -551,6 +597,27 @@ KERNEL(reduce_to_odd_element) {
     WholeReduceSum(b.b[1], b.a, 64, 2, 1, 1, 8);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.b, 64);
+}
+
+// case sequence_at_odd_element: ErrorWrite4 found
+KERNEL(sequence_at_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    ArithProgression(b.a[3], 0.0f, 1.0f, 9);  // <- ErrorWrite4
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, 64);
+}
+
+// The scalar unit writes what fits a data block.
+// case short_sequence_at_odd_element: ErrorWrite4 silent
+KERNEL(short_sequence_at_odd_element) {
+    TENSORS;
+    Buffers b;
+    Duplicate(b.a, 1.0f, kTile);
+    ArithProgression(b.a[3], 0.0f, 1.0f, 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, 64);
 }
 
 // case tail_block_over_read: ErrorRead3 warning

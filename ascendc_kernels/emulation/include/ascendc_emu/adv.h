@@ -17,6 +17,7 @@ struct AdvOperand {
     DType type;
     uint64_t elements;
     Access access;
+    uint16_t align = 32;  // required alignment of its address in bytes
 };
 
 // Checks that every operand fits its memory (a trap otherwise) and emits the record.

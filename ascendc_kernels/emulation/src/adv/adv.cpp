@@ -32,6 +32,7 @@ void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t coun
         o.mem = t.mem;
         o.dtype = from.type;
         o.access = from.access;
+        o.align = from.align;
         o.position = t.pos;
         o.addr = t.addr;
         o.lo = t.lo;

@@ -63,8 +63,11 @@ void RunArange(const char* name, DType type, const TensorRef& dst, double first,
     if (count <= 0) {
         TrapCheck(Current(), loc, "ErrorParam", name, "count is positive", "count is %d", count);
     }
-    const AdvOperand operands[] = {
-        {"dst", &dst, type, static_cast<uint64_t>(count), Access::kWrite}};
+    const uint64_t elements = static_cast<uint64_t>(count);
+    // The scalar unit writes the first data block; vector instructions only what is behind it.
+    const uint16_t width = static_cast<uint16_t>(DTypeBits(type) / 8);
+    const uint16_t align = elements * width <= 32 ? width : 32;
+    const AdvOperand operands[] = {{"dst", &dst, type, elements, Access::kWrite, align}};
     AdvBegin(name, loc, operands, 1);
     if (OnCubeCore()) return;
     for (int32_t i = 0; i < count; ++i) {

@@ -26,6 +26,16 @@ int TensorsInUse(const CoreState& state, const Buffer& buffer) {
     return taken;
 }
 
+// The only buffer of its queue: AllocTensor cannot hand out another one, or this one to somebody else.
+bool AloneInQueue(const CoreState& state, const Buffer& buffer) {
+    int members = 0;
+    for (const auto& entry : state.buffers) {
+        const Buffer& b = entry.second;
+        members += b.queue == buffer.queue && b.life != Life::kGone;
+    }
+    return buffer.queue != 0 && members == 1;
+}
+
 const bool kRegistered = [] {
     SetSinkFactory(OPGEN_MODE_CHECK, []() -> Sink* { return new Checker; });
     return true;
@@ -251,7 +261,10 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.allocatedAt = state.seq;
             state.Acquire(Dense(e.producer), b.drained);
             ReportStaleUses(state, b);
-            state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+            // A lone buffer still holds its last tile, and public kernels go on computing with that.
+            if (GetOptions().freedTensorIsError || !AloneInQueue(state, b)) {
+                state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+            }
             if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
                 misuse("EventId", "AllocTensor",
                        Format("%d tensors of %s queues are in use at once", TensorsInUse(state, b),

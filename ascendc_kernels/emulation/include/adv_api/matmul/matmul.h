@@ -26,12 +26,6 @@ constexpr uint32_t BlockElements()
 {
     return uint32_t(ascendc_emu::ElementsIn<T>(32));
 }
-template <typename Config>
-constexpr const MatmulConfig& PlainConfig(const Config& c)
-{
-    if constexpr (std::is_same<Config, MatmulConfig>::value) return c;
-    else return c.cfg;
-}
 }  // namespace matmul_detail
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
@@ -405,7 +399,7 @@ public:
     __aicore__ void End() { Restart(); }
 
 private:
-    static constexpr MatmulConfig kConfig = matmul_detail::PlainConfig(MM_CFG);
+    static constexpr MatmulConfig kConfig = ToMatmulConfig(MM_CFG);
     // 1: blocks below the diagonal are skipped, 2: those above.
     using Policy = POLICY<MM_CFG, int, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;
     static constexpr int kTriangle = Policy::triangle;

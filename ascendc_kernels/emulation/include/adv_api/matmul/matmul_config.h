@@ -319,6 +319,10 @@ struct MatmulApiStaticTiling : public ::TCubeTiling {
 };
 
 namespace AscendC {
+/** The configuration itself, whether a Matmul object was given one or a static tiling. */
+constexpr const MatmulConfig& ToMatmulConfig(const MatmulConfig& cfg) { return cfg; }
+constexpr const MatmulConfig& ToMatmulConfig(const MatmulApiStaticTiling& cfg) { return cfg.cfg; }
+
 using ::CubeFormat;
 using ::LayoutMode;
 using ::BatchMode;
