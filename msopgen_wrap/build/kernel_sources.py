@@ -26,8 +26,17 @@ _COMPILER_NAMES = (
     r"|set_(?:atomic_\w+|padding|ctrl|cmpmask|ffts_base_addr)|get_(?:ctrl|rsvd_cnt)|sbitset[01]"
     r"|ffts_cross_core_sync|wait_flag_dev)"
 )
-_CALLED = re.compile(rf"(?<![\w.>:])(?<!\w\s){_COMPILER_NAMES}\s*\(")
-_DEFINED = re.compile(rf"\b(?:void|auto|int64_t|T)\s+{_COMPILER_NAMES}\s*\(")
+# Those of the cube (ascendc_emu/cube_instructions.h).
+_CUBE_NAMES = (
+    r"(?:copy_gm_to_cbuf(?:_multi_nd2nz_b\d+s?)?|load_(?:cbuf|gm)_to_c[ab](?:_transpose)?"
+    r"|load_gm_to_cbuf|mad|copy_matrix_cc_to_(?:gm|cbuf)|set_(?:nd_para|quant_pre))"
+)
+_HEADERS = {
+    "ascendc_emu/compiler_names.h": _COMPILER_NAMES,
+    "ascendc_emu/cube_instructions.h": _CUBE_NAMES,
+}
+_CALLED = {h: re.compile(rf"(?<![\w.>:])(?<!\w\s){n}\s*\(") for h, n in _HEADERS.items()}
+_DEFINED = {h: re.compile(rf"\b(?:void|auto|int64_t|T)\s+{n}\s*\(") for h, n in _HEADERS.items()}
 
 
 def dialect_flags(texts: Iterable[str]) -> list[str]:
@@ -41,8 +50,10 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
     """
     texts = list(texts)
     flags = ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
-    if any(_CALLED.search(t) for t in texts) and not any(_DEFINED.search(t) for t in texts):
-        flags += ["-include", "ascendc_emu/compiler_names.h"]
+    for header in _HEADERS:
+        called = any(_CALLED[header].search(t) for t in texts)
+        if called and not any(_DEFINED[header].search(t) for t in texts):
+            flags += ["-include", header]
     return flags
 
 

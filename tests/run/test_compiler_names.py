@@ -64,6 +64,79 @@ int main()
 }
 """
 
+# C (32 x 48) = A (32 x 64) B (64 x 48), all by instructions on addresses that are numbers, then the
+# same in halves and Relu, through L1.
+CUBE = """#include "acl/acl.h"
+#include "kernel_operator.h"
+extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ float* c,
+                                      __gm__ half* d)
+{
+    auto l1a = reinterpret_cast<__cbuf__ half*>((uintptr_t)0);
+    auto l1b = reinterpret_cast<__cbuf__ half*>((uintptr_t)(64 * 1024));
+    auto l0a = reinterpret_cast<__ca__ half*>((uintptr_t)0);
+    auto l0b = reinterpret_cast<__cb__ half*>((uintptr_t)(32 * 1024));
+    auto l0c = reinterpret_cast<__cc__ float*>((uintptr_t)(64 * 1024));
+    set_padding(0);
+    set_nd_para(uint64_t(1));
+    copy_gm_to_cbuf_multi_nd2nz_b16(l1a, a, 0, 1, 32, 64, 0, 64, 32, 1, 0);
+    copy_gm_to_cbuf_multi_nd2nz_b16(l1b, b, 0, 1, 64, 48, 0, 48, 64, 1, 0);
+    set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    for (int row = 0; row < 2; ++row) {
+        load_cbuf_to_ca(l0a + row * 4 * 256, l1a + row * 256, 0, 4, 2, 0, 0, false, inc);
+    }
+    for (int row = 0; row < 4; ++row) {
+        if (TRANSPOSE) {
+            load_cbuf_to_cb_transpose(l0b + row * 3 * 256, l1b + row * 256, 0, 3, 4, 0, inc, 0);
+        } else {
+            load_cbuf_to_cb(l0b + row * 3 * 256, l1b + row * 256, 0, 3, 4, 0, 0, true, inc);
+        }
+    }
+    set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    mad(l0c, l0a, l0b, 32, 64, 48, 0, false, false, true);
+    set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    copy_matrix_cc_to_gm(c, l0c, 0, 48, 32, 48, 32, 0, NoQuant, 0, false, true);
+    copy_matrix_cc_to_gm(d, l0c, 0, 48, 32, 50, 32, 0, F322F16, 1, false, true);
+    pipe_barrier(PIPE_ALL);
+}
+int main()
+{
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream s;
+    aclrtCreateStream(&s);
+    half *a, *b, *d;
+    float* c;
+    aclrtMalloc((void**)&a, 32 * 64 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void**)&b, 64 * 48 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void**)&c, 32 * 48 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void**)&d, 32 * 50 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 32 * 64; ++i) a[i] = half(i % 13 - 6);
+    for (int i = 0; i < 64 * 48; ++i) b[i] = half(i % 7 - 3);
+    k<<<1, nullptr, s>>>(a, b, c, d);
+    aclrtSynchronizeStream(s);
+    for (int i = 0; i < 32; ++i) {
+        for (int j = 0; j < 48; ++j) {
+            float sum = 0;
+            for (int l = 0; l < 64; ++l) sum += float(a[i * 64 + l]) * float(b[l * 48 + j]);
+            if (c[i * 48 + j] != sum) return 2;
+            if (float(d[i * 50 + j]) != (sum < 0 ? 0 : sum)) return 3;
+        }
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("transpose", ["0", "1"])
+@pytest.mark.parametrize("mode", ["check", "fast"])
+def test_a_product_of_instructions(tmp_path, mode, transpose, capfd):
+    program = tmp_path / "product.asc"
+    program.write_text(CUBE.replace("TRANSPOSE", transpose))
+    assert opgen(["run", str(program), "--mode", mode]) == 0, capfd.readouterr().err
+
 
 @pytest.mark.parametrize("mode", ["check", "fast"])
 def test_a_program_of_instructions(tmp_path, mode, capfd):
@@ -84,4 +157,6 @@ def test_a_program_of_instructions(tmp_path, mode, capfd):
     ],
 )
 def test_only_sources_with_such_calls_get_them(text, wanted):
-    assert ("ascendc_emu/compiler_names.h" in dialect_flags([blank_comments(text)])) == wanted
+    flags = dialect_flags([blank_comments(text)])
+    assert ("ascendc_emu/compiler_names.h" in flags) == wanted
+    assert "ascendc_emu/cube_instructions.h" not in flags
