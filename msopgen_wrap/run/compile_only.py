@@ -14,6 +14,9 @@ from msopgen_wrap.run.project_runner import ProjectRunner
 # What is linked to a kernel file that has no main of its own.
 _MAIN = "int main() { return 0; }\n"
 
+# The op is not configured for the SoC.
+_OTHER_SOC = "OPG513"
+
 
 def is_op_project(folder: Path) -> bool:
     """Whether a folder has the two parts of an op project."""
@@ -24,16 +27,28 @@ def compile_op_project(folder: Path, *, soc: str | None = None) -> ExampleResult
     """Compile op_host and the kernels of every dtype combination of every op.
 
     Kernels that are templates over a tiling key need a call to know the key; they are left out and
-    counted in ``detail``.
+    counted in ``detail``, as are ops that are not configured for the SoC. A project all of whose
+    ops are for other SoCs does not compile.
     """
     result = ExampleResult(folder.name, detail="compiled only: no data is listed")
     started = time.perf_counter()
     try:
         runner = ProjectRunner(folder, soc=soc)
-        missing = sum(runner.kernels.compile_all(runner.declaration(op)) for op in runner.ops)
+        missing, others = 0, list[OpgenError]()
+        for op in runner.ops:
+            try:
+                missing += runner.kernels.compile_all(runner.declaration(op))
+            except OpgenError as error:
+                if error.diagnostics[0].code != _OTHER_SOC:
+                    raise
+                others.append(error)
+        if others and len(others) == len(runner.ops):
+            raise others[0]
         result.compiles = True
         if missing:
             result.detail += f"; {missing} kernels by tiling key not compiled"
+        if others:
+            result.detail += f"; {len(others)} of {len(runner.ops)} ops are for other SoCs"
     except OpgenError as error:
         result.compiles = False
         result.detail = _first(error)

@@ -47,6 +47,17 @@ def test_a_broken_kernel_of_a_project(project):
     assert result.compiles is False and "not finished" in result.detail
 
 
+def test_ops_for_other_socs_are_left_out(project):
+    definition = project / "op_host" / "scale_rows.cpp"
+    text = definition.read_text()
+    definition.write_text(text.replace('AddConfig("ascend910b")', 'AddConfig("ascend950")'))
+    kernel = project / "op_kernel" / "scale_rows.cpp"
+    kernel.write_text(kernel.read_text() + "#error for another architecture\n")
+    result = compile_op_project(project)
+    assert result.compiles, result.detail
+    assert "1 of 2 ops are for other SoCs" in result.detail
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_file_of_kernels_and_launches(tmp_path, broken):
     source = tmp_path / "fill.cpp"
