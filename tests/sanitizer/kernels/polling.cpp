@@ -302,3 +302,82 @@ KERNEL(tile_overwritten_before_it_was_taken) {
         }
     }
 }
+
+// Looks at all flags once, then waits for those that are down, one after the other.
+// case flags_looked_at_then_polled: ErrorSync2 silent blocks=3
+KERNEL(flags_looked_at_then_polled) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() != 0) {
+        Duplicate(b.a, 2.0f, 64);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+        Sync<HardEvent::MTE3_S>();
+        flags.Raise(1);
+        return;
+    }
+    LocalTensor<int32_t> all = flags.ints[64];
+    DataCopy(all, flags.ws, 24);
+    Sync<HardEvent::MTE2_S>();
+    for (int32_t i = 1; i < 3; ++i) {
+        if (all.GetValue(8 * i) != 1) flags.Poll(i, 1);
+    }
+    DataCopy(b.a, g.ws[64], 128);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 128);
+}
+
+// The value read is out of date when it is read again, but a tile was stored in between.
+// case counter_read_once_per_tile: ErrorSync2 found blocks=2
+KERNEL(counter_read_once_per_tile) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 1) {
+        flags.Raise(5);
+        return;
+    }
+    for (int i = 0; i < 3; ++i) {
+        Sync<HardEvent::S_MTE2>();
+        DataCopy(flags.ints, flags.ws[8], 8);  // <- ErrorSync2
+        Sync<HardEvent::MTE2_S>();
+        Duplicate(b.a, static_cast<float>(flags.ints.GetValue(0)), kTile);
+        Sync<HardEvent::V_MTE3>();
+        DataCopy(g.z[i * kTile], b.a, kTile);
+        Sync<HardEvent::MTE3_V>();
+    }
+}
+
+// Core 0 fills, core 1 waits past the data cache and adds.
+#define FILL_THEN_ADD(after)                                                       \
+    TENSORS;                                                                       \
+    Buffers b;                                                                     \
+    __gm__ int32_t* flag = (__gm__ int32_t*)ws;                                    \
+    WriteGmByPassDCache<int32_t>(flag + 64 + 32 * GetBlockIdx(), 0);               \
+    SyncAll();                                                                     \
+    Duplicate(b.a, 1.0f, kTile);                                                   \
+    Sync<HardEvent::V_MTE3>();                                                     \
+    if (GetBlockIdx() == 0) {                                                      \
+        DataCopy(g.z, b.a, kTile);                                                 \
+        after;                                                                     \
+        WriteGmByPassDCache<int32_t>(flag + 64, 1);                                \
+        return;                                                                    \
+    }                                                                              \
+    while (ReadGmByPassDCache<int32_t>(flag + 64) != 1) {                          \
+    }                                                                              \
+    SetAtomicAdd<float>()
+
+// case flag_past_the_cache: GmOverlap silent blocks=2
+KERNEL(flag_past_the_cache) {
+    FILL_THEN_ADD(Sync<HardEvent::MTE3_S>());
+    DataCopy(g.z, b.a, kTile);
+    SetAtomicNone();
+}
+
+// case flag_past_the_cache_too_early: GmOverlap found blocks=2
+KERNEL(flag_past_the_cache_too_early) {
+    FILL_THEN_ADD();
+    DataCopy(g.z, b.a, kTile);  // <- GmOverlap
+    SetAtomicNone();
+}

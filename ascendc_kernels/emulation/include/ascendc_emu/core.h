@@ -127,6 +127,17 @@ inline void Emit(Core& core, const SyncEvent& e)
 {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnSync(core, e);
 }
+// A scalar access to GM past the data cache.
+inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t bytes, Loc loc)
+{
+    if (__builtin_expect(core.sink == nullptr, 1)) return;
+    SyncEvent e;
+    e.kind = kind;
+    e.addr = reinterpret_cast<uint64_t>(address);
+    e.bytes = bytes;
+    e.loc = Where(core, loc);
+    core.sink->OnSync(core, e);
+}
 inline void Emit(Core& core, const BufferEvent& e)
 {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnBuffer(core, e);

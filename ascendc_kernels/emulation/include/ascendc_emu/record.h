@@ -185,6 +185,8 @@ enum class SyncKind : uint8_t {
     kReleaseEvent,   // src, dst, id
     kFetchEvent,     // src, dst, id: TPipe::FetchEventID
     kPassScalar,     // a library call that waits on the scalar unit for src, then lets src and MTE3 go on
+    kDirectStore,    // WriteGmByPassDCache: addr, bytes
+    kDirectLoad,     // ReadGmByPassDCache: addr, bytes
     kPipeReset,      // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
 };
 
@@ -196,7 +198,7 @@ struct SyncEvent {
     int32_t mode = 0;
     uint64_t addr = 0;
     uint64_t bytes = 0;
-    const char* op = "";  // kSyncSpace: the API
+    const char* op = "";  // kSyncSpace, kDirectStore, kDirectLoad: the API
     Loc loc;
 };
 

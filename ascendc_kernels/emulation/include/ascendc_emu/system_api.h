@@ -202,20 +202,24 @@ private:
     uint32_t rounds_ = 0;
 };
 
-// Scalar accesses that skip the data cache: coherent with other cores.
+// Scalar accesses that skip the data cache: coherent with other cores. One core's write and another's read of
+// the same address order what is around them.
 template <typename T>
-__aicore__ inline T ReadGmByPassDCache(__gm__ T* address)
+__aicore__ inline T ReadGmByPassDCache(__gm__ T* address, ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
 {
     ascendc_emu::Core& core = ascendc_emu::Current();
     if ((++core.spins & 0x3f) == 0) ascendc_emu::Poll(core);
+    ascendc_emu::EmitDirect(core, ascendc_emu::SyncKind::kDirectLoad, address, sizeof(T), loc);
     T value;
     __asm__ __volatile__("" ::: "memory");
     memcpy(&value, address, sizeof(T));
     return value;
 }
 template <typename T>
-__aicore__ inline void WriteGmByPassDCache(__gm__ T* address, T value)
+__aicore__ inline void WriteGmByPassDCache(__gm__ T* address, T value,
+                                           ascendc_emu::Loc loc = ascendc_emu::Loc::Here())
 {
+    ascendc_emu::EmitDirect(ascendc_emu::Current(), ascendc_emu::SyncKind::kDirectStore, address, sizeof(T), loc);
     memcpy(address, &value, sizeof(T));
     __asm__ __volatile__("" ::: "memory");
 }

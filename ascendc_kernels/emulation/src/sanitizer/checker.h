@@ -96,6 +96,7 @@ private:
     void ShowBefore(uint64_t begin, const std::vector<uint8_t>& bytes);
     void ShowNow();
     void UseGlimpses(Step& step);
+    static bool Supersede(CoreState& state, Glimpse* glimpse);
     void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end);
     void Finish(CoreState& state, const Glimpse& glimpse);
     bool DeferPolled(const Pending& pending);
@@ -148,6 +149,7 @@ private:
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
     std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
+    std::unordered_map<uint64_t, CrossClock> directStores_;  // WriteGmByPassDCache, by address
     std::map<uint64_t, Finding> sharedLines_;  // by number of the line
     std::vector<std::pair<uint32_t, ByteRun>> scalarWrites_;  // (core, bytes) not seen yet
     FlagStores flagStores_;

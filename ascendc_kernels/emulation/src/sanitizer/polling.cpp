@@ -154,20 +154,7 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
     }
     hits->conflicts = kept;
 
-    // What it read before at this address is out of date now.
-    for (auto old = state.glimpses.begin(); old != state.glimpses.end();) {
-        if (old->source.begin != glimpse.source.begin) {
-            ++old;
-            continue;
-        }
-        if (old->stores == state.stores) {
-            glimpse.polled = true;
-        } else {
-            Finish(state, *old);
-        }
-        old = state.glimpses.erase(old);
-    }
-    if (glimpse.polled) {
+    if (Supersede(state, &glimpse)) {
         auto& polled = state.polled;
         const bool known = std::any_of(polled.begin(), polled.end(), [&](const ByteRun& run) {
             return run.begin <= glimpse.source.begin && glimpse.source.end <= run.end;
@@ -182,6 +169,31 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
     if (r.scalarAccess) Observe(state, state.glimpses.back(), 0, 0);
 }
 
+// What the core read before of the same bytes is out of date now. Returns whether it polls them.
+bool Checker::Supersede(CoreState& state, Glimpse* glimpse) {
+    bool polls = false;
+    for (auto old = state.glimpses.begin(); old != state.glimpses.end();) {
+        const bool idle = old->stores == state.stores;
+        bool told = false;
+        for (auto part = old->parts.begin(); part != old->parts.end();) {
+            if (part->bytes.begin < glimpse->source.begin || part->bytes.end > glimpse->source.end) {
+                ++part;
+                continue;
+            }
+            for (Glimpse::Part& now : glimpse->parts) {
+                const bool again = Overlap(now.bytes.begin, now.bytes.end, part->bytes.begin, part->bytes.end);
+                now.polled |= idle && again;
+            }
+            polls |= idle;
+            told |= !idle && part->observed;
+            part = old->parts.erase(part);
+        }
+        if (told) Findings::Instance().Add(old->finding);
+        old = old->parts.empty() ? state.glimpses.erase(old) : std::next(old);
+    }
+    return polls;
+}
+
 // The scalar unit looks at bytes [begin, end) of what was read. In a poll it learns what the writers knew.
 void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end) {
     for (auto part = glimpse.parts.begin(); part != glimpse.parts.end();) {
@@ -191,7 +203,7 @@ void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64
             continue;
         }
         part->observed = true;
-        if (!part->shown || !glimpse.polled) {
+        if (!part->shown || !part->polled) {
             ++part;
             continue;
         }

@@ -59,6 +59,7 @@ struct Glimpse {
         ByteRun bytes;    // in global memory
         FlagStore store;  // without the bytes before it
         bool shown = false;     // the read got the new value
+        bool polled = false;    // the core had read the bytes before, and done nothing since
         bool observed = false;  // the scalar unit has looked at it
     };
 
@@ -69,7 +70,6 @@ struct Glimpse {
     uint64_t begin = 0;
     uint64_t end = 0;
     bool linear = false;  // byte i of the destination is byte i of the source
-    bool polled = false;  // the core had read the same before, and done nothing since
     std::vector<Part> parts;
     Finding finding;
 };

@@ -119,6 +119,18 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             Findings::Instance().Add(f);
             return;
         }
+        case SyncKind::kDirectStore: {
+            CrossClock& slot = directStores_[e.addr];
+            slot = Join(slot, Release(state.Release(kPS), static_cast<uint32_t>(core.id)));
+            gm_.SetInitialised(e.addr, e.addr + e.bytes, true);
+            flagStores_.Forget(e.addr, e.addr + e.bytes);
+            return;
+        }
+        case SyncKind::kDirectLoad: {
+            auto stored = directStores_.find(e.addr);
+            if (stored != directStores_.end()) state.AcquireFrom(kPS, stored->second);
+            return;
+        }
         case SyncKind::kCacheClean:
             gm_.Clean(static_cast<uint32_t>(core.id), e.addr, e.bytes == 0);
             return;
