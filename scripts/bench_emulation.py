@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ Call = Callable[[], object]
 
 @dataclass
 class Row:
-    """One op by one kernel; seconds. ``triton_s`` is None where triton is absent."""
+    """One op by one kernel; seconds. ``triton_s`` by block size, empty where triton is absent."""
 
     op: str
     kernel: str
@@ -52,8 +52,7 @@ class Row:
     fast_s: float
     check_s: float
     max_abs_error: float
-    triton_s: float | None = None
-    triton_block: str = ""
+    triton_s: dict[str, float] = field(default_factory=dict)
 
 
 def best(run: Call, repeats: int) -> float:
@@ -80,18 +79,16 @@ class Workload:
         """Return one row per kernel."""
         want = self.reference().float()
         eager = best(self.reference, 5)
-        peer, block = None, ""
+        peer = {}
         if with_triton:
-            times = {name: best(call, 1) for name, call in self.triton().items()}
-            block = min(times, key=lambda name: times[name])
-            peer = times[block]
+            peer = {name: best(call, 1) for name, call in self.triton().items()}
         rows = []
         for kernel, run in self.kernels.items():
             self.out.fill_(float("nan"))
             fast = best(lambda run=run: run("fast"), 5)
             error = float((self.out.float() - want).abs().max())
             check = best(lambda run=run: run("check"), 2)
-            rows.append(Row(self.name, kernel, eager, fast, check, error, peer, block))
+            rows.append(Row(self.name, kernel, eager, fast, check, error, peer))
         return rows
 
 
@@ -215,9 +212,15 @@ def print_rows(rows: list[Row]) -> None:
             f"{r.op:11}{r.kernel:12}{r.torch_s * 1e3:9.1f}{r.fast_s * 1e3:9.1f}"
             f"{r.fast_s / r.torch_s:9.2f}{r.check_s * 1e3:10.1f}{r.check_s / r.fast_s:8.1f}"
         )
-        if r.triton_s is not None:
-            text += f"{r.triton_s * 1e3:11.0f}{r.triton_s / r.fast_s:8.0f}  {r.triton_block}"
+        if r.triton_s:
+            block = min(r.triton_s, key=lambda name: r.triton_s[name])
+            seconds = r.triton_s[block]
+            text += f"{seconds * 1e3:11.0f}{seconds / r.fast_s:8.0f}  {block}"
         print(text)
+    for r in rows:
+        if r.triton_s:
+            ratios = ", ".join(f"{b}: {t / r.fast_s:.0f}" for b, t in r.triton_s.items())
+            print(f"triton / fast by block, {r.op} {r.kernel}: {ratios}")
 
 
 def main() -> int:

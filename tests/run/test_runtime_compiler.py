@@ -197,6 +197,11 @@ def test_source_that_does_not_compile_has_a_log(tmp_path: Path) -> None:
     assert "two_kernels.asc:22:" in done.output
 
 
+def test_function_that_is_nowhere_is_a_link_error(tmp_path: Path) -> None:
+    done = run(tmp_path, "extern void nowhere(int); nowhere(first);")
+    assert "compile: 176004" in done.output and "nowhere" in done.output, done.output
+
+
 def test_wrong_option_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, macro='"ONE=1", "file.cpp"')
     assert "compile: 176002" in done.output and "file.cpp: not an option" in done.output, (

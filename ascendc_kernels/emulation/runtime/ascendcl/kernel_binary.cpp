@@ -97,8 +97,10 @@ const OpgenRuntimeKernel* OpenKernels(const std::string& path, const char* api) 
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const void* table = library != nullptr ? dlsym(library, "opgen_runtime_kernels") : nullptr;
     if (table == nullptr) {
+        const char* const reason = library == nullptr ? dlerror() : nullptr;
         Fail(ACL_ERROR_INVALID_FILE,
-             "%s: this is no binary that aclrtc of the emulation made; code for a device cannot run here", api);
+             "%s: this is no binary that aclrtc of the emulation made (%s); code for a device cannot run here", api,
+             reason != nullptr ? reason : "it has no table of kernels");
     }
     return static_cast<const OpgenRuntimeKernel*>(table);
 }
