@@ -123,7 +123,7 @@ def test_polling_lets_others_run(kernel, threads):
 
 
 @THREADS
-@pytest.mark.parametrize("key", [31, 32])
+@pytest.mark.parametrize("key", [31, 32, 39])
 def test_polling_by_copies_lets_others_run(kernel, threads, key):
     assert _run(kernel, key, 6, threads)[:48:8].tolist() == [9] * 6
 

@@ -5,6 +5,9 @@
 
 using namespace AscendC;
 
+// Matmul's headers have an integer Ceil as well.
+__aicore__ inline void RoundUp(LocalTensor<float>& t) { Ceil(t, t, Ceil(64u, 8u)); }
+
 struct MatmulCase {
     TCubeTiling t;
     uint32_t transA, transB, way, atomic;
