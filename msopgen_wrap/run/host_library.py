@@ -32,6 +32,7 @@ _NO_HEADER = re.compile(r"(?:.*: )?(\S+): No such file or directory")
 _GUARD = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE
 )
+_BOOL_FUNCTION = re.compile(r"\bbool\s+(?:\w+::)*(\w+)\s*\(")
 _ROUNDS = 12
 # Entries of a stand-in for a virtual table: more functions than any class of a repository has.
 _VIRTUALS = 64
@@ -61,7 +62,7 @@ def build_host_library(
     unfit: list[Path] = []  # sources that do not compile without them
     for _ in range(_ROUNDS):
         try:
-            return _link(project, [*sources, *_stub_source(stubs)], defines)
+            return _link(project, [*sources, *_stub_source(project, stubs)], defines)
         except OpgenError as error:
             if guard := _foreign_header(error, defines):
                 defines = (*defines, guard)
@@ -88,7 +89,7 @@ def build_host_library(
                 if not elsewhere or not stand_ins:
                     raise
                 stubs += stand_ins
-    return _link(project, [*sources, *_stub_source(stubs)], defines)
+    return _link(project, [*sources, *_stub_source(project, stubs)], defines)
 
 
 def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
@@ -265,9 +266,20 @@ def _names(symbol: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _stub_source(symbols: Sequence[str]) -> list[Path]:
+def _bool_functions(project: OpProject) -> set[str]:
+    """Return the names of functions that headers of a project declare to return a bool."""
+    headers = [*project.other_arch_sources]
+    for folder in project.include_dirs:
+        headers += sorted(folder.glob("*.h"))
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in headers)
+    return {name for text in texts for name in _BOOL_FUNCTION.findall(text)}
+
+
+def _stub_source(project: OpProject, symbols: Sequence[str]) -> list[Path]:
+    """Write stand-ins that fail: false where a header declares a bool, else a status."""
     if not symbols:
         return []
+    flags = _bool_functions(project)
     lines = ['#include "ascendc_emu/host_log.h"']
     for number, symbol in enumerate(symbols):
         name = f"opgen_missing_{number}"
@@ -287,7 +299,7 @@ def _stub_source(symbols: Sequence[str]) -> list[Path]:
             f'extern "C" unsigned {name}() asm("{symbol}");',
             f'extern "C" unsigned {name}() {{',
             f'    OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "{symbol}");',
-            "    return 0xffffffffU;",
+            f"    return {'0' if _last_name(symbol) in flags else '0xffffffff'}U;",
             "}",
         ]
     text = "\n".join(lines) + "\n"

@@ -146,6 +146,36 @@ def test_sources_that_only_call_a_function_are_not_taken(tmp_path):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
+def test_a_stand_in_for_a_bool_function_returns_false(tmp_path):
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    files[f"{PROJECT}/op_host/closed.h"] = """
+#pragma once
+#include "register/op_def_registry.h"
+namespace optiling {
+bool FitsClosedRegbase(gert::TilingContext* context);
+bool TilingPrepareForOpCache(gert::TilingContext* context);
+}
+"""
+    files[f"{PROJECT}/op_host/closed_regbase.cpp"] = (
+        '#include "no_such_header.h"\nFitsClosedRegbase();\n'
+    )
+    files[f"{PROJECT}/op_host/shift_rows_rest.cpp"] = """
+#include "closed.h"
+#include "log/log.h"
+namespace optiling {
+ge::graphStatus TilingArch35(gert::TilingContext* context) {
+    if (!TilingPrepareForOpCache(context)) return ge::GRAPH_SUCCESS;
+    if (FitsClosedRegbase(context)) return ge::GRAPH_SUCCESS;
+    OP_LOGE(context->GetNodeName(), "does not fit");
+    return ge::GRAPH_FAILED;
+}
+}
+"""
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    with pytest.raises(OpgenError, match="does not fit"):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
 @pytest.mark.parametrize(
     ("body", "match"),
     [

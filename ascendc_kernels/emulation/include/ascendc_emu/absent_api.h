@@ -59,10 +59,6 @@ OPGEN_NOT_ON_2201(AbsSub)
 OPGEN_NOT_ON_2201(ExpSub)
 OPGEN_NOT_ON_2201(MulsCast)
 OPGEN_NOT_ON_2201(VectorPadding)
-OPGEN_NOT_ON_2201(RpSort16)
-OPGEN_NOT_ON_2201(MrgSort4)
-OPGEN_NOT_ON_2201(ProposalConcat)
-OPGEN_NOT_ON_2201(ProposalExtract)
 OPGEN_NOT_ON_2201(AtomicAdd)
 OPGEN_NOT_ON_2201(AtomicMax)
 OPGEN_NOT_ON_2201(AtomicMin)
@@ -79,6 +75,10 @@ OPGEN_NOT_ON_2201(LoadUnzipIndex)
 OPGEN_NOT_ON_2201(MmadMx)
 #if !defined(__NPU_ARCH__) || __NPU_ARCH__ != 2002
 OPGEN_NOT_ON_2201(BroadCastVecToMM)
+OPGEN_NOT_ON_2201(RpSort16)
+OPGEN_NOT_ON_2201(MrgSort4)
+OPGEN_NOT_ON_2201(ProposalConcat)
+OPGEN_NOT_ON_2201(ProposalExtract)
 #endif
 }  // namespace AscendC
 

@@ -5,6 +5,9 @@
 #define ASCENDC_EMU_GATHER_API_H
 
 #include "ascendc_emu/reduce_api.h"
+#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#include "ascendc_emu/proposal_api.h"
+#endif
 
 namespace ascendc_emu {
 
@@ -176,6 +179,7 @@ __aicore__ inline void GetMrgSortResult(uint16_t& list1, uint16_t& list2, uint16
     list3 = static_cast<uint16_t>(r >> 32);
     list4 = static_cast<uint16_t>(r >> 48);
 }
+#if !defined(__NPU_ARCH__) || __NPU_ARCH__ != 2002  // there records are proposals: proposal_api.h
 template <typename T, bool isExhaustedSuspension = false>
 __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src,
                                const uint16_t lengths[4], uint32_t sortedNum[4], uint16_t validBit,
@@ -225,6 +229,7 @@ __aicore__ inline uint32_t GetSortLen(const uint32_t records)
 {
     return records * (8 / sizeof(T));
 }
+#endif
 
 // 16 rows of 32 bytes, transposed.
 template <typename T>
