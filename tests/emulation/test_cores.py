@@ -39,6 +39,12 @@ def test_chain_of_blocks(kernel, threads):
     assert _run(kernel, 2, 12, threads)[:12].tolist() == [2**i for i in range(12)]
 
 
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@THREADS
+def test_a_loop_without_calls_gives_way(kernel, threads, mode):
+    assert _run(kernel, 33, 6, threads, mode=mode)[:6].tolist() == [5, 4, 3, 2, 1, 0]
+
+
 @THREADS
 def test_cube_and_two_vector_cores(kernel, threads):
     assert _run(kernel, 3, 5, threads)[:5].tolist() == [2 * (100 + i) + 1 for i in range(5)]

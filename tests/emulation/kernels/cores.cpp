@@ -19,6 +19,9 @@ __aicore__ inline int32_t Read(GM_ADDR y, int64_t at)
     return g.GetValue(at);
 }
 
+// Polled without any API call, as public kernels with a fixed order of their sums do.
+inline volatile __gm__ int32_t g_turn = 0;
+
 extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
 {
     const int32_t i = GetBlockIdx(), n = GetBlockNum();
@@ -143,5 +146,10 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         SetAtomicAdd<float>();
         DataCopy(out, ub, 64);
         SetAtomicNone();
+    } else if (TILING_KEY_IS(33)) {  // the last block is the first one whose turn it is
+        bool came = false;
+        for (int64_t tries = 0; tries < (int64_t(1) << 32) && !came; ++tries) came = g_turn % n == n - 1 - i;
+        Write(y, i, came ? g_turn % n : -1);
+        g_turn = g_turn + 1;
     }
 }

@@ -14,6 +14,7 @@
 
 #include "core/crash.h"
 #include "core/pool.h"
+#include "core/spin.h"
 
 namespace ascendc_emu {
 
@@ -256,6 +257,9 @@ void Scheduler::Worker()
     std::vector<std::unique_ptr<Running>> parked;
     std::vector<std::unique_ptr<Running>> free;
     PrepareForCrashes();
+    const void* code = launch_.entry != nullptr ? launch_.entry : reinterpret_cast<const void*>(launch_.body);
+    const SpinWatch watch(coreCount() > 1 ? code : nullptr,
+                          [](Core& core) { core.scheduler->LeaveLoop(core); });
     auto finish = [&](std::unique_ptr<Running> r) {
         if (r->crashed) FailBlock(*r, ReportOf(r->crash));
         for (Extension& e : r->core.ext) {
@@ -436,16 +440,28 @@ void UpdateShared(Core& core, void (*change)(void*), void* context)
 
 void Scheduler::GiveWay(Core& core)
 {
+    if (failed()) throw BlockAbort();
+    LetOthersRun(core, "polling global memory");
+    if (failed()) throw BlockAbort();
+}
+
+// In a signal handler, through which nothing can be thrown.
+void Scheduler::LeaveLoop(Core& core)
+{
+    if (!failed()) LetOthersRun(core, "a loop without calls");
+    if (failed()) static_cast<Running*>(core.fiber)->fiber.Abandon();
+}
+
+void Scheduler::LetOthersRun(Core& core, const char* what)
+{
     Running* r = static_cast<Running*>(core.fiber);
     {
         std::lock_guard<std::mutex> lock(mutex_);
-        if (failed()) throw BlockAbort();
         r->polling = true;
-        r->what = "polling global memory";
+        r->what = what;
         waiting_.push_back(r);
     }
     r->fiber.Yield();
-    if (failed()) throw BlockAbort();
 }
 
 void Poll(Core& core) { core.scheduler->GiveWay(core); }

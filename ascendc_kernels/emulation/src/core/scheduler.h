@@ -53,6 +53,7 @@ public:
     // Called on a block's stack.
     void Wait(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc);
     void GiveWay(Core& core);
+    void LeaveLoop(Core& core);
     void Update(void (*change)(void*), void* context);
     void Fail(const std::string& text);
     // A running kernel tells its kind; true when the launch has to start again with it.
@@ -92,6 +93,7 @@ public:
 private:
     void Worker();
     void StartOn(Running& slot, int id);
+    void LetOthersRun(Core& core, const char* what);
     void ReportDeadlock();
 
     const OpgenLaunch launch_;
