@@ -35,6 +35,8 @@ from .toolchain import (
 
 Progress = Callable[[str], None]
 _LIBRARY = "ascendc_emulation"
+# half, int32_t, __aicore__ and the like are the device compiler's own: known before any include.
+_PRELUDE = ("-include", "ascendc_emu/macros.h", "-include", "ascendc_emu/types.h")
 
 
 @dataclass(frozen=True)
@@ -283,7 +285,7 @@ def compile_kernel(
                 include_dirs=include_dirs,
                 opt=opt,
                 portable=portable,
-                flags=["-fvisibility=hidden", "-ffunction-sections", *flags],
+                flags=[*_PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
                 first_flags=sources.flags,
             )
             return compile_object(sources.main, arguments, native=not portable)

@@ -142,6 +142,24 @@ def test_headers_of_parts_of_the_api(tmp_path, header):
     assert compile_kernel(source, opt="-O0").exists()
 
 
+def test_types_of_the_compiler_need_no_header(tmp_path):
+    path = _write(tmp_path, "Count c = 1; Value v = c; y[0] = v;")
+    head = "using Count = int32_t; using Value = half; __aicore__ void First(__gm__ uint8_t*);"
+    path.write_text(f"{head}\n{path.read_text()}")
+    assert compile_kernel(path, opt="-O0").exists()
+
+
+def test_utility_names(tmp_path):
+    body = """
+    static_assert(SupportType<half, float, half>() && !SupportType<half, float>());
+    constexpr ReduceLastND reduced = {1, 2, 3, 4, 5, 6};
+    static_assert(reduced.srcK == 4);
+    InitDump(true, 1);
+    InitDump(false, x, 1);
+"""
+    assert compile_kernel(_write(tmp_path, body), opt="-O0").exists()
+
+
 def test_api_found_by_its_arguments(tmp_path):
     """``Duplicate<float>(x, ...)`` without a using directive is C++20 for g++."""
     source = tmp_path / "k.cpp"

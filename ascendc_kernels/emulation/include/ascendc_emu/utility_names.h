@@ -56,5 +56,23 @@ __aicore__ constexpr inline uint32_t ConstCeil(uint32_t a, uint32_t b) { return 
 __aicore__ inline uint32_t Ceil(uint32_t a, uint32_t b) { return DivCeil(a, b); }
 __aicore__ inline constexpr uint32_t CeilNoLog(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
+/** Whether T is one of the other types. */
+template <typename T, typename... Types>
+__aicore__ constexpr bool SupportType() { return (std::is_same<T, Types>::value || ...); }
+
+/** What the rows of a softmax are reduced with. */
+struct ReduceLastND {
+    uint32_t originalSrcM;
+    uint32_t originalSrcK;
+    uint32_t srcM;
+    uint32_t srcK;
+    uint32_t dstM;
+    uint32_t dstK;
+};
+
+// On the device it makes room for what DumpTensor and printf write; here they print at once.
+__aicore__ inline void InitDump(bool, uint32_t) {}
+__aicore__ inline void InitDump(bool, GM_ADDR, uint32_t) {}
+
 }  // namespace AscendC
 #endif  // ASCENDC_EMU_UTILITY_NAMES_H
