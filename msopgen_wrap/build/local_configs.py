@@ -6,12 +6,15 @@ function template declares itself, which cube kernels do::
     static constexpr IsResetLoad3dConfig CONFIG = {true, true};
     LoadData<float, CONFIG>(l0a, l1a, params);
 
-Such a name becomes a reference to the same value at namespace scope. Lines keep their numbers.
+Such a name becomes a reference to the same value at namespace scope. Lines keep their numbers. What
+is declared at namespace scope stays: there g++ takes the object, and refuses the reference.
 """
 
 from __future__ import annotations
 
 import re
+
+from .source_text import blank_comments
 
 _VALUE = r"[A-Za-z_][\w:]*|\d+[uUlL]*"
 _CONFIG = re.compile(
@@ -23,7 +26,22 @@ _CONFIG = re.compile(
 
 def hoist_configs(text: str) -> str:
     """Return ``text`` with such declarations as references; the same text if there are none."""
-    return _CONFIG.sub(_reference, text) if "Config" in text else text
+    if "Config" not in text or _CONFIG.search(text) is None:
+        return text
+    code = blank_comments(text)
+    return _CONFIG.sub(lambda m: m[0] if _is_outside(code, m.start()) else _reference(m), text)
+
+
+def _is_outside(code: str, at: int) -> bool:
+    """Say whether an offset is in no braces but those of namespaces."""
+    heads, last = [], 0
+    for brace in re.finditer(r"[;{}]", code[:at]):
+        if brace[0] == "{":
+            heads.append(code[last : brace.start()])
+        elif brace[0] == "}" and heads:
+            heads.pop()
+        last = brace.end()
+    return all(re.search(r"\bnamespace\b|\bextern\b[^()]*$", head) for head in heads)
 
 
 def _reference(match: re.Match[str]) -> str:

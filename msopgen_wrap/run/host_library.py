@@ -34,6 +34,7 @@ _GUARD = re.compile(
 )
 _BOOL_FUNCTION = re.compile(r"\bbool\s+(?:\w+::)*(\w+)\s*\(")
 _ROUNDS = 12
+_ABSENT = "for another architecture or a part of CANN"
 # Entries of a stand-in for a virtual table: more functions than any class of a repository has.
 _VIRTUALS = 64
 
@@ -286,7 +287,7 @@ def _stub_source(project: OpProject, symbols: Sequence[str]) -> list[Path]:
         if symbol.startswith("_ZTV"):  # a class: every virtual function is the same
             lines += [
                 f"static unsigned {name}() {{",
-                f'    OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "{symbol}");',
+                f'    OPGEN_HOST_LOG_AT(kError, "%s is {_ABSENT}", "{symbol}");',
                 "    return 0xffffffffU;",
                 "}",
                 f'extern "C" void *{name}_table[{_VIRTUALS}] asm("{symbol}");',
@@ -298,7 +299,7 @@ def _stub_source(project: OpProject, symbols: Sequence[str]) -> list[Path]:
         lines += [
             f'extern "C" unsigned {name}() asm("{symbol}");',
             f'extern "C" unsigned {name}() {{',
-            f'    OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "{symbol}");',
+            f'    OPGEN_HOST_LOG_AT(kError, "%s is {_ABSENT}", "{symbol}");',
             f"    return {'0' if _last_name(symbol) in flags else '0xffffffff'}U;",
             "}",
         ]

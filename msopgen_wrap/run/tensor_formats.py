@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msopgen_wrap.run.op_project import Combo
-from msopgen_wrap.run.storage import FORMATS
+from msopgen_wrap.run.storage import FORMATS, fits
 from msopgen_wrap.run.tensors import Tensor
 
 
@@ -24,8 +24,8 @@ def settle_formats(fitting: Sequence[Combo], values: Sequence[Any]) -> None:
             if tensor.layout:
                 continue
             first = next((name for name in listed if name in FORMATS), "ND")
-            fits = first != "FRACTAL_NZ" or len(tensor.shape) >= 2
-            tensor.set_layout(first if fits and "ND" not in listed else "ND")
+            takes = fits(first, len(tensor.shape)) and "ND" not in listed
+            tensor.set_layout(first if takes else "ND")
 
 
 def by_format(fitting: Sequence[Combo], values: Sequence[Any]) -> list[Combo]:

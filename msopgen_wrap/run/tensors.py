@@ -13,7 +13,7 @@ import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.dtypes import BY_NAME
-from msopgen_wrap.run.storage import FORMATS, from_memory, is_plain, to_memory
+from msopgen_wrap.run.storage import FORMATS, fits, from_memory, is_plain, to_memory
 
 _SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*(?:@(\w+))?\s*\Z")
 # No plausible result: an output the kernel did not write cannot look right.
@@ -39,7 +39,8 @@ class TensorSpec:
 class Tensor:
     """A dense tensor: ``data`` has the shape; bfloat16 lies in it as uint16 bit patterns.
 
-    ``memory`` is what a kernel gets: the data itself, except for int4 and FRACTAL_NZ.
+    ``memory`` is what a kernel gets: the data itself, except for int4 and formats
+    that are not plain.
     ``holds_data``: as an output, the caller has filled it, and the op may add to it.
     """
 
@@ -216,12 +217,13 @@ def load_output(text: str, rng: np.random.Generator) -> Tensor | TensorSpec:
 
 
 def _check_layout(text: str, layout: str, shape: tuple[int, ...]) -> None:
-    if layout not in FORMATS or (layout == "FRACTAL_NZ" and len(shape) < 2):
+    if layout not in FORMATS or not fits(layout, len(shape)):
         raise OpgenError(
             Diagnostic(
                 "OPG524",
                 f"cannot read the tensor {text!r}",
-                why=f"formats: {', '.join(FORMATS)}; FRACTAL_NZ is for two dimensions or more",
+                why=f"formats: {', '.join(FORMATS)}; FRACTAL_NZ is for two dimensions or more, "
+                "NC1HWC0 and FRACTAL_Z for NCHW, NDC1HWC0 and FRACTAL_Z_3D for NCDHW",
                 fix="give the tensor's own shape: the memory is laid out from it",
             )
         )

@@ -90,6 +90,19 @@ static_assert(made.data[1] == 4 && made.count == 2, "");
 """,
         "k.f() == 7 + 6 + 5 + 1",
     ),
+    (
+        """namespace outer {
+static constexpr MatmulConfig OF_FILE = {true, Side::RIGHT, 4u};  // { as an object
+template <class T, const MatmulConfig& config> struct Matmul { unsigned f() { return config.n; } };
+template <class T> struct Kernel {
+    Matmul<T, OF_FILE> product;
+    unsigned f() { return product.f() + sum<T, OF_FILE>(T()); }
+};
+}
+using outer::Kernel;
+""",
+        "k.f() == 4 + 5",
+    ),
     ("struct Kernel { int [host, aicore] f() { return 1; } };\n", "k.f() == 1"),
 ]
 

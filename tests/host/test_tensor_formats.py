@@ -6,6 +6,7 @@ import pytest
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.run_inputs import read_run_inputs
+from msopgen_wrap.run.storage import from_memory, to_memory
 from msopgen_wrap.run.tensors import Tensor
 
 HOST = """
@@ -23,7 +24,8 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
                 static_cast<int>(desc->GetOriginFormat()));
         return ge::GRAPH_FAILED;
     }
-    const uint32_t bits = desc->GetDataType() == ge::DT_INT4 ? 4 : 16;
+    const auto type = desc->GetDataType();
+    const uint32_t bits = type == ge::DT_INT4 ? 4 : type == ge::DT_FLOAT ? 32 : 16;
     *context->GetTilingData<uint32_t>() = stored.GetShapeSize() * bits / 8;
     context->SetBlockDim(1);
     return ge::GRAPH_SUCCESS;
@@ -38,11 +40,15 @@ class KeepWeight : public OpDef {
 public:
     explicit KeepWeight(const char* name) : OpDef(name) {
         this->Input("w").ParamType(REQUIRED)
-            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT16, ge::DT_INT4, ge::DT_BF16})
-            .Format({ge::FORMAT_FRACTAL_NZ, ge::FORMAT_ND, ge::FORMAT_FRACTAL_NZ, ge::FORMAT_NCHW});
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT16, ge::DT_INT4, ge::DT_BF16,
+                       ge::DT_FLOAT, ge::DT_FLOAT})
+            .Format({ge::FORMAT_FRACTAL_NZ, ge::FORMAT_ND, ge::FORMAT_FRACTAL_NZ, ge::FORMAT_NCHW,
+                     ge::FORMAT_NDC1HWC0, ge::FORMAT_FRACTAL_Z_3D});
         this->Output("y").ParamType(REQUIRED)
-            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT16, ge::DT_INT4, ge::DT_BF16})
-            .Format({ge::FORMAT_FRACTAL_NZ, ge::FORMAT_ND, ge::FORMAT_FRACTAL_NZ, ge::FORMAT_NCHW});
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT16, ge::DT_INT4, ge::DT_BF16,
+                       ge::DT_FLOAT, ge::DT_FLOAT})
+            .Format({ge::FORMAT_FRACTAL_NZ, ge::FORMAT_ND, ge::FORMAT_FRACTAL_NZ, ge::FORMAT_NCHW,
+                     ge::FORMAT_NDC1HWC0, ge::FORMAT_FRACTAL_Z_3D});
         this->SetInferShape(optiling::InferShape);
         this->AICore().SetTiling(optiling::TilingFunc).AddConfig("ascend910b");
     }
@@ -96,6 +102,8 @@ def runner(tmp_path_factory):
         ("float16[40,50]", "ND", 2),
         ("int4[20,30]", "FRACTAL_NZ", 29),
         ("bfloat16[2,3,4,5]", "NCHW", 0),
+        ("float32[2,20,3,4,5]", "NDC1HWC0", 32),
+        ("float32[20,3,2,3,4]@FRACTAL_Z_3D", "FRACTAL_Z_3D", 33),
     ],
 )
 def test_a_tensor_reaches_the_kernel_in_its_format(runner, text, layout, compiled_for):
@@ -120,3 +128,36 @@ def test_tiling_sees_both_shapes_and_formats(runner, dtype, layout, words):
     values = np.zeros((1, 40), np.int8 if dtype == "int4" else np.float16)
     with pytest.raises(OpgenError, match=words):
         runner.run("KeepWeight", {"w": Tensor(dtype, values, layout)})
+
+
+@pytest.mark.parametrize(
+    "layout, shape, stored, place",
+    [
+        ("NC1HWC0", (3, 20, 4, 5), (3, 2, 4, 5, 16), lambda n, c, h, w: (n, c // 16, h, w, c % 16)),
+        (
+            "FRACTAL_Z",
+            (20, 20, 2, 3),
+            (12, 2, 16, 16),
+            lambda n, c, h, w: ((c // 16 * 2 + h) * 3 + w, n // 16, n % 16, c % 16),
+        ),
+        (
+            "NDC1HWC0",
+            (2, 20, 3, 4, 5),
+            (2, 3, 2, 4, 5, 16),
+            lambda n, c, d, h, w: (n, d, c // 16, h, w, c % 16),
+        ),
+        (
+            "FRACTAL_Z_3D",
+            (20, 20, 2, 2, 3),
+            (24, 2, 16, 16),
+            lambda n, c, d, h, w: (((d * 2 + c // 16) * 2 + h) * 3 + w, n // 16, n % 16, c % 16),
+        ),
+    ],
+)
+def test_blocks_of_channels(layout, shape, stored, place):
+    values = np.arange(np.prod(shape)).reshape(shape).astype(np.int16)
+    memory = to_memory(values, "int16", layout)
+    assert memory.shape == stored
+    assert all(memory[place(*at)] == value for at, value in np.ndenumerate(values))
+    assert np.count_nonzero(memory) == values.size - 1
+    np.testing.assert_array_equal(from_memory(memory, shape, "int16", layout), values)

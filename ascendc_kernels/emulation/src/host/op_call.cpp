@@ -179,20 +179,49 @@ void OpCall::CheckParamCounts() const {
     }
 }
 
+namespace {
+
+// Formats with blocks of channels, by the dimensions of the tensor: NCHW or NCDHW.
+bool IsBlocked(int32_t format, size_t rank) {
+    if (rank == 4) return format == ge::FORMAT_NC1HWC0 || format == ge::FORMAT_FRACTAL_Z;
+    return rank == 5 && (format == ge::FORMAT_NDC1HWC0 || format == ge::FORMAT_FRACTAL_Z_3D);
+}
+
+ge::Format OriginOf(ge::Format format, size_t rank) {
+    if (format == ge::FORMAT_FRACTAL_NZ) return ge::FORMAT_ND;
+    if (!IsBlocked(format, rank)) return format;
+    return rank == 4 ? ge::FORMAT_NCHW : ge::FORMAT_NCDHW;
+}
+
+}  // namespace
+
+// msopgen_wrap/run/storage.py lays the memory out.
 std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
     constexpr int64_t kFractalRows = 16;
     constexpr int64_t kFractalBytes = 32;
     const bool known = std::all_of(shape.begin(), shape.end(), [](int64_t d) { return d >= 0; });
-    if (tensor.format != ge::FORMAT_FRACTAL_NZ || shape.size() < 2 || !known) {
+    const bool fractal = tensor.format == ge::FORMAT_FRACTAL_NZ && shape.size() >= 2;
+    const bool blocked = IsBlocked(tensor.format, shape.size());
+    if ((!fractal && !blocked) || !known) {
         return shape;
     }
     const auto type = static_cast<ge::DataType>(tensor.dtype);
     const int64_t two = std::max<int64_t>(1, ge::GetSizeInBytes(2, type));
     const int64_t columns = 2 * kFractalBytes / two;
-    const int64_t m = shape[shape.size() - 2];
-    const int64_t n = shape.back();
+    const auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+    if (blocked) {
+        const int64_t h = shape[shape.size() - 2], w = shape.back();
+        const int64_t c1 = parts(shape[1], columns);
+        switch (tensor.format) {
+            case ge::FORMAT_NC1HWC0: return {shape[0], c1, h, w, columns};
+            case ge::FORMAT_NDC1HWC0: return {shape[0], shape[2], c1, h, w, columns};
+            default: break;
+        }
+        const int64_t d = shape.size() == 5 ? shape[2] : 1;
+        return {d * c1 * h * w, parts(shape[0], kFractalRows), kFractalRows, columns};
+    }
     std::vector<int64_t> dims(shape.begin(), shape.end() - 2);
-    dims.insert(dims.end(), {(n + columns - 1) / columns, (m + kFractalRows - 1) / kFractalRows,
+    dims.insert(dims.end(), {parts(shape.back(), columns), parts(shape[shape.size() - 2], kFractalRows),
                              kFractalRows, columns});
     return dims;
 }
@@ -216,7 +245,7 @@ void OpCall::FlattenParams(const std::vector<Param> &params, bool with_values,
             const OpgenTensor &given = params[i].tensors[k];
             const ge::DataType type = static_cast<ge::DataType>(given.dtype);
             const ge::Format format = static_cast<ge::Format>(given.format);
-            const ge::Format origin = format == ge::FORMAT_FRACTAL_NZ ? ge::FORMAT_ND : format;
+            const ge::Format origin = OriginOf(format, params[i].shapes[k].size());
             gert::StorageShape shape;
             shape.MutableOriginShape() = ShapeOf(params[i].shapes[k]);
             shape.MutableStorageShape() = ShapeOf(StorageDims(given, params[i].shapes[k]));
