@@ -94,6 +94,30 @@ __aicore__ inline void Copy(Tensors& g) {
 // case cube_queues: ErrorSync2 silent kind=aic
 KERNEL(cube_queues) { Product(x, y, z).Run(); }
 
+// TPipe has set these flags for products, and waits for them at its end.
+// case flags_of_the_pipe: ErrorSync3 silent kind=aic
+KERNEL(flags_of_the_pipe) {
+    TPipe pipe;
+    for (int id = 0; id < 3; ++id) {
+        WaitFlag<HardEvent::M_MTE1>(id);
+        SetFlag<HardEvent::M_MTE1>(id);
+    }
+}
+
+// case flag_of_the_pipe_taken_twice: ErrorSync3 found kind=aic
+KERNEL(flag_of_the_pipe_taken_twice) {
+    TPipe pipe;
+    for (int i = 0; i < 2; ++i) {
+        WaitFlag<HardEvent::M_MTE1>(EVENT_ID1);  // <- ErrorSync3
+    }
+}
+
+// case flag_the_pipe_does_not_set: ErrorSync3 found kind=aic
+KERNEL(flag_the_pipe_does_not_set) {
+    TPipe pipe;
+    WaitFlag<HardEvent::M_MTE1>(EVENT_ID3);  // <- ErrorSync3
+}
+
 // case fixpipe_of_tensor_not_enqueued: ErrorSync2 found kind=aic
 KERNEL(fixpipe_of_tensor_not_enqueued) {
     Product p(x, y, z);

@@ -16,6 +16,7 @@ class PipeState {
 public:
     uint32_t next[kMemCount] = {};   // first free byte per memory
     uint8_t events[64] = {};         // ids in use, one bit each, per HardEvent
+    uint8_t takenFlags = 0;          // M_MTE1 flags the pipe has set for products, once waited for
     uint8_t queueEvents[64] = {};    // those of them that queues have taken and set
     uint32_t buffers = 0;            // InitBuffer'ed so far; at most 64
     bool active = false;

@@ -182,6 +182,10 @@ QueueState* OwnerOf(const Core& core, const TensorRef& t)
 
 }  // namespace
 
+namespace {
+void WaitForTakenFlags(Core& core, const PipeState& pipe, Loc loc);
+}
+
 void PipeInit(PipeState& pipe, Loc loc)
 {
     Core& core = Current();
@@ -205,6 +209,7 @@ void PipeReset(PipeState& pipe, bool destroy, Loc loc)
 {
     Core* core = g_current;
     if (core == nullptr || !pipe.active) return;
+    if (destroy) WaitForTakenFlags(*core, pipe, loc);
     if (core->sink) {
         SyncEvent e;
         e.kind = SyncKind::kPipeReset;
@@ -618,6 +623,33 @@ bool CheckFlag(Core& core, Pipe src, Pipe dst, int32_t id, const char* op, Loc l
     }
     return true;
 }
+
+// On cube cores of arch 2201 TPipe sets M_MTE1 flags 0 to 2 for products and waits for them at its end
+// (CANN's public implementation; no page says so). Kernels that know begin with a WaitFlag; others set
+// these flags themselves, so one counts from the first wait for it only.
+constexpr int32_t kFlagsOfPipe = 3;
+
+bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id)
+{
+    if (src != Pipe::kM || dst != Pipe::kMte1 || id >= kFlagsOfPipe || core.kind != CoreKind::kAic ||
+        core.soc == nullptr || core.soc->arch != 2201 || core.pipe == nullptr) {
+        return false;
+    }
+    const uint8_t bit = static_cast<uint8_t>(1 << id);
+    if ((core.pipe->takenFlags & bit) != 0) return false;
+    core.pipe->takenFlags |= bit;
+    core.pipe->events[static_cast<int>(AscendC::HardEvent::M_MTE1)] |= bit;  // AllocEventID has others
+    return true;
+}
+
+// The waits at the end of a TPipe.
+void WaitForTakenFlags(Core& core, const PipeState& pipe, Loc loc)
+{
+    for (int32_t id = 0; id < kFlagsOfPipe; ++id) {
+        const bool isSet = core.flags[static_cast<int>(Pipe::kM)][static_cast<int>(Pipe::kMte1)][id] != 0;
+        if ((pipe.takenFlags >> id & 1) != 0 && isSet) WaitEvent(Pipe::kM, Pipe::kMte1, id, loc);
+    }
+}
 }  // namespace
 
 void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
@@ -649,6 +681,7 @@ void WaitEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
     Core& core = Current();
     if (!CheckFlag(core, src, dst, id, "WaitFlag", loc)) return;
     uint8_t& flag = core.flags[static_cast<int>(src)][static_cast<int>(dst)][id];
+    if (flag == 0 && TakePipesFlag(core, src, dst, id)) SetEvent(src, dst, id, loc);
     if (flag == 0) {
         TrapCheck(core, loc, "ErrorSync3", "WaitFlag", "put the matching SetFlag before it",
                   "waits for event %s_%s id %d that nothing has set: the device would hang", Name(src),
