@@ -620,6 +620,19 @@ KERNEL(short_sequence_at_odd_element) {
     DataCopy(g.z, b.a, 64);
 }
 
+// The size that GetSize tells of a tensor set without one.
+// case buffer_of_unknown_size: ErrorRead3 silent
+KERNEL(buffer_of_unknown_size) {
+    TENSORS;
+    Buffers b;
+    GlobalTensor<float> whole, same;
+    whole.SetGlobalBuffer((__gm__ float*)x);
+    same.SetGlobalBuffer(whole.GetPhyAddr(), whole.GetSize());
+    DataCopy(b.a, same[kTile], kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, kTile);
+}
+
 // case tail_block_over_read: ErrorRead3 warning
 KERNEL(tail_block_over_read) {
     TENSORS;

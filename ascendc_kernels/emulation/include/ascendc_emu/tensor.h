@@ -428,12 +428,13 @@ public:
 
     __aicore__ GlobalTensor() {}
     // `elements` bounds the tensor for the checks; without it only the kernel argument bounds it.
+    // No elements: their number is not known, as in that of a tensor set without one.
     __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer, uint64_t elements)
     {
         ptr = reinterpret_cast<uint8_t*>(buffer);
         size = elements;
-        lo = ptr;
-        hi = ptr + ascendc_emu::BytesOf<PrimType>(elements);
+        lo = elements == 0 ? nullptr : ptr;
+        hi = elements == 0 ? nullptr : ptr + ascendc_emu::BytesOf<PrimType>(elements);
     }
     __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer)
     {
