@@ -9,6 +9,8 @@
 * Conditions on the tiling key: see ``key_conditions``.
 * Arrays in UB, ``__ubuf__ float x[64];``: see ``ub_arrays``.
 * A kernel kind declared outside of functions: see ``task_types``.
+* ``reinterpret_cast<__ubuf__ float*>(512)``, a place in UB by its number, becomes a call that gives
+  the address of UB's memory here: kernels read and write through it.
 
 Lines keep their numbers.
 """
@@ -27,6 +29,9 @@ from .ub_arrays import place_arrays
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
 _BF16 = re.compile(r"\b__bf16\b")
+_UB_CAST = re.compile(
+    r"\breinterpret_cast\s*<\s*((?:(?:const|volatile)\s+)*)__ubuf__\s+([\w:]+)\s*\*\s*>(?=\s*\()"
+)
 _ATTRIBUTE = re.compile(r"\[\s*(?:host\s*,\s*)?aicore\s*\]")
 
 
@@ -41,6 +46,7 @@ def program_text(text: str) -> str:
     """Like :func:`host_text`, with launches kept."""
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
+    text = _UB_CAST.sub(r"::ascendc_emu::UbPointer<\1\2*>", text) if "__ubuf__" in text else text
     text = runtime_conditions(text) if "TILING_KEY_" in text else text
     return hoist_configs(initialise_members(rewrite_members(place_arrays(place_task_types(text)))))
 

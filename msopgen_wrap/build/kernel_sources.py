@@ -24,7 +24,7 @@ _COMPILER_NAMES = (
     r"|v(?:abs|exp|ln|not|rec|relu|rsqrt|sqrt|adds|muls|maxs|mins|lrelu|sel|brcb|gather|reducev2)"
     r"|vc(?:max|min)"
     r"|set_(?:atomic_\w+|padding|ctrl|cmpmask|ffts_base_addr)|get_(?:ctrl|rsvd_cnt)|sbitset[01]"
-    r"|ffts_cross_core_sync|wait_flag_dev)"
+    r"|ffts_cross_core_sync|wait_flag_dev|dcci)"
 )
 # Those of the cube (ascendc_emu/cube_instructions.h).
 _CUBE_NAMES = (

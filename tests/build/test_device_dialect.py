@@ -265,3 +265,16 @@ def test_a_compilation_for_one_key_is_not_this_one():
     )
     assert text.split("\n")[:2] == ["#if 0 && (0 != A && \\", "    0 != B)"]
     assert "#elif 0 && 0\nint a;" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("reinterpret_cast<__ubuf__ float *>(8)", "::ascendc_emu::UbPointer<float*>(8)"),
+        ("reinterpret_cast< const __ubuf__ a::T*>(p)", "::ascendc_emu::UbPointer<const a::T*>(p)"),
+        ("reinterpret_cast<__ubuf__ T*&>(p)", None),
+        ("reinterpret_cast<__gm__ T*>(8)", None),
+    ],
+)
+def test_places_in_ub_by_their_number(text, wanted):
+    assert host_text(text) == (wanted or text)

@@ -26,8 +26,12 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
     vconv_f162f32(pb, pa, 2, 1, 1, 8, 4);
     pipe_barrier(PIPE_V);
     vadds(pb, pb, 1.0f, 2, 1, 1, 8, 8);
-    // Memory may also be named by its number.
+    // Memory may also be named by its number, and used as memory.
     vector_dup((__ubuf__ float*)8192, 0, 1, 1, 1, 8, 0);
+    auto numbered = reinterpret_cast<__ubuf__ float*>((uintptr_t)12288);
+    numbered[1] = 3;
+    auto same = reinterpret_cast<const __ubuf__ float *>(reinterpret_cast<uintptr_t>(numbered + 1));
+    if (numbered != reinterpret_cast<__ubuf__ float*>(numbered) || *same != 3) return;
     vmuls(pb, pb, 2.0f, 2, 1, 1, 8, 8);
     vcmax(pc, pb, 2, 1, 1, 8, Order_t::ONLY_VALUE);
     for (int i = 0; i < 64; ++i) o.SetValue(i, (63 - i) * 4);
@@ -136,6 +140,43 @@ def test_a_product_of_instructions(tmp_path, mode, transpose, capfd):
     program = tmp_path / "product.asc"
     program.write_text(CUBE.replace("TRANSPOSE", transpose))
     assert opgen(["run", str(program), "--mode", mode]) == 0, capfd.readouterr().err
+
+
+BLOCKS = """#include "acl/acl.h"
+#include "kernel_operator.h"
+// Of each vector core: its number by the registers and by the API.
+__global__ __mix__(1, 2) void k(__gm__ int32_t* y)
+{
+    if ASCEND_IS_AIV {
+        const int64_t core = get_block_idx() * get_subblockdim() + get_subblockid();
+        const bool same = block_idx == get_block_idx();
+        y[core * 16] = same ? 100 * AscendC::GetBlockIdx() + core : -1;
+        dcci(y + core * 16, SINGLE_CACHE_LINE);
+    }
+}
+int main()
+{
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream s;
+    aclrtCreateStream(&s);
+    int32_t *y, host[96];
+    aclrtMalloc((void**)&y, sizeof(host), ACL_MEM_MALLOC_HUGE_FIRST);
+    k<<<3, nullptr, s>>>(y);
+    aclrtSynchronizeStream(s);
+    aclrtMemcpy(host, sizeof(host), y, sizeof(host), ACL_MEMCPY_DEVICE_TO_HOST);
+    for (int i = 0; i < 6; ++i) {
+        if (host[i * 16] != 101 * i) return 2 + i;
+    }
+    return 0;
+}
+"""
+
+
+def test_block_of_a_mixed_kernel(tmp_path, capfd):
+    program = tmp_path / "blocks.asc"
+    program.write_text(BLOCKS)
+    assert opgen(["run", str(program)]) == 0, capfd.readouterr().err
 
 
 @pytest.mark.parametrize("mode", ["check", "fast"])

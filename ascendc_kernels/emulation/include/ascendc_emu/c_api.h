@@ -71,7 +71,7 @@ __aicore__ inline void asc_sync_wait(pipe_t pipe, pipe_t tpipe, int32_t id, OPGE
 
 // --- identity and registers --------------------------------------------------------------------
 
-__aicore__ inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
+__aicore__ inline int64_t asc_get_block_idx() { return get_block_idx(); }
 __aicore__ inline int64_t asc_get_block_num() { return AscendC::GetBlockNum(); }
 __aicore__ inline int64_t asc_get_sub_block_id() { return AscendC::GetSubBlockIdx(); }
 __aicore__ inline int64_t asc_get_sub_block_num() { return AscendC::GetSubBlockNum(); }

@@ -272,6 +272,18 @@ OPGEN_ATOMIC(set_atomic_add, 1)
 OPGEN_ATOMIC(set_atomic_max, 2)
 OPGEN_ATOMIC(set_atomic_min, 3)
 #undef OPGEN_ATOMIC
+// Writes back and drops what the scalar unit's cache holds of one line (0) or of everything (1). UB is
+// not behind that cache.
+enum cache_line_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
+enum dcci_dst_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+__aicore__ inline void dcci(void* dst, uint64_t entire, OPGEN_LOC)
+{
+    ascendc_emu::CacheClean(entire != 0 ? nullptr : dst, entire != 0 ? 0 : 64, loc);
+}
+__aicore__ inline void dcci(void* dst, uint64_t entire, dcci_dst_t memory, OPGEN_LOC)
+{
+    if (memory != CACHELINE_UB) dcci(dst, entire, loc);
+}
 // The place of the flags is the runtime's business here.
 __aicore__ inline void set_ffts_base_addr(uint64_t) {}
 // config: mode in bits 4 and 5, number of the flag in bits 8 to 11.

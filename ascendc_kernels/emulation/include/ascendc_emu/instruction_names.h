@@ -23,6 +23,22 @@ inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
                                    static_cast<uint32_t>(number ? value : value - base), 0, loc);
 }
 
+// What reinterpret_cast<__ubuf__ T*>(value) is: a number is a byte address of UB, a pointer stays one.
+template <typename Pointer, typename Value>
+inline Pointer UbPointer(Value value)
+{
+    if constexpr (std::is_integral<Value>::value || std::is_enum<Value>::value) {
+        const Core* core = g_current;  // none outside of kernels
+        const auto place = static_cast<uint64_t>(value);
+        if (core != nullptr && place < core->capacity[static_cast<int>(Mem::kUb)]) {
+            return reinterpret_cast<Pointer>(core->memory[static_cast<int>(Mem::kUb)] + place);
+        }
+        return reinterpret_cast<Pointer>(place);
+    } else {
+        return reinterpret_cast<Pointer>(value);
+    }
+}
+
 // Address registers of the transpose instruction: eight addresses each, per core.
 constexpr int kAddressRegisters = 8;
 constexpr int kAddressCores = 128;

@@ -144,10 +144,10 @@ __aicore__ inline void set_mov_pad_val(uint64_t bits)
 
 namespace ascendc_emu {
 struct BlockIndex {
-    operator int64_t() const { return Current().blockIdx; }
+    operator int64_t() const { return Current().group; }
 };
 }  // namespace ascendc_emu
-// The compiler's variable for the block number.
+// The compiler's variable for what get_block_idx() returns.
 inline constexpr ascendc_emu::BlockIndex block_idx{};
 
 // Instructions by their compiler names, as far as public kernels use them.

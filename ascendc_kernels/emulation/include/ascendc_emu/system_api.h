@@ -504,7 +504,8 @@ using AscendC::GetBlockNum;
 using AscendC::GetSubBlockIdx;
 using AscendC::GetSubBlockNum;
 using AscendC::GetTaskRation;
-inline int64_t get_block_idx() { return AscendC::GetBlockIdx(); }
+// The block: both vector cores of a block have the same one, unlike with GetBlockIdx().
+inline int64_t get_block_idx() { return ascendc_emu::Current().group; }
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
 inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
