@@ -277,6 +277,26 @@ KERNEL(flag_block_stored_as_data) {
     DataCopy(g.z[8], b.b, kTile);
 }
 
+// case small_result_of_another_core_added: ErrorSync2 found blocks=2
+KERNEL(small_result_of_another_core_added) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    if (GetBlockIdx() == 1) {
+        flags.Raise(5);
+        return;
+    }
+    Sync<HardEvent::S_MTE2>();
+    DataCopy(flags.ints, flags.ws[8], 8);  // <- ErrorSync2
+    Sync<HardEvent::MTE2_V>();
+    auto sum = b.a.ReinterpretCast<int32_t>();
+    Add(sum, flags.ints, flags.ints, 8);
+    Duplicate(sum[8], 1, 8);
+    Add(sum, sum, sum[8], 8);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.a, 8);
+}
+
 // case tile_overwritten_before_it_was_taken: ErrorSync1 found blocks=2
 KERNEL(tile_overwritten_before_it_was_taken) {
     TENSORS;

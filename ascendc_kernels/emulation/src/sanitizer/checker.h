@@ -98,7 +98,8 @@ private:
     void UseGlimpses(Step& step);
     static bool Supersede(CoreState& state, Glimpse* glimpse);
     void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end);
-    void Finish(CoreState& state, const Glimpse& glimpse);
+    static bool Unordered(const CoreState& state, const Glimpse::Part& part);
+    static void Finish(CoreState& state, const Glimpse& glimpse);
     bool DeferPolled(const Pending& pending);
     void ReportUnpolled();
 

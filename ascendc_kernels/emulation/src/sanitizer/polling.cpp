@@ -185,7 +185,7 @@ bool Checker::Supersede(CoreState& state, Glimpse* glimpse) {
                 now.polled |= idle && again;
             }
             polls |= idle;
-            told |= !idle && part->observed;
+            told |= !idle && Unordered(state, *part);
             part = old->parts.erase(part);
         }
         if (told) Findings::Instance().Add(old->finding);
@@ -237,6 +237,11 @@ void Checker::UseGlimpses(Step& step) {
                 Observe(state, *glimpse, begin, end);
             } else if (step.pipe == kPV) {
                 // Counting flags, say: what comes out of it stands for them.
+                for (Glimpse::Part& part : glimpse->parts) {
+                    part.observed |= !glimpse->linear ||
+                                     Overlap(glimpse->begin + (part.bytes.begin - glimpse->source.begin),
+                                             glimpse->begin + (part.bytes.end - glimpse->source.begin), begin, end);
+                }
                 for (int d = 0; d < r.count; ++d) {
                     const Operand& out = r.operands[d];
                     if ((static_cast<int>(out.access) & 2) == 0 || out.mem != Mem::kUb) continue;
@@ -273,10 +278,15 @@ void Checker::UseGlimpses(Step& step) {
     }
 }
 
+// Whether the core has relied on the part without ever learning that it was written.
+bool Checker::Unordered(const CoreState& state, const Glimpse::Part& part) {
+    return part.observed && state.seen.count(part.store.writers[0].Bits()) == 0;
+}
+
 // The core reads no more there: it has not polled what it has looked at and not learnt from.
-void Checker::Finish(CoreState&, const Glimpse& glimpse) {
+void Checker::Finish(CoreState& state, const Glimpse& glimpse) {
     const bool relied = std::any_of(glimpse.parts.begin(), glimpse.parts.end(),
-                                    [](const Glimpse::Part& part) { return part.observed; });
+                                    [&](const Glimpse::Part& part) { return Unordered(state, part); });
     if (relied) Findings::Instance().Add(glimpse.finding);
 }
 
