@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
-from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.platforms import Platform
 from msopgen_wrap.run.dtypes import BY_GE
@@ -68,7 +68,7 @@ class ProjectKernels:
         op = declared["op"]
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         found = combos(declared, self.platform.name)
-        if _is_template(source):
+        if _TEMPLATE_ENTRY.search(self._text(source)):
             return self._compile_templates(declared, source, found)
         for combo in found:
             self.progress(f"compiling {source.path.name} [{combo.key}]")
@@ -108,10 +108,11 @@ class ProjectKernels:
             return  # the runtime's own message lists what is supported
         source = self.project.kernel(op, _op_file(declared, self.platform.family))
         # Parameters under another name may be those of a neighbour, whose kernel this is not.
-        is_template = _is_template(source)
+        text = self._text(source)
+        is_template = _TEMPLATE_ENTRY.search(text) is not None
         name = self._declared_name(op) if is_template else op
         # So may be those of the op's kernel for another architecture.
-        is_plain = not is_template and _defines_entry(source)
+        is_plain = not is_template and _defines_entry(text, source.entry)
         template = None if is_plain else self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
         by_key = key if template or key in registered_keys(op, defs) else None
@@ -122,7 +123,7 @@ class ProjectKernels:
         self.progress(f"compiling {source.path.name} [{combo.key}]")
         entry = source.entry
         kernel = without_launches(source.path)
-        if template or not (is_template or has_c_linkage(source)):
+        if template or not (is_template or has_c_linkage(text, source.entry)):
             kernel, entry = self._instance(declared, source, template)
         path = self._compile(source, kernel, combo, op, by_key)
         self.runtime.register_kernel(op, "", combo.key, path, entry)
@@ -134,6 +135,11 @@ class ProjectKernels:
     def fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
         """Return the listed dtype combinations that the first ``len(values)`` tensors fit."""
         return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
+
+    def _text(self, source: KernelSource) -> str:
+        """Return what the SoC's architecture compiles of a kernel source, without comments."""
+        text = source.path.read_text(encoding="utf-8", errors="replace")
+        return text_for(text, self.platform.arch)
 
     def _declared_name(self, op: str) -> str:
         return declared_name(self.project.kernel_dir, op, self.project.kernel_include_dirs)
@@ -191,16 +197,9 @@ def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
     return all(v in BY_GE and BY_GE[v].name in combo.key.split(",") for v in types)
 
 
-def _is_template(source: KernelSource) -> bool:
-    text = source.path.read_text(encoding="utf-8", errors="replace")
-    return _TEMPLATE_ENTRY.search(text) is not None
-
-
-def _defines_entry(source: KernelSource) -> bool:
+def _defines_entry(text: str, entry: str) -> bool:
     """Say whether the source itself has the entry, not one it includes."""
-    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"))
-    entry = re.search(rf"\b__global__\b[^;{{}}()]*\b{source.entry}\s*\(", text)
-    return entry is not None
+    return re.search(rf"\b__global__\b[^;{{}}()]*\b{entry}\s*\(", text) is not None
 
 
 def _op_file(declared: Mapping[str, Any], family: str) -> str:

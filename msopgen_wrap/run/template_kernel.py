@@ -69,10 +69,14 @@ def _included(sources: Iterable[Path], include_dirs: Sequence[Path]) -> list[Pat
     return list(found)
 
 
-def has_c_linkage(source: KernelSource) -> bool:
-    """Say whether a kernel's entry is declared ``extern "C"``; CANN's compiler does not need it."""
-    text = blank_comments(source.path.read_text(encoding="utf-8", errors="replace"), strings=False)
-    for match in re.finditer(rf"\bvoid\s+{source.entry}\s*\(", text):
+def has_c_linkage(text: str, entry: str) -> bool:
+    """Say whether an entry is declared ``extern "C"``, which CANN's compiler does not need.
+
+    Args:
+        text: of the kernel source, without comments.
+        entry: its name.
+    """
+    for match in re.finditer(rf"\bvoid\s+{entry}\s*\(", text):
         statement = re.split(r"[;{}]", text[: match.start()])[-1]
         if 'extern "C"' in statement:
             return True

@@ -11,10 +11,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from repository_sources import FILES, PROJECT, SECOND
 
+from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
 from msopgen_wrap.run.op_abi import ShapeOnly
-from msopgen_wrap.run.op_project import KernelSource, open_project
+from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage
@@ -380,9 +381,43 @@ def test_template_parameters_that_a_neighbour_declares(tmp_path):
         ('void k(int);\nextern "C" __global__ __aicore__ void k(GM_ADDR x) {}', True),
     ],
 )
-def test_linkage_of_an_entry(tmp_path, text, linkage):
-    (tmp_path / "k.cpp").write_text(text)
-    assert has_c_linkage(KernelSource(tmp_path / "k.cpp", "k")) == linkage
+def test_linkage_of_an_entry(text, linkage):
+    assert has_c_linkage(text_for(text, 2201), "k") == linkage
+
+
+ENTRIES = """
+#if {condition}
+template <int mode> __global__ __aicore__ void k(GM_ADDR x) {{}}
+#else  // extern "C"
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {{}}
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "template", "plain"),
+    [
+        ("defined(__CCE_AICORE__) && __CCE_AICORE__ == 310", False, True),
+        ("defined(__CCE_AICORE__) && \\\n    __CCE_AICORE__ == 220", True, False),
+        ("!(__NPU_ARCH__ == 3510 || defined(__DAV_C310__))", True, False),
+        ("defined(ANY) && __NPU_ARCH__ == 3510", False, True),
+        ("defined(ANY)", True, True),
+        ("WIDTH > 3", True, True),
+    ],
+)
+def test_text_of_one_architecture(condition, template, plain):
+    text = ENTRIES.format(condition=condition)
+    result = text_for(text, 2201)
+    assert ("template" in result, 'extern "C"' in result) == (template, plain)
+    assert result.count("\n") == text.count("\n")
+
+
+def test_text_of_one_architecture_between_branches():
+    text = (
+        "#ifdef __DAV_C220__\na\n#elif X\nb\n#else\nc\n#endif\n#ifndef __NPU_ARCH__\nd\n#endif\ne\n"
+    )
+    words = [w for w in text_for(text, 2201).split("\n") if w and "#" not in w]
+    assert words == ["a", "e"]
 
 
 def test_kernels_find_each_other_as_installed(tmp_path):

@@ -86,6 +86,9 @@ struct VecCall {
 
 // Executes a lane-wise instruction on the V pipe of the running core. No effect on an AIC.
 void RunVector(const VecCall& call);
+// Copy: in counter mode a repeat is a row of that many elements, and the repeat strides lie between rows.
+// The pages do not say so; kernels of CANN's own repositories repeat rows with it, and are right.
+void RunCopy(const VecCall& call);
 // Lane i of the instruction gets first + i.
 void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc);
 

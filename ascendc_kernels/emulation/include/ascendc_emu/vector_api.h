@@ -439,7 +439,7 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunVector({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
                f, loc});
 }
 template <typename T, bool isSetMask = true>
@@ -453,7 +453,7 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunVector({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
                f, loc});
 }
 

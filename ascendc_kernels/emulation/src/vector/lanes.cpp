@@ -352,4 +352,30 @@ void RunVector(const VecCall& c)
     }
 }
 
+void RunCopy(const VecCall& call)
+{
+    if (!Current().regs.counter) {
+        RunVector(call);
+        return;
+    }
+    VecCall row = call;
+    TensorRef dst = *call.dst, src = *call.src0;
+    row.dst = &dst;
+    row.src0 = &src;
+    row.form.repeats = 1;
+    row.form.dstRep = 8 * call.form.dstBlk;
+    row.form.src0Rep = 8 * call.form.src0Blk;
+    const auto skip = [](TensorRef& t, int32_t blocks) {
+        const uint32_t bytes = static_cast<uint32_t>(blocks) * 32;
+        t.addr += bytes;
+        t.ptr += bytes;
+        t.size -= std::min<decltype(t.size)>(t.size, bytes);
+    };
+    for (int32_t r = 0; r < call.form.repeats; ++r) {
+        RunVector(row);
+        skip(dst, call.form.dstRep);
+        skip(src, call.form.src0Rep);
+    }
+}
+
 }  // namespace ascendc_emu
