@@ -22,8 +22,9 @@ _HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
 _LEVELS = 6
+# arch32 is the one of Ascend910B, as arch22 is.
 _OTHER_ARCH = re.compile(
-    r"(?:\b|_)arch_?3\d|(?:\b|_)v35\b|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt"
+    r"(?:\b|_)arch_?3(?!2)\d|(?:\b|_)v35\b|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt"
 )
 
 

@@ -13,7 +13,7 @@ from repository_sources import FILES, PROJECT, SECOND
 
 from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
@@ -97,6 +97,22 @@ def test_sources_for_another_architecture_are_left_out(runner):
     assert left_out == ["shift_rows_tiling_arch35.cpp", "shift_rows_graph_tiling.cpp"]
     with pytest.raises(OpgenError, match=r"TilingArch35.* is for another architecture"):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("op_host/arch35/k_tiling.cpp", True),
+        ("op_host/k_tiling_arch35.cpp", True),
+        ("op_kernel/arch31/k.h", True),
+        ("op_host/arch22/k_tiling.cpp", False),
+        ("op_host/arch32/k_tiling.cpp", False),
+        ("op_kernel/k_apt.cpp", True),
+        ("op_kernel/k.cpp", False),
+    ],
+)
+def test_which_files_are_for_another_architecture(path, other):
+    assert for_other_arch(Path(path)) == other
 
 
 def test_a_function_that_a_neighbour_defines(tmp_path):
