@@ -19,7 +19,7 @@ from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.project_runner import ProjectRunner
 from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage
-from msopgen_wrap.run.tensors import Tensor
+from msopgen_wrap.run.tensors import Tensor, TensorSpec
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -142,6 +142,45 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
     assert not any("caller" in t or "method" in t for t in tried)
     with pytest.raises(OpgenError, match="tall rows only"):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
+TILING_BEFORE_DEF = {
+    "op_host/arch22/tiling.cpp": """
+#include "log/log.h"
+#include "register/op_def_registry.h"
+static ge::graphStatus Tiling(gert::TilingContext* context) {
+    OP_LOGE(context->GetNodeName(), "value %d", *context->GetInputTensor(1)->GetData<int32_t>());
+    return ge::GRAPH_FAILED;
+}
+static ge::graphStatus Parse(gert::TilingParseContext*) { return ge::GRAPH_SUCCESS; }
+struct Compiled {};
+IMPL_OP_OPTILING(ReadValue).Tiling(Tiling).TilingParse<Compiled>(Parse).TilingInputsDataDependency({1});
+""",
+    "op_host/read_value_def.cpp": """
+#include "register/op_def_registry.h"
+namespace ops {
+class ReadValue : public OpDef {
+public:
+    explicit ReadValue(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Input("n").ParamType(REQUIRED).DataType({ge::DT_INT32}).Format({ge::FORMAT_ND});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(ReadValue);
+}
+""",
+    "op_kernel/read_value.cpp": "",
+}
+
+
+def test_values_for_a_tiling_that_registers_before_the_op(tmp_path):
+    for root in (tmp_path / "first", tmp_path / "again"):
+        runner = ProjectRunner(write(root, TILING_BEFORE_DEF))
+        inputs = {"x": tensor([1]), "n": Tensor("int32", np.array([7], np.int32))}
+        with pytest.raises(OpgenError, match="value 7"):
+            runner.run("ReadValue", inputs, outputs={"y": TensorSpec("float32", (1,))})
 
 
 def test_sources_that_only_call_a_function_are_not_taken(tmp_path):

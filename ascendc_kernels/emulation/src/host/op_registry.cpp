@@ -94,7 +94,10 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
         }
         if (entry.library != library) {
             entry.duplicates.clear();
-            entry.value_dependent.clear();
+            // Those of this library may have come first: the order of its sources decides.
+            for (auto it = entry.value_dependent.begin(); it != entry.value_dependent.end();) {
+                it = it->second == library ? std::next(it) : entry.value_dependent.erase(it);
+            }
             entry.data_type_as_first_input = false;
             DropForeign(entry.infer_shape, library);
             DropForeign(entry.infer_shape_range, library);
@@ -187,25 +190,36 @@ OpImplRegisterV2 &OpImplRegisterV2::GenSimplifiedKey(GenSimplifiedKeyKernelFunc 
     return *this;
 }
 
-OpImplRegisterV2 &OpImplRegisterV2::InputsDataDependency(std::initializer_list<int32_t> inputs) {
-    const std::vector<int32_t> positions(inputs);
-    Update(op_type_, [&](OpEntry &entry) {
-        entry.value_dependent.insert(positions.begin(), positions.end());
+// caller: an address in the library that registers.
+static void AddDependent(const ge::AscendString &op_type, std::initializer_list<int32_t> inputs,
+                         const void *caller) {
+    const void *const library = ascendc_emu::LibraryOf(caller);
+    Update(op_type, [&](OpEntry &entry) {
+        for (const int32_t position : inputs) {
+            entry.value_dependent[position] = library;
+        }
     });
+}
+
+OpImplRegisterV2 &OpImplRegisterV2::InputsDataDependency(std::initializer_list<int32_t> inputs) {
+    AddDependent(op_type_, inputs, __builtin_return_address(0));
     return *this;
 }
 
 OpImplRegisterV2 &OpImplRegisterV2::TilingInputsDataDependency(
     std::initializer_list<int32_t> inputs) {
-    return InputsDataDependency(inputs);
+    AddDependent(op_type_, inputs, __builtin_return_address(0));
+    return *this;
 }
 
 OpImplRegisterV2 &OpImplRegisterV2::TilingInputsDataDependency(
     std::initializer_list<int32_t> inputs, std::initializer_list<TilingPlacement>) {
-    return InputsDataDependency(inputs);
+    AddDependent(op_type_, inputs, __builtin_return_address(0));
+    return *this;
 }
 
 OpImplRegisterV2 &OpImplRegisterV2::HostInputs(std::initializer_list<int32_t> inputs) {
-    return InputsDataDependency(inputs);
+    AddDependent(op_type_, inputs, __builtin_return_address(0));
+    return *this;
 }
 }  // namespace gert

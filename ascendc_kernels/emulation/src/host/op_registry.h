@@ -31,7 +31,7 @@ struct OpEntry {
     gert::OpImplRegisterV2::CompileInfoDeleterFunc delete_compile_info = nullptr;
     size_t max_tiling_data_size = 0;
     gert::OpImplRegisterV2::GenSimplifiedKeyKernelFunc gen_simplified_key = nullptr;
-    std::set<int32_t> value_dependent;  // parameter positions
+    std::map<int32_t, const void *> value_dependent;  // parameter positions, and who told them
 };
 
 // Copies; entries stay as they are while a later library replaces them.

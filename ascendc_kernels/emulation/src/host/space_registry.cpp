@@ -45,7 +45,7 @@ const OpImplKernelRegistry::OpImplFunctionsV2 *OpImplSpaceRegistryV2::GetOpImpl(
     functions.max_tiling_data_size = entry->max_tiling_data_size;
     functions.gen_simplifiedkey = entry->gen_simplified_key;
     functions.inputs_dependency = 0;
-    for (const int32_t position : entry->value_dependent) {
+    for (const auto &[position, library] : entry->value_dependent) {
         functions.inputs_dependency |= position < 64 ? uint64_t{1} << position : 0;
     }
     functions.tiling_dependency = functions.inputs_dependency;
