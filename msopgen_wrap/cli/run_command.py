@@ -267,7 +267,7 @@ def _run_project(root: Path, **options: Any) -> int:
         mode=options["mode"],
         block_dim=options["block_dim"],
     )
-    saved = _save(done.outputs, options["save"]) if options["save"] else {}
+    saved = _save({**done.outputs, **done.changed}, options["save"]) if options["save"] else {}
     findings = done.result.findings
     _write_sarif(findings, options["sarif"])
     if options["as_json"]:
@@ -301,13 +301,18 @@ def _report(done: Any, saved: dict[str, list[str]]) -> dict[str, Any]:
         "workspace_size": done.result.workspace_size,
         "tiling_data": done.result.tiling_bytes.hex(),
         "seconds": round(done.result.seconds, 6),
-        "outputs": {
-            name: [_tensor_report(t) for t in (value if isinstance(value, list) else [value])]
-            for name, value in done.outputs.items()
-        },
+        "outputs": _tensor_reports(done.outputs),
+        "changed_inputs": _tensor_reports(done.changed),
         "saved": saved,
         "findings": done.result.findings,
         "warnings": [d.as_dict() for d in done.warnings],
+    }
+
+
+def _tensor_reports(values: dict[str, Any]) -> dict[str, list[dict[str, Any] | None]]:
+    return {
+        name: [_tensor_report(t) for t in (value if isinstance(value, list) else [value])]
+        for name, value in values.items()
     }
 
 
@@ -324,10 +329,12 @@ def _print(done: Any, saved: dict[str, list[str]]) -> None:
         f"{done.op}: block dim {result.block_dim}, tiling key {result.tiling_key}, "
         f"workspace {result.workspace_size} bytes, kernel {result.seconds * 1000:.2f} ms"
     )
-    for name, value in done.outputs.items():
+    for name, value in {**done.outputs, **done.changed}.items():
+        mark = " (input, written in place)" if name in done.changed else ""
         for tensor in value if isinstance(value, list) else [value]:
             if tensor is not None:
-                output.echo(f"  {name}: {tensor.dtype}{list(tensor.shape)}  {_glance(tensor)}")
+                shape = f"{tensor.dtype}{list(tensor.shape)}"
+                output.echo(f"  {name}{mark}: {shape}  {_glance(tensor)}")
         for path in saved.get(name, []):
             output.echo(f"    saved {path}")
 

@@ -36,11 +36,16 @@ from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
 @dataclass
 class OpRun:
-    """One executed op: its outputs by name (a list for a dynamic output) and what happened."""
+    """One executed op: its outputs by name (a list for a dynamic output) and what happened.
+
+    Attributes:
+        changed: inputs that the kernel wrote to and that are no outputs, as outputs are.
+    """
 
     op: str
     outputs: dict[str, Any]
     result: RunResult
+    changed: dict[str, Any] = field(default_factory=dict)
     warnings: list[Diagnostic] = field(default_factory=list)
 
 
@@ -184,6 +189,7 @@ class ProjectRunner:
             results = self._outputs(declared, values, arranged, dict(outputs or {}))
             used = [*values, *results]
             settle_formats(self.kernels.fitting(declared, used), used)
+            before = [_contents(v) for v in values]
             result = self.runtime.run(
                 name,
                 values,
@@ -206,7 +212,14 @@ class ProjectRunner:
         refresh(results)
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
-        return OpRun(name, by_name, result, [*approximation(self.platform.name), *problems])
+        changed = {
+            p["name"]: v
+            for p, v, old in zip(declared["inputs"], values, before, strict=True)
+            if p["name"] not in by_name and old != _contents(v)
+        }
+        refresh(changed.values())
+        notes = [*approximation(self.platform.name), *problems]
+        return OpRun(name, by_name, result, changed, notes)
 
     def _outputs(
         self,
@@ -345,6 +358,12 @@ class ProjectRunner:
                 why="it lists " + "; ".join(c.key for c in combos(declared, self.platform.name)),
             )
         )
+
+
+def _contents(value: Any) -> list[bytes]:
+    """Return the bytes of a tensor, or of those of a list; callers look at their own arrays."""
+    items = value if isinstance(value, list) else [value]
+    return [t.memory.tobytes() for t in items if isinstance(t, Tensor)]
 
 
 def adds_op(op: str, text: str) -> bool:

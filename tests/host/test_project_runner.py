@@ -79,25 +79,47 @@ def test_a_tiling_struct_that_a_kernel_header_has_too(tmp_path, factor, finds):
     np.testing.assert_array_equal(y.to_float(), x.to_float() * -1.5)
 
 
-def test_an_op_in_place_needs_no_infer_shape(tmp_path):
-    """An aclnn call takes the shape from the tensor that is written in place."""
+def rows_op(folder: Path, op: str, file: str) -> tuple[Path, Path]:
+    """Write the op of scaled rows under another name; return its host and kernel source.
+
+    The registered ops of a process outlive a test, so each test has its own.
+    """
     for name, text in FILES.items():
         if "scale_rows" in name and "aclnn" not in name and "fallback" not in name:
-            # Another op type: the registered ops of a process outlive a test.
-            text = text.replace("ScaleRows", "InPlaceRows").replace("scale_rows", "in_place_rows")
-            path = tmp_path / name.replace("scale_rows", "in_place_rows")
+            path = folder / name.replace("scale_rows", file)
             path.parent.mkdir(exist_ok=True)
+            text = text.replace("ScaleRows", op).replace("scale_rows", file)
             path.write_text(text, encoding="utf-8")
-    host = tmp_path / "op_host" / "in_place_rows.cpp"
+    return folder / "op_host" / f"{file}.cpp", folder / "op_kernel" / f"{file}.cpp"
+
+
+def test_an_op_in_place_needs_no_infer_shape(tmp_path):
+    """An aclnn call takes the shape from the tensor that is written in place."""
+    host, kernel = rows_op(tmp_path, "InPlaceRows", "in_place_rows")
     text = host.read_text().replace('Output("y")', 'Output("x")')
     text = text.replace("*context->GetOutputShape(0) = *context->GetInputShape(0);", "")
     host.write_text(text)
-    kernel = tmp_path / "op_kernel" / "in_place_rows.cpp"
     kernel.write_text(kernel.read_text().replace("DTYPE_Y", "DTYPE_X"))
     x = tensor(np.arange(48).reshape(3, 16))
     want = x.to_float() * -1.5
     done = ProjectRunner(tmp_path).run("InPlaceRows", {"x": x}, {"factor": -1.5})
     np.testing.assert_array_equal(done.outputs["x"].to_float(), want)
+    assert not done.changed
+
+
+def test_an_input_that_the_kernel_writes_to_is_a_result(tmp_path, capfd):
+    """Some ops update an input and leave the output that names the result alone."""
+    _, kernel = rows_op(tmp_path, "UpdateRows", "update_rows")
+    to_y, to_x = (f"out.SetGlobalBuffer((__gm__ DTYPE_Y*){name}" for name in "yx")
+    kernel.write_text(kernel.read_text().replace(to_y, to_x))
+    np.save(tmp_path / "x.npy", np.arange(16, dtype=np.float32))
+    arguments = ["run", str(tmp_path), "-i", f"x={tmp_path}/x.npy", "-a", "factor=3"]
+    assert opgen([*arguments, "--save", str(tmp_path / "out")]) == 0
+    assert "x (input, written in place): float32[16]  0 3 6" in capfd.readouterr().out
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "x.npy"), np.arange(16) * 3)
+    assert opgen([*arguments, "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["changed_inputs"] == {"x": [{"dtype": "float32", "shape": [16]}]}
 
 
 def test_an_output_list_is_as_long_as_the_input_list(runner):
