@@ -12,7 +12,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SCALE_TILING_H
 
-from msopgen_wrap.run import op_abi
+from msopgen_wrap.run import bench_task, op_abi
 from msopgen_wrap.run.bench_binding import (
     bind_arguments,
     launched_inputs,
@@ -392,3 +392,14 @@ def test_tensors_of_any_library_are_passed_in_their_plain_format(value):
     """torch's ``layout`` tells strides, not a format."""
     described = op_abi._tensor(value, [])
     assert (described.format, described.rank) == (op_abi.FORMATS["ND"], 2)
+
+
+def test_results_are_compared_in_parts(monkeypatch):
+    monkeypatch.setattr(bench_task, "_COMPARED", 4)
+    want = torch.arange(10.0).reshape(2, 5)
+    assert bench_task._check_precision(want, want.clone())[0] == 1
+    got = want.clone()
+    got[1, 4] += 1
+    passed, absolute, relative = bench_task._check_precision([want], [got])
+    assert not passed and absolute.tolist() == [0.0] * 9 + [1.0]
+    assert relative.numel() == 10
