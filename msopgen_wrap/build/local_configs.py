@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from .source_text import blank_comments
+from .source_text import blank_comments, is_namespace_head, open_heads
 
 _VALUE = r"[A-Za-z_][\w:]*|\d+[uUlL]*"
 _CONFIG = re.compile(
@@ -34,14 +34,7 @@ def hoist_configs(text: str) -> str:
 
 def _is_outside(code: str, at: int) -> bool:
     """Say whether an offset is in no braces but those of namespaces."""
-    heads, last = [], 0
-    for brace in re.finditer(r"[;{}]", code[:at]):
-        if brace[0] == "{":
-            heads.append(code[last : brace.start()])
-        elif brace[0] == "}" and heads:
-            heads.pop()
-        last = brace.end()
-    return all(re.search(r"\bnamespace\b|\bextern\b[^()]*$", head) for head in heads)
+    return all(map(is_namespace_head, open_heads(code, at)))
 
 
 def _reference(match: re.Match[str]) -> str:

@@ -90,6 +90,28 @@ def without_default(parameter: str) -> str:
     return parameter
 
 
+def open_heads(code: str, at: int) -> list[str]:
+    """Return what stands before each brace that is open at an offset, comments blanked."""
+    heads, last = [], 0
+    for match in re.finditer(r"[;{}]", code[:at]):
+        if match[0] == "{":
+            heads.append(code[last : match.start()])
+        elif match[0] == "}" and heads:
+            heads.pop()
+        last = match.end()
+    return heads
+
+
+def is_linkage_head(head: str) -> bool:
+    """Say whether a brace behind ``head`` opens an ``extern "C"`` block."""
+    return re.search(r"\bextern\b[^()]*$", head) is not None
+
+
+def is_namespace_head(head: str) -> bool:
+    """Say whether a brace behind ``head`` opens a namespace or an ``extern "C"`` block."""
+    return is_linkage_head(head) or re.search(r"\bnamespace\b", head) is not None
+
+
 def class_scopes(code: str) -> list[tuple[int, int]]:
     """Return the (open, close) offsets of class bodies; ``code`` has its comments blanked."""
     scopes, stack = [], []

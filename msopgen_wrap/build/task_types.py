@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .source_text import blank_comments, matching
+from .source_text import blank_comments, is_namespace_head, matching
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 _STEP = re.compile(r"[{}]|\bKERNEL_TASK_TYPE_DEFAULT\s*\(|\b__global__\b")
@@ -25,7 +25,7 @@ def place_task_types(text: str) -> str:
         if step[0] == "{":
             # Namespaces and linkage blocks hold kernels; a function's own declaration stays.
             head = code[max(code.rfind(c, 0, step.start()) for c in ";{}") + 1 : step.start()]
-            if not re.search(r"\bnamespace\b|\bextern\b[^()]*$", head):
+            if not is_namespace_head(head):
                 position = max(matching(code, step.start()), position)
         elif step[0].startswith("KERNEL"):
             end = matching(code, step.end() - 1)

@@ -278,11 +278,14 @@ def _run_project(root: Path, **options: Any) -> int:
     return output.FINDINGS if _has_errors(findings) else output.OK
 
 
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _save(outputs: dict[str, Any], folder: Path) -> dict[str, list[str]]:
     saved: dict[str, list[str]] = {}
     for name, value in outputs.items():
-        items = value if isinstance(value, list) else [value]
-        for index, tensor in enumerate(items):
+        for index, tensor in enumerate(_items(value)):
             if tensor is None:
                 continue
             stem = f"{name}_{index}" if isinstance(value, list) else name
@@ -310,10 +313,7 @@ def _report(done: Any, saved: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def _tensor_reports(values: dict[str, Any]) -> dict[str, list[dict[str, Any] | None]]:
-    return {
-        name: [_tensor_report(t) for t in (value if isinstance(value, list) else [value])]
-        for name, value in values.items()
-    }
+    return {name: [_tensor_report(t) for t in _items(value)] for name, value in values.items()}
 
 
 def _tensor_report(tensor: Any) -> dict[str, Any] | None:
@@ -331,7 +331,7 @@ def _print(done: Any, saved: dict[str, list[str]]) -> None:
     )
     for name, value in {**done.outputs, **done.changed}.items():
         mark = " (input, written in place)" if name in done.changed else ""
-        for tensor in value if isinstance(value, list) else [value]:
+        for tensor in _items(value):
             if tensor is not None:
                 shape = f"{tensor.dtype}{list(tensor.shape)}"
                 output.echo(f"  {name}{mark}: {shape}  {_glance(tensor)}")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import (
     DEFAULT_SOC,
@@ -30,7 +32,7 @@ from msopgen_wrap.run.op_project import (
 )
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError, RunResult
 from msopgen_wrap.run.project_kernels import Progress, ProjectKernels
-from msopgen_wrap.run.tensor_formats import refresh, settle_formats
+from msopgen_wrap.run.tensor_formats import refresh, settle_formats, tensors_of
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, cut_to_shapes
 
 
@@ -189,7 +191,12 @@ class ProjectRunner:
             results = self._outputs(declared, values, arranged, dict(outputs or {}))
             used = [*values, *results]
             settle_formats(self.kernels.fitting(declared, used), used)
-            before = [_contents(v) for v in values]
+            results_named = {p["name"] for p in declared["outputs"]}
+            before = {
+                p["name"]: (v, [t.memory.copy() for t in tensors_of(v)])
+                for p, v in zip(declared["inputs"], values, strict=True)
+                if p["name"] not in results_named
+            }
             result = self.runtime.run(
                 name,
                 values,
@@ -212,11 +219,7 @@ class ProjectRunner:
         refresh(results)
         results = cut_to_shapes(results, result.computed_shapes)
         by_name = {p["name"]: v for p, v in zip(declared["outputs"], results, strict=True)}
-        changed = {
-            p["name"]: v
-            for p, v, old in zip(declared["inputs"], values, before, strict=True)
-            if p["name"] not in by_name and old != _contents(v)
-        }
+        changed = {n: v for n, (v, old) in before.items() if _differs(v, old)}
         refresh(changed.values())
         notes = [*approximation(self.platform.name), *problems]
         return OpRun(name, by_name, result, changed, notes)
@@ -360,10 +363,14 @@ class ProjectRunner:
         )
 
 
-def _contents(value: Any) -> list[bytes]:
-    """Return the bytes of a tensor, or of those of a list; callers look at their own arrays."""
-    items = value if isinstance(value, list) else [value]
-    return [t.memory.tobytes() for t in items if isinstance(t, Tensor)]
+def _differs(value: Any, before: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Say whether tensors have other bytes than before."""
+    pairs = zip(tensors_of(value), before, strict=True)
+    return not all(np.array_equal(_bytes(t.memory), _bytes(old)) for t, old in pairs)
+
+
+def _bytes(memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return memory.reshape(-1).view(np.uint8)
 
 
 def adds_op(op: str, text: str) -> bool:

@@ -18,7 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msopgen_wrap.build import cache
-from msopgen_wrap.build.source_text import blank_comments, matching
+from msopgen_wrap.build.source_text import (
+    blank_comments,
+    is_linkage_head,
+    matching,
+    open_heads,
+)
 from msopgen_wrap.diagnostics import OpgenError, render
 from msopgen_wrap.platforms import DEFAULT_SOC, platform
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program
@@ -28,7 +33,6 @@ _DONE, _BAD_OPTION, _NOT_COMPILED, _NOT_LINKED = 0, 3, 4, 5
 _ARCH = re.compile(r"--(?:npu|cce-aicore)-arch=(?:dav-)?(.*)")
 _ENTRY = re.compile(r"__global__[\w\s()\",]*?\bvoid\s+(\w+)\s*\(")
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*$")
-_C_LINKAGE = re.compile(r'\bextern\s*"C"\s*$')
 
 # The numbers keep apart what two libraries in one process call by the same name.
 _TABLE = """
@@ -104,21 +108,14 @@ def parse_options(options: Sequence[str], arch: int) -> _Options:
 def global_kernels(text: str) -> list[str]:
     """Return the kernels that a source defines outside namespaces and that are no templates."""
     code = blank_comments(text)
-    named = blank_comments(text, strings=False)
     found = []
     for match in _ENTRY.finditer(code):
         before = code[: match.start()]
-        opened = [m.start() for m in re.finditer(r"[{}]", before)]
-        depth: list[bool] = []  # of each open brace, whether it is one of extern "C"
-        for at in opened:
-            if code[at] == "}":
-                del depth[-1:]
-            else:
-                depth.append(_C_LINKAGE.search(named[:at]) is not None)
         head = re.split(r"[;}]", before)[-1]
         behind = matching(code, match.end() - 1)
         defined = behind > 0 and code[behind:].lstrip().startswith("{")
-        if all(depth) and defined and not _TEMPLATE.search(head) and match[1] not in found:
+        outside = all(map(is_linkage_head, open_heads(code, match.start())))
+        if outside and defined and not _TEMPLATE.search(head) and match[1] not in found:
             found.append(match[1])
     return found
 

@@ -20,7 +20,7 @@ def settle_formats(fitting: Sequence[Combo], values: Sequence[Any]) -> None:
     best = by_format(fitting, values)
     for position, value in enumerate(values):
         listed = [combo.formats[position] for combo in best if position < len(combo.formats)]
-        for tensor in _tensors(value):
+        for tensor in tensors_of(value):
             if tensor.layout:
                 continue
             first = next((name for name in listed if name in FORMATS), "ND")
@@ -36,7 +36,7 @@ def by_format(fitting: Sequence[Combo], values: Sequence[Any]) -> list[Combo]:
         return sum(
             bool(tensor.layout) and tensor.layout != name
             for name, value in pairs
-            for tensor in _tensors(value)
+            for tensor in tensors_of(value)
         )
 
     least = min((misses(combo) for combo in fitting), default=0)
@@ -46,10 +46,11 @@ def by_format(fitting: Sequence[Combo], values: Sequence[Any]) -> list[Combo]:
 def refresh(values: Iterable[Any]) -> None:
     """Take over what a kernel has written to the memory of tensors."""
     for value in values:
-        for tensor in _tensors(value):
+        for tensor in tensors_of(value):
             tensor.refresh()
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def tensors_of(value: Any) -> list[Tensor]:
+    """Return the tensors of a parameter, which has one, a list of them, or none."""
     items = value if isinstance(value, (list, tuple)) else [value]
     return [item for item in items if isinstance(item, Tensor)]

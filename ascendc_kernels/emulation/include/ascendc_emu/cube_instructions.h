@@ -126,19 +126,22 @@ OPGEN_LOAD(load_cbuf_to_cb_transpose, OPGEN_L0B)
 
 // --- the product: Mmad; bias and result by cmatrixSource and cmatrixInitVal -------------------------
 
+namespace ascendc_emu {
+inline AscendC::MmadParams Product(uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag, bool kDirectionAlign,
+                                   bool cmatrixSource, bool cmatrixInitVal)
+{
+    AscendC::MmadParams params(m, n, k, unitFlag, cmatrixSource, cmatrixInitVal);
+    params.kDirectionAlign = kDirectionAlign;
+    return params;
+}
+}  // namespace ascendc_emu
+
 template <typename C, typename A, typename B>
 __aicore__ inline void mad(C* c, A* a, B* b, uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag,
                            bool kDirectionAlign, bool cmatrixSource, bool cmatrixInitVal, OPGEN_LOC)
 {
-    AscendC::MmadParams params;
-    params.m = m;
-    params.n = n;
-    params.k = k;
-    params.unitFlag = unitFlag;
-    params.kDirectionAlign = kDirectionAlign;
-    params.cmatrixSource = cmatrixSource;
-    params.cmatrixInitVal = cmatrixInitVal;
-    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b), params, loc);
+    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b),
+                  ascendc_emu::Product(m, k, n, unitFlag, kDirectionAlign, cmatrixSource, cmatrixInitVal), loc);
 }
 // The bias lies in the bias table.
 template <typename C, typename A, typename B, typename D>
@@ -146,15 +149,8 @@ __aicore__ inline void mad(C* c, A* a, B* b, D* bias, uint16_t m, uint16_t k, ui
                            uint8_t unitFlag, bool kDirectionAlign, bool cmatrixSource,
                            bool cmatrixInitVal, OPGEN_LOC)
 {
-    AscendC::MmadParams params;
-    params.m = m;
-    params.n = n;
-    params.k = k;
-    params.unitFlag = unitFlag;
-    params.kDirectionAlign = kDirectionAlign;
-    params.cmatrixSource = cmatrixSource;
-    params.cmatrixInitVal = cmatrixInitVal;
-    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b), OPGEN_BT(bias), params, loc);
+    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b), OPGEN_BT(bias),
+                  ascendc_emu::Product(m, k, n, unitFlag, kDirectionAlign, cmatrixSource, cmatrixInitVal), loc);
 }
 
 // --- out of L0C: DataCopy with DataCopyCO12DstParams; registers set_nd_para, set_quant_pre --------

@@ -439,8 +439,8 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
-               f, loc});
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f,
+             loc});
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
@@ -453,8 +453,8 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0,
-               f, loc});
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f,
+             loc});
 }
 
 }  // namespace AscendC

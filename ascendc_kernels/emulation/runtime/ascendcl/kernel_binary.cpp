@@ -57,8 +57,7 @@ std::string FileOf(const std::string& content) {
     auto known = KnownPaths().find(content);
     if (known != KnownPaths().end()) return known->second;
     static TemporaryFiles files;
-    const char* folder = getenv("TMPDIR");
-    std::string path = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/opgen-kernel-XXXXXX";
+    std::string path = TemporaryPattern("opgen-kernel");
     int file = mkstemp(&path[0]);
     if (file < 0) return "";
     size_t done = 0;
@@ -113,6 +112,19 @@ std::string LinkName(const OpgenRuntimeKernel& kernel) {
     return kernel.name;
 }
 
+std::string TemporaryPattern(const char* name) {
+    const char* folder = getenv("TMPDIR");
+    return std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/" + name + "-XXXXXX";
+}
+
+bool ReadFile(const std::string& path, std::string* content) {
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream bytes;
+    if (!file || !(bytes << file.rdbuf())) return false;
+    *content = bytes.str();
+    return true;
+}
+
 void RememberBinary(const std::string& content, const std::string& path) {
     std::lock_guard<std::mutex> lock(binaries_mutex);
     KnownPaths()[content] = path;
@@ -155,12 +167,10 @@ aclError aclrtBinaryLoadFromFile(const char* binPath, aclrtBinaryLoadOptions*, a
     if (binPath == nullptr || binHandle == nullptr) {
         return Fail(ACL_ERROR_INVALID_PARAM, "aclrtBinaryLoadFromFile: null argument");
     }
-    std::ifstream file(binPath, std::ios::binary);
-    std::stringstream content;
-    if (!file || !(content << file.rdbuf())) {
+    std::string bytes;
+    if (!ReadFile(binPath, &bytes)) {
         return Fail(ACL_ERROR_INVALID_FILE, "aclrtBinaryLoadFromFile: cannot read %s", binPath);
     }
-    const std::string bytes = content.str();
     return aclrtBinaryLoadFromData(bytes.data(), bytes.size(), nullptr, binHandle);
 }
 

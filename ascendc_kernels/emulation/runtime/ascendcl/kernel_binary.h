@@ -27,6 +27,11 @@ const OpgenRuntimeKernel* OpenKernels(const std::string& path, const char* api);
 // The name of the kernel's function as the linker has it; its own name when it has C linkage.
 std::string LinkName(const OpgenRuntimeKernel& kernel);
 
+// Where a temporary file or folder goes, as mkstemp and mkdtemp take it.
+std::string TemporaryPattern(const char* name);
+// The bytes of a file; false: it cannot be read.
+bool ReadFile(const std::string& path, std::string* content);
+
 // Remembers where a library with this content lies, so that loading it needs no copy.
 void RememberBinary(const std::string& content, const std::string& path);
 

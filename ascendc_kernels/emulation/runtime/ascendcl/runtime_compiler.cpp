@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <unordered_set>
 
 #include "acl/acl.h"
@@ -48,13 +47,6 @@ Program* Resolve(aclrtcProg handle, const char* api) {
     return nullptr;
 }
 
-std::string ReadFile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream content;
-    content << file.rdbuf();
-    return content.str();
-}
-
 void WriteFile(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
 }
@@ -70,8 +62,7 @@ std::string Joined(const std::vector<std::string>& texts) {
 class Exchange {
   public:
     Exchange() {
-        const char* folder = getenv("TMPDIR");
-        path_ = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/opgen-rtc-XXXXXX";
+        path_ = TemporaryPattern("opgen-rtc");
         if (mkdtemp(&path_[0]) == nullptr) path_.clear();
     }
     ~Exchange() {
@@ -130,9 +121,15 @@ aclError TakeLibrary(Program& program, const std::string& path) {
     for (const OpgenRuntimeKernel* kernel = table; kernel->name != nullptr; ++kernel) {
         program.lowered[kernel->name] = LinkName(*kernel);
     }
-    program.binary = ReadFile(path);
+    if (!ReadFile(path, &program.binary)) return Fail(ACL_ERROR_RTC_LINKING, "%s: cannot read %s", api, path.c_str());
     RememberBinary(program.binary, path);
     program.compiled = true;
+    return ACL_SUCCESS;
+}
+
+aclError GiveSize(size_t size, size_t* target, const char* api) {
+    if (target == nullptr) return Fail(ACL_ERROR_RTC_INVALID_INPUT, "%s: null argument", api);
+    *target = size;
     return ACL_SUCCESS;
 }
 
@@ -217,7 +214,8 @@ aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options
     WriteFile(exchange.File("expressions"), Joined(program->expressions));
     WriteFile(exchange.File("options"), Joined(given));
     const int exit_code = RunCompiler(exchange.Path());
-    program->log = ReadFile(exchange.File("log"));
+    program->log.clear();
+    ReadFile(exchange.File("log"), &program->log);  // none when the compiler did not run
     const aclError code = CodeOf(exit_code);
     if (code == ACL_ERROR_RTC_FAILURE && program->log.empty()) {
         return Fail(code, "%s: cannot run the compiler (python3 -m msopgen_wrap.run.runtime_compiler, exit code %d); "
@@ -225,7 +223,9 @@ aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options
                     api, exit_code);
     }
     if (code != ACL_SUCCESS) return Fail(code, "%s: %s: %s", api, program->name.c_str(), program->log.c_str());
-    return TakeLibrary(*program, ReadFile(exchange.File("library")));
+    std::string library;
+    ReadFile(exchange.File("library"), &library);
+    return TakeLibrary(*program, library);
 }
 
 aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression, const char** loweredName) {
@@ -251,9 +251,7 @@ aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression,
 aclError aclrtcGetBinDataSize(aclrtcProg prog, size_t* binDataSizeRet) {
     Program* program = Resolve(prog, "aclrtcGetBinDataSize");
     if (program == nullptr) return ACL_ERROR_RTC_INVALID_PROG;
-    if (binDataSizeRet == nullptr) return Fail(ACL_ERROR_RTC_INVALID_INPUT, "aclrtcGetBinDataSize: null argument");
-    *binDataSizeRet = program->binary.size();
-    return ACL_SUCCESS;
+    return GiveSize(program->binary.size(), binDataSizeRet, "aclrtcGetBinDataSize");
 }
 
 aclError aclrtcGetBinData(aclrtcProg prog, char* binData) {
@@ -264,9 +262,7 @@ aclError aclrtcGetBinData(aclrtcProg prog, char* binData) {
 aclError aclrtcGetCompileLogSize(aclrtcProg prog, size_t* logSizeRet) {
     Program* program = Resolve(prog, "aclrtcGetCompileLogSize");
     if (program == nullptr) return ACL_ERROR_RTC_INVALID_PROG;
-    if (logSizeRet == nullptr) return Fail(ACL_ERROR_RTC_INVALID_INPUT, "aclrtcGetCompileLogSize: null argument");
-    *logSizeRet = program->log.size() + 1;
-    return ACL_SUCCESS;
+    return GiveSize(program->log.size() + 1, logSizeRet, "aclrtcGetCompileLogSize");
 }
 
 aclError aclrtcGetCompileLog(aclrtcProg prog, char* log) {

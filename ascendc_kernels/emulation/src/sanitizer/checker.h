@@ -177,6 +177,9 @@ struct Checker::Step {
 
 const char* PositionName(uint8_t position);
 
+// First and one past the last byte the operand touches; false: it touches nothing.
+bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end);
+
 inline bool Contiguous(const Operand& o) {
     return (o.blocks <= 1 || o.blockStride == o.blockBytes) &&
            (o.repeats <= 1 || o.repeatStride == int64_t{o.blockBytes} * o.blocks);

@@ -23,7 +23,14 @@ bool Writes(const Record& r, const Operand& o) {
     return (static_cast<int>(o.access) & 2) && !(o.mem == Mem::kGm && ByReference(r));
 }
 
-// First and one past the last byte the operand touches; false: it touches nothing.
+// Operands of one instruction whose extent is remembered.
+constexpr uint64_t kResults = 4;
+
+// An access that starts this close behind a tensor most likely ran over its end.
+constexpr uint64_t kJustPast = 4096;
+
+}  // namespace
+
 bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
     *begin = ~uint64_t{0};
     *end = 0;
@@ -45,14 +52,6 @@ bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end) {
     }
     return *begin < *end;
 }
-
-// Operands of one instruction whose extent is remembered.
-constexpr uint64_t kResults = 4;
-
-// An access that starts this close behind a tensor most likely ran over its end.
-constexpr uint64_t kJustPast = 4096;
-
-}  // namespace
 
 void Checker::OnInstruction(Core& core, const Record& r) {
     CoreState& state = State(core);
@@ -595,7 +594,7 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
             if (region && at + bytes <= region->end) scalarWrites_.push_back({core, {at, at + bytes}});
         });
         ReportGm(step, o, hits);
-        if (step.record.scalarAccess && cores_.size() > 1) {
+        if (step.record.scalarAccess && shared) {
             // A flag in global memory that another core polls publishes what is complete by now.
             CrossClock& slot = scalarReleases_[o.addr / kCacheLine];
             slot = Join(slot, Release(state.Release(kPS), core));
@@ -614,8 +613,9 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
             return;
         }
     }
-    Epoch writer;
-    if (!step.state.Shadow(o.mem).Unread(o.addr, end, &writer)) return;
+    const LocalShadow& shadow = step.state.Shadow(o.mem);
+    const Epoch writer = shadow.Writer(o.addr);
+    if (!writer) return;
     // What is left of a longer result, whose other part was of use, is no lost result. Nor are further
     // results of an API (the sums and maxima of SoftMax), which it writes whether wanted or not.
     bool lost = false;
@@ -623,7 +623,7 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
         const Written& w = step.state.extents[(writer.Seq() * kResults + number) % step.state.extents.size()];
         lost |= w.seq == writer.Seq() && w.mem == o.mem && w.begin >= o.addr && w.end <= end && w.first;
     }
-    if (!lost) return;
+    if (!lost || !shadow.Unread(o.addr, end, writer)) return;
     const Site& site = sites_[writer.Site()];
     for (const char* fills : {"Duplicate", "Fill", "InitConstValue", "CreateVecIndex", "Arange",
                               "ArithProgression", "SetValue"}) {

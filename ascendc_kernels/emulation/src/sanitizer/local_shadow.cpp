@@ -176,19 +176,15 @@ void LocalShadow::Dependencies(uint64_t begin, uint64_t end, bool asWrite, Local
     });
 }
 
-bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch* writer) const {
+bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch writer) const {
     if (!Clip(begin, &end)) return false;
-    Epoch first = Writer(begin);
-    if (!first) return false;
     bool unread = true;
-    uint64_t stop = end;
-    LookAtCells(begin, stop, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
-        unread &= cell.writer == first && (mask == kAllBytes || (cell.writerMask & ~mask) == 0);
+    LookAtCells(begin, end, [&](const Cell& cell, uint64_t, uint32_t mask, uint64_t) {
+        unread &= cell.writer == writer && (mask == kAllBytes || (cell.writerMask & ~mask) == 0);
         for (uint32_t left = cell.readers; left != 0; left &= left - 1) {
-            unread &= cell.reader[__builtin_ctz(left)].Seq() < first.Seq();
+            unread &= cell.reader[__builtin_ctz(left)].Seq() < writer.Seq();
         }
     });
-    *writer = first;
     return unread;
 }
 

@@ -74,9 +74,8 @@ public:
     // waits for: writers (and readers when `asWrite`), per pipe.
     void Dependencies(uint64_t begin, uint64_t end, bool asWrite, LocalClock* out) const;
 
-    // True when every byte of [begin, end) was written and no part of it read since; then
-    // *writer is the last write, which wrote all of them.
-    bool Unread(uint64_t begin, uint64_t end, Epoch* writer) const;
+    // True when `writer` was the last to write every byte of [begin, end), and no part was read since.
+    bool Unread(uint64_t begin, uint64_t end, Epoch writer) const;
 
     // Which bytes hold data somebody wrote.
     void UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) const;

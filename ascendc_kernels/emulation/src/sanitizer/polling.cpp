@@ -226,12 +226,8 @@ void Checker::UseGlimpses(Step& step) {
             if (glimpse->mem == Mem::kGm || o.mem != glimpse->mem || (static_cast<int>(o.access) & 1) == 0) {
                 continue;
             }
-            uint64_t begin = ~uint64_t{0}, end = 0;
-            ForEachSpan(r, o, [&](uint64_t at, uint64_t n) {
-                begin = std::min(begin, at);
-                end = std::max(end, at + n);
-            });
-            if (!Overlap(begin, end, glimpse->begin, glimpse->end)) continue;
+            uint64_t begin, end;
+            if (!Extent(r, o, &begin, &end) || !Overlap(begin, end, glimpse->begin, glimpse->end)) continue;
             if (state.Shadow(o.mem).Writer(std::max(begin, glimpse->begin)) != glimpse->me) continue;
             if (step.pipe == kPS) {
                 Observe(state, *glimpse, begin, end);
@@ -248,13 +244,7 @@ void Checker::UseGlimpses(Step& step) {
                     Glimpse result = *glimpse;
                     result.me = step.me;
                     result.linear = false;
-                    result.begin = ~uint64_t{0};
-                    result.end = 0;
-                    ForEachSpan(r, out, [&](uint64_t at, uint64_t n) {
-                        result.begin = std::min(result.begin, at);
-                        result.end = std::max(result.end, at + n);
-                    });
-                    if (result.begin < result.end) derived.push_back(std::move(result));
+                    if (Extent(r, out, &result.begin, &result.end)) derived.push_back(std::move(result));
                 }
             } else {
                 used = true;

@@ -9,6 +9,7 @@
 
 #include "core/scheduler.h"
 #include "vector/lanes.h"
+#include "vector/merge.h"
 
 namespace ascendc_emu {
 namespace {
@@ -211,21 +212,11 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst, const 
                 in[i].push_back(Read(lists[i]->ptr + begin + k * layout.bytes, layout));
             }
         }
-        size_t at[4] = {0, 0, 0, 0};
         uint8_t* to = dst.ptr + begin;
-        for (;;) {
-            int best = -1;
-            for (int i = 0; i < used; ++i) {
-                if (at[i] >= in[i].size()) continue;
-                if (best < 0 || Before(in[i][at[i]], in[best][at[best]])) best = i;
-            }
-            if (best < 0) break;
-            memcpy(to, in[best][at[best]++].raw, layout.bytes);
+        core.regs.mrgSort = MergeLists(in, used, suspend, Before, [&](const Proposal& proposal) {
+            memcpy(to, proposal.raw, layout.bytes);
             to += layout.bytes;
-            if (suspend && at[best] == in[best].size()) break;
-        }
-        core.regs.mrgSort = 0;
-        for (int i = 0; i < used; ++i) core.regs.mrgSort |= static_cast<uint64_t>(at[i] & 0xffff) << (16 * i);
+        });
     }
 }
 

@@ -9,6 +9,7 @@
 #include "ascendc_emu/gather_api.h"
 #include "core/scheduler.h"
 #include "vector/lanes.h"
+#include "vector/merge.h"
 
 namespace ascendc_emu {
 namespace {
@@ -159,21 +160,11 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
             const uint8_t* p = lists[i]->ptr + static_cast<uint64_t>(r) * group * 8;
             for (uint32_t k = 0; k < lengths[i]; ++k) in[i].push_back(Read(p + k * 8ull, type));
         }
-        size_t at[4] = {0, 0, 0, 0};
         uint8_t* to = dst.ptr + static_cast<uint64_t>(r) * group * 8;
-        for (;;) {
-            int best = -1;
-            for (int i = 0; i < used; ++i) {
-                if (at[i] >= in[i].size()) continue;
-                if (best < 0 || Before(in[i][at[i]], in[best][at[best]])) best = i;
-            }
-            if (best < 0) break;
-            Put(to, in[best][at[best]++]);
+        core.regs.mrgSort = MergeLists(in, used, suspend, Before, [&](const Entry& entry) {
+            Put(to, entry);
             to += 8;
-            if (suspend && at[best] == in[best].size()) break;
-        }
-        core.regs.mrgSort = 0;
-        for (int i = 0; i < used; ++i) core.regs.mrgSort |= static_cast<uint64_t>(at[i] & 0xffff) << (16 * i);
+        });
     }
 }
 
