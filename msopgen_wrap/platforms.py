@@ -25,6 +25,8 @@ REFERENCE_PARTS = {
 # Families that the table leaves out: their instruction set (architecture 3510) is another one.
 # CANN 8 calls the family of Ascend950 ascend910_95.
 _OTHER_ARCHITECTURES = {"ascend950": 3510, "ascend910_95": 3510}
+# Further families that public ops are configured for, of which no table says anything.
+_FURTHER_FAMILIES = ("ascend350", "ascend910_55", "kirinx90", "kirin9030", "mc62")
 
 EMULATED_ARCHITECTURES = (
     "the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P), and 3002 "
@@ -136,6 +138,13 @@ def other_architecture(name: str) -> int | None:
     """Return the architecture of a SoC that exists but is in no table here, e.g. 3510, or None."""
     low = name.strip().lower()
     return next((a for f, a in _OTHER_ARCHITECTURES.items() if low.startswith(f)), None)
+
+
+def is_soc(name: str) -> bool:
+    """Say whether CANN has a SoC or family called ``name``, emulated or not."""
+    low = name.strip().lower()
+    known = find_platform(low) is not None or other_architecture(low) is not None
+    return known or low.startswith(_FURTHER_FAMILIES)
 
 
 def platform(name: str = DEFAULT_SOC, location: Location | None = None) -> Platform:

@@ -1,55 +1,176 @@
-"""What a project's build files say about automatic synchronisation.
+"""What a project's build files give the kernel compiler: synchronisation, macros, header folders.
 
 CANN's compiler inserts barriers and flags of its own (``--cce-auto-sync``, on by default in msopgen
 projects and ``<<<>>>`` builds). A project that switches that off has to synchronise in its source,
 and check mode then demands it (``OPGEN_CHECK=auto-sync=project``: as ``off``, but as a warning,
 since public kernels built so leave out some barriers and flags).
+
+Read are the calls that CANN documents (``add_ops_compile_options``, ``npu_op_kernel_options``) or
+CMake has (``target_compile_options``), and what the op repositories add: ``add_kernel_sources`` and
+``scripts/kernel/binary_config/ascendc_config.json`` above the op.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.platforms import find_platform
+
 _BUILD_FILES = ("CMakeLists.txt", "op_host/CMakeLists.txt", "op_kernel/CMakeLists.txt")
-_CALL = re.compile(r"\b(\w*compile_options)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.IGNORECASE)
-_FLAG = re.compile(r"^--cce-auto-sync(?:=(on|off))?$")
+_CALL = re.compile(
+    r"\b(\w*compile_options|npu_op_kernel_options|add_kernel_sources)"
+    r"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)",
+    re.IGNORECASE,
+)
+_SYNC = re.compile(r"^--cce-auto-sync(?:=(on|off))?$")
+# The keywords of those calls; what follows one belongs to it up to the next.
+_KEYWORDS = ("OP_NAME", "OP_TYPE", "COMPUTE_UNIT", "COMPUTE_UNITS", "OPTIONS", "AUTO_SYNC")
+_OTHER_KEYWORDS = ("KERNEL_SRC", "SIMPLIFIED_KEY", "IMPL_MODE")
+_CONFIG = Path("scripts/kernel/binary_config/ascendc_config.json")
+# How far above an op its repository's configuration may be: <repository>/<kind>/<op>.
+_CONFIG_LEVELS = 4
 
 
-def auto_sync_off(root: Path, op: str | None = None) -> bool:
-    """Return whether the build files below ``root`` switch automatic synchronisation off.
+@dataclass
+class CompileOptions:
+    """Options of one kernel.
+
+    Attributes:
+        auto_sync: the compiler synchronises pipes on its own.
+        defines: macros, ``NAME`` or ``NAME=VALUE``.
+        include_dirs: folders that exist.
+    """
+
+    auto_sync: bool = True
+    defines: list[str] = field(default_factory=list)
+    include_dirs: list[Path] = field(default_factory=list)
+
+    def add(self, words: Iterable[str], folder: Path, top: Path) -> None:
+        """Take over the options among ``words``, of a build file in ``folder`` below ``top``."""
+        for word in words:
+            if sync := _SYNC.match(word):
+                self.auto_sync = sync[1] != "off"
+            elif word.startswith("-D") and "$" not in word:
+                self.defines.append(word[2:])
+            elif word.startswith("-I"):
+                path = _folder(word[2:], folder, top)
+                if path is not None and path not in self.include_dirs:
+                    self.include_dirs.append(path)
+
+
+def read_options(root: Path, op: str | None = None, family: str | None = None) -> CompileOptions:
+    """Return what the build files of the project in ``root`` say about a kernel.
 
     Args:
-        op: op type that ``add_ops_compile_options`` has to name, or ALL; None: any.
+        op: op type that a call about single ops has to name, or ALL; None: any.
+        family: SoC family (``ascend910b``) that a call limited to some has to name; None: any.
     """
-    state = True
+    options = CompileOptions()
+    root = root.absolute()
+    top = _top(root)
+    _add_config(options, root, op, family, top)
     for name in _BUILD_FILES:
         path = root / name
         if not path.is_file():
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        text = re.sub(r"#.*", "", text)
+        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8", errors="replace"))
         for call in _CALL.finditer(text):
-            words = re.split(r"[\s;<>\"]+", call[2].strip())
-            if not _names(call[1], words, op):
+            function = call[1].lower()
+            given = _arguments([w for w in re.split(r"[\s;<>\"]+", call[2]) if w])
+            if not (_names_op(function, given, op) and _names_unit(given, family)):
                 continue
-            for word in words:
-                if flag := _FLAG.match(word):
-                    state = flag[1] != "off"
-    return not state
+            words = given["OPTIONS"]
+            if function not in ("add_ops_compile_options", "npu_op_kernel_options"):
+                words = [*given[""], *words]
+            options.add(words, path.parent, top)
+            if given["AUTO_SYNC"]:
+                options.auto_sync = given["AUTO_SYNC"][0].lower() != "false"
+    return options
 
 
-def _names(function: str, words: list[str], op: str | None) -> bool:
-    """Whether a call is about the op: only ``add_ops_compile_options`` is about one."""
-    if op is None or function.lower() != "add_ops_compile_options":
+def _arguments(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the words of a call by keyword, those before the first under ""."""
+    found: dict[str, list[str]] = {"": [], **{k: [] for k in _KEYWORDS}}
+    keyword = ""
+    for word in words:
+        if word in _KEYWORDS or word in _OTHER_KEYWORDS:
+            keyword = word
+        else:
+            found.setdefault(keyword, []).append(word)
+    return found
+
+
+def _names_op(function: str, given: dict[str, list[str]], op: str | None) -> bool:
+    """Whether a call is about the op: only those of CANN's projects are about single ones."""
+    if op is None or function not in ("add_ops_compile_options", "npu_op_kernel_options"):
         return True
-    if "OP_NAME" in words[:-1]:
-        return words[words.index("OP_NAME") + 1] in (op, "ALL")
-    return words[0] in (op, "ALL")
+    # npu_op_kernel_options(<kernel target> <op type or ALL> ...)
+    named = [*given["OP_NAME"], *given["OP_TYPE"], *given[""]]
+    return op in named or "ALL" in named
+
+
+def _names_unit(given: dict[str, list[str]], family: str | None) -> bool:
+    units = [*given["COMPUTE_UNIT"], *given["COMPUTE_UNITS"]]
+    return family is None or not units or any(_is_unit(u, family) for u in units)
+
+
+def _is_unit(name: str, family: str) -> bool:
+    """Whether a compute unit (``ascend910b``, ``Ascend910B3``, a variable) is of the family."""
+    if "$" in name:
+        return True
+    platform = find_platform(name)
+    return name.lower() == family or (platform is not None and platform.family == family)
+
+
+def _folder(name: str, folder: Path, top: Path) -> Path | None:
+    """Return an include folder of a build file in ``folder``, None if it is not there."""
+    name = re.sub(r"\$\{CMAKE_CURRENT_(?:SOURCE|LIST)_DIR\}", str(folder), name)
+    name = re.sub(r"\$\{(?:CMAKE|PROJECT)_SOURCE_DIR\}", str(top), name)
+    path = Path(os.path.normpath(folder / name))
+    return path if name and "$" not in name and path.is_dir() else None
+
+
+def _top(root: Path) -> Path:
+    """Return the folder that CMake is started in: the topmost one in a row with a build file."""
+    top = root
+    for parent in root.parents:
+        if not (parent / "CMakeLists.txt").is_file():
+            break
+        top = parent
+    return top
+
+
+def _add_config(
+    options: CompileOptions, root: Path, op: str | None, family: str | None, top: Path
+) -> None:
+    """Take over what the repository's list of ops says about one (``auto_sync`` and options)."""
+    path = next(
+        (p / _CONFIG for p in list(root.parents)[:_CONFIG_LEVELS] if (p / _CONFIG).is_file()), None
+    )
+    if path is None or op is None or family is None:
+        return
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except ValueError:
+        return  # CMake would not read it either
+    for entry in listed if isinstance(listed, list) else []:
+        if not isinstance(entry, dict) or entry.get("name") != op:
+            continue
+        if family not in entry.get("compute_units", (family,)):
+            continue
+        sync = entry.get("auto_sync", True)
+        sync = sync.get(family, True) if isinstance(sync, dict) else sync
+        options.auto_sync = bool(sync)
+        given = entry.get("compile_options", {})
+        words = given.get(family, ()) if isinstance(given, dict) else ()
+        options.add((str(w) for w in words), path.parent, top)
 
 
 def check_options(off: bool) -> str | None:

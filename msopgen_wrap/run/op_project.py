@@ -10,7 +10,7 @@ from typing import Any
 
 from msopgen_wrap.build.emulation import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.platforms import covers
+from msopgen_wrap.platforms import covers, families, is_soc
 from msopgen_wrap.run.dtypes import BY_GE_NAME
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
 from msopgen_wrap.run.neighbour_sources import registering_sources
@@ -322,14 +322,11 @@ def declaration_problems(
         undeclared: op types that only functions are registered for; an op that misses one may
             be meant.
     """
-    from msopgen_wrap.platforms import families, platforms
-
     op = declaration["op"]
     place = Location()
     found = [Diagnostic("OPG520", f"op {op}: {text}", place) for text in declaration["problems"]]
-    known = {*families(), *(p.name for p in platforms())}
     for config in declaration["socs"]:
-        if config["soc"].lower() not in known:
+        if not is_soc(config["soc"]):
             found.append(
                 Diagnostic(
                     "OPG521",

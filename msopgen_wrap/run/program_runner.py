@@ -38,7 +38,7 @@ from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
-from msopgen_wrap.run.compile_options import auto_sync_off, check_options
+from msopgen_wrap.run.compile_options import check_options, read_options
 from msopgen_wrap.run.extensions import extension, script_command
 from msopgen_wrap.run.launch_header import add_launchers
 from msopgen_wrap.run.launch_source import cube_kind
@@ -362,7 +362,7 @@ def _run(
             "OPGEN_CRASH_REPORT": str(crash),
             "OPGEN_PYTHON": sys.executable,
         }
-        if checks := check_options(auto_sync_off(source.resolve().parent)):
+        if checks := check_options(not read_options(source.resolve().parent).auto_sync):
             environment["OPGEN_CHECK"] = checks
         output = ""
         try:

@@ -12,6 +12,7 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.platforms import Platform
+from msopgen_wrap.run.compile_options import read_options
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
@@ -35,7 +36,8 @@ class ProjectKernels:
         project: where the sources are.
         runtime: has the project's host library loaded.
         platform: the SoC they are compiled for.
-        defines: macros besides those of the dtype combination.
+        defines: macros besides those of the dtype combination and of the build files, over which
+            they win.
     """
 
     def __init__(
@@ -159,14 +161,19 @@ class ProjectKernels:
     ) -> Path:
         defs = self.runtime.tiling_defs()
         own: frozenset[str] = frozenset()
+        options = read_options(self.project.root, op, self.platform.family)
         while True:
             header = kernel_tiling_header(op, defs, key, source.path, own)
             flags = ["-include", str(header)] if header is not None else []
             try:
                 return compile_kernel(
                     kernel,
-                    defines=[*combo.defines, *self.defines],
-                    include_dirs=[source.path.parent, *self.project.kernel_include_dirs],
+                    defines=[*combo.defines, *options.defines, *self.defines],
+                    include_dirs=[
+                        source.path.parent,
+                        *options.include_dirs,
+                        *self.project.kernel_include_dirs,
+                    ],
                     output_name=f"lib{source.entry}.so",
                     opt="-O1",
                     arch=self.platform.arch,

@@ -122,6 +122,25 @@ def test_an_input_that_the_kernel_writes_to_is_a_result(tmp_path, capfd):
     assert report["changed_inputs"] == {"x": [{"dtype": "float32", "shape": [16]}]}
 
 
+def test_the_build_files_options_count(tmp_path):
+    """Macros for the kernel's compiler, and no synchronisation by it: then a barrier is missed."""
+    _, kernel = rows_op(tmp_path, "OptionRows", "option_rows")
+    text = kernel.read_text().replace(
+        "inQueue.FreeTensor(a);", "Adds(b, b, T(SHIFT), data.length);"
+    )
+    text = text.replace("Adds(b", "inQueue.FreeTensor(a);\n    using T = DTYPE_Y;\n    Adds(b")
+    kernel.write_text(text)
+    (tmp_path / "op_kernel/CMakeLists.txt").write_text(
+        "add_kernel_sources(COMPUTE_UNITS ascend910b AUTO_SYNC false OPTIONS -DSHIFT=3)\n"
+        "add_kernel_sources(COMPUTE_UNITS ascend950 OPTIONS -DSHIFT=4)\n"
+    )
+    x = tensor(np.arange(48))
+    done = ProjectRunner(tmp_path).run("OptionRows", {"x": x}, {"factor": 2.0})
+    np.testing.assert_array_equal(done.outputs["y"].to_float(), x.to_float() * 2 + 3)
+    found = [(f["check"], f["severity"]) for f in done.result.findings]
+    assert ("ErrorSync2", "warning") in found
+
+
 def test_an_output_list_is_as_long_as_the_input_list(runner):
     x = [tensor(np.ones((2, 3)), "float16"), tensor(np.ones(5), "float16")]
     got = runner.infer(runner.declaration("ListLike"), [x], {})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.run.compile_options import auto_sync_off, check_options
+from msopgen_wrap.run.compile_options import check_options, read_options
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
 MINE = "add_ops_compile_options(OP_NAME MyOp OPTIONS --cce-auto-sync=off -Wall)"
@@ -31,19 +32,76 @@ MINE = "add_ops_compile_options(OP_NAME MyOp OPTIONS --cce-auto-sync=off -Wall)"
             True,
         ),
         ("cmake/CMakeLists.txt", MINE, False),
+        ("CMakeLists.txt", MINE.replace("MyOp ", "MyOp COMPUTE_UNIT Ascend910B3 "), True),
+        ("CMakeLists.txt", MINE.replace("MyOp ", "MyOp COMPUTE_UNIT Ascend950PR_9599 "), False),
+        ("CMakeLists.txt", 'npu_op_kernel_options("" ALL OPTIONS --cce-auto-sync=off)', True),
+        ("CMakeLists.txt", "npu_op_kernel_options(k Other OPTIONS --cce-auto-sync=off)", False),
+        ("op_kernel/CMakeLists.txt", "add_kernel_sources(AUTO_SYNC false)", True),
+        ("op_kernel/CMakeLists.txt", "add_kernel_sources(KERNEL_SRC my_op.cpp)", False),
+        (
+            "op_kernel/CMakeLists.txt",
+            "add_kernel_sources(COMPUTE_UNITS ascend910_93 ascend910b AUTO_SYNC false)",
+            True,
+        ),
+        (
+            "op_kernel/CMakeLists.txt",
+            "add_kernel_sources(KERNEL_SRC a.cpp COMPUTE_UNITS ascend950 AUTO_SYNC false)",
+            False,
+        ),
     ],
 )
 def test_build_files(tmp_path: Path, file: str, text: str, off: bool) -> None:
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    assert auto_sync_off(tmp_path, "MyOp") is off
+    assert read_options(tmp_path, "MyOp", "ascend910b").auto_sync is not off
 
 
 def test_of_two_calls_the_last_wins(tmp_path: Path) -> None:
     text = MINE + "\n" + MINE.replace("=off", "=on")
     (tmp_path / "CMakeLists.txt").write_text(text, encoding="utf-8")
-    assert not auto_sync_off(tmp_path, "MyOp")
+    assert read_options(tmp_path, "MyOp").auto_sync
+
+
+@pytest.mark.parametrize(
+    ("entry", "off"),
+    [
+        ({"auto_sync": False}, True),
+        ({"auto_sync": {"ascend910b": False, "ascend310p": True}}, True),
+        ({"auto_sync": {"ascend910b": True, "ascend310p": False}}, False),
+        ({"auto_sync": False, "compute_units": ["ascend950"]}, False),
+        ({"compile_options": {"ascend910b": ["--cce-auto-sync=off"]}}, True),
+        ({"auto_sync": False, "name": "Other"}, False),
+        ({}, False),
+    ],
+)
+def test_a_repository_lists_the_options_of_its_ops(
+    tmp_path: Path, entry: dict[str, object], off: bool
+) -> None:
+    config = tmp_path / "scripts/kernel/binary_config/ascendc_config.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps([{"name": "MyOp", **entry}]), encoding="utf-8")
+    project = tmp_path / "math/my_op"
+    project.mkdir(parents=True)
+    assert read_options(project, "MyOp", "ascend910b").auto_sync is not off
+
+
+def test_macros_and_header_folders(tmp_path: Path) -> None:
+    project = tmp_path / "math/my_op"
+    for folder in (project / "op_host", tmp_path / "shared", tmp_path / "math"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for folder in (tmp_path, tmp_path / "math", project):
+        (folder / "CMakeLists.txt").write_text("", encoding="utf-8")
+    (project / "op_host/CMakeLists.txt").write_text(
+        "add_ops_compile_options(ALL OPTIONS -DTILE=64 -g -DX=${UNKNOWN}\n"
+        "    -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/shared -Inot_there)\n"
+        "add_ops_compile_options(OP_NAME MyOp COMPUTE_UNIT Ascend310P3 OPTIONS -DOLD)\n"
+        "add_kernel_sources(COMPUTE_UNITS ascend910b OPTIONS -DFAST)\n",
+        encoding="utf-8",
+    )
+    options = read_options(project, "MyOp", "ascend910b")
+    assert options.defines == ["TILE=64", "FAST"]
+    assert options.include_dirs == [project / "op_host", tmp_path / "shared"]
 
 
 @pytest.mark.parametrize(
