@@ -7,7 +7,7 @@
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
 * Configurations of a function as template arguments: see ``local_configs``.
 * Conditions on the tiling key: see ``key_conditions``.
-* Arrays in UB, ``__ubuf__ float x[64];``: see ``ub_arrays``.
+* Arrays in a core's memory, ``__ubuf__ float x[64];``: see ``local_arrays``.
 * A kernel kind declared outside of functions: see ``task_types``.
 * ``reinterpret_cast<__ubuf__ float*>(512)``, a place in UB by its number, becomes a call that gives
   the address of UB's memory here: kernels read and write through it.
@@ -21,10 +21,10 @@ import re
 
 from .constexpr_members import initialise_members
 from .key_conditions import runtime_conditions
+from .local_arrays import place_arrays
 from .local_configs import hoist_configs
 from .member_specialisations import rewrite_members
 from .task_types import place_task_types
-from .ub_arrays import place_arrays
 
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)

@@ -29,7 +29,8 @@ _COMPILER_NAMES = (
 # Those of the cube (ascendc_emu/cube_instructions.h).
 _CUBE_NAMES = (
     r"(?:copy_gm_to_cbuf(?:_multi_nd2nz_b\d+s?)?|load_(?:cbuf|gm)_to_c[ab](?:_transpose)?"
-    r"|load_gm_to_cbuf|mad|copy_matrix_cc_to_(?:gm|cbuf)|set_(?:nd_para|quant_pre))"
+    r"|load_gm_to_cbuf|mad|copy_matrix_cc_to_(?:gm|cbuf)|img2colv2_cbuf_to_c[ab]"
+    r"|create_(?:ca|cb|cbuf)_matrix|set_(?:nd_para|quant_pre|fmatrix(?:_b)?|l3d_rpt))"
 )
 _HEADERS = {
     "ascendc_emu/compiler_names.h": _COMPILER_NAMES,

@@ -208,20 +208,35 @@ def test_other_directives_stay(text):
 @pytest.mark.parametrize(
     ("line", "want"),
     [
-        ("__ubuf__ float x[64];", "auto& x = ::ascendc_emu::UbVariable<float[64]>([] {});"),
-        ("__ubuf__ half x[2][N];", "auto& x = ::ascendc_emu::UbVariable<half[2][N]>([] {});"),
+        (
+            "__ubuf__ float x[64];",
+            "auto& x = ::ascendc_emu::LocalVariable<::ascendc_emu::Mem::kUb, float[64]>([] {});",
+        ),
+        (
+            "__ubuf__ half x[2][N];",
+            "auto& x = ::ascendc_emu::LocalVariable<::ascendc_emu::Mem::kUb, half[2][N]>([] {});",
+        ),
+        (
+            "__ca__ int8_t a[512];",
+            "auto& a = ::ascendc_emu::LocalVariable<::ascendc_emu::Mem::kL0a, int8_t[512]>([] {});",
+        ),
         ("__ubuf__ float* p = x;", "__ubuf__ float* p = x;"),
         ("void f(__ubuf__ float* x);", "void f(__ubuf__ float* x);"),
     ],
 )
-def test_arrays_in_ub(line, want):
+def test_arrays_in_the_memory_of_a_core(line, want):
     assert host_text(f"void k() {{\n    {line}\n}}\n") == f"void k() {{\n    {want}\n}}\n"
 
 
 def test_several_arrays_in_one_declaration():
     text = host_text("__ubuf__ float a[N], sums[8];\n")
-    assert "auto& a = ::ascendc_emu::UbVariable<float[N]>([] {});" in text
-    assert "auto& sums = ::ascendc_emu::UbVariable<float[8]>([] {});" in text
+    assert (
+        "auto& a = ::ascendc_emu::LocalVariable<::ascendc_emu::Mem::kUb, float[N]>([] {});" in text
+    )
+    assert (
+        "auto& sums = ::ascendc_emu::LocalVariable<::ascendc_emu::Mem::kUb, float[8]>([] {});"
+        in text
+    )
 
 
 DEFAULT_KIND = """

@@ -1,11 +1,11 @@
-"""The C interface of vector kernels."""
+"""The C interface of vector and cube kernels."""
 
 import struct
 
 import numpy as np
 import pytest
 
-from .launcher import build
+from .launcher import LaunchError, build
 
 
 @pytest.mark.parametrize("n", [64, 128, 640])
@@ -57,3 +57,57 @@ def test_sorting_masks_transposition_scalars_atomics():
     np.testing.assert_array_equal(z[288:296].view(np.int32), counts)
     np.testing.assert_array_equal(z[296:304].view(np.int32), counts + 5)
     np.testing.assert_array_equal(z[304:312].view(np.int32), np.maximum(counts, 20))
+
+
+CUBE = 2  # kind of a kernel for cube cores alone
+
+
+def launch_cube(entry, arrays, **options):
+    found = build("c_api_cube").launch(entry, arrays, mode="check", kind=CUBE, **options)
+    assert [f for f in found if f["severity"] != "warning"] == []
+
+
+def test_a_product_with_a_bias():
+    rng = np.random.default_rng(7)
+    x, y = (rng.integers(-8, 8, s).astype(np.float16) for s in ((32, 64), (64, 48)))
+    bias = rng.integers(-99, 99, 48).astype(np.float32) / 8
+    z = np.zeros((32, 48), np.float32)
+    launch_cube("c_api_product", [x, y, bias, z])
+    np.testing.assert_array_equal(z, x.astype(np.float32) @ y.astype(np.float32) + bias)
+
+
+def test_a_quantised_product():
+    rng = np.random.default_rng(8)
+    x, y = (rng.integers(-8, 8, s).astype(np.int8) for s in ((32, 64), (64, 48)))
+    scale = 2.0 ** -rng.integers(1, 5, 48).astype(np.float32)
+    factors = scale.view(np.uint32).astype(np.uint64) | (1 << 46)  # signed results
+    fractals = y.reshape(2, 32, 3, 16).transpose(0, 2, 3, 1)  # Zn: each holds its transpose
+    z = np.zeros((32, 48), np.int8)
+    launch_cube("c_api_quantised", [x, np.ascontiguousarray(fractals), factors, z])
+    want = np.maximum(x.astype(np.int32) @ y.astype(np.int32), 0) * scale
+    np.testing.assert_array_equal(z, np.clip(np.rint(want), -128, 127))
+
+
+@pytest.mark.parametrize("place", [0, 4, 5, 8])
+def test_columns_of_an_image_and_filled_memory(place):
+    rng = np.random.default_rng(9)
+    image = rng.integers(-8, 8, (4, 5, 16)).astype(np.float16)
+    z, filled = np.zeros((20, 16), np.float32), np.zeros(64, np.float32)
+    filled.view(np.int32)[0] = place
+    launch_cube(
+        "c_api_columns", [image, np.eye(16, dtype=np.float16), z, filled], outputs=2, inout=1
+    )
+    padded = np.full((6, 7, 16), 7, np.float32)
+    padded[1:5, 1:6] = image
+    window = padded[place // 3 :][:4, place % 3 :][:, :5]
+    np.testing.assert_array_equal(z, window.reshape(20, 16))
+    np.testing.assert_array_equal(filled, [1.0] * 16 + [0.0] * 16 + [1.0] * 16 + [0.0] * 16)
+
+
+@pytest.mark.parametrize(
+    "which, words", [(0, "padding modes"), (1, "a boundary in L1"), (2, "Relu")]
+)
+def test_what_is_not_emulated_stops_the_kernel(which, words):
+    arrays = [np.zeros(64, np.float16) for _ in range(4)]
+    with pytest.raises(LaunchError, match=f"{words}.* not emulated"):
+        launch_cube("c_api_refused", arrays, tiling=struct.pack("<I", which))

@@ -81,12 +81,20 @@ extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ flo
     auto l0b = reinterpret_cast<__cb__ half*>((uintptr_t)(32 * 1024));
     auto l0c = reinterpret_cast<__cc__ float*>((uintptr_t)(64 * 1024));
     set_padding(0);
+    create_ca_matrix(l0a, (int64_t)(8 << 16 | 1), half(1));  // overwritten below
+    pipe_barrier(PIPE_ALL);
     set_nd_para(uint64_t(1));
     copy_gm_to_cbuf_multi_nd2nz_b16(l1a, a, 0, 1, 32, 64, 0, 64, 32, 1, 0);
     copy_gm_to_cbuf_multi_nd2nz_b16(l1b, b, 0, 1, 64, 48, 0, 48, 64, 1, 0);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
-    for (int row = 0; row < 2; ++row) {
+    if (TRANSPOSE) {
+        // A as an image of 4 x 8 places and 64 channels under a window of one place.
+        set_fmatrix(uint64_t{4} | uint64_t{8} << 16);
+        set_l3d_rpt(0x10000);
+        img2colv2_cbuf_to_ca(l0a, l1a, 64, 32, 0, 0, 1, 1, 1, 1, 1, 1, false, false, false, false, 64);
+    }
+    for (int row = 0; row < 2 && !TRANSPOSE; ++row) {
         load_cbuf_to_ca(l0a + row * 4 * 256, l1a + row * 256, 0, 4, 2, 0, 0, false, inc);
     }
     for (int row = 0; row < 4; ++row) {

@@ -13,14 +13,15 @@
 
 namespace ascendc_emu {
 
-// An array that a kernel declares in UB (`__ubuf__ float x[64];`): one place per declaration and core.
-void* UbArray(const void* declaration, uint64_t bytes, Loc loc);
+// An array that a kernel declares in a memory of the core (`__ubuf__ float x[64];`): one place per
+// declaration and core.
+void* LocalArray(Mem memory, const void* declaration, uint64_t bytes, Loc loc);
 
-template <typename T, typename Tag>
-__aicore__ inline T& UbVariable(Tag, Loc loc = Loc::Here())
+template <Mem memory, typename T, typename Tag>
+__aicore__ inline T& LocalVariable(Tag, Loc loc = Loc::Here())
 {
     static const char declaration = 0;  // one per lambda type, that is per declaration
-    return *static_cast<T*>(UbArray(&declaration, sizeof(T), loc));
+    return *static_cast<T*>(LocalArray(memory, &declaration, sizeof(T), loc));
 }
 
 template <typename T>

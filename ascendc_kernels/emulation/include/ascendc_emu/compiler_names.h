@@ -253,7 +253,8 @@ __aicore__ inline int64_t sbitset0(int64_t value, int64_t bit) { return value & 
 template <typename T>
 __aicore__ inline void set_padding(T value)
 {
-    AscendC::SetPadValue(value);
+    AscendC::SetPadValue(value);              // of copies on a vector core
+    AscendC::SetLoadDataPaddingValue(value);  // of image-to-column loads
 }
 __aicore__ inline void set_atomic_none() { AscendC::SetAtomicNone(); }
 __aicore__ inline void set_atomic_f32() { AscendC::SetAtomicType<float>(); }

@@ -53,7 +53,7 @@ struct Extension {
     void* data = nullptr;
     void (*destroy)(void*) = nullptr;
 };
-enum ExtensionSlot { kExtCube = 0, kExtMatmul = 1, kExtSanitizer = 2, kExtDump = 3, kExtUbArrays = 4, kExtCount = 6 };
+enum ExtensionSlot { kExtCube = 0, kExtMatmul = 1, kExtSanitizer = 2, kExtDump = 3, kExtLocalArrays = 4, kExtCount = 6 };
 
 struct Core {
     Sink* sink = nullptr;                    // null in fast mode

@@ -230,8 +230,15 @@ __aicore__ inline void SetLoadDataPaddingValue(const T value)
 {
     ascendc_emu::CubeSetPadding(cube_detail::Bits(value));
 }
-// A ring buffer boundary in L1; 0, the only value public kernels use, switches it off.
-__aicore__ inline void SetLoadDataBoundary(uint32_t) {}
+// Bytes of L1 behind which image-to-column loads begin again at its start; 0, no boundary, is the only
+// value that is emulated.
+__aicore__ inline void SetLoadDataBoundary(uint32_t boundaryValue, Loc loc = Loc::Here())
+{
+    if (boundaryValue != 0) {
+        ascendc_emu::Trap(ascendc_emu::Current(), loc, "SetLoadDataBoundary",
+                          "a boundary in L1 is not emulated");
+    }
+}
 
 namespace cube_detail {
 inline ascendc_emu::MmadArgs Convert(const MmadParams& p)

@@ -7,42 +7,9 @@
 #ifndef ASCENDC_EMU_CUBE_INSTRUCTIONS_H
 #define ASCENDC_EMU_CUBE_INSTRUCTIONS_H
 
-#include "kernel_operator.h"
+#include "ascendc_emu/cube_pointers.h"
 
 #define OPGEN_LOC ascendc_emu::Loc loc = ascendc_emu::Loc::Here()
-
-namespace ascendc_emu {
-
-// A tensor of one of the cube's buffers; its length is not known, so it reaches to the buffer's end.
-template <AscendC::TPosition position, Mem memory, typename T>
-inline AscendC::LocalTensor<T> InBuffer(T* p, Loc loc)
-{
-    const Core& core = Current();
-    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(memory)]);
-    const auto value = reinterpret_cast<uint64_t>(p);
-    const bool number = value < core.capacity[static_cast<int>(memory)];
-    return AscendC::LocalTensor<T>(position, static_cast<uint32_t>(number ? value : value - base), 0, loc);
-}
-template <typename T>
-inline AscendC::GlobalTensor<T> InGlobal(T* p)
-{
-    AscendC::GlobalTensor<T> tensor;
-    tensor.SetGlobalBuffer(p);
-    return tensor;
-}
-
-}  // namespace ascendc_emu
-
-#define OPGEN_L1(p) \
-    ascendc_emu::InBuffer<AscendC::TPosition::A1, ascendc_emu::Mem::kL1>(p, loc)
-#define OPGEN_L0A(p) \
-    ascendc_emu::InBuffer<AscendC::TPosition::A2, ascendc_emu::Mem::kL0a>(p, loc)
-#define OPGEN_L0B(p) \
-    ascendc_emu::InBuffer<AscendC::TPosition::B2, ascendc_emu::Mem::kL0b>(p, loc)
-#define OPGEN_L0C(p) \
-    ascendc_emu::InBuffer<AscendC::TPosition::CO1, ascendc_emu::Mem::kL0c>(p, loc)
-#define OPGEN_BT(p) \
-    ascendc_emu::InBuffer<AscendC::TPosition::C2, ascendc_emu::Mem::kBt>(p, loc)
 
 // --- GM to L1: DataCopy; the number of the stream (sid) has no effect -----------------------------
 
@@ -55,23 +22,23 @@ __aicore__ inline void copy_gm_to_cbuf(T* dst, T* src, uint8_t, uint16_t bursts,
         ascendc_emu::Trap(ascendc_emu::Current(), loc, "copy_gm_to_cbuf", "padding modes are not emulated");
     }
     // Bytes: every type is copied alike.
-    AscendC::DataCopy(OPGEN_L1(reinterpret_cast<int8_t*>(dst)),
-                      ascendc_emu::InGlobal(reinterpret_cast<int8_t*>(src)),
+    AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
+                      ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)),
                       AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
 }
 
-#define OPGEN_ND2NZ(SUFFIX, SIZE)                                                                    \
-    template <typename T>                                                                            \
-    __aicore__ inline void copy_gm_to_cbuf_multi_nd2nz_##SUFFIX(                                     \
-        T* dst, T* src, uint8_t, uint16_t ndNum, uint16_t nValue, uint16_t dValue,                   \
-        uint16_t srcNdMatrixStride, uint16_t srcDValue, uint16_t dstNzC0Stride,                      \
-        uint16_t dstNzNStride, uint16_t dstNzMatrixStride, OPGEN_LOC)                                \
-    {                                                                                                \
+#define OPGEN_ND2NZ(SUFFIX, SIZE)                                                                       \
+    template <typename T>                                                                               \
+    __aicore__ inline void copy_gm_to_cbuf_multi_nd2nz_##SUFFIX(                                        \
+        T* dst, T* src, uint8_t, uint16_t ndNum, uint16_t nValue, uint16_t dValue,                      \
+        uint16_t srcNdMatrixStride, uint16_t srcDValue, uint16_t dstNzC0Stride,                         \
+        uint16_t dstNzNStride, uint16_t dstNzMatrixStride, OPGEN_LOC)                                   \
+    {                                                                                                   \
         static_assert(sizeof(T) == SIZE, "copy_gm_to_cbuf_multi_nd2nz_" #SUFFIX ": type of this size"); \
-        AscendC::DataCopy(OPGEN_L1(dst), ascendc_emu::InGlobal(src),                                 \
-                          AscendC::Nd2NzParams(ndNum, nValue, dValue, srcNdMatrixStride, srcDValue,  \
-                                               dstNzC0Stride, dstNzNStride, dstNzMatrixStride),      \
-                          loc);                                                                      \
+        AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::InGlobal(src),                      \
+                          AscendC::Nd2NzParams(ndNum, nValue, dValue, srcNdMatrixStride, srcDValue,     \
+                                               dstNzC0Stride, dstNzNStride, dstNzMatrixStride),         \
+                          loc);                                                                         \
     }
 OPGEN_ND2NZ(b8, 1)
 OPGEN_ND2NZ(b16, 2)
@@ -80,67 +47,94 @@ OPGEN_ND2NZ(b32s, 4)
 
 // --- to L0A and L0B: LoadData, LoadDataWithTranspose ----------------------------------------------
 
-#define OPGEN_LOAD(NAME, TARGET, SOURCE)                                                             \
-    template <typename T>                                                                            \
-    __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride,  \
-                                uint16_t dstGap, uint8_t sid, bool transpose, addr_cal_mode_t mode,  \
-                                OPGEN_LOC)                                                           \
-    {                                                                                                \
-        AscendC::LoadData(TARGET(dst), SOURCE(src),                                                  \
+#define OPGEN_LOAD_L1(NAME, TARGET, SOURCE)                                                           \
+    template <typename T>                                                                             \
+    __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride,   \
+                                uint16_t dstGap, uint8_t sid, bool transpose, addr_cal_mode_t mode,   \
+                                OPGEN_LOC)                                                            \
+    {                                                                                                 \
+        AscendC::LoadData(TARGET(dst, loc), SOURCE(src, loc),                                         \
                           AscendC::LoadData2DParams(start, repeat, srcStride, sid, dstGap, transpose, \
-                                                    static_cast<uint8_t>(mode)),                     \
-                          loc);                                                                      \
+                                                    static_cast<uint8_t>(mode)),                      \
+                          loc);                                                                       \
     }
-OPGEN_LOAD(load_cbuf_to_ca, OPGEN_L0A, OPGEN_L1)
-OPGEN_LOAD(load_cbuf_to_cb, OPGEN_L0B, OPGEN_L1)
-#undef OPGEN_LOAD
+OPGEN_LOAD_L1(load_cbuf_to_ca, ascendc_emu::InL0a, ascendc_emu::InL1)
+OPGEN_LOAD_L1(load_cbuf_to_cb, ascendc_emu::InL0b, ascendc_emu::InL1)
+#undef OPGEN_LOAD_L1
 
 // Without transposition.
-#define OPGEN_LOAD(NAME, TARGET)                                                                    \
+#define OPGEN_LOAD_GM(NAME, TARGET)                                                                 \
     template <typename T>                                                                           \
     __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride, \
                                 uint16_t dstGap, uint8_t sid, addr_cal_mode_t mode, OPGEN_LOC)      \
     {                                                                                               \
-        AscendC::LoadData(TARGET(dst), ascendc_emu::InGlobal(src),                                  \
+        AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InGlobal(src),                             \
                           AscendC::LoadData2DParams(start, repeat, srcStride, sid, dstGap, false,   \
                                                     static_cast<uint8_t>(mode)),                    \
                           loc);                                                                     \
     }
-OPGEN_LOAD(load_gm_to_cbuf, OPGEN_L1)
-OPGEN_LOAD(load_gm_to_ca, OPGEN_L0A)
-OPGEN_LOAD(load_gm_to_cb, OPGEN_L0B)
-#undef OPGEN_LOAD
+OPGEN_LOAD_GM(load_gm_to_cbuf, ascendc_emu::InL1)
+OPGEN_LOAD_GM(load_gm_to_ca, ascendc_emu::InL0a)
+OPGEN_LOAD_GM(load_gm_to_cb, ascendc_emu::InL0b)
+#undef OPGEN_LOAD_GM
 
-#define OPGEN_LOAD(NAME, TARGET)                                                                     \
-    template <typename T>                                                                            \
-    __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride,  \
+#define OPGEN_LOAD_TRANSPOSE(NAME, TARGET)                                                             \
+    template <typename T>                                                                              \
+    __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride,    \
                                 uint16_t dstGap, addr_cal_mode_t mode, uint16_t dstFracGap, OPGEN_LOC) \
-    {                                                                                                \
-        AscendC::LoadData2dTransposeParams params(start, repeat, srcStride, dstGap, dstFracGap);     \
-        params.addrMode = static_cast<uint8_t>(mode);                                                \
-        AscendC::LoadDataWithTranspose(TARGET(dst), OPGEN_L1(src), params, loc);                     \
+    {                                                                                                  \
+        AscendC::LoadData2dTransposeParams params(start, repeat, srcStride, dstGap, dstFracGap);       \
+        params.addrMode = static_cast<uint8_t>(mode);                                                  \
+        AscendC::LoadDataWithTranspose(TARGET(dst, loc), ascendc_emu::InL1(src, loc), params, loc);    \
     }
-OPGEN_LOAD(load_cbuf_to_ca_transpose, OPGEN_L0A)
-OPGEN_LOAD(load_cbuf_to_cb_transpose, OPGEN_L0B)
-#undef OPGEN_LOAD
+OPGEN_LOAD_TRANSPOSE(load_cbuf_to_ca_transpose, ascendc_emu::InL0a)
+OPGEN_LOAD_TRANSPOSE(load_cbuf_to_cb_transpose, ascendc_emu::InL0b)
+#undef OPGEN_LOAD_TRANSPOSE
+
+// Image to column; the feature map, padding and repeat registers are set beforehand.
+#define OPGEN_COLUMNS(NAME, TARGET)                                                                          \
+    template <typename T>                                                                                    \
+    __aicore__ inline void NAME(T* dst, T* src, uint16_t stepK, uint16_t stepM, uint16_t posK, uint16_t posM, \
+                                uint8_t strideW, uint8_t strideH, uint8_t filterW, uint8_t filterH,          \
+                                uint8_t dilationW, uint8_t dilationH, bool bigW, bool bigH, bool transpose,  \
+                                bool rightMatrix, uint16_t channels, OPGEN_LOC)                              \
+    {                                                                                                        \
+        AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InL1(src, loc),                                     \
+                          ascendc_emu::Columns(stepK, stepM, posK, posM, strideW, strideH, filterW, filterH, \
+                                               dilationW, dilationH, bigW, bigH, transpose, rightMatrix,     \
+                                               channels),                                                    \
+                          loc);                                                                              \
+    }
+OPGEN_COLUMNS(img2colv2_cbuf_to_ca, ascendc_emu::InL0a)
+OPGEN_COLUMNS(img2colv2_cbuf_to_cb, ascendc_emu::InL0b)
+#undef OPGEN_COLUMNS
+
+__aicore__ inline void set_fmatrix(uint64_t config) { ascendc_emu::SetFeatureMap(config, false); }
+__aicore__ inline void set_fmatrix_b(uint64_t config) { ascendc_emu::SetFeatureMap(config, true); }
+__aicore__ inline void set_l3d_rpt(uint64_t config) { ascendc_emu::SetLoadRepeat(config); }
+
+// One value: times (15 bits), blocks of a time (15 bits from bit 16), gap (15 bits from bit 32).
+#define OPGEN_FILL(NAME, TARGET)                                                                         \
+    template <typename T, typename V>                                                                    \
+    __aicore__ inline void NAME(T* dst, int64_t config, V value, OPGEN_LOC)                              \
+    {                                                                                                    \
+        AscendC::Fill(TARGET(dst, loc),                                                                  \
+                      AscendC::InitConstValueParams<V>(config & 0x7fff, config >> 16 & 0x7fff,           \
+                                                       config >> 32 & 0x7fff, value),                    \
+                      loc);                                                                              \
+    }
+OPGEN_FILL(create_ca_matrix, ascendc_emu::InL0a)
+OPGEN_FILL(create_cb_matrix, ascendc_emu::InL0b)
+OPGEN_FILL(create_cbuf_matrix, ascendc_emu::InL1)
+#undef OPGEN_FILL
 
 // --- the product: Mmad; bias and result by cmatrixSource and cmatrixInitVal -------------------------
-
-namespace ascendc_emu {
-inline AscendC::MmadParams Product(uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag, bool kDirectionAlign,
-                                   bool cmatrixSource, bool cmatrixInitVal)
-{
-    AscendC::MmadParams params(m, n, k, unitFlag, cmatrixSource, cmatrixInitVal);
-    params.kDirectionAlign = kDirectionAlign;
-    return params;
-}
-}  // namespace ascendc_emu
 
 template <typename C, typename A, typename B>
 __aicore__ inline void mad(C* c, A* a, B* b, uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag,
                            bool kDirectionAlign, bool cmatrixSource, bool cmatrixInitVal, OPGEN_LOC)
 {
-    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b),
+    AscendC::Mmad(ascendc_emu::InL0c(c, loc), ascendc_emu::InL0a(a, loc), ascendc_emu::InL0b(b, loc),
                   ascendc_emu::Product(m, k, n, unitFlag, kDirectionAlign, cmatrixSource, cmatrixInitVal), loc);
 }
 // The bias lies in the bias table.
@@ -149,30 +143,12 @@ __aicore__ inline void mad(C* c, A* a, B* b, D* bias, uint16_t m, uint16_t k, ui
                            uint8_t unitFlag, bool kDirectionAlign, bool cmatrixSource,
                            bool cmatrixInitVal, OPGEN_LOC)
 {
-    AscendC::Mmad(OPGEN_L0C(c), OPGEN_L0A(a), OPGEN_L0B(b), OPGEN_BT(bias),
+    AscendC::Mmad(ascendc_emu::InL0c(c, loc), ascendc_emu::InL0a(a, loc), ascendc_emu::InL0b(b, loc),
+                  ascendc_emu::InBt(bias, loc),
                   ascendc_emu::Product(m, k, n, unitFlag, kDirectionAlign, cmatrixSource, cmatrixInitVal), loc);
 }
 
 // --- out of L0C: DataCopy with DataCopyCO12DstParams; registers set_nd_para, set_quant_pre --------
-
-namespace ascendc_emu {
-inline AscendC::DataCopyCO12DstParams CopyOut(uint16_t n, uint16_t m, uint32_t dstStride,
-                                              uint16_t srcStride, uint8_t unitFlag, QuantMode_t quant,
-                                              uint8_t relu, bool channelSplit, bool toNd)
-{
-    AscendC::DataCopyCO12DstParams params;
-    params.nSize = n;
-    params.mSize = m;
-    params.dstStride = dstStride;
-    params.srcStride = srcStride;
-    params.unitFlag = unitFlag;
-    params.quantPre = quant;
-    params.reluPre = relu;
-    params.channelSplit = channelSplit;
-    params.nz2ndEn = toNd;
-    return params;
-}
-}  // namespace ascendc_emu
 
 template <typename D, typename S>
 __aicore__ inline void copy_matrix_cc_to_gm(D* dst, S* src, uint8_t, uint16_t n, uint16_t m,
@@ -180,7 +156,7 @@ __aicore__ inline void copy_matrix_cc_to_gm(D* dst, S* src, uint8_t, uint16_t n,
                                             QuantMode_t quant, uint8_t relu, bool channelSplit,
                                             bool toNd, OPGEN_LOC)
 {
-    AscendC::DataCopy(ascendc_emu::InGlobal(dst), OPGEN_L0C(src),
+    AscendC::DataCopy(ascendc_emu::InGlobal(dst), ascendc_emu::InL0c(src, loc),
                       ascendc_emu::CopyOut(n, m, dstStride, srcStride, unitFlag, quant, relu, channelSplit,
                                            toNd),
                       loc);
@@ -191,7 +167,7 @@ __aicore__ inline void copy_matrix_cc_to_cbuf(D* dst, S* src, uint8_t, uint16_t 
                                               QuantMode_t quant, uint8_t relu, bool channelSplit,
                                               bool toNd, OPGEN_LOC)
 {
-    AscendC::DataCopy(OPGEN_L1(dst), OPGEN_L0C(src),
+    AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::InL0c(src, loc),
                       ascendc_emu::CopyOut(n, m, dstStride, srcStride, unitFlag, quant, relu, channelSplit,
                                            toNd),
                       loc);
@@ -200,11 +176,6 @@ __aicore__ inline void copy_matrix_cc_to_cbuf(D* dst, S* src, uint8_t, uint16_t 
 __aicore__ inline void set_nd_para(uint64_t config) { AscendC::SetNdParaImpl(config); }
 __aicore__ inline void set_quant_pre(uint64_t config) { AscendC::SetFixpipePreQuantFlag(config); }
 
-#undef OPGEN_BT
-#undef OPGEN_L0C
-#undef OPGEN_L0B
-#undef OPGEN_L0A
-#undef OPGEN_L1
 #undef OPGEN_LOC
 
 #endif  // ASCENDC_EMU_CUBE_INSTRUCTIONS_H

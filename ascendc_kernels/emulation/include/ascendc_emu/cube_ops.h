@@ -94,6 +94,9 @@ void CubeSetFixpipeQuant(uint64_t scalar);
 uint64_t CubeFixpipeQuant();
 void CubeSetFixpipeTable(const TensorRef& table);
 const TensorRef* CubeFixpipeTable();
+// The unit flag of the register of vector quantisation; kept, without effect.
+void CubeSetFixpipeUnitFlag(bool on);
+bool CubeFixpipeUnitFlag();
 
 // repeat x (blocks of 32 bytes in L1, 512 bytes in L0) of one value.
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,

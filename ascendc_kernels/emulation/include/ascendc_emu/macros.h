@@ -19,6 +19,7 @@
 #define __ca__
 #define __cb__
 #define __cc__
+#define __biasbuf__
 #define __fbuf__
 #define __ssbuf__
 #define __vector__

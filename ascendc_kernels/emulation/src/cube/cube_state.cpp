@@ -131,4 +131,7 @@ const TensorRef* CubeFixpipeTable()
     return state.hasTable ? &state.quantTable : nullptr;
 }
 
+void CubeSetFixpipeUnitFlag(bool on) { StateOf(Current()).unitFlag = on; }
+bool CubeFixpipeUnitFlag() { return StateOf(Current()).unitFlag; }
+
 }  // namespace ascendc_emu

@@ -29,6 +29,7 @@ struct CubeState {
     uint64_t quantScalar = 0;
     TensorRef quantTable;
     bool hasTable = false;
+    bool unitFlag = false;
 };
 
 CubeState& StateOf(Core& core);
