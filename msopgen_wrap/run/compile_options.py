@@ -1,4 +1,4 @@
-"""What a project's build files give the kernel compiler: synchronisation, macros, header folders.
+"""What a project's build files say of a kernel: source, synchronisation, macros, header folders.
 
 CANN's compiler inserts barriers and flags of its own (``--cce-auto-sync``, on by default in msopgen
 projects and ``<<<>>>`` builds). A project that switches that off has to synchronise in its source,
@@ -31,8 +31,11 @@ _CALL = re.compile(
 )
 _SYNC = re.compile(r"^--cce-auto-sync(?:=(on|off))?$")
 # The keywords of those calls; what follows one belongs to it up to the next.
-_KEYWORDS = ("OP_NAME", "OP_TYPE", "COMPUTE_UNIT", "COMPUTE_UNITS", "OPTIONS", "AUTO_SYNC")
-_OTHER_KEYWORDS = ("KERNEL_SRC", "SIMPLIFIED_KEY", "IMPL_MODE")
+_KEYWORDS = (
+    *("OP_NAME", "OP_TYPE", "COMPUTE_UNIT", "COMPUTE_UNITS", "OPTIONS"),
+    *("AUTO_SYNC", "KERNEL_SRC"),
+)
+_OTHER_KEYWORDS = ("SIMPLIFIED_KEY", "IMPL_MODE")
 _CONFIG = Path("scripts/kernel/binary_config/ascendc_config.json")
 # How far above an op its repository's configuration may be: <repository>/<kind>/<op>.
 _CONFIG_LEVELS = 4
@@ -46,11 +49,13 @@ class CompileOptions:
         auto_sync: the compiler synchronises pipes on its own.
         defines: macros, ``NAME`` or ``NAME=VALUE``.
         include_dirs: folders that exist.
+        kernel: stem of the source that has the entry, "" where the op's name tells it.
     """
 
     auto_sync: bool = True
     defines: list[str] = field(default_factory=list)
     include_dirs: list[Path] = field(default_factory=list)
+    kernel: str = ""
 
     def add(self, words: Iterable[str], folder: Path, top: Path) -> None:
         """Take over the options among ``words``, of a build file in ``folder`` below ``top``."""
@@ -92,6 +97,8 @@ def read_options(root: Path, op: str | None = None, family: str | None = None) -
             options.add(words, path.parent, top)
             if given["AUTO_SYNC"]:
                 options.auto_sync = given["AUTO_SYNC"][0].lower() != "false"
+            if given["KERNEL_SRC"]:
+                options.kernel = Path(given["KERNEL_SRC"][0]).stem
     return options
 
 

@@ -68,7 +68,7 @@ class ProjectKernels:
             OpgenError: OPG303, one does not compile.
         """
         op = declared["op"]
-        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        source = self._source(declared)
         found = combos(declared, self.platform.name)
         if _TEMPLATE_ENTRY.search(self._text(source)):
             return self._compile_templates(declared, source, found)
@@ -108,7 +108,7 @@ class ProjectKernels:
         chosen = by_format(self.fitting(declared, values), values)
         if not chosen:
             return  # the runtime's own message lists what is supported
-        source = self.project.kernel(op, _op_file(declared, self.platform.family))
+        source = self._source(declared)
         # Parameters under another name may be those of a neighbour, whose kernel this is not.
         text = self._text(source)
         is_template = _TEMPLATE_ENTRY.search(text) is not None
@@ -137,6 +137,12 @@ class ProjectKernels:
     def fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
         """Return the listed dtype combinations that the first ``len(values)`` tensors fit."""
         return [c for c in combos(declared, self.platform.name) if _fits(c, values)]
+
+    def _source(self, declared: Mapping[str, Any]) -> KernelSource:
+        """Return the kernel that OpDef, build files or the op's name tell, in this order."""
+        op, family = declared["op"], self.platform.family
+        file = _op_file(declared, family) or read_options(self.project.root, op, family).kernel
+        return self.project.kernel(op, file)
 
     def _text(self, source: KernelSource) -> str:
         """Return what the SoC's architecture compiles of a kernel source, without comments."""

@@ -123,15 +123,15 @@ def test_an_input_that_the_kernel_writes_to_is_a_result(tmp_path, capfd):
 
 
 def test_the_build_files_options_count(tmp_path):
-    """Macros for the kernel's compiler, and no synchronisation by it: then a barrier is missed."""
+    """The kernel's source, macros, and no synchronisation by its compiler: a barrier is missed."""
     _, kernel = rows_op(tmp_path, "OptionRows", "option_rows")
-    text = kernel.read_text().replace(
-        "inQueue.FreeTensor(a);", "Adds(b, b, T(SHIFT), data.length);"
-    )
-    text = text.replace("Adds(b", "inQueue.FreeTensor(a);\n    using T = DTYPE_Y;\n    Adds(b")
-    kernel.write_text(text)
+    send = "    outQueue.EnQue(b);\n"
+    shift = "    Adds(b, b, (DTYPE_Y)SHIFT, data.length);\n"
+    text = kernel.read_text().replace(send, shift + send)
+    kernel.with_stem("option_rows_22").write_text(text)
     (tmp_path / "op_kernel/CMakeLists.txt").write_text(
-        "add_kernel_sources(COMPUTE_UNITS ascend910b AUTO_SYNC false OPTIONS -DSHIFT=3)\n"
+        "add_kernel_sources(KERNEL_SRC option_rows_22.cpp COMPUTE_UNITS ascend910b\n"
+        "    AUTO_SYNC false OPTIONS -DSHIFT=3)\n"
         "add_kernel_sources(COMPUTE_UNITS ascend950 OPTIONS -DSHIFT=4)\n"
     )
     x = tensor(np.arange(48))

@@ -86,7 +86,7 @@ def test_a_repository_lists_the_options_of_its_ops(
     assert read_options(project, "MyOp", "ascend910b").auto_sync is not off
 
 
-def test_macros_and_header_folders(tmp_path: Path) -> None:
+def test_macros_header_folders_and_source(tmp_path: Path) -> None:
     project = tmp_path / "math/my_op"
     for folder in (project / "op_host", tmp_path / "shared", tmp_path / "math"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,11 +96,14 @@ def test_macros_and_header_folders(tmp_path: Path) -> None:
         "add_ops_compile_options(ALL OPTIONS -DTILE=64 -g -DX=${UNKNOWN}\n"
         "    -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/shared -Inot_there)\n"
         "add_ops_compile_options(OP_NAME MyOp COMPUTE_UNIT Ascend310P3 OPTIONS -DOLD)\n"
-        "add_kernel_sources(COMPUTE_UNITS ascend910b OPTIONS -DFAST)\n",
+        "add_kernel_sources(KERNEL_SRC arch22/my_op_22.cpp\n"
+        "    COMPUTE_UNITS ascend910b OPTIONS -DFAST)\n"
+        "add_kernel_sources(KERNEL_SRC my_op_35.cpp COMPUTE_UNITS ascend950)\n",
         encoding="utf-8",
     )
     options = read_options(project, "MyOp", "ascend910b")
     assert options.defines == ["TILE=64", "FAST"]
+    assert options.kernel == "my_op_22"
     assert options.include_dirs == [project / "op_host", tmp_path / "shared"]
 
 

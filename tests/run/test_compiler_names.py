@@ -92,7 +92,8 @@ extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ flo
         // A as an image of 4 x 8 places and 64 channels under a window of one place.
         set_fmatrix(uint64_t{4} | uint64_t{8} << 16);
         set_l3d_rpt(0x10000);
-        img2colv2_cbuf_to_ca(l0a, l1a, 64, 32, 0, 0, 1, 1, 1, 1, 1, 1, false, false, false, false, 64);
+        img2colv2_cbuf_to_ca(l0a, l1a, 64, 32, 0, 0, 1, 1, 1, 1, 1, 1, false, false, false, false,
+                             64);
     }
     for (int row = 0; row < 2 && !TRANSPOSE; ++row) {
         load_cbuf_to_ca(l0a + row * 4 * 256, l1a + row * 256, 0, 4, 2, 0, 0, false, inc);

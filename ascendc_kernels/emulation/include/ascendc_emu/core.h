@@ -81,7 +81,7 @@ struct Core {
     int32_t hcclObjects = 0;                 // Hccl objects initialised so far
     const SocInfo* soc = nullptr;
 
-    PipeState* pipe = nullptr;               // TPipe / queue / event state (src/core/pipe.cpp)
+    PipeState* pipe = nullptr;               // TPipe / queue / event state (pipe.h)
     uint8_t flags[kPipeCount][kPipeCount][kEventIds] = {};  // SetFlag not yet waited for
     int16_t cross[kCrossFlags] = {};         // CrossCoreSetFlag counters this core can consume
     uint32_t nextBuffer = 1;                 // numbers for BufferEvent::buffer

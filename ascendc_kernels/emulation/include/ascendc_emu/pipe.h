@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Buffers and queues: TPipe, TQue, TQueBind, TBuf, TBufPool, LocalMemAllocator, event ids. The
-// classes are thin; the rules live in src/core/pipe.cpp.
+// classes are thin; the rules live in src/core: pipe.cpp, queue.cpp, events.cpp, raw_tensor.cpp.
 #ifndef ASCENDC_EMU_PIPE_H
 #define ASCENDC_EMU_PIPE_H
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 #include "ascendc_emu/adv.h"
 
+#include "core/operands.h"
+
 namespace ascendc_emu {
 
 void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t count) {
@@ -28,17 +30,8 @@ void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t coun
         const AdvOperand& from = operands[i];
         if (from.tensor == nullptr || from.elements == 0) continue;
         const TensorRef& t = *from.tensor;
-        Operand& o = r.Add(from.role);
-        o.mem = t.mem;
-        o.dtype = from.type;
-        o.access = from.access;
+        Operand& o = AddTensor(r, from.role, t, from.type, from.access);
         o.align = from.align;
-        o.position = t.pos;
-        o.addr = t.addr;
-        o.lo = t.lo;
-        o.hi = t.hi;
-        o.tensorEnd = uint64_t{t.addr} + t.size;
-        o.buffer = t.buffer;
         o.blockBytes = static_cast<uint32_t>((from.elements * DTypeBits(from.type) + 7) / 8);
     }
     Emit(core, r);

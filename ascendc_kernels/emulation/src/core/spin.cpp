@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <mutex>
 
+#include "core/thread_object.h"
+
 namespace ascendc_emu {
 namespace {
 
@@ -29,10 +31,16 @@ struct Watch {
     const Core* core = nullptr;  // seen in `place` for `ticks` ticks
     uintptr_t place = 0;
     int ticks = 0;
-    int timer = 0;
-    pid_t made = 0;  // the process that made the timer; a fork has none
 };
 thread_local Watch t_watch __attribute__((tls_model("initial-exec")));
+// Not in the watch: only that is looked at in the handler, where memory must not be allocated.
+struct Timer {
+    int id = 0;
+    pid_t made = 0;  // the process that made it; a fork has none
+    ~Timer() {
+        if (made == getpid()) syscall(SYS_timer_delete, id);
+    }
+};
 struct sigaction g_before;
 const char kMark = 0;  // tells this timer's signals from others
 
@@ -117,15 +125,15 @@ bool SetTimer(int timer, long nanoseconds) {
 }
 
 // By system calls: older C libraries have the functions in a library of their own.
-bool MakeTimer(Watch& w) {
-    if (w.made == getpid()) return true;
+bool MakeTimer(Timer& timer) {
+    if (timer.made == getpid()) return true;
     sigevent event = {};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGURG;
     event.sigev_value.sival_ptr = const_cast<char*>(&kMark);
     event._sigev_un._tid = static_cast<int>(syscall(SYS_gettid));
-    if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &w.timer) != 0) return false;
-    w.made = getpid();
+    if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer.id) != 0) return false;
+    timer.made = getpid();
     return true;
 }
 
@@ -139,11 +147,12 @@ SpinWatch::SpinWatch(const void* entry, void (*giveWay)(Core& core)) {
     w.text = TextOf(entry);
     w.giveWay = giveWay;
     w.core = nullptr;
-    armed_ = MakeTimer(w) && SetTimer(w.timer, kTickNanoseconds);
+    Timer& timer = OfThread<Timer>();
+    armed_ = MakeTimer(timer) && SetTimer(timer.id, kTickNanoseconds);
 }
 
 SpinWatch::~SpinWatch() {
-    if (armed_) SetTimer(t_watch.timer, 0);
+    if (armed_) SetTimer(OfThread<Timer>().id, 0);
 }
 
 }  // namespace ascendc_emu

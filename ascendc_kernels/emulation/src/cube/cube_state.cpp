@@ -2,6 +2,7 @@
 #include "cube/cube_state.h"
 
 #include "ascendc_emu/launch.h"
+#include "core/operands.h"
 
 namespace ascendc_emu {
 
@@ -59,14 +60,8 @@ Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type,
 
 Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access)
 {
-    Operand& o = r.Add(role);
-    o.mem = Mem::kGm;
-    o.dtype = type;
-    o.access = access;
+    Operand& o = AddTensor(r, role, t, type, access);
     o.align = 1;
-    o.addr = reinterpret_cast<uint64_t>(t.ptr);
-    o.lo = reinterpret_cast<uint64_t>(t.lo);
-    o.hi = reinterpret_cast<uint64_t>(t.hi);
     return o;
 }
 

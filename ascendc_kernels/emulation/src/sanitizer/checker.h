@@ -57,8 +57,8 @@ private:
     void Resize(size_t cores);
     void ReportLeak(const CoreState& state, const Buffer& buffer);
 
-    // instruction.cpp: one instruction
     struct Step;
+    // operand_checks.cpp: where operands lie
     // Outside: reported; races with what really lies there would only repeat it.
     enum class Place { kInside, kOutside, kNowhere };
     Place CheckPlace(Step& step, const Operand& operand);
@@ -72,6 +72,8 @@ private:
     void CheckScalarScope(Step& step);
     void CheckScope(Step& step);
     void CheckArch(Step& step);
+
+    // instruction.cpp: what one instruction reads and writes
     void WaitAutomatically(Step& step);
     // Whether all that is read holds data.
     bool ReadOperand(Step& step, const Operand& operand);

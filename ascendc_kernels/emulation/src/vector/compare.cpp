@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/operands.h"
 #include "core/scheduler.h"
 #include "vector/convert.h"
 #include "vector/lanes.h"
@@ -107,16 +108,7 @@ bool LaneOn(const Geometry& g, uint32_t lane)
 
 Operand& BitsOperand(Record& r, const char* role, const TensorRef& t, Access access, uint64_t bytes)
 {
-    Operand& o = r.Add(role);
-    o.mem = t.mem;
-    o.dtype = DType::kU8;
-    o.access = access;
-    o.position = t.pos;
-    o.addr = t.addr;
-    o.lo = t.lo;
-    o.hi = t.hi;
-    o.tensorEnd = uint64_t{t.addr} + t.size;
-    o.buffer = t.buffer;
+    Operand& o = AddTensor(r, role, t, DType::kU8, access);
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;
 }

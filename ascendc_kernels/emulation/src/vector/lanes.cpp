@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/bounds.h"
+#include "core/operands.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -81,15 +82,7 @@ void DescribeMask(Record& r, const Geometry& g, const Form& form)
 void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, const Geometry& g,
                    const Form& form, int32_t blk, int32_t rep)
 {
-    o.mem = t.mem;
-    o.dtype = type;
-    o.access = access;
-    o.position = t.pos;
-    o.addr = t.addr;
-    o.lo = t.lo;
-    o.hi = t.hi;
-    o.tensorEnd = uint64_t{t.addr} + t.size;
-    o.buffer = t.buffer;
+    Locate(o, t, type, access);
     if (form.kind == Form::kCount) {
         o.blockBytes = static_cast<uint32_t>(Bytes(type, g.total));
         return;
@@ -142,16 +135,7 @@ uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& fo
 Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
                        uint64_t bytes)
 {
-    Operand& o = r.Add(role);
-    o.mem = t.mem;
-    o.dtype = type;
-    o.access = access;
-    o.position = t.pos;
-    o.addr = t.addr;
-    o.lo = t.lo;
-    o.hi = t.hi;
-    o.tensorEnd = uint64_t{t.addr} + t.size;
-    o.buffer = t.buffer;
+    Operand& o = AddTensor(r, role, t, type, access);
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;
 }

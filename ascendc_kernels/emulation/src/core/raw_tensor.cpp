@@ -1,0 +1,101 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Tensors by their address, without a queue or buffer.
+#include "core/pipe_rules.h"
+
+namespace ascendc_emu {
+
+using AscendC::TPosition;
+
+uint32_t SizeOf(const Core& core, Mem mem)
+{
+    const SocInfo& s = *core.soc;
+    switch (mem) {
+        case Mem::kUb: return s.ubBytes;
+        case Mem::kL1: return s.l1Bytes;
+        case Mem::kL0a: return s.l0aBytes;
+        case Mem::kL0b: return s.l0bBytes;
+        case Mem::kL0c: return s.l0cBytes;
+        case Mem::kBt: return s.btBytes;
+        case Mem::kFb: return s.fbBytes;
+        default: return ~0u;
+    }
+}
+
+namespace {
+
+// Tells the sink of a tensor, which becomes a buffer of its own.
+void NoteRaw(Core& core, TensorRef* tensor, Loc loc)
+{
+    if (core.sink == nullptr) return;
+    TensorRef& t = *tensor;
+    t.buffer = core.nextBuffer++;
+    BufferEvent e;
+    e.kind = BufferKind::kRaw;
+    e.mem = t.mem;
+    e.position = e.dstPosition = t.pos;
+    e.buffer = t.buffer;
+    e.addr = t.addr;
+    e.bytes = t.size;
+    e.loc = Where(core, loc);
+    core.sink->OnBuffer(core, e);
+}
+
+}  // namespace
+
+TensorRef Remaining(TPosition pos, Loc loc)
+{
+    Core& core = Current();
+    const Mem mem = MemoryOf(pos);
+    const uint32_t next = core.pipe ? core.pipe->next[static_cast<int>(mem)] : 0;
+    TensorRef t;
+    t.mem = mem;
+    t.pos = static_cast<uint8_t>(pos);
+    t.addr = t.lo = next;
+    t.hi = SizeOf(core, mem);
+    t.size = t.hi - t.lo;
+    t.ptr = core.memory[static_cast<int>(mem)] + t.addr;
+    NoteRaw(core, &t, loc);
+    return t;
+}
+
+TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
+{
+    Core& core = Current();
+    const Mem mem = MemoryOf(pos);
+    const uint32_t size = SizeOf(core, mem);
+    if (bytes == 0) bytes = addr < size ? size - addr : 0;
+    if (mem != Mem::kGm && addr + bytes > size) {
+        TrapCheck(core, loc, "ErrorBuffer3", "LocalTensor", "stay inside the buffer",
+                  "bytes %u..%llu are outside the %u bytes of %s", addr,
+                  static_cast<unsigned long long>(addr + bytes), size, Name(mem));
+    }
+    TensorRef t;
+    t.mem = mem;
+    t.pos = static_cast<uint8_t>(pos);
+    t.addr = t.lo = addr;
+    t.size = static_cast<uint32_t>(bytes);
+    t.hi = t.lo + t.size;
+    t.ptr = core.memory[static_cast<int>(mem)] + addr;
+    NoteRaw(core, &t, loc);
+    return t;
+}
+
+void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
+{
+    Core& core = Current();
+    const Mem mem = MemoryOf(pos);
+    const uint32_t size = SizeOf(core, mem);
+    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(mem)]);
+    if (address >= base && address < base + size) address -= base;
+    const uint32_t addr = static_cast<uint32_t>(address);
+    const uint32_t room = addr < size ? size - addr : 0;
+    t = MakeRaw(pos, addr, bytes != 0 && bytes < room ? bytes : room, Loc());
+}
+
+TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc)
+{
+    return MakeRaw(pos, offset, bytes, loc);
+}
+
+}  // namespace ascendc_emu

@@ -1,0 +1,397 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Where the operands of an instruction lie and whether they may be used there and now.
+#include <algorithm>
+
+#include "access.h"
+#include "checker.h"
+#include "core/api_arch.h"
+#include "core/bounds.h"
+#include "core/scheduler.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+// An access that starts this close behind a tensor most likely ran over its end.
+constexpr uint64_t kJustPast = 4096;
+
+}  // namespace
+
+Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    Core& core = *step.state.core;
+    uint64_t begin, end;
+    if (!Extent(r, o, &begin, &end)) return Place::kNowhere;
+    bool writes = Writes(r, o);
+    if (o.align > 1 && o.addr % o.align != 0) {
+        Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role,
+                        r.op, o.align, o.align, static_cast<int>(o.addr % o.align));
+        f.why = Format("%s is addressed in units of %d bytes", f.memory.c_str(), o.align);
+        f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
+        Findings::Instance().Add(f);
+    }
+    if (o.mem == Mem::kGm) {
+        CheckGmPlace(step, o, begin, end);
+        return Place::kInside;
+    }
+
+    uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
+    if (begin >= capacity || end > capacity) {
+        RequireInitialised(core, o.buffer, o.addr, o.mem, r.op, o.role, r.loc);
+        ReportEmptyIndices(step);
+        Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s ends %llu bytes past the end of %s, which has %llu", o.role, r.op,
+                        static_cast<unsigned long long>(end - capacity), Name(o.mem),
+                        static_cast<unsigned long long>(capacity));
+        f.why = "the core has no memory there";
+        f.fix = "make the tile smaller, or correct offset, count, repeat or strides";
+        Findings::Instance().Add(f);
+        TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+    }
+    uint64_t lo = o.lo;
+    uint64_t hi = o.hi;
+    const Buffer* buffer = step.state.FindBuffer(o.buffer);
+    // Rows given by address (TransDataTo5HD) carry no bounds: the buffer they start in has some.
+    // Operands of the cube without bounds have none (AddOperand of cube_state.cpp).
+    if (hi == 0 && !buffer && o.mem == Mem::kUb) buffer = step.state.BufferAt(o.mem, o.addr);
+    if (hi == 0 && buffer && buffer->life != Life::kGone) {
+        lo = buffer->addr;
+        hi = buffer->addr + buffer->bytes;
+    }
+    if (hi != 0 && (end > hi || begin < lo)) {
+        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s %s %llu bytes %s its tensor", o.role, r.op,
+                        writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(end > hi ? end - hi : lo - begin),
+                        end > hi ? "past the end of" : "before");
+        f.why = Format("the tensor has %llu bytes from its start",
+                       static_cast<unsigned long long>(hi - lo));
+        f.fix = "InitBuffer with more bytes, or correct count, mask, repeat or strides";
+        Findings::Instance().Add(f);
+        return Place::kOutside;
+    }
+    // Copies fill whole blocks, also the last one of a tensor.
+    const uint64_t tensorEnd = (o.tensorEnd + 31) / 32 * 32;
+    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < hi && end > tensorEnd && GetOptions().suspicious) {
+        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+        f.warning = true;
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, begin, end, &f);
+        f.what = Format("%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
+                        "was taken from", o.role, r.op, writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(end - o.tensorEnd));
+        f.why = "the tensor was made shorter than this; what lies behind it may belong to another one";
+        f.fix = "take a longer tensor (Get with more elements), or correct count, mask, repeat or strides";
+        Findings::Instance().Add(f);
+    }
+    return Place::kInside;
+}
+
+// The size given to SetGlobalBuffer bounds nothing on the device, but it tells what the kernel means.
+// Rounding up the last block is usual.
+void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (o.hi == 0 || (end <= o.hi + 31 && begin >= o.lo) || !GetOptions().suspicious) return;
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
+    f.warning = true;
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
+    f.what = Format("%s of %s %s %llu bytes %s its GlobalTensor of %llu bytes", o.role, r.op,
+                    writes ? "writes" : "reads",
+                    static_cast<unsigned long long>(begin < o.lo ? o.lo - begin : end - o.hi),
+                    begin < o.lo ? "before" : "past the end of",
+                    static_cast<unsigned long long>(o.hi - o.lo));
+    f.why = "the memory exists, but it is more than SetGlobalBuffer gave this tensor: the part of another "
+            "core or tile?";
+    f.fix = "correct offset or count, or the size in SetGlobalBuffer (in elements)";
+    Findings::Instance().Add(f);
+}
+
+// Device memory of `len` bytes takes up len, rounded up to 32, and 32 more bytes (aclrtMalloc,
+// aclrtMallocAlign32).
+constexpr uint64_t kAllocationUnit = 32;
+
+// Warns about a tail read inside the tensor's allocation; stops the launch when more is out of bounds
+// than the copy cuts off.
+void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (regions_.empty()) return;
+    const Record& r = step.record;
+    bool writes = Writes(r, o);
+    const Region* region = FindRegion(begin);
+    if (region && end <= region->end) return CheckGlobalTensor(step, o, begin, end);
+    Finding f = Start(step.state, "", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
+    const Region* before = region ? nullptr : RegionBefore(begin);
+    if (before && begin - before->end < kJustPast) {
+        f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+        f.what = Format("%s of %s %s byte %llu of %s, which has %llu", o.role, r.op,
+                        writes ? "writes" : "reads",
+                        static_cast<unsigned long long>(begin - before->begin), before->name.c_str(),
+                        static_cast<unsigned long long>(before->end - before->begin));
+        f.why = "global memory behind the tensor belongs to somebody else";
+        f.fix = "check the GM offset and the loop bounds: block index, tile index, element size";
+        Findings::Instance().Add(f);
+        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
+                  f.what.c_str());
+    }
+    if (!region) {
+        f.check = writes ? "ErrorWrite1" : "ErrorRead1";
+        f.what = Format("%s of %s %s global memory that belongs to no tensor of this launch",
+                        o.role, r.op, writes ? "writes" : "reads");
+        f.why = "the address lies outside all inputs, outputs and the workspace";
+        f.fix = "check the GM offset: block index, tile index and element size";
+        Findings::Instance().Add(f);
+        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
+                  f.what.c_str());
+    }
+    uint64_t over = end - region->end;
+    f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+    f.what = Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
+                    writes ? "writes" : "reads", static_cast<unsigned long long>(over),
+                    region->name.c_str(),
+                    static_cast<unsigned long long>(region->end - region->begin));
+    f.fix = "copy the tail with DataCopyPad and the exact byte count";
+    // Counted from the start of the tensor, which a device allocation aligns; the host's need not be.
+    const uint64_t size = region->end - region->begin;
+    const uint64_t room = (size + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
+    if (!writes && end <= region->begin + room + kAllocationUnit) {
+        // Reads garbage but does not fault.
+        f.warning = true;
+        f.why = "only the padding that every allocation has lies there";
+        Findings::Instance().Add(f);
+        return;
+    }
+    if (end <= region->begin + room) {
+        // As much as every allocation has, as long as the tensor is all of it.
+        const Region* next = FindRegion(region->end) ? FindRegion(region->end) : FindRegion(end - 1);
+        f.why = next         ? Format("these bytes are the first of %s", next->name.c_str())
+                : region->slice ? "the tensor is a slice of a larger one, which has data there"
+                                : "allocations are rounded up to 32 bytes, so nothing is lost as long as the "
+                                  "tensor has one of its own; where it is a view or a slice of a larger one, "
+                                  "this destroys its neighbour";
+        f.warning = !next && !region->slice && !GetOptions().tailWriteIsError;
+        Findings::Instance().Add(f);
+        return;
+    }
+    f.why = "global memory behind the tensor belongs to somebody else";
+    Findings::Instance().Add(f);
+    // The copy itself is cut off where the tensor ends, so the kernel can go on and show more.
+    if (over < (writes ? kGmCutOff : kGmReadCutOff)) return;
+    TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+}
+
+void Checker::CheckLife(Step& step, const Operand& o) {
+    const Record& r = step.record;
+    const Buffer* known = step.state.FindBuffer(o.buffer);
+    if (!known) return;
+    const Buffer& b = *known;
+    if (b.life == Life::kAllocated) CheckQueueSkipped(step, o, b);
+    if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
+    bool writes = Writes(r, o);
+    uint64_t begin, end;
+    Extent(r, o, &begin, &end);
+    // After Destroy or Reset the addresses are as good as before, until InitBuffer gives them away.
+    if (b.life == Life::kGone && !step.state.GivenAway(o.buffer, begin, end)) return;
+    Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
+    f.hasOther = b.last.file != nullptr;
+    f.other.file = b.last.file ? b.last.file : "";
+    f.other.line = b.last.line;
+    switch (b.life) {
+        case Life::kFree:
+            f.what = Format("%s of %s is a tensor that is not allocated: it was freed", o.role,
+                            r.op);
+            f.why = "after FreeTensor the next AllocTensor hands the memory to another tile";
+            f.fix = "use the tensor before FreeTensor";
+            f.other.op = "FreeTensor";
+            f.other.access = "freed";
+            RememberStaleUse(step, o, writes, &f);
+            break;
+        case Life::kGone:
+            f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released and given "
+                            "to another", o.role, r.op);
+            f.why = "after Reset and Destroy the next InitBuffer gets the memory";
+            f.fix = "get the tensor again after the new InitBuffer";
+            f.hasOther = false;
+            break;
+        default: {
+            bool byProducer = step.pipe == b.producer;
+            if (!writes && (byProducer || b.producer == b.consumer)) return;
+            f.check = "ErrorBuffer2";
+            f.what = Format("%s of %s is a tensor that is in the queue", o.role, r.op);
+            f.why = "between EnQue and DeQue a tensor belongs to the queue; nothing orders this "
+                    "access after the producer";
+            f.fix = "DeQue the tensor before using it";
+            f.other.op = "EnQue";
+            f.other.access = "enqueued";
+        }
+    }
+    Findings::Instance().Add(f);
+}
+
+// FreeTensor only lets the producer go on: its memory is still there, and a kernel that allocates no
+// more from the queue is none the worse for using it. It is an error once the memory is given away
+// (ReportStaleUses), and at once where it writes over what the consumer may still be reading.
+void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, Finding* finding) {
+    Buffer& b = step.state.buffers[o.buffer];
+    const auto consumed = b.drained.local.at[b.consumer];
+    const bool races = writes && step.pipe != b.consumer &&
+                       step.state.clock[step.pipe].local.at[b.consumer] < consumed &&
+                       step.state.LimitsFor(step.pipe).war[b.consumer] != kForever;
+    finding->warning = !races && b.freed && !GetOptions().freedTensorIsError;
+    if (!finding->warning) return;
+    b.stale.push_back({step.pipe, step.me.Seq(), *finding});
+    if (b.stale.size() > 64) b.stale.erase(b.stale.begin());
+}
+
+// A tensor that its consumer uses between AllocTensor and EnQue. With flags or barriers of the
+// kernel's own that is right; where only the queue of another tensor orders the two pipes, it is luck.
+void Checker::CheckQueueSkipped(Step& step, const Operand& o, const Buffer& b) {
+    if (!Reads(o) || !b.queued || step.pipe != b.consumer || b.producer == b.consumer) return;
+    const Record& r = step.record;
+    CoreState& state = step.state;
+    const LocalShadow& shadow = state.Shadow(o.mem);
+    LocalClock written;
+    uint64_t first = ~uint64_t{0};
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+        first = std::min(first, at);
+        shadow.Dependencies(at, at + bytes, false, &written);
+    });
+    const uint64_t filled = written.at[b.producer];
+    const PipeClock& clock = state.clock[step.pipe];
+    if (filled <= clock.manual.at[b.producer] || filled > clock.local.at[b.producer]) return;
+    Finding f = Start(state, "ErrorBuffer2", r.op, r.loc);
+    f.pipe = PipeName(step.pipe);
+    uint64_t begin, end;
+    Extent(r, o, &begin, &end);
+    Describe(state, o, begin, end, &f);
+    const Epoch writer = shadow.Writer(first);
+    if (writer.Pipe() == b.producer) SetOther(writer, "write", &f);
+    f.what = Format("%s of %s is a tensor of the %s that has not been through its queue", o.role, r.op,
+                    BufferText(b).c_str());
+    f.why = Format("pipe %s waits for pipe %s here only because another tensor was dequeued",
+                   PipeName(step.pipe), PipeName(b.producer));
+    f.fix = "EnQue the tensor once it is filled and DeQue it before this";
+    Findings::Instance().Add(f);
+}
+
+void Checker::CheckOverlap(Step& step) {
+    const Record& r = step.record;
+    if (!r.perLane) return;
+    for (int d = 0; d < r.count; ++d) {
+        const Operand& dst = r.operands[d];
+        if (!Writes(r, dst) || dst.mem == Mem::kGm || !Contiguous(dst)) continue;
+        uint64_t bytes = uint64_t{dst.blockBytes} * dst.blocks * dst.repeats;
+        for (int s = 0; s < r.count; ++s) {
+            const Operand& src = r.operands[s];
+            if (s == d || !Reads(src) || src.mem != dst.mem || !Contiguous(src)) continue;
+            if (DTypeBits(src.dtype) != DTypeBits(dst.dtype)) continue;
+            if (dst.addr <= src.addr || dst.addr >= src.addr + bytes) continue;
+            if (uint64_t{src.blockBytes} * src.blocks * src.repeats != bytes) continue;
+            if (bytes <= 256 && !r.countForm) continue;
+            Finding f = Start(step.state, "ErrorOverlap", r.op, r.loc);
+            f.pipe = PipeName(step.pipe);
+            Describe(step.state, dst, dst.addr, dst.addr + bytes, &f);
+            f.what = Format("dst of %s starts %llu bytes into %s and overlaps it", r.op,
+                            static_cast<unsigned long long>(dst.addr - src.addr), src.role);
+            f.why = "a later repeat would read what an earlier one has written; operands must be "
+                    "identical or disjoint";
+            f.fix = "write to a separate buffer or in place";
+            Findings::Instance().Add(f);
+        }
+    }
+}
+
+// Arch 2002 (Ascend310P) runs on the instructions of 2201 here, so what it lacks must be told.
+void Checker::CheckArch(Step& step) {
+    const Record& r = step.record;
+    auto report = [&](const std::string& what, const std::string& page) {
+        Finding f = Start(step.state, "NotOnSoc", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        f.what = Format("%s on %s (arch %d)", what.c_str(), step.state.core->soc->name,
+                        step.state.core->soc->arch);
+        f.why = "the documentation of the API (page " + page + ") does not list it for this product";
+        f.fix = "use another API or data type on this SoC, or take the SoC out of the op's";
+        Findings::Instance().Add(f);
+    };
+    std::string page;
+    std::string missing = MissingOn2002(r, &page);
+    if (!missing.empty()) report(missing, page);
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (o.dtype == DType::kBf16 && missing.empty() && o.mem != Mem::kGm) {
+            const ApiFacts* facts = FindApi(r.op);
+            if (facts && facts->types.find("bfloat16") != std::string::npos) continue;
+            report(Format("bfloat16 (%s of %s) does not exist", o.role, r.op), "of its data types");
+            break;
+        }
+        if (!o.atomic) continue;
+        Record add = r;
+        add.op = "SetAtomicAdd";
+        add.count = 1;
+        add.operands[0] = o;
+        missing = MissingOn2002(add, &page);
+        if (!missing.empty()) report(missing, page);
+    }
+}
+
+// A CPU reaches all memories, and so do programs of the CPU twin; the scalar unit does not.
+void Checker::CheckScalarScope(Step& step) {
+    const Record& r = step.record;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (o.mem == Mem::kGm || o.mem == Mem::kUb) continue;
+        Finding f = Start(step.state, "TensorScope", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, o.addr, o.addr + o.blockBytes, &f);
+        f.what = Format("%s of a tensor in %s", r.op, Name(o.mem));
+        f.why = "the scalar unit reaches the Unified Buffer only: the pages of GetValue and SetValue list the "
+                "positions VECIN, VECCALC and VECOUT";
+        f.fix = Writes(r, o) ? "fill the tensor by LoadData, DataCopy or Fill"
+                             : "bring the values to global memory (Fixpipe, DataCopy) and read them there";
+        Findings::Instance().Add(f);
+    }
+}
+
+void Checker::CheckScope(Step& step) {
+    const Record& r = step.record;
+    if (step.pipe == kPS && r.scalarAccess) CheckScalarScope(step);
+    if (step.pipe != kPV && step.pipe != kPM) return;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        bool fits = step.pipe == kPV ? o.mem == Mem::kUb
+                    : Writes(r, o)   ? o.mem == Mem::kL0c
+                                     : o.mem == Mem::kL0a || o.mem == Mem::kL0b ||
+                                           o.mem == Mem::kL0c || o.mem == Mem::kBt;
+        // On arch 2002 vector instructions also move L0C to UB.
+        if (!fits && step.state.core->kind == CoreKind::kUnified && o.mem == Mem::kL0c) fits = true;
+        if (fits) continue;
+        Finding f = Start(step.state, "TensorScope", r.op, r.loc);
+        f.pipe = PipeName(step.pipe);
+        Describe(step.state, o, o.addr, o.addr + o.blockBytes, &f);
+        f.what = Format("%s of %s is in %s", o.role, r.op, Name(o.mem));
+        f.why = step.pipe == kPV ? "vector instructions work on the Unified Buffer only"
+                                 : "Mmad reads L0A, L0B and the bias table and writes L0C";
+        f.fix = "copy the data to the right buffer first";
+        Findings::Instance().Add(f);
+        Core& core = *step.state.core;
+        if (o.mem == Mem::kGm || core.capacity[static_cast<int>(o.mem)] == 0) {
+            TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+        }
+    }
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
