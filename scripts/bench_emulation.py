@@ -31,7 +31,8 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch  # noqa: E402
 from bench_generate import compile_project  # noqa: E402
 
-from msopgen_wrap.build.emulation import compile_kernel, include_dirs  # noqa: E402
+from msopgen_wrap.build.emulation import compile_kernel  # noqa: E402
+from msopgen_wrap.build.emulation_library import include_dirs  # noqa: E402
 from tests.emulation.launcher import KERNELS, build  # noqa: E402
 from tests.emulation.test_matmul import FIELDS  # noqa: E402
 

@@ -293,7 +293,7 @@ def _judge_combos(
 ) -> dict[str, Any]:
     import ctypes
 
-    from msopgen_wrap.build.emulation import load_emulation_library
+    from msopgen_wrap.build.emulation_library import load_emulation_library
     from msopgen_wrap.build.operators import build_operators
     from msopgen_wrap.diagnostics import OpgenError
     from msopgen_wrap.run.case_runner import run_case

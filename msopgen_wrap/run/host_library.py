@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_objects, compile_shared
-from msopgen_wrap.build.emulation import include_dirs as emulation_includes
+from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.build.object_file import read_object
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.extensions import python_headers

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.emulation import include_dirs as emulation_includes
+from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers, families, is_soc
 from msopgen_wrap.run.dtypes import BY_GE_NAME

@@ -81,7 +81,7 @@ class OpRuntime:
     """
 
     def __init__(self) -> None:
-        from msopgen_wrap.build.emulation import load_emulation_library
+        from msopgen_wrap.build.emulation_library import load_emulation_library
 
         self._lib = abi.declare(load_emulation_library())
 

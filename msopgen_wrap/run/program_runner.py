@@ -21,11 +21,8 @@ from msopgen_wrap.build.core_kinds import (
     compile_passes,
     program_kinds,
 )
-from msopgen_wrap.build.emulation import (
-    emulation_library,
-    include_dirs,
-    kernel_defines,
-)
+from msopgen_wrap.build.emulation import kernel_defines
+from msopgen_wrap.build.emulation_library import emulation_library, include_dirs
 from msopgen_wrap.build.kernel_sources import dialect_flags
 from msopgen_wrap.build.object_file import ObjectGroup
 from msopgen_wrap.build.source_overlay import (

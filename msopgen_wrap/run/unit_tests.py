@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.emulation import include_dirs as emulation_includes
+from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.platforms import platform

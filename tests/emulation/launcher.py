@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from msopgen_wrap.build.emulation import compile_kernel, load_emulation_library
+from msopgen_wrap.build.emulation import compile_kernel
+from msopgen_wrap.build.emulation_library import load_emulation_library
 
 MODES = {"fast": 1, "check": 2, "profile": 3}
 KERNELS = Path(__file__).parent / "kernels"

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import THRESHOLD, BuiltOp, make_spec
 
-from msopgen_wrap.build.emulation import load_emulation_library
+from msopgen_wrap.build.emulation_library import load_emulation_library
 from msopgen_wrap.spec.model import DimOf, DimSlice, ShapeLike, ShapeList
 
 UNARY = (

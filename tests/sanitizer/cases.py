@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from msopgen_wrap.build.emulation import compile_kernel, load_emulation_library
+from msopgen_wrap.build.emulation import compile_kernel
+from msopgen_wrap.build.emulation_library import load_emulation_library
 from msopgen_wrap.run.findings import Finding, parse
 
 KERNELS = Path(__file__).parent / "kernels"

@@ -10,6 +10,7 @@ extern "C" __global__ __cube__ void c_api_product(GM_ADDR x, GM_ADDR y, GM_ADDR 
                                                   GM_ADDR)
 {
     asc_init();
+    asc_set_ffts_base_addr(0);
     __cbuf__ half a1[kM * kK], b1[kK * kN];
     __cbuf__ float bias1[kN];
     __ca__ half a2[kM * kK];

@@ -94,6 +94,8 @@ __aicore__ inline int64_t asc_get_icache_preload_status() { return AscendC::GetI
         ascendc_emu::CrossWait(MODE, static_cast<ascendc_emu::Pipe>(pipe), static_cast<int>(flag_id), \
                                loc);                                                                  \
     }
+// Where the flags between cores are: they need no address here.
+__aicore__ inline void asc_set_ffts_base_addr(uint64_t) {}
 OPGEN_C_CROSS(block, 2)
 OPGEN_C_CROSS(inter, 0)
 OPGEN_C_CROSS(subblock, 1)

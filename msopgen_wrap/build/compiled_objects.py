@@ -1,0 +1,104 @@
+"""Compile single sources and link objects, through the cache."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..diagnostics import Diagnostic, Location, OpgenError
+from ..resources import data_dir
+from . import cache
+from .toolchain import common_flags, cpu_identity, find_toolchain, run_compiler
+
+
+def compile_object(
+    source: Path,
+    flags: Sequence[str],
+    *,
+    code: str = "OPG303",
+    what: str = "",
+    native: bool = True,
+) -> Path:
+    """Compile one source to a cached object file.
+
+    Args:
+        source: a C++ file.
+        flags: all flags but ``-c``, ``-o`` and the common ones.
+        code: diagnostic code on failure.
+        what: text put before the compiler's message.
+        native: whether the result depends on this CPU.
+
+    Returns:
+        Path of the object in the cache.
+    """
+    tool = find_toolchain()
+    source = source.absolute()
+    if not source.is_file():
+        raise OpgenError(Diagnostic(code, f"no such source file: {source}", Location(str(source))))
+    arguments = [*common_flags(tool), *flags]
+    key = cache.text_hash(tool.identity, cpu_identity() if native else "", *arguments, str(source))
+
+    def build(folder: Path) -> list[Path]:
+        deps, out = folder / "deps.d", str(folder / "out.o")
+        run_compiler(
+            [tool.cxx, *arguments, "-MD", "-MF", str(deps), "-c", str(source), "-o", out],
+            source,
+            code=code,
+            what=what,
+        )
+        inputs = _parse_depfile(deps)
+        deps.unlink()
+        # The compiler's own headers are covered by its version.
+        return [p for p in inputs if not str(p).startswith("/usr/")]
+
+    folder, _ = cache.cached("object", key, source.name, build)
+    return folder / "out.o"
+
+
+def _parse_depfile(path: Path) -> list[Path]:
+    """Read a make-style dependency file as g++ writes it."""
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    names = re.split(r"(?<!\\)\s+", text.split(":", 1)[1].strip())
+    return [Path(n.replace("\\ ", " ").replace("$$", "$")) for n in names if n]
+
+
+def link_objects(
+    objects: Sequence[Path],
+    output: str,
+    arguments: Sequence[str],
+    extra_inputs: Sequence[Path],
+    label: str,
+    code: str,
+) -> Path:
+    """Link objects to the cached shared library ``output``; return its path.
+
+    Args:
+        arguments: further arguments of the linker driver.
+        extra_inputs: files among them, whose contents count.
+        label: what is linked, for messages.
+        code: diagnostic code on failure.
+    """
+    tool = find_toolchain()
+    parts = [cache.file_hash(p) for p in [*objects, *extra_inputs]]
+    key = cache.text_hash(tool.identity, output, *arguments, *parts)
+    inputs = [*map(str, objects), *arguments]
+
+    def build(folder: Path) -> list[Path]:
+        run_compiler(
+            [tool.cxx, "-shared", "-pthread", "-Wl,-Bsymbolic", f"-o{folder / output}", *inputs],
+            None,
+            code=code,
+            what=f"linking {label} failed",
+        )
+        return []
+
+    folder, _ = cache.cached("shared", key, label, build)
+    return folder / output
+
+
+def relative_names(sources: Sequence[Path]) -> list[str]:
+    """Return flags that keep this machine's folders out: __FILE__ becomes ``op_host/x.cpp``."""
+    folders = {Path(s).absolute().parent.parent for s in sources}
+    flags = [f"-ffile-prefix-map={folder}/=" for folder in sorted(folders)]
+    return [*flags, f"-ffile-prefix-map={data_dir('ascendc_kernels')}=ascendc_kernels"]

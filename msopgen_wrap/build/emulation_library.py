@@ -1,0 +1,125 @@
+"""Build the emulation library (``libascendc_emulation-<hash>.so``) and load it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..resources import data_dir
+from . import cache
+from .compiled_objects import compile_object, link_objects, relative_names
+from .toolchain import Toolchain, find_toolchain, native_flags
+
+Progress = Callable[[str], None]
+_LIBRARY = "ascendc_emulation"
+
+
+@dataclass(frozen=True)
+class EmulationLibrary:
+    """The built emulation.
+
+    Attributes:
+        path: ``libascendc_emulation-<hash>.so``; the file name is its SONAME.
+        include_dirs: what kernels and host sources are compiled with.
+        portable: built for the baseline CPU (packages) rather than this one.
+    """
+
+    path: Path
+    include_dirs: tuple[Path, ...]
+    portable: bool = False
+
+
+def include_dirs() -> tuple[Path, ...]:
+    """Return the emulation's include folders (no build).
+
+    CANN 9 puts the headers of its op base library into the search path three times over: as
+    ``op_common/op_host/util/math_util.h``, ``op_host/util/math_util.h`` and ``util/math_util.h``.
+    Those of the basic and of the high-level API and the builders of contexts are found without
+    their folder, too: ``kernel_operator_mm_intf.h``, ``pad/broadcast.h``,
+    ``op_tiling_context_builder.h``.
+    """
+    root = data_dir("ascendc_kernels")
+    own = root / "emulation" / "include"
+    base = own / "op_common"
+    api = (own / "basic_api", own / "lib", own / "base" / "context_builder")
+    return (own, base, base / "op_host", *api, root / "include")
+
+
+def emulation_library(
+    *, portable: bool = False, progress: Progress | None = None
+) -> EmulationLibrary:
+    """Return the emulation library, building what is missing (two compilations at a time).
+
+    Args:
+        portable: for the baseline CPU of this architecture instead of this machine's.
+        progress: called with a short text per step.
+
+    Raises:
+        OpgenError: OPG301/302 (compiler), OPG304 (the library does not compile).
+    """
+    tool = find_toolchain()
+    root = data_dir("ascendc_kernels") / "emulation"
+    sources = sorted((root / "src").glob("**/*.cpp"))
+    table = _platform_table(root)
+    flags = _optimisation(portable, tool)
+    if portable:
+        flags += relative_names([])
+    flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}"]
+    done = 0
+
+    def one(source: Path) -> Path:
+        nonlocal done
+        result = compile_object(
+            source,
+            flags,
+            code="OPG304",
+            what="the emulation library does not compile",
+            native=not portable,
+        )
+        done += 1
+        if progress:
+            progress(f"emulation library: {done}/{len(sources)} {source.stem}")
+        return result
+
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        objects = list(pool.map(one, sources))
+    digest = cache.text_hash(*(cache.file_hash(p) for p in objects))[:12]
+    name = f"lib{_LIBRARY}-{digest}.so"
+    path = link_objects(
+        objects, name, [f"-Wl,-soname,{name}", "-ldl"], [], "emulation library", "OPG304"
+    )
+    return EmulationLibrary(path, include_dirs(), portable)
+
+
+def _optimisation(portable: bool, tool: Toolchain) -> list[str]:
+    flags = ["-O3", "-fno-trapping-math", "-fvisibility-inlines-hidden"]
+    return flags if portable else flags + native_flags(tool)
+
+
+def _platform_table(root: Path) -> Path:
+    """Write the tables of facts as C++ raw strings the library includes; return their folder."""
+    tables = {
+        name: (root / f"{name}.csv").read_text(encoding="utf-8")
+        for name in ("platform_facts", "api_arch")
+    }
+
+    def build(folder: Path) -> list[Path]:
+        for name, text in tables.items():
+            body = f'R"__opgen__(\n{text})__opgen__"\n'
+            (folder / f"{name}.inc").write_text(body, encoding="utf-8")
+        return []
+
+    key = cache.text_hash("\n".join(tables.values()))
+    folder, _ = cache.cached("table", key, "platform facts", build)
+    return folder
+
+
+@functools.lru_cache(maxsize=1)
+def load_emulation_library() -> ctypes.CDLL:
+    """Load the (native) library into this process once."""
+    return ctypes.CDLL(str(emulation_library().path), mode=ctypes.RTLD_GLOBAL)
