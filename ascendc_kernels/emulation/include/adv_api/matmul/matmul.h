@@ -5,28 +5,14 @@
 #ifndef ADV_API_MATMUL_MATMUL_H
 #define ADV_API_MATMUL_MATMUL_H
 
+#include "adv_api/matmul/matmul_callbacks.h"
 #include "adv_api/matmul/matmul_config.h"
 #include "adv_api/matmul/matmul_names.h"
+#include "adv_api/matmul/matmul_operands.h"
+#include "adv_api/matmul/matmul_register.h"
 #include "ascendc_emu/copy_api.h"
-#include "ascendc_emu/matmul_ops.h"
-#include "ascendc_emu/pipe.h"
 
 namespace AscendC {
-
-namespace matmul_detail {
-constexpr ascendc_emu::MatrixFormat FormatOf(CubeFormat f)
-{
-    return f == CubeFormat::NZ       ? ascendc_emu::MatrixFormat::kNz
-           : f == CubeFormat::SCALAR ? ascendc_emu::MatrixFormat::kScalar
-                                     : ascendc_emu::MatrixFormat::kNd;
-}
-inline uint32_t Align(uint32_t v, uint32_t to) { return (v + to - 1) / to * to; }
-template <typename T>
-constexpr uint32_t BlockElements()
-{
-    return uint32_t(ascendc_emu::ElementsIn<T>(32));
-}
-}  // namespace matmul_detail
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
@@ -98,46 +84,42 @@ public:
     __aicore__ void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false)
     {
         Restart();
-        SetGm(a_, gm, ascendc_emu::kDTypeOf<SrcAT>, matmul_detail::FormatOf(A_TYPE::format),
-              isTransposeA);
+        a_ = matmul_detail::MatrixOf(gm, matmul_detail::FormatOf(A_TYPE::format), isTransposeA);
     }
     __aicore__ void SetTensorB(const GlobalTensor<SrcBT>& gm, bool isTransposeB = false)
     {
         Restart();
-        SetGm(b_, gm, ascendc_emu::kDTypeOf<SrcBT>, matmul_detail::FormatOf(B_TYPE::format),
-              isTransposeB);
+        b_ = matmul_detail::MatrixOf(gm, matmul_detail::FormatOf(B_TYPE::format), isTransposeB);
     }
     __aicore__ void SetTensorA(const LocalTensor<SrcAT>& local, bool isTransposeA = false)
     {
         Restart();
-        SetLocal(a_, local, ascendc_emu::kDTypeOf<SrcAT>, matmul_detail::FormatOf(A_TYPE::format),
-                 isTransposeA);
+        a_ = matmul_detail::MatrixOf(local, matmul_detail::FormatOf(A_TYPE::format), isTransposeA);
     }
     __aicore__ void SetTensorB(const LocalTensor<SrcBT>& local, bool isTransposeB = false)
     {
         Restart();
-        SetLocal(b_, local, ascendc_emu::kDTypeOf<SrcBT>, matmul_detail::FormatOf(B_TYPE::format),
-                 isTransposeB);
+        b_ = matmul_detail::MatrixOf(local, matmul_detail::FormatOf(B_TYPE::format), isTransposeB);
     }
     __aicore__ void SetTensorA(SrcAT scalar)
     {
         Restart();
-        SetScalar(a_, scalar);
+        a_ = matmul_detail::MatrixOf(scalar);
     }
     __aicore__ void SetTensorB(SrcBT scalar)
     {
         Restart();
-        SetScalar(b_, scalar);
+        b_ = matmul_detail::MatrixOf(scalar);
     }
 
     __aicore__ void SetBias(const GlobalTensor<BiasT>& gm)
     {
-        SetGm(bias_, gm, ascendc_emu::kDTypeOf<BiasT>, ascendc_emu::MatrixFormat::kNd, false);
+        bias_ = matmul_detail::MatrixOf(gm, ascendc_emu::MatrixFormat::kNd);
         hasBias_ = true;
     }
     __aicore__ void SetBias(const LocalTensor<BiasT>& local)
     {
-        SetLocal(bias_, local, ascendc_emu::kDTypeOf<BiasT>, ascendc_emu::MatrixFormat::kNd, false);
+        bias_ = matmul_detail::MatrixOf(local, ascendc_emu::MatrixFormat::kNd);
         hasBias_ = true;
     }
     __aicore__ void ClearBias() { hasBias_ = false; }
@@ -171,9 +153,9 @@ public:
     __aicore__ void SetSelfDefineData(T data)
     {
         static_assert(sizeof(T) <= sizeof(uint64_t), "self-defined data is a pointer or a number");
-        memcpy(&userData_, &data, sizeof(T));
+        memcpy(&user_.data, &data, sizeof(T));
     }
-    __aicore__ void SetUserDefInfo(const uint64_t tiling) { userTiling_ = tiling; }
+    __aicore__ void SetUserDefInfo(const uint64_t tiling) { user_.tiling = tiling; }
     template <class T>
     __aicore__ void SetWorkspace(__gm__ const T* address, int bytes)
     {
@@ -217,7 +199,7 @@ public:
     {
         if (!Iterate<true>(enPartialSum, loc)) return false;
         ascendc_emu::MatrixRef c;
-        SetLocal(c, co1, ascendc_emu::kDTypeOf<T>, ascendc_emu::MatrixFormat::kNz, false);
+        c = matmul_detail::MatrixOf(co1, ascendc_emu::MatrixFormat::kNz);
         c.nzWidth = 16;
         WriteBlock(c, 0, true, true, loc);
         return true;
@@ -457,12 +439,7 @@ private:
     template <typename Tensor>
     __aicore__ void SetC(ascendc_emu::MatrixRef& c, const Tensor& t)
     {
-        constexpr auto format = matmul_detail::FormatOf(C_TYPE::format);
-        if constexpr (std::is_convertible<Tensor, const ascendc_emu::GmRef&>::value) {
-            SetGm(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
-        } else {
-            SetLocal(c, t, ascendc_emu::kDTypeOf<DstT>, format, false);
-        }
+        c = matmul_detail::MatrixOf(t, matmul_detail::FormatOf(C_TYPE::format));
         c.nzWidth = sizeof(DstT) == 1 ? 32 : sizeof(DstT) == 4 && kConfig.isEnableChannelSplit ? 8 : 16;
     }
 
@@ -485,38 +462,6 @@ private:
         }
     }
 
-    template <typename T>
-    __aicore__ void SetGm(ascendc_emu::MatrixRef& m, const GlobalTensor<T>& gm,
-                          ascendc_emu::DType type, ascendc_emu::MatrixFormat format, bool transposed)
-    {
-        m = ascendc_emu::MatrixRef();
-        m.data = gm.ptr;
-        m.gm = gm;
-        m.type = type;
-        m.format = format;
-        m.transposed = transposed;
-    }
-    template <typename T>
-    __aicore__ void SetLocal(ascendc_emu::MatrixRef& m, const LocalTensor<T>& local,
-                             ascendc_emu::DType type, ascendc_emu::MatrixFormat format,
-                             bool transposed)
-    {
-        m = ascendc_emu::MatrixRef();
-        m.data = local.ptr;
-        m.local = local;
-        m.onChip = true;
-        m.type = type;
-        m.format = format;
-        m.transposed = transposed;
-    }
-    template <typename T>
-    __aicore__ void SetScalar(ascendc_emu::MatrixRef& m, T value)
-    {
-        m = ascendc_emu::MatrixRef();
-        m.format = ascendc_emu::MatrixFormat::kScalar;
-        m.type = ascendc_emu::kDTypeOf<T>;
-        m.scalar = double(float(value));
-    }
     __aicore__ void Restart()
     {
         next_ = 0;
@@ -584,23 +529,38 @@ private:
                             const char* op, Loc loc)
     {
         ascendc_emu::MatrixRef a = a_, b = b_;
-        if constexpr (kSparse) b_ = Decompressed(b);
-        if constexpr (MM_CB::CopyA1Func != nullptr) a_ = CopiedIn<SrcAT, true>(a);
-        if constexpr (MM_CB::CopyB1Func != nullptr) b_ = CopiedIn<SrcBT, false>(b);
+        if constexpr (kSparse) {
+            static_assert(IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans,
+                          "a sparse B is int8_t and transposed");
+            uint8_t* memory = ascendc_emu::MatmulScratch(this, kScratchB, uint64_t(singleN_) * singleK_);
+            b_ = matmul_detail::Decompressed(b, sparseIndex_.ptr, memory, singleN_, singleK_, orgN_, orgKb_);
+        }
+        if constexpr (MM_CB::CopyA1Func != nullptr) {
+            const uint64_t bytes = uint64_t(singleM_) * singleK_ * sizeof(SrcAT);
+            a_ = matmul_detail::CopiedIn<SrcAT>(a, ascendc_emu::MatmulScratch(this, kScratchA, bytes), singleM_,
+                                                singleK_, uint32_t(tiling_.baseM), uint32_t(tiling_.baseK),
+                                                user_, MM_CB::CopyA1Func);
+        }
+        if constexpr (MM_CB::CopyB1Func != nullptr) {
+            const uint64_t bytes = uint64_t(singleK_) * singleN_ * sizeof(SrcBT);
+            b_ = matmul_detail::CopiedIn<SrcBT>(b, ascendc_emu::MatmulScratch(this, kScratchB, bytes), singleK_,
+                                                singleN_, uint32_t(tiling_.baseK), uint32_t(tiling_.baseN),
+                                                user_, MM_CB::CopyB1Func);
+        }
         ascendc_emu::MatmulArgs args = Arguments(c, m0, m, n0, n, partial);
         if constexpr (kConfig.isPartialOutput) {
             // The parts of a block along K follow each other and are not summed.
             const uint32_t part = uint32_t(current_ % PartsK()), base = uint32_t(tiling_.baseK);
             args.k = singleK_ - part * base < base ? singleK_ - part * base : base;
             args.hasBias = args.hasBias && part == 0;
-            SkipK(args.a, args.a.transposed, part * base);
-            SkipK(args.b, !args.b.transposed, part * base);
+            matmul_detail::SkipK(args.a, args.a.transposed, part * base);
+            matmul_detail::SkipK(args.b, !args.b.transposed, part * base);
         }
         args.cRow = cRow;
         args.cColumn = cColumn;
         args.atomic = atomic;
         if constexpr (MM_CB::copiesOut) {
-            CopyOut(args, loc);
+            matmul_detail::CopyOut<SumT, DstT>(args, user_, MM_CB::DataCopyOutFunc, loc);
         } else {
             ascendc_emu::MatmulCompute(args, op, loc);
         }
@@ -617,18 +577,6 @@ private:
         }
         return 1;
     }
-    // Without the first k0 rows (`rows`) or columns of the stored matrix.
-    __aicore__ static void SkipK(ascendc_emu::MatrixRef& x, bool rows, uint32_t k0)
-    {
-        const uint32_t bits = ascendc_emu::DTypeBits(x.type);
-        const uint64_t c0 = x.nzWidth != 0 ? x.nzWidth : 256 / bits;
-        uint64_t elements = rows ? k0 * x.stride : k0;
-        if (x.format == ascendc_emu::MatrixFormat::kNz) {
-            elements = rows ? k0 * c0 : k0 / c0 * x.stride * c0 + k0 % c0;
-        }
-        if (x.format != ascendc_emu::MatrixFormat::kScalar) x = Shifted(x, elements * bits / 8);
-    }
-
     __aicore__ ascendc_emu::MatmulArgs Arguments(const ascendc_emu::MatrixRef& c, uint32_t m0, uint32_t m,
                                                  uint32_t n0, uint32_t n, bool partial)
     {
@@ -638,12 +586,14 @@ private:
         args.bias = bias_;
         args.c = c;
         if (!a_.hidden) {
-            args.a.stride = StrideOf(a_, a_.transposed ? orgKa_ : orgM_, a_.transposed ? orgM_ : orgKa_,
-                                     A_TYPE::pos != TPosition::GM, singleM_, singleK_);
+            args.a.stride = matmul_detail::StrideOf(a_, a_.transposed ? orgKa_ : orgM_,
+                                                    a_.transposed ? orgM_ : orgKa_,
+                                                    A_TYPE::pos != TPosition::GM, singleM_, singleK_);
         }
         if (!b_.hidden) {
-            args.b.stride = StrideOf(b_, b_.transposed ? orgN_ : orgKb_, b_.transposed ? orgKb_ : orgN_,
-                                     B_TYPE::pos != TPosition::GM, singleK_, singleN_);
+            args.b.stride = matmul_detail::StrideOf(b_, b_.transposed ? orgN_ : orgKb_,
+                                                    b_.transposed ? orgKb_ : orgN_,
+                                                    B_TYPE::pos != TPosition::GM, singleK_, singleN_);
         }
         args.hasBias = hasBias_ && !partial;
         args.m0 = m0;
@@ -662,126 +612,6 @@ private:
         args.quantScalar = quantScalar_;
         args.quantVector = quantVector_;
         return args;
-    }
-
-    // B as [N][K] from its stored form [N][K / 2] and the index matrix: see UnpackSparseB in mmad.cpp.
-    __aicore__ ascendc_emu::MatrixRef Decompressed(const ascendc_emu::MatrixRef& from)
-    {
-        static_assert(!kSparse || (IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans),
-                      "a sparse B is int8_t and transposed");
-        const uint32_t n = singleN_, k = singleK_;
-        ascendc_emu::MatrixRef to;
-        to.type = from.type;
-        to.transposed = true;
-        to.hidden = true;
-        to.stride = k;
-        to.data = ascendc_emu::MatmulScratch(this, kScratchB, uint64_t(n) * k);
-        memset(to.data, 0, uint64_t(n) * k);
-        const uint64_t fractalRows = matmul_detail::Align(orgN_, 16);
-        for (uint32_t row = 0; row < n; ++row) {
-            const uint8_t* values = from.data + uint64_t(row) * (orgKb_ / 2);
-            for (uint32_t group = 0; group * 4 < k; ++group) {
-                const uint64_t byte = group / 2;
-                const uint8_t index = sparseIndex_.ptr[(byte / 8 * fractalRows + row) * 8 + byte % 8];
-                const uint32_t bits = index >> (group % 2 * 4);
-                const uint32_t first = bits & 3, second = 1 + ((bits >> 2) & 3);
-                uint8_t* out = to.data + uint64_t(row) * k + group * 4;
-                out[first] = uint8_t(out[first] + values[group * 2]);
-                const uint32_t other = second > first ? second & 3 : first;
-                out[other] = uint8_t(out[other] + values[group * 2 + 1]);
-            }
-        }
-        return to;
-    }
-
-    // The whole of A or B as the user's function copies it, block by block, kept in NZ.
-    template <typename T, bool left>
-    __aicore__ ascendc_emu::MatrixRef CopiedIn(const ascendc_emu::MatrixRef& from)
-    {
-        const uint32_t rows = left ? singleM_ : singleK_, columns = left ? singleK_ : singleN_;
-        const uint32_t stepR = uint32_t(left ? tiling_.baseM : tiling_.baseK);
-        const uint32_t stepC = uint32_t(left ? tiling_.baseK : tiling_.baseN);
-        ascendc_emu::MatrixRef to;
-        to.type = from.type;
-        to.format = ascendc_emu::MatrixFormat::kNd;
-        to.hidden = true;
-        to.stride = columns;
-        to.data = ascendc_emu::MatmulScratch(this, left ? kScratchA : kScratchB,
-                                             uint64_t(rows) * columns * sizeof(T));
-        T* out = reinterpret_cast<T*>(to.data);
-        constexpr uint32_t c0 = matmul_detail::BlockElements<T>();
-        ascendc_emu::CubeRole role;
-        LocalTensor<int8_t> block(TPosition::A1, 0,
-                                  matmul_detail::Align(stepR, 32) * matmul_detail::Align(stepC, 32) *
-                                      uint32_t(sizeof(T)));
-        const T* in = reinterpret_cast<const T*>(role.L1());
-        for (uint32_t r = 0; r < rows; r += stepR) {
-            for (uint32_t c = 0; c < columns; c += stepC) {
-                const uint32_t useR = r + stepR > rows ? rows - r : stepR;
-                const uint32_t useC = c + stepC > columns ? columns - c : stepC;
-                if constexpr (left) {
-                    MM_CB::CopyA1Func(block, from.data, int(r / stepR), int(c / stepC), int(useR),
-                                      int(useC), userTiling_, userData_);
-                } else {
-                    MM_CB::CopyB1Func(block, from.data, int(r / stepR), int(c / stepC), int(useR),
-                                      int(useC), userTiling_, userData_);
-                }
-                const uint32_t height = matmul_detail::Align(from.transposed ? useC : useR, 16);
-                for (uint32_t i = 0; i < useR; ++i) {
-                    for (uint32_t j = 0; j < useC; ++j) {
-                        const uint32_t y = from.transposed ? j : i, x = from.transposed ? i : j;
-                        out[uint64_t(r + i) * columns + c + j] = in[(x / c0 * height + y) * c0 + x % c0];
-                    }
-                }
-            }
-        }
-        return to;
-    }
-
-    // The block as L0C holds it, handed to the user's function with the address of its place in C.
-    __aicore__ void CopyOut(ascendc_emu::MatmulArgs& args, Loc loc)
-    {
-        const ascendc_emu::MatrixRef c = args.c;
-        const uint32_t height = matmul_detail::Align(args.m, 16);
-        ascendc_emu::MatrixRef sums;
-        sums.type = ascendc_emu::kDTypeOf<SumT>;
-        sums.format = ascendc_emu::MatrixFormat::kNz;
-        sums.nzWidth = 16;
-        sums.hidden = true;
-        sums.stride = height;
-        ascendc_emu::CubeRole role;
-        sums.data = role.L0c();
-        DataCopyOutParams p;
-        p.cBurstNum = uint16_t((args.n + 15) / 16);
-        p.burstLen = uint16_t(args.m * 16 * sizeof(SumT) / 32);
-        p.srcStride = uint16_t((height - args.m) * 16 * sizeof(SumT) / 32);
-        p.dstStride = uint32_t(c.stride);
-        p.oriNSize = uint16_t(args.n);
-        p.enableNZ2ND = c.format == ascendc_emu::MatrixFormat::kNd;
-        p.quantScalar = quantScalar_;
-        const uint64_t at = c.format == ascendc_emu::MatrixFormat::kNd
-                                ? args.cRow * c.stride + args.cColumn
-                                : (args.cColumn / 16 * c.stride + args.cRow) * 16;
-        args.c = sums;
-        args.cRow = args.cColumn = 0;
-        args.quant = 0;
-        args.relu = false;
-        args.atomic = ascendc_emu::kPlainStore;
-        ascendc_emu::MatmulCompute(args, "Matmul", loc);
-        const LocalTensor<int8_t> co1(TPosition::CO1, 0, height * matmul_detail::Align(args.n, 16) *
-                                                             uint32_t(sizeof(SumT)));
-        MM_CB::DataCopyOutFunc(c.data + at * sizeof(DstT), co1, &p, userTiling_, userData_);
-    }
-
-    // rows x columns as stored; on the chip a matrix has the single-core shape.
-    __aicore__ uint64_t StrideOf(const ascendc_emu::MatrixRef& m, uint32_t rows, uint32_t columns,
-                                 bool local, uint32_t singleRows, uint32_t singleColumns) const
-    {
-        if (m.format == ascendc_emu::MatrixFormat::kNz) {
-            const uint32_t r = local ? (m.transposed ? singleColumns : singleRows) : rows;
-            return matmul_detail::Align(r, 16);
-        }
-        return columns;
     }
 
     __aicore__ int32_t QuantMode() const
@@ -806,9 +636,9 @@ private:
     }
     __aicore__ uint64_t BatchIndexC(uint32_t index, uint32_t stride) const
     {
-        return BatchOffset(C_TYPE::layout, index, tiling_.CLayoutInfoB,
-                           tiling_.CLayoutInfoN * tiling_.CLayoutInfoG, tiling_.CLayoutInfoS1,
-                           tiling_.CLayoutInfoS2, stride ? stride : uint64_t(singleM_) * singleN_);
+        return matmul_detail::BatchOffset(C_TYPE::layout, index, tiling_.CLayoutInfoN * tiling_.CLayoutInfoG,
+                                          tiling_.CLayoutInfoS1, tiling_.CLayoutInfoS2,
+                                          stride ? stride : uint64_t(singleM_) * singleN_);
     }
 
     // Group `loop` of max(batchA, batchB) products.
@@ -824,18 +654,17 @@ private:
             // The side with fewer batches is used again by every group of the other.
             const uint32_t ia = loop * batchA + i / (batches / (batchA ? batchA : 1));
             const uint32_t ib = loop * batchB + i / (batches / (batchB ? batchB : 1));
-            a_ = Shifted(a, ascendc_emu::BytesOf<SrcAT>(BatchOffset(
-                                A_TYPE::layout, ia, tiling_.ALayoutInfoB,
-                                tiling_.ALayoutInfoN * tiling_.ALayoutInfoG, tiling_.ALayoutInfoS,
-                                tiling_.ALayoutInfoD,
-                                strideA ? strideA : uint64_t(singleM_) * singleK_)));
-            b_ = Shifted(b, ascendc_emu::BytesOf<SrcBT>(BatchOffset(
-                                B_TYPE::layout, ib, tiling_.BLayoutInfoB,
-                                tiling_.BLayoutInfoN * tiling_.BLayoutInfoG, tiling_.BLayoutInfoS,
-                                tiling_.BLayoutInfoD,
-                                strideB ? strideB : uint64_t(singleN_) * singleK_)));
+            const uint64_t atA = matmul_detail::BatchOffset(
+                A_TYPE::layout, ia, tiling_.ALayoutInfoN * tiling_.ALayoutInfoG, tiling_.ALayoutInfoS,
+                tiling_.ALayoutInfoD, strideA ? strideA : uint64_t(singleM_) * singleK_);
+            const uint64_t atB = matmul_detail::BatchOffset(
+                B_TYPE::layout, ib, tiling_.BLayoutInfoN * tiling_.BLayoutInfoG, tiling_.BLayoutInfoS,
+                tiling_.BLayoutInfoD, strideB ? strideB : uint64_t(singleN_) * singleK_);
+            a_ = matmul_detail::Shifted(a, ascendc_emu::BytesOf<SrcAT>(atA));
+            b_ = matmul_detail::Shifted(b, ascendc_emu::BytesOf<SrcBT>(atB));
             if (hasBias_ && kConfig.isBiasBatch) {
-                bias_ = Shifted(bias, ascendc_emu::BytesOf<BiasT>(uint64_t(loop * batches + i) * singleN_));
+                bias_ = matmul_detail::Shifted(
+                    bias, ascendc_emu::BytesOf<BiasT>(uint64_t(loop * batches + i) * singleN_));
             }
             const uint64_t cOffset = BatchIndexC(loop * batches + i, strideC);
             SetBatchShapes();
@@ -857,54 +686,27 @@ private:
     {
         IterateAll<true>(gm, enAtomic, false, false, false, loc);
     }
-    static constexpr bool IsInterleaved(LayoutMode mode)
-    {
-        return mode == LayoutMode::BSNGD || mode == LayoutMode::SBNGD;
-    }
-    // BSNGD and SBNGD keep the heads of one row next to each other; SBNGD the batches, too.
-    __aicore__ static uint64_t BatchOffset(LayoutMode mode, uint32_t index, int32_t, int32_t heads,
-                                           int32_t rows, int32_t columns, uint64_t matrix)
-    {
-        if (mode == LayoutMode::BSNGD) {
-            const uint32_t h = heads > 0 ? uint32_t(heads) : 1;
-            return (uint64_t(index / h) * uint32_t(rows) * h + index % h) * uint32_t(columns);
-        }
-        return index * (mode == LayoutMode::SBNGD ? uint64_t(uint32_t(columns)) : matrix);
-    }
-    // Elements from row to row of an interleaved layout.
-    __aicore__ static uint32_t BatchRow(LayoutMode mode, int32_t b, int32_t heads, int32_t columns)
-    {
-        return uint32_t((mode == LayoutMode::SBNGD ? b : 1) * heads * columns);
-    }
     __aicore__ void SetBatchShapes()
     {
         orgM_ = singleM_;
         orgN_ = singleN_;
         orgKa_ = orgKb_ = singleK_;
-        if (IsInterleaved(A_TYPE::layout)) {
+        if (matmul_detail::IsInterleaved(A_TYPE::layout)) {
             (a_.transposed ? orgM_ : orgKa_) =
-                BatchRow(A_TYPE::layout, tiling_.ALayoutInfoB,
+                matmul_detail::BatchRow(A_TYPE::layout, tiling_.ALayoutInfoB,
                          tiling_.ALayoutInfoN * tiling_.ALayoutInfoG, tiling_.ALayoutInfoD);
         }
         orgKc_ = singleN_;
-        if (IsInterleaved(B_TYPE::layout)) {
+        if (matmul_detail::IsInterleaved(B_TYPE::layout)) {
             (b_.transposed ? orgKb_ : orgN_) =
-                BatchRow(B_TYPE::layout, tiling_.BLayoutInfoB,
+                matmul_detail::BatchRow(B_TYPE::layout, tiling_.BLayoutInfoB,
                          tiling_.BLayoutInfoN * tiling_.BLayoutInfoG, tiling_.BLayoutInfoD);
         }
-        if (IsInterleaved(C_TYPE::layout)) {
-            orgKc_ = BatchRow(C_TYPE::layout, tiling_.CLayoutInfoB,
+        if (matmul_detail::IsInterleaved(C_TYPE::layout)) {
+            orgKc_ = matmul_detail::BatchRow(C_TYPE::layout, tiling_.CLayoutInfoB,
                               tiling_.CLayoutInfoN * tiling_.CLayoutInfoG, tiling_.CLayoutInfoS2);
         }
     }
-    __aicore__ static ascendc_emu::MatrixRef Shifted(ascendc_emu::MatrixRef m, uint64_t bytes)
-    {
-        m.data += bytes;
-        m.gm.ptr += m.onChip ? 0 : bytes;
-        m.local.addr += m.onChip ? uint32_t(bytes) : 0;
-        return m;
-    }
-
     ::TCubeTiling tiling_;
     ascendc_emu::MatrixRef a_, b_, bias_, lastA_, lastB_;
     uint32_t orgM_ = 0, orgN_ = 0, orgKa_ = 0, orgKb_ = 0, orgKc_ = 0;
@@ -914,7 +716,7 @@ private:
     bool async_ = false;
     uint64_t quantScalar_ = 0;
     const uint64_t* quantVector_ = nullptr;
-    uint64_t userData_ = 0, userTiling_ = 0;
+    matmul_detail::UserData user_;
     int32_t batchA_ = 0, batchB_ = 0;
     ascendc_emu::GmRef workspace_, sparseIndex_;
     uint32_t fetched_ = 0;  // groups of batches handed out
@@ -927,54 +729,7 @@ template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
               Impl::Detail::MatmulPolicy>
 using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, POLICY>;
 
-namespace matmul_detail {
-inline void Register() {}
-template <class M, typename... Rest>
-inline void Register(M& mm, Rest&&... rest);
-template <class M, typename... Rest>
-inline void RegisterWith(M& mm, const ::TCubeTiling* tiling, Rest&&... rest)
-{
-    // Without a tiling only one that is a constant of the type can be applied.
-    if (tiling != nullptr || M::kStaticTiling) mm.Init(tiling);
-    Register(rest...);
-}
-// Arguments come as object, tiling, object, tiling ...; the tiling may be left out.
-template <class M>
-inline void Register(M& mm)
-{
-    if (M::kStaticTiling) mm.Init(nullptr);
-}
-template <class M, typename Second, typename... Rest>
-inline void RegisterPair(M& mm, Second&& second, Rest&&... rest)
-{
-    if constexpr (std::is_convertible<Second, const ::TCubeTiling*>::value) {
-        RegisterWith(mm, static_cast<const ::TCubeTiling*>(second), rest...);
-    } else {
-        Register(mm);
-        Register(second, rest...);
-    }
-}
-template <class M, typename... Rest>
-inline void Register(M& mm, Rest&&... rest)
-{
-    RegisterPair(mm, rest...);
-}
-}  // namespace matmul_detail
-
 }  // namespace AscendC
-
-// Matmul objects of a mixed kernel belong to the vector cores; its cube cores only serve them.
-#ifdef ASCENDC_CUBE_ONLY
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) AscendC::matmul_detail::Register(__VA_ARGS__)
-#else
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)               \
-    if (ascendc_emu::IsMatmulServer(ascendc_emu::Loc::Here())) {                       \
-        return;                                                \
-    }                                                          \
-    AscendC::matmul_detail::Register(__VA_ARGS__)
-#endif
-#define REGIST_MATMUL_OBJ_STATIC REGIST_MATMUL_OBJ
-#define REGIST_CUBE_OBJ REGIST_MATMUL_OBJ
 
 namespace matmul = AscendC;
 
