@@ -23,6 +23,9 @@ _TWIN = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*["<](?:[\w./]*/)?(?:tikicpulib|kern_fwk|stub_def)\.h[">]',
     re.MULTILINE,
 )
+_TWIN_GUARD = re.compile(r"\b(?:__CCE_(?:KT|UT)_TEST__|ASCENDC_CPU_DEBUG)\b")
+_CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if\w*|el\w+|endif)\b([^\n]*)", re.MULTILINE)
+_TWIN_CALL = re.compile(r"\b(?:ICPU_RUN_KF|GmAlloc)\b")
 _TEST_FRAMEWORK = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*["<](gtest|gmock)/\1\.h[">]', re.MULTILINE
 )
@@ -112,8 +115,34 @@ def has_main(texts: Iterable[str]) -> bool:
 
 
 def is_twin(texts: Iterable[str]) -> bool:
-    """Whether the program calls its kernels through CANN's CPU twin (``tikicpulib.h``)."""
-    return any(_TWIN.search(t) for t in texts)
+    """Whether the program calls its kernels through CANN's CPU twin (``tikicpulib.h``).
+
+    A header that includes it for twin builds alone (``#ifdef __CCE_KT_TEST__``) makes no program
+    one that calls nothing of it.
+    """
+    texts = list(texts)
+    including = [t for t in texts if _TWIN.search(t)]
+    if not including:
+        return False
+    return any(_TWIN_CALL.search(t) for t in texts) or any(_includes_twin(t) for t in including)
+
+
+def _includes_twin(text: str) -> bool:
+    """Whether ``text`` includes the twin's header outside of what only a twin build compiles."""
+    guards: list[bool] = []
+    places = [*_CONDITIONAL.finditer(text), *_TWIN.finditer(text)]
+    for place in sorted(places, key=lambda p: p.start()):
+        word = place[1] if place.re is _CONDITIONAL else ""
+        if not word:
+            if not any(guards):
+                return True
+        elif word.startswith("if"):
+            guards.append(bool(_TWIN_GUARD.search(place[2])))
+        elif word.startswith("el") and guards:
+            guards[-1] = bool(_TWIN_GUARD.search(place[2]))
+        elif guards:
+            guards.pop()
+    return False
 
 
 @dataclass(frozen=True)

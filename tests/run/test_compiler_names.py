@@ -38,11 +38,16 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
     set_flag(PIPE_S, PIPE_V, EVENT_ID0); wait_flag(PIPE_S, PIPE_V, EVENT_ID0);
     vgather((__ubuf__ uint32_t*)g.GetPhyAddr(), (__ubuf__ uint32_t*)o.GetPhyAddr(),
             (uint32_t)(uint64_t)pb, 8, 1);
+    pipe_barrier(PIPE_V);
+    LocalTensor<uint32_t> e(TPosition::VECCALC, 20480, 64);
+    vreducev2((__ubuf__ uint32_t*)e.GetPhyAddr(), (__ubuf__ uint32_t*)g.GetPhyAddr(), nullptr, 1, 1, 2,
+              8, 0);
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0); wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
     set_atomic_add(); set_atomic_f32();
     copy_ubuf_to_gm_align_b32((__gm__ float*)y, pc, 0, 1, 8, 0, 0, 0, 0);
     set_atomic_none();
     copy_ubuf_to_gm((__gm__ float*)y + 8, (__ubuf__ float*)g.GetPhyAddr(), 0, 1, 8, 0, 0);
+    copy_ubuf_to_gm((__gm__ uint32_t*)y + 72, (__ubuf__ uint32_t*)e.GetPhyAddr(), 0, 1, 4, 0, 0);
     pipe_barrier(PIPE_ALL);
 }
 int main()
@@ -54,15 +59,16 @@ int main()
     half* x;
     float* y;
     aclrtMalloc((void**)&x, 128 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
-    aclrtMalloc((void**)&y, 72 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void**)&y, 104 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
     for (int i = 0; i < 128; ++i) x[i] = half(i);
-    for (int i = 0; i < 72; ++i) y[i] = 1;
+    for (int i = 0; i < 104; ++i) y[i] = 1;
     k<<<1, nullptr, s>>>((uint8_t*)x, (uint8_t*)y); 
     aclrtSynchronizeStream(s);
     // The largest of each 64 of (x + 1) * 2, added to 1; then the first 64 backwards.
     if (y[0] != 129 || y[1] != 257) return 2;
     for (int i = 0; i < 64; ++i) {
         if (y[8 + i] != 2 * (64 - i)) return 3;
+        if (i % 2 && y[72 + i / 2] != 2 * (64 - i)) return 4;
     }
     return 0;
 }

@@ -278,6 +278,21 @@ def test_gtest_is_linked(tmp_path, chosen, code):
     [
         ('#include "tikicpulib.h"\nint main() {}', True, True, False, []),
         ("#ifdef A\n  # include <tools/cpudebug/include/stub_def.h>", True, False, False, []),
+        (
+            '#ifdef __CCE_KT_TEST__\n#include "stub_def.h"\n#endif\nk<<<1, 0, s>>>(x);',
+            False,
+            True,
+            False,
+            [],
+        ),
+        (
+            "#ifdef ASCENDC_CPU_DEBUG\n#include <tikicpulib.h>\n#endif\nICPU_RUN_KF(k, 1);",
+            True,
+            True,
+            False,
+            [],
+        ),
+        ('#ifndef __CCE_KT_TEST__\n#else\n#endif\n#include "kern_fwk.h"', True, False, False, []),
         ('// #include "tikicpulib.h"', False, False, False, []),
         ('#include "kernel_operator.h"\n// ge::DT_FLOAT', False, False, False, []),
         ("ge::DataType x;", False, True, True, []),

@@ -229,14 +229,17 @@ __aicore__ inline void vgather(T* dst, uint32_t* offsets, uint32_t base, uint16_
               FromPointer(reinterpret_cast<T*>(ub), loc), FromPointer(offsets, loc), place, form, loc);
 }
 // Keeps the elements that a pattern selects: 1 to 7 the built-in ones, 0 the bits at src1. The number
-// of elements of each repeat is the mask register's in counter mode.
+// of elements of each repeat is the mask register's in counter mode. A built-in pattern leaves src1 alone; it may
+// be nullptr.
 template <typename T>
-__aicore__ inline void vreducev2(T* dst, T* src0, T* src1, uint16_t repeat, uint8_t src0Blk,
-                                 uint8_t pattern, uint16_t src0Rep, uint8_t src1Rep, OPGEN_LOC)
+__aicore__ inline void vreducev2(T* dst, T* src0, std::common_type_t<T>* src1, uint16_t repeat,
+                                 uint8_t src0Blk, uint8_t pattern, uint16_t src0Rep, uint8_t src1Rep,
+                                 OPGEN_LOC)
 {
     using namespace ascendc_emu;
     const Registers& regs = Current().regs;
-    const auto d = FromPointer(dst, loc), s = FromPointer(src0, loc), p = FromPointer(src1, loc);
+    const auto d = FromPointer(dst, loc), s = FromPointer(src0, loc);
+    const auto p = pattern == 0 ? FromPointer(src1, loc) : d;
     const uint32_t count = regs.counter ? static_cast<uint32_t>(regs.mask[0]) : 0;
     uint64_t kept = 0;
     RunGatherMask(kDTypeOf<T>, d, s, pattern == 0 ? &p : nullptr, pattern, regs.counter, count,
