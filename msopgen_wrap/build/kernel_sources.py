@@ -22,22 +22,25 @@ _OPEN_STATEMENT = re.compile(r"[\w\]](?<!\belse)(?<!\bdo)\s+ASSERT\(")
 _COMPILER_NAMES = (
     r"(?:copy_(?:gm_to_ubuf|ubuf_to_gm)(?:_align_b\d+)?|v(?:conv|cmp|cmpv|cmpvs)_\w+"
     r"|v(?:abs|exp|ln|not|rec|relu|rsqrt|sqrt|adds|muls|maxs|mins|lrelu|sel|brcb|gather|reducev2)"
-    r"|vc(?:max|min)"
+    r"|v(?:mla|madd|maddrelu|axpy|addrelu|subrelu|shl|shr|copy|gatherb|bitsort|mrgsort4)"
+    r"|vc(?:max|min)|bcnt[01]|clz|sff[01]|dsb|get_(?:cmpmask|coreid|vms4_sr)|set_deqscale"
     r"|set_(?:atomic_\w+|padding|ctrl|cmpmask|ffts_base_addr)|get_(?:ctrl|rsvd_cnt)|sbitset[01]"
     r"|ffts_cross_core_sync|wait_flag_dev|dcci)"
 )
 # Those of the cube (ascendc_emu/cube_instructions.h).
 _CUBE_NAMES = (
     r"(?:copy_gm_to_cbuf(?:_multi_nd2nz_b\d+s?)?|load_(?:cbuf|gm)_to_c[ab](?:_transpose)?"
-    r"|load_gm_to_cbuf|mad|copy_matrix_cc_to_(?:gm|cbuf)|img2colv2_cbuf_to_c[ab]"
-    r"|create_(?:ca|cb|cbuf)_matrix|set_(?:nd_para|quant_pre|fmatrix(?:_b)?|l3d_rpt))"
+    r"|load_gm_to_cbuf|mad|copy_cbuf_to_(?:bt|fbuf)|copy_matrix_cc_to_(?:gm|cbuf)"
+    r"|img2colv2_cbuf_to_c[ab]|create_(?:ca|cb|cbuf)_matrix|set_(?:nd_para|quant_pre|fmatrix(?:_b)?|l3d_rpt))"
 )
 _HEADERS = {
     "ascendc_emu/compiler_names.h": _COMPILER_NAMES,
     "ascendc_emu/cube_instructions.h": _CUBE_NAMES,
 }
-_CALLED = {h: re.compile(rf"(?<![\w.>:])(?<!\w\s){n}\s*\(") for h, n in _HEADERS.items()}
-_DEFINED = {h: re.compile(rf"\b(?:void|auto|int64_t|T)\s+{n}\s*\(") for h, n in _HEADERS.items()}
+_BEFORE = r"(?<![\w.>:])(?:(?<!\w\s)|(?<=return\s))"
+_CALLED = {h: re.compile(rf"{_BEFORE}{n}\s*\(") for h, n in _HEADERS.items()}
+_RESULT = r"\b(?:void|auto|bool|int|unsigned|u?int\d+_t|T)"
+_DEFINED = {h: re.compile(rf"{_RESULT}\s+{n}\s*\(") for h, n in _HEADERS.items()}
 
 
 def dialect_flags(texts: Iterable[str]) -> list[str]:

@@ -219,7 +219,8 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
                 run_compiler(command, path, code="OPG307", what=f"{path.name} does not compile")
                 return out
 
-            objects = _compile_passes(compile_one, sources, [] if twin else plain_texts)
+            device = [p for p in sources if roles[p].device]
+            objects = _compile_passes(compile_one, sources, device, [] if twin else plain_texts)
             objects = _link_passes(objects, len(sources), launches, scratch)
             command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / output)]
             command += link
@@ -246,17 +247,26 @@ def _reached(path: Path, folders: Sequence[Path]) -> dict[Path, str]:
 
 
 def _compile_passes(
-    compile_one: Callable[[Path, CorePass], Path], sources: Sequence[Path], texts: Sequence[str]
+    compile_one: Callable[[Path, CorePass], Path],
+    sources: Sequence[Path],
+    device: Sequence[Path],
+    texts: Sequence[str],
 ) -> list[Path]:
     """Compile the sources once, or once per core kind when their kernels need that.
 
     Args:
+        device: those with device code or launches; the others would do what their static objects
+            do (registering tests, say) twice if they were compiled for both kinds.
         texts: of the sources and headers, comments blanked; none: once in any case.
     """
 
     def compile_all(*passes: CorePass) -> list[Path]:
         with ThreadPoolExecutor(max_workers=2) as pool:
-            jobs = [pool.submit(compile_one, path, core) for core in passes for path in sources]
+            jobs = [
+                pool.submit(compile_one, path, core)
+                for core in passes
+                for path in (device if core is CorePass.AIC else sources)
+            ]
             return [job.result() for job in jobs]
 
     return compile_passes(compile_all, texts)

@@ -43,6 +43,7 @@ _GE_CODE = re.compile(
     re.MULTILINE,
 )
 _HOST_CODE = re.compile(r"<<<|\bmain\s*\(|\btesting::|\bICPU_RUN_KF\b")
+_DEVICE_CODE = re.compile(r"<<<|\b__aicore__\b|\b__global__\b|\[aicore\]|\bkernel_operator")
 # What CANN's CPU builds get from headers that every source of theirs includes.
 _STANDARD_NAMES = re.compile(r"\bstd::|\bmem(?:cpy|set|cmp)\b|\bcout\b|\bprintf\b")
 
@@ -153,11 +154,13 @@ class SourceKind:
         host: it has host code: launches, ``main``, tests.
         ge: it uses the data types of ge, so they cannot be macros.
         standard: it uses names of the standard library.
+        device: it has device code, or launches.
     """
 
     host: bool
     ge: bool
     standard: bool
+    device: bool
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> SourceKind:
@@ -165,7 +168,8 @@ class SourceKind:
         clean = [blank_comments(t, strings=False) for t in texts]
         host = any(_HOST_CODE.search(t) for t in clean)
         ge = any(_GE_CODE.search(t) for t in clean)
-        return cls(host or ge, ge, any(_STANDARD_NAMES.search(t) for t in clean))
+        standard = any(_STANDARD_NAMES.search(t) for t in clean)
+        return cls(host or ge, ge, standard, any(_DEVICE_CODE.search(t) for t in clean))
 
     def flags(self, *, twin: bool, single: bool) -> list[str]:
         """Return what the source is compiled with.

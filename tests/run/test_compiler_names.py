@@ -40,8 +40,8 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
             (uint32_t)(uint64_t)pb, 8, 1);
     pipe_barrier(PIPE_V);
     LocalTensor<uint32_t> e(TPosition::VECCALC, 20480, 64);
-    vreducev2((__ubuf__ uint32_t*)e.GetPhyAddr(), (__ubuf__ uint32_t*)g.GetPhyAddr(), nullptr, 1, 1, 2,
-              8, 0);
+    vreducev2((__ubuf__ uint32_t*)e.GetPhyAddr(), (__ubuf__ uint32_t*)g.GetPhyAddr(), nullptr, 1, 1,
+              2, 8, 0);
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0); wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
     set_atomic_add(); set_atomic_f32();
     copy_ubuf_to_gm_align_b32((__gm__ float*)y, pc, 0, 1, 8, 0, 0, 0, 0);
@@ -74,12 +74,86 @@ int main()
 }
 """
 
+# Fused, shifting and gathering instructions, and those that count bits.
+FUSED = """#include "acl/acl.h"
+#include "kernel_operator.h"
+extern "C" __global__ __vector__ void k(GM_ADDR out)
+{
+    auto x = reinterpret_cast<__ubuf__ float*>((uintptr_t)0);
+    auto y = reinterpret_cast<__ubuf__ float*>((uintptr_t)1024);
+    auto i = reinterpret_cast<__ubuf__ int32_t*>((uintptr_t)8192);
+    auto u = reinterpret_cast<__ubuf__ uint32_t*>((uintptr_t)9216);
+    auto h = reinterpret_cast<__ubuf__ half*>((uintptr_t)16384);
+    static_assert(PAD_NONE == pad_t::PAD_NONE);
+    set_mask_norm(); set_vector_mask(0, (uint64_t)-1);
+    vector_dup(x, 3.0f, 1, 1, 1, 8, 0); vector_dup(y, -5.0f, 1, 1, 1, 8, 0);
+    for (int n = 0; n < 7; ++n) vector_dup(x + 512 + 64 * n, 2.0f, 1, 1, 1, 8, 0);
+    vector_dup(i, -20, 1, 1, 1, 8, 0); vector_dup(u, 12u, 1, 1, 1, 8, 0);
+    pipe_barrier(PIPE_V);
+    __ubuf__ float* r = x + 512;
+    vmla(r, x, y, 1, 1, 1, 1, 8, 8, 8);             // 3 * -5 + 2
+    vmadd(r + 64, x, y, 1, 1, 1, 1, 8, 8, 8);       // 3 * 2 - 5
+    vmaddrelu(r + 128, y, x, 1, 1, 1, 1, 8, 8, 8);  // Relu(-5 * 2 + 3)
+    vaxpy(r + 192, x, 4, 1, 1, 1, 8, 8);            // 3 * 4 + 2
+    vaddrelu(r + 256, x, y, 1, 1, 1, 1, 8, 8, 8);
+    vsubrelu(r + 320, x, y, 1, 1, 1, 1, 8, 8, 8);
+    vcopy(r + 384, y, 1, 1, 1, 8, 8);
+    vshr(i + 64, i, 2, 1, 1, 1, 8, 8, false);
+    vshl(u + 64, u, 3, 1, 1, 1, 8, 8);
+    set_vector_mask((uint64_t)-1, (uint64_t)-1);
+    vector_dup(h, (half)-2.6, 1, 1, 1, 8, 0);
+    pipe_barrier(PIPE_V);
+    vconv_f162s4r(h + 256, h, 1, 1, 1, 2, 8);
+    pipe_barrier(PIPE_V);
+    vconv_s42f16(h + 512, h + 256, 1, 1, 1, 8, 2);
+    AscendC::LocalTensor<uint32_t> o(AscendC::TPosition::VECCALC, 9728, 8);
+    for (int n = 0; n < 8; ++n) o.SetValue(n, 1024 + 32 * (7 - n));
+    set_flag(PIPE_S, PIPE_V, EVENT_ID0); wait_flag(PIPE_S, PIPE_V, EVENT_ID0);
+    set_vector_mask(0, (uint64_t)-1);
+    vgatherb(u + 192, u + 128, (uint64_t)x, 8, 1, 1);
+    // The list of blocks at byte 24576: sources 640 + n, destinations 704 + n.
+    AscendC::LocalTensor<uint16_t> blocks(AscendC::TPosition::VECCALC, 24576, 32);
+    AscendC::LocalTensor<uint16_t> square(AscendC::TPosition::VECCALC, 640 * 32, 256);
+    for (int n = 0; n < 16; ++n) { blocks.SetValue(n, 640 + n); blocks.SetValue(16 + n, 704 + n); }
+    for (int n = 0; n < 256; ++n) square.SetValue(n, n);
+    set_flag(PIPE_S, PIPE_V, EVENT_ID1); wait_flag(PIPE_S, PIPE_V, EVENT_ID1);
+    auto list = reinterpret_cast<__ubuf__ uint64_t*>((uintptr_t)24576);
+    vld_va_reg(VA0, list, L128); vld_va_reg(VA1, list, H128);
+    vld_va_reg(VA2, list + 4, L128); vld_va_reg(VA3, list + 4, H128);
+    scatter_vnchwconv_b16(VA2, VA0, 1, 0, 0);
+    set_flag(PIPE_V, PIPE_S, EVENT_ID0); wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
+    auto g = (__gm__ float*)out;
+    for (int n = 0; n < 7; ++n) g[n] = r[64 * n + 63];
+    g[7] = i[64]; g[8] = u[64]; g[9] = h[512]; g[10] = reinterpret_cast<__ubuf__ float*>(u)[192];
+    g[11] = bcnt1(0xF0) * 1000 + clz(1ull << 40) * 10 + sff1(8);
+    g[12] = AscendC::LocalTensor<uint16_t>(AscendC::TPosition::VECCALC, 704 * 32, 256).GetValue(35);
+    dcci(g, 0);
+    AscendC::Barrier();
+}
+int main()
+{
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream s;
+    aclrtCreateStream(&s);
+    float* g;
+    aclrtMalloc((void**)&g, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+    k<<<1, nullptr, s>>>((uint8_t*)g);
+    aclrtSynchronizeStream(s);
+    const float want[13] = {-13, 1, 0, 14, 0, 8, -5, -5, 96, -3, -5, 4233, 50};
+    for (int n = 0; n < 13; ++n) {
+        if (g[n] != want[n]) { printf("%d: %f\\n", n, g[n]); return n + 2; }
+    }
+    return 0;
+}
+"""
+
 # C (32 x 48) = A (32 x 64) B (64 x 48), all by instructions on addresses that are numbers, then the
 # same in halves and Relu, through L1.
 CUBE = """#include "acl/acl.h"
 #include "kernel_operator.h"
 extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ float* c,
-                                      __gm__ half* d)
+                                      __gm__ half* d, __gm__ float* bias)
 {
     auto l1a = reinterpret_cast<__cbuf__ half*>((uintptr_t)0);
     auto l1b = reinterpret_cast<__cbuf__ half*>((uintptr_t)(64 * 1024));
@@ -92,8 +166,13 @@ extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ flo
     set_nd_para(uint64_t(1));
     copy_gm_to_cbuf_multi_nd2nz_b16(l1a, a, 0, 1, 32, 64, 0, 64, 32, 1, 0);
     copy_gm_to_cbuf_multi_nd2nz_b16(l1b, b, 0, 1, 64, 48, 0, 48, 64, 1, 0);
+    auto l1bias = reinterpret_cast<__cbuf__ float*>((uintptr_t)(128 * 1024));
+    copy_gm_to_cbuf(l1bias, bias, 0, 1, 8, 0, 0, PAD_NONE);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    copy_cbuf_to_bt(64, l1bias, 0, 1, 3, 0, 0);
+    set_flag(PIPE_MTE2, PIPE_FIX, EVENT_ID1); wait_flag(PIPE_MTE2, PIPE_FIX, EVENT_ID1);
+    copy_cbuf_to_fbuf((__fbuf__ void*)0, l1bias, 1, 1, 0, 0);
     if (TRANSPOSE) {
         // A as an image of 4 x 8 places and 64 channels under a window of one place.
         set_fmatrix(uint64_t{4} | uint64_t{8} << 16);
@@ -113,7 +192,8 @@ extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ flo
     }
     set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
     wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
-    mad(l0c, l0a, l0b, 32, 64, 48, 0, false, false, true);
+    mad(l0c, l0a, l0b, reinterpret_cast<__biasbuf__ float*>((uintptr_t)64), 32, 64, 48, 0, false,
+        true, false);
     set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
     wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
     copy_matrix_cc_to_gm(c, l0c, 0, 48, 32, 48, 32, 0, NoQuant, 0, false, true);
@@ -127,18 +207,20 @@ int main()
     aclrtStream s;
     aclrtCreateStream(&s);
     half *a, *b, *d;
-    float* c;
+    float *c, *bias;
+    aclrtMalloc((void**)&bias, 64 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 64; ++i) bias[i] = i;
     aclrtMalloc((void**)&a, 32 * 64 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMalloc((void**)&b, 64 * 48 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMalloc((void**)&c, 32 * 48 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMalloc((void**)&d, 32 * 50 * sizeof(half), ACL_MEM_MALLOC_HUGE_FIRST);
     for (int i = 0; i < 32 * 64; ++i) a[i] = half(i % 13 - 6);
     for (int i = 0; i < 64 * 48; ++i) b[i] = half(i % 7 - 3);
-    k<<<1, nullptr, s>>>(a, b, c, d);
+    k<<<1, nullptr, s>>>(a, b, c, d, bias);
     aclrtSynchronizeStream(s);
     for (int i = 0; i < 32; ++i) {
         for (int j = 0; j < 48; ++j) {
-            float sum = 0;
+            float sum = j;
             for (int l = 0; l < 64; ++l) sum += float(a[i * 64 + l]) * float(b[l * 48 + j]);
             if (c[i * 48 + j] != sum) return 2;
             if (float(d[i * 50 + j]) != (sum < 0 ? 0 : sum)) return 3;
@@ -195,9 +277,10 @@ def test_block_of_a_mixed_kernel(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("mode", ["check", "fast"])
-def test_a_program_of_instructions(tmp_path, mode, capfd):
+@pytest.mark.parametrize("text", [PROGRAM, FUSED], ids=["plain", "fused"])
+def test_a_program_of_instructions(tmp_path, mode, text, capfd):
     program = tmp_path / "names.asc"
-    program.write_text(PROGRAM)
+    program.write_text(text)
     assert opgen(["run", str(program), "--mode", mode]) == 0, capfd.readouterr().err
 
 
@@ -210,6 +293,8 @@ def test_a_program_of_instructions(tmp_path, mode, capfd):
         ("op.vexp(p);", False),
         ("ns::vexp(p);", False),
         ("template <class T> void vexp(T* p) {}\nvexp(p);", False),
+        ("    return clz(x);", True),
+        ("inline int clz(uint32_t x);\nint y = clz(x);", False),
     ],
 )
 def test_only_sources_with_such_calls_get_them(text, wanted):

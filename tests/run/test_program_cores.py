@@ -90,3 +90,44 @@ def test_bodies_per_kind(tmp_path: Path, kind: str):
 
     assert values == want(1, [0] * 3) + want(2, [7] * 3)
     assert done.launches == 3
+
+
+# A source without device code is compiled once, so that what its static objects do is done once.
+def test_sources_without_kernels_are_there_once(tmp_path: Path):
+    (tmp_path / "kernel.asc").write_text(
+        """#include "kernel_operator.h"
+        __global__ __aicore__ void Fill(GM_ADDR y) {
+        #ifdef __DAV_CUBE__
+            y[0] = 1;
+        #else
+            y[1] = 2;
+        #endif
+        }
+        void Launch(void* stream, uint8_t* y) { Fill<<<1, nullptr, stream>>>(y); }
+        """,
+        encoding="utf-8",
+    )
+    main = tmp_path / "main.cpp"
+    main.write_text(
+        """#include <cstdio>
+        #include "acl/acl.h"
+        void Launch(void* stream, uint8_t* y);
+        static int made = printf("made ");
+        int main() {
+            aclInit(nullptr);
+            aclrtStream stream;
+            aclrtSetDevice(0);
+            aclrtCreateStream(&stream);
+            uint8_t* y;
+            aclrtMalloc(reinterpret_cast<void**>(&y), 32, ACL_MEM_MALLOC_HUGE_FIRST);
+            y[0] = y[1] = 0;
+            Launch(stream, y);
+            aclrtSynchronizeStream(stream);
+            printf("%d %d", y[0], y[1]);
+        }
+        """,
+        encoding="utf-8",
+    )
+    options = ProgramOptions(mode="fast", sources=(tmp_path / "kernel.asc",))
+    result = run_program(main, [], options, cwd=tmp_path)
+    assert result.output == "made 0 2"

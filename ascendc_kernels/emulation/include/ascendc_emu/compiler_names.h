@@ -9,6 +9,7 @@
 #include "kernel_operator.h"
 
 #include "ascendc_emu/c_api_select.h"
+#include "ascendc_emu/vector_instructions.h"
 
 #define OPGEN_LOC ascendc_emu::Loc loc = ascendc_emu::Loc::Here()
 
@@ -123,6 +124,32 @@ OPGEN_CONVERSION(vconv_s642s32, int32_t, int64_t, CAST_NONE)
 OPGEN_ROUNDED(vconv_s642f32, float, int64_t)
 OPGEN_CONVERSION(vconv_s82f16, half, int8_t, CAST_NONE)
 OPGEN_CONVERSION(vconv_u82f16, half, uint8_t, CAST_NONE)
+// Two elements of 4 bits to a byte: the pointer has no type of its own.
+#define OPGEN_PACKED(NAME, MODE)                                                                     \
+    template <typename = void>                                                                       \
+    __aicore__ inline void NAME(void* dst, half* src, uint8_t repeat, uint16_t dstBlk,               \
+                                uint16_t srcBlk, uint16_t dstRep, uint16_t srcRep, OPGEN_LOC)        \
+    {                                                                                                \
+        ascendc_emu::CastRepeats<AscendC::RoundMode::MODE>(static_cast<AscendC::int4b_t*>(dst), src, \
+                                                           repeat, dstBlk, srcBlk, dstRep, srcRep,   \
+                                                           loc);                                     \
+    }
+OPGEN_PACKED(vconv_f162s4, CAST_NONE)
+OPGEN_PACKED(vconv_f162s4r, CAST_RINT)
+OPGEN_PACKED(vconv_f162s4f, CAST_FLOOR)
+OPGEN_PACKED(vconv_f162s4c, CAST_CEIL)
+OPGEN_PACKED(vconv_f162s4a, CAST_ROUND)
+OPGEN_PACKED(vconv_f162s4z, CAST_TRUNC)
+#undef OPGEN_PACKED
+template <typename = void>
+__aicore__ inline void vconv_s42f16(half* dst, void* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,
+                                    uint16_t dstRep, uint16_t srcRep, OPGEN_LOC)
+{
+    ascendc_emu::CastRepeats<AscendC::RoundMode::CAST_NONE>(dst, static_cast<AscendC::int4b_t*>(src), repeat,
+                                                            dstBlk, srcBlk, dstRep, srcRep, loc);
+}
+// By the factor that set_deqscale gave.
+OPGEN_CONVERSION(vconv_deq, half, int32_t, CAST_NONE)
 #undef OPGEN_ROUNDED
 #undef OPGEN_CONVERSION
 

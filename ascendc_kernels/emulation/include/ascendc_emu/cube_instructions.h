@@ -45,6 +45,28 @@ OPGEN_ND2NZ(b16, 2)
 OPGEN_ND2NZ(b32s, 4)
 #undef OPGEN_ND2NZ
 
+// --- L1 to the tables of Fixpipe and of biases: DataCopy, lengths and dstGap of 128 and 64 bytes ------
+
+__aicore__ inline void copy_cbuf_to_fbuf(void* dst, void* src, uint16_t bursts, uint16_t length,
+                                         uint16_t srcGap, uint16_t dstGap, OPGEN_LOC)
+{
+    using namespace ascendc_emu;
+    AscendC::DataCopy(InFb(AsBytes(dst), loc), InL1(AsBytes(src), loc),
+                      AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
+}
+// dst counts bytes of the bias table. `conversion`, from half to float, is not emulated.
+template <typename S>
+__aicore__ inline void copy_cbuf_to_bt(uint64_t dst, S* src, uint16_t conversion, uint16_t bursts,
+                                       uint16_t length, uint16_t srcGap, uint16_t dstGap, OPGEN_LOC)
+{
+    using namespace ascendc_emu;
+    if (conversion != 0) {
+        Trap(Current(), loc, "copy_cbuf_to_bt", "conversion is not emulated; call AscendC::DataCopy");
+    }
+    AscendC::DataCopy(InBt(reinterpret_cast<S*>(dst), loc), InL1(src, loc),
+                      AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
+}
+
 // --- to L0A and L0B: LoadData, LoadDataWithTranspose ----------------------------------------------
 
 #define OPGEN_LOAD_L1(NAME, TARGET, SOURCE)                                                           \

@@ -59,7 +59,7 @@ enum QuantMode_t {
     QS322BF16_PRE,
     VQS322BF16_PRE
 };
-enum class pad_t : uint8_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4 };
+enum pad_t : uint8_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4 };
 
 // Dimensions a ShapeInfo holds. A macro: programs that need no shapes define it as 0 before the include.
 #ifndef K_MAX_SHAPE_DIM

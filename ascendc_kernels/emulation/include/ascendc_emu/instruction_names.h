@@ -56,6 +56,21 @@ inline void set_va_reg_sb(ub_addr8_t reg, uint64_t* addresses)
 {
     for (int i = 0; i < 8; ++i) ascendc_emu::AddressRegisters(reg)[i] = addresses[i];
 }
+// Eight addresses from UB, of 16 bits each, that count blocks of 32 bytes: the first or the second half of
+// the 32 bytes at src.
+enum vpart_t { L128 = 0, H128 };
+inline void vld_va_reg(ub_addr8_t reg, uint64_t* src, vpart_t part)
+{
+    uint8_t* const ub = ascendc_emu::Current().memory[static_cast<int>(ascendc_emu::Mem::kUb)];
+    const auto value = reinterpret_cast<uint64_t>(src);
+    const bool number = value < ascendc_emu::Current().capacity[static_cast<int>(ascendc_emu::Mem::kUb)];
+    const uint8_t* const from = number ? ub + value : reinterpret_cast<uint8_t*>(src);
+    uint16_t blocks[8];
+    memcpy(blocks, from + (part == H128 ? sizeof(blocks) : 0), sizeof(blocks));
+    for (int i = 0; i < 8; ++i) {
+        ascendc_emu::AddressRegisters(reg)[i] = reinterpret_cast<uint64_t>(ub) + 32u * blocks[i];
+    }
+}
 
 // dst and src name the first of two neighbouring registers, 16 addresses; strides in 32-byte blocks.
 inline void scatter_vnchwconv_b16(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dstStride,

@@ -70,6 +70,9 @@ struct ReduceLastND {
     uint32_t dstK;
 };
 
+// Keeps the compiler from moving memory accesses across it; no instruction.
+__aicore__ inline void Barrier() { __asm__ __volatile__("" ::: "memory"); }
+
 // On the device it makes room for what DumpTensor and printf write; here they print at once.
 __aicore__ inline void InitDump(bool, uint32_t) {}
 __aicore__ inline void InitDump(bool, GM_ADDR, uint32_t) {}

@@ -48,4 +48,14 @@ static inline int AlogCheckDebugLevel(unsigned int, int level) {
     return CheckLogLevel(0, level);
 }
 
+// Which lines are printed is up to OPGEN_HOST_LOG; a level that a program sets is accepted and has no
+// effect. The level that is asked for is the lowest that is kept or printed.
+static inline int dlog_setlevel(int, int, int) { return 0; }
+static inline int dlog_getlevel(int, int *enableEvent) {
+    if (enableEvent != nullptr) *enableEvent = 1;
+    int level = DLOG_DEBUG;
+    while (level < DLOG_ERROR && CheckLogLevel(0, level) == 0) ++level;
+    return level;
+}
+
 #endif  // OPGEN_EMULATION_TOOLCHAIN_SLOG_H
