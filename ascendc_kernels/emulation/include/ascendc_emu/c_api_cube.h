@@ -32,8 +32,8 @@ namespace ascendc_emu {
 template <typename T>
 constexpr bool IsFractalType()
 {
-    return std::is_same<T, half>::value || std::is_same<T, bfloat16_t>::value || std::is_same<T, float>::value ||
-           std::is_same<T, int32_t>::value || std::is_same<T, uint32_t>::value ||
+    return std::is_same<T, half>::value || std::is_same<T, bfloat16_t>::value ||
+           std::is_same<T, float>::value || std::is_same<T, int32_t>::value || std::is_same<T, uint32_t>::value ||
            std::is_same<T, int8_t>::value || std::is_same<T, uint8_t>::value ||
            std::is_same<T, AscendC::int4b_t>::value;
 }
@@ -85,34 +85,37 @@ OPGEN_C_CUBE(asc_copy_gm2l1,
                                ascendc_emu::Fractals(base_idx, repeat, src_stride, dst_gap), loc))
 
 // Bytes: `size`, a multiple of 32, or bursts and gaps of 32 bytes.
-inline void asc_copy_gm2l1(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_gm2l1(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
                       ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)), size, loc);
 }
-inline void asc_copy_gm2l1_sync(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_gm2l1_sync(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     asc_copy_gm2l1(dst, src, size, loc);
     asc_sync(loc);
 }
-inline void asc_copy_gm2l1(void* dst, void* src, uint16_t n_burst, uint16_t len_burst, uint16_t src_gap,
-                           uint16_t dst_gap, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_gm2l1(void* dst, void* src, uint16_t n_burst, uint16_t len_burst,
+                                      uint16_t src_gap, uint16_t dst_gap, OPGEN_C_LOC)
 {
     AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
                       ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)),
                       AscendC::DataCopyParams(n_burst, len_burst, src_gap, dst_gap), loc);
 }
 // The forms that pad or cut every 32 bytes on the way are refused.
-#define OPGEN_C_PAD(NAME)                                                                            \
-    inline void NAME(void*, void*, uint32_t, OPGEN_C_LOC)                                            \
-    {                                                                                                \
-        ascendc_emu::Trap(ascendc_emu::Current(), loc, #NAME, "padding modes are not emulated");     \
-    }                                                                                                \
-    inline void NAME(void*, void*, uint16_t, uint16_t, uint16_t, uint16_t, OPGEN_C_LOC)              \
-    {                                                                                                \
-        NAME(nullptr, nullptr, 0u, loc);                                                             \
-    }                                                                                                \
-    inline void NAME##_sync(void*, void*, uint32_t, OPGEN_C_LOC) { NAME(nullptr, nullptr, 0u, loc); }
+#define OPGEN_C_PAD(NAME)                                                                          \
+    __aicore__ inline void NAME(void*, void*, uint32_t, OPGEN_C_LOC)                               \
+    {                                                                                              \
+        ascendc_emu::Trap(ascendc_emu::Current(), loc, #NAME, "padding modes are not emulated");   \
+    }                                                                                              \
+    __aicore__ inline void NAME(void*, void*, uint16_t, uint16_t, uint16_t, uint16_t, OPGEN_C_LOC) \
+    {                                                                                              \
+        NAME(nullptr, nullptr, 0u, loc);                                                           \
+    }                                                                                              \
+    __aicore__ inline void NAME##_sync(void*, void*, uint32_t, OPGEN_C_LOC)                        \
+    {                                                                                              \
+        NAME(nullptr, nullptr, 0u, loc);                                                           \
+    }
 OPGEN_C_PAD(asc_copy_gm2l1_pad1)
 OPGEN_C_PAD(asc_copy_gm2l1_pad2)
 OPGEN_C_PAD(asc_copy_gm2l1_pad3)
@@ -201,8 +204,8 @@ OPGEN_C_CUBE(asc_copy_l12l0c, (typename D, typename S),
 
 // To the bias table; with `conv_control` half becomes float. Lengths and gaps count 32 bytes here,
 // while DataCopy to C2 counts 64: the pages disagree about one instruction.
-inline void asc_copy_l12bt(uint64_t dst, void* src, uint16_t conv_control, uint16_t n_burst,
-                           uint16_t len_burst, uint16_t source_gap, uint16_t dst_gap, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12bt(uint64_t dst, void* src, uint16_t conv_control, uint16_t n_burst,
+                                      uint16_t len_burst, uint16_t source_gap, uint16_t dst_gap, OPGEN_C_LOC)
 {
     auto call = ascendc_emu::Bursts("asc_copy_l12bt", n_burst, len_burst, source_gap, dst_gap, loc);
     call.widens = conv_control != 0;
@@ -210,29 +213,29 @@ inline void asc_copy_l12bt(uint64_t dst, void* src, uint16_t conv_control, uint1
     ascendc_emu::RunCopyLocal(call, ascendc_emu::InBt(ascendc_emu::BiasAddress(dst), loc),
                               ascendc_emu::InL1(ascendc_emu::AsBytes(src), loc));
 }
-inline void asc_copy_l12bt(uint64_t dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12bt(uint64_t dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     asc_copy_l12bt(dst, src, 0, 1, static_cast<uint16_t>(size / 32), 0, 0, loc);
 }
-inline void asc_copy_l12bt_sync(uint64_t dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12bt_sync(uint64_t dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     asc_copy_l12bt(dst, src, size, loc);
     asc_sync(loc);
 }
 
 // To the fixpipe buffer; lengths and gaps count 32 bytes here, those of DataCopy to C2PIPE2GM 128.
-inline void asc_copy_l12fb(void* dst, void* src, uint16_t n_burst, uint16_t len_burst, uint16_t src_gap_size,
-                           uint16_t dst_gap_size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12fb(void* dst, void* src, uint16_t n_burst, uint16_t len_burst,
+                                      uint16_t src_gap_size, uint16_t dst_gap_size, OPGEN_C_LOC)
 {
     ascendc_emu::RunCopyLocal(
         ascendc_emu::Bursts("asc_copy_l12fb", n_burst, len_burst, src_gap_size, dst_gap_size, loc),
         ascendc_emu::InFb(ascendc_emu::AsBytes(dst), loc), ascendc_emu::InL1(ascendc_emu::AsBytes(src), loc));
 }
-inline void asc_copy_l12fb(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12fb(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     asc_copy_l12fb(dst, src, 1, static_cast<uint16_t>(size / 32), 0, 0, loc);
 }
-inline void asc_copy_l12fb_sync(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
+__aicore__ inline void asc_copy_l12fb_sync(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     asc_copy_l12fb(dst, src, size, loc);
     asc_sync(loc);
