@@ -141,14 +141,15 @@ def test_blocks_in_sequence(kernel, order):
     np.testing.assert_allclose(got, blocks.reshape(4, 16, 32), rtol=1e-5, atol=5e-5)
 
 
-def test_the_rows_of_a_tail_in_sequence_follow_each_other(kernel):
+def test_a_tail_in_sequence_has_the_rows_of_a_whole_block(kernel):
     raw, want = _operands(np.random.default_rng(2), 24, 48, 32, np.float16, (0, 0))
     t = _tiling(24, 48, 32, (16, 32, 16), iterateOrder=1)
-    got = _launch(kernel, HALF, t, *raw, np.full((4, 16 * 32), 7, np.float32), way=SEQUENTIAL)
+    got = _launch(kernel, HALF, t, *raw, np.full((4, 16, 32), 7, np.float32), way=SEQUENTIAL)
     blocks = [want[m : m + 16, n : n + 32] for m in (0, 16) for n in (0, 32)]
     for block, values in zip(got, blocks, strict=True):
-        np.testing.assert_allclose(block[: values.size], values.reshape(-1), rtol=1e-5, atol=5e-5)
-        assert (block[values.size :] == 7).all()
+        rows, columns = values.shape
+        np.testing.assert_allclose(block[:rows, :columns], values, rtol=1e-5, atol=5e-5)
+        assert (block[rows:] == 7).all() and (block[:, columns:] == 7).all()
 
 
 @TRANS

@@ -301,7 +301,10 @@ public:
                 GetTensorC(gm, enAtomic, false, loc);
                 continue;
             }
-            GetTensorC(gm[offset], enAtomic, true, loc);
+            // Every block has room for [baseM, baseN]; a tail fills part of its rows.
+            ascendc_emu::MatrixRef c;
+            SetC(c, gm[offset]);
+            WriteBlock(c, enAtomic, true, false, loc, uint64_t(tiling_.baseN));
             offset += uint64_t(tiling_.baseM) * uint32_t(tiling_.baseN);
         }
     }
@@ -516,7 +519,9 @@ private:
             c.stride = padded != 0 ? padded : LocalStride(m, n);
         } else if (sequential) {
             // The rows of a tail follow each other, too.
-            c.stride = C_TYPE::format == CubeFormat::NZ ? matmul_detail::Align(m, 16) : n;
+            c.stride = C_TYPE::format == CubeFormat::NZ ? matmul_detail::Align(m, 16)
+                       : padded != 0                    ? padded
+                                                        : n;
         } else {
             c.stride = StrideC();
         }
