@@ -74,6 +74,7 @@ class Kernel:
         mode: str = "fast",
         kind: int = 0,
         workspace: int = 0,
+        behind_system: bool = False,
         soc: str = "",
         threads: int = 0,
         outputs: int = 1,
@@ -81,7 +82,8 @@ class Kernel:
     ) -> list[dict]:
         """Run ``entry(arrays..., workspace, tiling)``; return the sanitizer's findings (check).
 
-        The last ``outputs`` arrays are outputs; the last ``inout`` ones hold data before.
+        The last ``outputs`` arrays are outputs; the last ``inout`` ones hold data before. With
+        ``behind_system`` the kernel gets the workspace behind the system's part, as op kernels do.
         """
         lib = self.emulation
         lib.opgen_launch_error.restype = ctypes.c_char_p
@@ -90,13 +92,17 @@ class Kernel:
         space = np.zeros(system + workspace, np.uint8) if workspace else np.zeros(0, np.uint8)
         data = ctypes.create_string_buffer(tiling, max(1, len(tiling)))
         pointers = [a.ctypes.data for a in arrays]
-        pointers += [space.ctypes.data if workspace else 0, ctypes.addressof(data)]
+        own = space.ctypes.data + (system if behind_system else 0)
+        pointers += [own if workspace else 0, ctypes.addressof(data)]
         ranges = []
         for i, a in enumerate(arrays):
             kind_ = 1 if i >= len(arrays) - outputs else 0
             kind_ = 2 if i >= len(arrays) - inout else kind_
             ranges.append(_Range(a.ctypes.data, a.nbytes, f"arg{i}".encode(), kind_))
-        if workspace:
+        if workspace and behind_system:
+            ranges.append(_Range(own, workspace, b"workspace", 3))
+            ranges.append(_Range(space.ctypes.data, system, b"system workspace", 5))
+        elif workspace:
             ranges.append(_Range(space.ctypes.data, space.nbytes, b"workspace", 3))
         ranges.append(_Range(ctypes.addressof(data), len(tiling), b"tiling", 4))
         launch = _Launch(

@@ -118,3 +118,25 @@ def test_missing_api_is_told_without_sanitizer(capfd):
     told = capfd.readouterr().err
     assert told.count("DataCopyPad does not exist on Ascend310P3 (arch 2002)") == 1
     assert "add_tail.cpp:" in told
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("first", [0, -1, -2])
+def test_a_read_that_begins_before_the_workspace(mode, first):
+    """The system's part lies there, so all of the read is memory, as on the device."""
+    kernel = build("workspace_edge")
+    x = np.arange(1, 65, dtype=np.float32)
+    y = np.zeros_like(x)
+    found = kernel.launch(
+        "workspace_edge",
+        [x, y],
+        tiling=struct.pack("ii", first, 64),
+        workspace=256,
+        behind_system=True,
+        mode=mode,
+    )
+    want = np.concatenate([np.full(-first, -1, np.float32), x])[:64]
+    np.testing.assert_array_equal(y, want)
+    assert [f["severity"] for f in found] == (["warning"] if first < 0 and mode == "check" else [])
+    if found:
+        assert f"reads {-4 * first} bytes before the start of workspace" in found[0]["what"]

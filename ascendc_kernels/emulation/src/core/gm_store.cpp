@@ -25,7 +25,14 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
                   static_cast<const void*>(address));
     }
-    const uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
+    uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
+    if (bytes <= left) return bytes;
+    // What lies directly behind may be memory of the launch, too: the workspace behind the system's.
+    while (left < bytes) {
+        const OpgenGmRange* const next = s.FindRange(address + left);
+        if (next == nullptr) break;
+        left = static_cast<uint64_t>(static_cast<const uint8_t*>(next->data) + next->bytes - address);
+    }
     if (bytes <= left) return bytes;
     if (bytes > left + cutOff) {
         TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",

@@ -157,6 +157,18 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     }
     uint64_t over = end - region->end;
     f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+    const Region* const behind = FindRegion(region->end);
+    if (!writes && region->kind == OPGEN_GM_OTHER && behind && behind->kind == OPGEN_GM_WORKSPACE &&
+        end <= behind->end) {
+        // The system's part of the workspace lies before the kernel's, so the read does not fault.
+        f.warning = true;
+        f.what = Format("%s of %s reads %llu bytes before the start of %s", o.role, r.op,
+                        static_cast<unsigned long long>(region->end - begin), behind->name.c_str());
+        f.why = "the system's part of the workspace lies there: what it holds is nobody's data";
+        f.fix = "check the offset, or leave out what lies before the first element";
+        Findings::Instance().Add(f);
+        return;
+    }
     f.what = Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
                     writes ? "writes" : "reads", static_cast<unsigned long long>(over),
                     region->name.c_str(),
