@@ -25,6 +25,10 @@ using namespace matmul;
 // Names that kernels define themselves, because the device library has none of them.
 constexpr int32_t MASK_LEN = 64, SRC_STRIDE_UNIT = 2, DEFAULT_REPEAT_SIZE = 1;
 
+namespace Kernel {
+constexpr int TWO = 1;
+}
+
 // Kernels' own names win over those of the Matmul headers.
 template <typename T>
 T Align(T a, T b)
@@ -235,6 +239,7 @@ VALUES = [
     ("MASK_LEN + SRC_STRIDE_UNIT + DEFAULT_REPEAT_SIZE", "67", NOTHING),
     ("ASC_DEVKIT_MAJOR", "9", NOTHING),
     ("FP32_MAX_V2 + FP32_MIN_V2 + DOUBLE_X", "2", NOTHING),
+    ("EIGHT * SIXTEEN + MIN_SORT32_SIZE + Kernel::TWO", "161", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
     ("PartOfSuperKernel(y) + 10 * (clock() > 0)", "14", "4 0 0 0"),
 ]

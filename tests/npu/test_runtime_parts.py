@@ -157,6 +157,13 @@ int main() {
         if (aclFloatToFloat16(aclFloat16ToFloat(bits)) != bits) return 5;
     }
     if (aclFloatToFloat16(65520.0F) != 0x7C00 || aclFloatToFloat16(65519.0F) != 0x7BFF) return 6;
+    char runtime[] = "runtime", text[ACL_PKG_VERSION_MAX_SIZE]; int32_t number = 0;
+    aclCANNPackageVersion package;
+    CHECK(aclsysGetVersionNum(runtime, &number)); CHECK(aclsysGetVersionStr(runtime, text));
+    CHECK(aclsysGetCANNVersion(ACL_PKG_NAME_CANN, &package));
+    if (number != 90000000 || std::strcmp(text, package.version) != 0) return 8;
+    if (std::strcmp(package.majorVersion, "9") != 0) return 9;
+    if (aclsysGetVersionNum(nullptr, &number) == 0) return 10;
     CHECK(aclrtFree(dev));
     if (aclrtFree(dev) == 0) return 7;
     CHECK(aclrtDestroyEvent(a)); CHECK(aclrtDestroyEvent(b));

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
 
 #include "state.h"
+#include "version/asc_devkit_version.h"
 
 namespace opgen_runtime {
 namespace {
@@ -18,6 +20,9 @@ namespace {
 const SocRow kSocs[] = {
 #include "soc_table.inc"
 };
+
+constexpr int32_t kCannVersion =
+    ASC_DEVKIT_MAJOR * 10000000 + ASC_DEVKIT_MINOR * 100000 + ASC_DEVKIT_PATCH * 1000;
 
 std::mutex state_mutex;  // guards everything below
 std::map<int32_t, Context*> primary_contexts;
@@ -148,6 +153,38 @@ aclError aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch) {
     *major = ACL_MAJOR_VERSION;
     *minor = ACL_MINOR_VERSION;
     *patch = ACL_PATCH_VERSION;
+    return ACL_SUCCESS;
+}
+
+aclError aclsysGetVersionNum(char* package, int32_t* number) {
+    if (package == nullptr || number == nullptr) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclsysGetVersionNum: null argument");
+    }
+    *number = kCannVersion;
+    return ACL_SUCCESS;
+}
+
+aclError aclsysGetVersionStr(char* package, char* text) {
+    if (package == nullptr || text == nullptr) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclsysGetVersionStr: null argument");
+    }
+    std::snprintf(text, ACL_PKG_VERSION_MAX_SIZE, "%s", ASC_DEVKIT_VERSION_STR);
+    return ACL_SUCCESS;
+}
+
+aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version) {
+    if (version == nullptr || name < ACL_PKG_NAME_CANN || name > ACL_PKG_NAME_DRIVER) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclsysGetCANNVersion: wrong package or null version");
+    }
+    *version = {};
+    const auto part = [](char* text, int value) {
+        std::snprintf(text, ACL_PKG_VERSION_PARTS_MAX_SIZE, "%d", value);
+    };
+    std::snprintf(version->version, sizeof(version->version), "%s", ASC_DEVKIT_VERSION_STR);
+    part(version->majorVersion, ASC_DEVKIT_MAJOR);
+    part(version->minorVersion, ASC_DEVKIT_MINOR);
+    part(version->releaseVersion, ASC_DEVKIT_PATCH);
+    part(version->patchVersion, 0);
     return ACL_SUCCESS;
 }
 
