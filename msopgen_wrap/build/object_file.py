@@ -125,6 +125,10 @@ class ObjectFile:
         """Return the symbols that other objects can refer to."""
         return {s.name for s in self.symbols if s.section != _SHN_UNDEF and s.binding != _STB_LOCAL}
 
+    def undefined(self) -> set[str]:
+        """Return the symbols that other objects have to define."""
+        return {s.name for s in self.symbols if s.section == _SHN_UNDEF and s.name}
+
     def renamed(self, prefix: str, names: set[str]) -> bytes:
         """Return the object with ``prefix`` before the symbols in ``names``.
 

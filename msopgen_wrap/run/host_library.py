@@ -47,14 +47,16 @@ def build_host_library(
     """Compile and link a project's host sources.
 
     Functions and virtual classes that only sources of another architecture define, and which do not
-    compile here, are replaced by ones that log their name and fail. A header for another
-    architecture that includes what is not here is left out, and so is a source that does not
-    compile without it.
+    compile here, are replaced by ones that log their name and fail, and so is what only a
+    neighbour's source calls: a part of CANN that its op has, and this one may never reach. A header
+    for another architecture that includes what is not here is left out, and so is a source that
+    does not compile without it.
 
     Raises:
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
     """
     sources = list(project.host_sources)
+    own_sources = {p for p in sources if p.is_relative_to(project.root)}
     foreign = bool(project.other_arch_sources)
     candidates = [project.companions, project.other_arch_sources]
     tried: set[Path] = set()
@@ -85,9 +87,12 @@ def build_host_library(
                 or any(take.defining(group, _may_define) for group in candidates)
             )
             if not added:
-                stand_ins = [m for m in missing if not m.startswith(("_ZTI", "_ZTS"))]
+                stand_ins = [m for m in missing if not m.startswith("_ZTS")]
                 elsewhere = foreign or any(for_other_arch(p) or p in unfit for p in tried)
-                if not elsewhere or not stand_ins:
+                if not elsewhere:
+                    own = _undefined_in([p for p in sources if p in own_sources], project, defines)
+                    stand_ins = [m for m in stand_ins if m not in own]
+                if not stand_ins:
                     raise
                 stubs += stand_ins
     return _link(project, [*sources, *_stub_source(project, stubs)], defines)
@@ -153,6 +158,18 @@ def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -
         link_flags=_LINK_FLAGS,
         code=_CODE,
     )
+
+
+def _undefined_in(sources: Sequence[Path], project: OpProject, defines: Sequence[str]) -> set[str]:
+    """Return the symbols that sources of a project refer to and do not define themselves."""
+    compiled = compile_objects(
+        sources,
+        include_dirs=project.include_dirs,
+        defines=defines,
+        opt=_OPT,
+        code=_CODE,
+    )
+    return {name for one in compiled for name in read_object(one).undefined()}
 
 
 @dataclass
@@ -232,8 +249,9 @@ def _seems_to_define(path: Path, symbols: Sequence[str]) -> bool:
 
 
 def _wanted(symbol: str) -> tuple[str, ...]:
-    """Return scopes and name: of a class whose table is missing, any member will do."""
-    return (*_names(symbol), "") if symbol.startswith("_ZTV") else _names(symbol)
+    """Return scopes and name: of a class whose tables are missing, any member will do."""
+    table = symbol.startswith(("_ZTV", "_ZTI"))
+    return (*_names(symbol), "") if table else _names(symbol)
 
 
 def _may_define(path: Path, symbols: Sequence[str]) -> bool:
@@ -284,6 +302,13 @@ def _stub_source(project: OpProject, symbols: Sequence[str]) -> list[Path]:
     lines = ['#include "ascendc_emu/host_log.h"']
     for number, symbol in enumerate(symbols):
         name = f"opgen_missing_{number}"
+        if symbol.startswith("_ZTI"):  # a class that another one derives from: its type's name
+            lines += [
+                'extern "C" void *opgen_type_table[] asm("_ZTVN10__cxxabiv117__class_type_infoE");',
+                f'extern "C" const void *const {name}[2] asm("{symbol}") = '
+                f'{{opgen_type_table + 2, "{symbol[4:]}"}};',
+            ]
+            continue
         if symbol.startswith("_ZTV"):  # a class: every virtual function is the same
             lines += [
                 f"static unsigned {name}() {{",

@@ -67,6 +67,7 @@ class IncludeFinder:
         self._seen: set[Path] = set()
         self._found: list[Path] = []
         self._flat: dict[str, Path] = {}
+        self._flat_depth = 1  # of "../" in what is included from an installed kernel tree
 
     def folders(self, sources: Iterable[Path]) -> list[Path]:
         """Return the folders to add for ``sources`` and all they include, in order of discovery.
@@ -84,7 +85,7 @@ class IncludeFinder:
                 target = self._resolve(path, quote == '"', name.strip())
                 if target is not None and target.is_relative_to(self.repository):
                     todo.append(target)
-        flat = [_flat_tree(self._flat)] if self._flat else []
+        flat = _flat_tree(self._flat, self._flat_depth) if self._flat else []
         return [*self._found, *flat]
 
     def reached(self) -> list[Path]:
@@ -122,6 +123,7 @@ class IncludeFinder:
             installed = self._search([parts[0], "op_kernel", *parts[1:]], source)
             if installed is not None:
                 self._flat.setdefault(parts[0], _above(installed, len(parts) - 1))
+                self._flat_depth = max(self._flat_depth, name.count("../"))
                 return installed
         found = self._search(parts, source)
         if found is not None:
@@ -193,15 +195,21 @@ def _below(base: Path, parts: Sequence[str], depth: int) -> Path:
     return base
 
 
-def _flat_tree(folders: Mapping[str, Path]) -> Path:
-    """Return a folder whose siblings are ``folders`` by name, as in an installed kernel tree."""
+def _flat_tree(folders: Mapping[str, Path], depth: int) -> list[Path]:
+    """Return folders from which ``../``, ``../../`` ... lead to ``folders`` by name.
+
+    So an installed kernel tree lies: every op is a folder, whose headers may be in folders of it.
+    """
     text = "\n".join(f"{name}\t{path}" for name, path in sorted(folders.items()))
 
+    levels = ["_"] * depth
+
     def build(folder: Path) -> list[Path]:
-        (folder / "_").mkdir()
+        folder.joinpath(*levels).mkdir(parents=True)
         for name, path in folders.items():
             (folder / name).symlink_to(path, target_is_directory=True)
         return []
 
-    folder, _ = cache.cached("kernel-tree", cache.text_hash(text), "kernel tree", build)
-    return folder / "_"
+    key = cache.text_hash(f"{depth}\n{text}")
+    folder, _ = cache.cached("kernel-tree", key, "kernel tree", build)
+    return [folder.joinpath(*levels[:level]) for level in range(1, depth + 1)]

@@ -124,7 +124,8 @@ class OpRuntime:
         """Return what a tiling key of a template kernel stands for, None for other ops.
 
         ``args`` are ``{name, kind, value}`` in the order of the kernel's template parameters;
-        ``kernel_type`` is a number of ``ASCENDC_TPL_*`` or None.
+        ``kernel_type`` is a number of ``ASCENDC_TPL_*`` or None, ``selected`` whether op_host's
+        ``ASCENDC_TPL_SEL`` contains the combination.
         """
         text = self._lib.opgen_template_json(op_type.encode(), key).decode()
         return json.loads(text) if text else None

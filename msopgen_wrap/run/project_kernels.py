@@ -10,7 +10,7 @@ from typing import Any
 from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import Platform
 from msopgen_wrap.run.compile_options import read_options
 from msopgen_wrap.run.dtypes import BY_GE
@@ -18,7 +18,12 @@ from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import Combo, KernelSource, OpProject, combos
 from msopgen_wrap.run.op_runtime import OpRuntime
-from msopgen_wrap.run.template_kernel import declared_name, has_c_linkage, template_instance
+from msopgen_wrap.run.template_kernel import (
+    declared_name,
+    has_c_linkage,
+    selects_by_macros,
+    template_instance,
+)
 from msopgen_wrap.run.tensor_formats import by_format
 
 # As g++ and clang++ say it.
@@ -117,6 +122,8 @@ class ProjectKernels:
         is_plain = not is_template and _defines_entry(text, source.entry)
         template = None if is_plain else self.runtime.template(name, key)
         defs = self.runtime.tiling_defs()
+        if template and not template["selected"]:
+            self._check_selection(source, op, key)
         by_key = key if template or key in registered_keys(op, defs) else None
         combo = chosen[0]
         key_and_formats = ",".join((combo.key, *combo.formats))
@@ -133,6 +140,21 @@ class ProjectKernels:
         # have to be registered again when they are needed.
         self._registered = {r for r in self._registered if not _same_key(r, op, combo)}
         self._registered.add((op, key_and_formats, by_key))
+
+    def _check_selection(self, source: KernelSource, op: str, key: int) -> None:
+        """Raise for a tiling key whose template arguments no header of the kernel selects."""
+        if selects_by_macros(self.project.kernel_dir, self.project.kernel_include_dirs):
+            return
+        raise OpgenError(
+            Diagnostic(
+                "OPG519",
+                f"op {op}: no ASCENDC_TPL_ARGS_SEL contains the template arguments of "
+                f"tiling key {key}",
+                Location(str(source.path)),
+                why="CANN compiles the kernel for the combinations of ASCENDC_TPL_SEL only",
+                fix="add the combination, or have TilingFunc pass others to GET_TPL_TILING_KEY",
+            )
+        )
 
     def fitting(self, declared: Mapping[str, Any], values: Sequence[Any]) -> list[Combo]:
         """Return the listed dtype combinations that the first ``len(values)`` tensors fit."""

@@ -317,12 +317,23 @@ class ProjectRunner:
     def _infer_list(
         self, declared: Mapping[str, Any], inputs: Sequence[Any], attrs: Attrs
     ) -> list[Any]:
-        """Infer the outputs of an op with one output list, as long as its input lists are."""
+        """Infer the outputs of an op with output lists.
+
+        One with the name of an input is as long as that, others are as long as the input lists.
+        """
         op = declared["op"]
-        dynamic = [p["param_type"] == "dynamic" for p in declared["outputs"]]
         # An optional list that is absent has no length.
-        lengths = {len(v) for v in inputs if isinstance(v, (list, tuple)) and v}
-        if sum(dynamic) != 1 or len(lengths) != 1:
+        lists = {
+            p["name"]: len(v)
+            for p, v in zip(declared["inputs"], inputs, strict=True)
+            if isinstance(v, (list, tuple)) and v
+        }
+        common = lists.values() if len(set(lists.values())) == 1 else [0]
+        counts = [
+            lists.get(p["name"], min(common)) if p["param_type"] == "dynamic" else 1
+            for p in declared["outputs"]
+        ]
+        if 0 in counts:
             raise OpgenError(
                 Diagnostic(
                     "OPG518",
@@ -330,8 +341,7 @@ class ProjectRunner:
                     fix="give the outputs: --output y=float16[2,3];float16[4]",
                 )
             )
-        (length,) = lengths
-        count = len(dynamic) - 1 + length
+        count = sum(counts)
         soc = self.platform.name
         try:
             shapes = self.runtime.infer_shapes(op, inputs, attrs, num_outputs=count, soc=soc)
@@ -343,8 +353,9 @@ class ProjectRunner:
         listed = self._dtypes_by_combo(declared, inputs) if "undefined" in types else []
         specs: list[Any] = []
         rest = iter(zip(shapes, types, strict=True))
-        for position, many in enumerate(dynamic):
-            items = [next(rest) for _ in range(length if many else 1)]
+        for position, length in enumerate(counts):
+            many = declared["outputs"][position]["param_type"] == "dynamic"
+            items = [next(rest) for _ in range(length)]
             made = [TensorSpec(listed[position] if t == "undefined" else t, s) for s, t in items]
             specs.append(made if many else made[0])
         return specs

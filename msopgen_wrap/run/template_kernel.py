@@ -12,9 +12,13 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.dtypes import BY_GE
+from msopgen_wrap.run.include_finder import for_other_arch
 from msopgen_wrap.run.op_project import KernelSource, loose_name
 
 _DECLARATION = re.compile(r"\bASCENDC_TPL_ARGS_DECL\s*\(\s*(\w+)")
+
+_SELECTION = re.compile(r"\bASCENDC_TPL_SEL\s*\(")
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|elif)[ \t(]", re.MULTILINE)
 
 # ASCENDC_TPL_* kernel types of a combination and the macro that declares them in a kernel.
 _KERNEL_TYPES = {
@@ -34,15 +38,36 @@ def declared_name(kernel_dir: Path, op_type: str, include_dirs: Sequence[Path] =
     """Return the name under which headers of a kernel declare its template parameters.
 
     It should be the op type; CANN does not ask for that, because a kernel sees one declaration. The
-    headers are those beside the kernel, or else those of a neighbour that it includes, found from
-    the including file or from one of ``include_dirs``.
+    headers are those that the kernel's sources include, found from the including file or from one
+    of ``include_dirs``, or else those beside the kernel. What is for another architecture counts
+    when nothing else declares any.
     """
-    names = _declarations(sorted(kernel_dir.rglob("*.h")))
-    if not names:
-        names = _declarations(_included(sorted(kernel_dir.rglob("*.cpp")), include_dirs))
+    included = _included(sorted(kernel_dir.rglob("*.cpp")), include_dirs)
+    own = _included([p for p in sorted(kernel_dir.rglob("*.cpp")) if not _foreign(p)], include_dirs)
+    beside = sorted(kernel_dir.rglob("*.h"))
+    groups = ([h for h in own if not _foreign(h)], beside, included)
+    names = next((found for g in groups if (found := _declarations(g))), [])
     same = [n for n in names if loose_name(n) == loose_name(op_type)]
     found = list(dict.fromkeys(same or names))
     return op_type if op_type in found or len(found) != 1 else found[0]
+
+
+def selects_by_macros(kernel_dir: Path, include_dirs: Sequence[Path] = ()) -> bool:
+    """Say whether a header selects template arguments by macros that only the kernel has.
+
+    Then op_host's selection, which is made without them, is not the kernel's.
+    """
+    sources = sorted(kernel_dir.rglob("*.cpp"))
+    for path in {*_included(sources, include_dirs), *kernel_dir.rglob("*.h")}:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if _SELECTION.search(text) and _CONDITION.search(blank_comments(text)):
+            return True
+    return False
+
+
+def _foreign(path: Path) -> bool:
+    """Say whether a file is for another architecture, wherever its repository lies."""
+    return for_other_arch(Path(*path.parts[-2:]))
 
 
 def _declarations(headers: Iterable[Path]) -> list[str]:

@@ -253,12 +253,40 @@ public:
     }
 };
 OP_ADD(ListLike);
+static ge::graphStatus TwoListsShape(gert::InferShapeContext* context) {
+    const size_t count = context->GetComputeNodeInputNum();
+    for (size_t i = 0; i < count; ++i) {
+        *context->GetOutputShape(i) = *context->GetInputShape(i);
+        *context->GetOutputShape(count + i) = gert::Shape({static_cast<int64_t>(i) + 1});
+    }
+    return ge::GRAPH_SUCCESS;
+}
+class ListTwice : public OpDef {
+public:
+    explicit ListTwice(const char* name) : OpDef(name) {
+        this->Input("x").ParamType(DYNAMIC).DataType({ge::DT_FLOAT16});
+        this->Output("x").ParamType(DYNAMIC).DataType({ge::DT_FLOAT16});
+        this->Output("y").ParamType(DYNAMIC).DataType({ge::DT_FLOAT});
+        this->SetInferShape(TwoListsShape);
+        this->AICore().SetTiling(KeepTiling).AddConfig("ascend910b");
+    }
+};
+OP_ADD(ListTwice);
 class KeepOpen : public KeepPositive {  // without bounds
 public:
     explicit KeepOpen(const char* name) : KeepPositive(name) {}
 };
 OP_ADD(KeepOpen);
 }
+"""
+
+# The op's parameters in its kernel for another architecture: keys are not made of these.
+OTHER_KEY = """
+#include "ascendc/host_api/tiling/template_argument.h"
+ASCENDC_TPL_ARGS_DECL(PickTemplate,
+    ASCENDC_TPL_UINT_DECL(WIDE, ASCENDC_TPL_8_BW, ASCENDC_TPL_UI_RANGE, 1, 0, 255), );
+ASCENDC_TPL_SEL(ASCENDC_TPL_ARGS_SEL(
+    ASCENDC_TPL_UINT_SEL(WIDE, ASCENDC_TPL_UI_RANGE, 1, 0, 255), ), );
 """
 
 KEEP_KERNEL = """
@@ -305,4 +333,5 @@ FILES = {
     "op_host/keep_positive.cpp": KEEP_HOST,
     "op_kernel/keep_positive.cpp": KEEP_KERNEL,
     "op_kernel/pick_template_key.h": TEMPLATE_KEY_H,
+    "op_host/z_pick_template_wide.cpp": OTHER_KEY,
 }

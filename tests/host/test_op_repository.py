@@ -281,6 +281,70 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
+def test_a_class_that_derives_from_one_of_another_architecture(tmp_path):
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    files["norm/tall_rows/op_host/plan_regbase.h"] = """
+#pragma once
+#include "register/op_def_registry.h"
+namespace optiling {
+class Plan {
+public:
+    virtual ge::graphStatus Make(gert::TilingContext* context);
+    virtual uint64_t Key() const { return 0; }
+};
+}
+"""
+    files["norm/tall_rows/op_host/plan_regbase.cpp"] = """
+#include "nowhere_to_be_found.h"
+#include "plan_regbase.h"
+namespace optiling {
+ge::graphStatus Plan::Make(gert::TilingContext*) { return ge::GRAPH_SUCCESS; }
+}
+"""
+    files[f"{PROJECT}/op_host/shift_rows_plan.cpp"] = """
+#include "log/log.h"
+#include "../../tall_rows/op_host/plan_regbase.h"
+namespace optiling {
+struct Own : Plan {
+    uint64_t Key() const override { return 5; }
+};
+ge::graphStatus TilingArch35(gert::TilingContext* context) {
+    Own own;
+    Plan* const plan = context == nullptr ? nullptr : &own;
+    OP_LOGE(context->GetNodeName(), "key %d", static_cast<int>(plan->Key()));
+    return ge::GRAPH_FAILED;
+}
+}
+"""
+    runner = ProjectRunner(write(tmp_path, files) / PROJECT)
+    with pytest.raises(OpgenError, match="key 5"):
+        runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
+@pytest.mark.parametrize("caller", [f"{PROJECT}/op_host/rest.cpp", "norm/tall_rows/op_host/t.cpp"])
+def test_a_function_of_cann_that_only_a_neighbour_calls(tmp_path, caller):
+    """Its op may have that part of CANN; what the op itself calls has to be there."""
+    files = {n: t for n, t in FILES.items() if "arch35" not in n}
+    files[caller] = """
+#include "register/op_def_registry.h"
+namespace optiling {
+bool ClosedTiling(gert::TilingContext* context);
+ge::graphStatus TilingArch35(gert::TilingContext* context) {
+    return ClosedTiling(context) ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+}
+"""
+    write(tmp_path, files)
+    if caller.startswith(PROJECT):
+        with pytest.raises(OpgenError) as caught:
+            ProjectRunner(tmp_path / PROJECT)
+        assert "ClosedTiling" in caught.value.diagnostics[0].why
+    else:
+        with pytest.raises(OpgenError, match=r"ClosedTiling.* is for .* a part of CANN"):
+            runner = ProjectRunner(tmp_path / PROJECT)
+            runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
+
+
 def test_a_symbol_that_is_nowhere_is_an_error(tmp_path):
     files = {n: t for n, t in FILES.items() if "arch35" not in n}
     with pytest.raises(OpgenError) as caught:
@@ -425,6 +489,22 @@ def test_template_parameters_that_a_neighbour_declares(tmp_path):
     assert declared_name(three, "PickThree") == "PickThree"
 
 
+def test_template_parameters_that_only_another_architecture_declares_here(tmp_path):
+    own = "ASCENDC_TPL_ARGS_DECL(PickFour, ASCENDC_TPL_BOOL_DECL(B, 0, 1));\n"
+    write(
+        tmp_path,
+        {
+            "four/op_kernel/pick_four.cpp": '#include "../../one/op_kernel/keys.h"\n',
+            "four/op_kernel/arch35/pick_four.cpp": '#include "four_keys.h"\n',
+            "four/op_kernel/arch35/four_keys.h": own,
+            "one/op_kernel/keys.h": "ASCENDC_TPL_ARGS_DECL(PickOne, A);\n",
+        },
+    )
+    assert declared_name(tmp_path / "four" / "op_kernel", "PickFour") == "PickOne"
+    (tmp_path / "one" / "op_kernel" / "keys.h").write_text("")
+    assert declared_name(tmp_path / "four" / "op_kernel", "PickFour") == "PickFour"
+
+
 @pytest.mark.parametrize(
     ("text", "linkage"),
     [
@@ -480,7 +560,10 @@ def test_kernels_find_each_other_as_installed(tmp_path):
         tmp_path,
         {
             "build.sh": "",
-            "a/one/op_kernel/one.cpp": '#include "../two/two.h"\n#include "../beside/three.h"\n',
+            "a/one/op_kernel/one.cpp": '#include "../two/two.h"\n#include "../beside/three.h"\n'
+            '#include "arch22/deep.h"\n',
+            "a/one/op_kernel/arch22/deep.h": '#include "../../five/five.h"\n',
+            "b/five/op_kernel/five.h": "",
             "b/two/op_kernel/two.h": '#include "../inc/four.h"\n',
             "a/lib/beside/three.h": "",
             "common/inc/op_kernel/four.h": "",
@@ -488,7 +571,7 @@ def test_kernels_find_each_other_as_installed(tmp_path):
     )
     source = tmp_path / "a" / "one" / "op_kernel" / "one.cpp"
     folders = IncludeFinder(tmp_path, []).folders([source])
-    for name in ("../two/two.h", "../inc/four.h", "../beside/three.h"):
+    for name in ("../two/two.h", "../inc/four.h", "../beside/three.h", "../../five/five.h"):
         assert any((folder / name).is_file() for folder in folders), name
 
 

@@ -148,6 +148,15 @@ def test_an_output_list_is_as_long_as_the_input_list(runner):
     assert got == [want, TensorSpec("int64", (2,))]
 
 
+def test_output_lists_are_as_long_as_the_input_lists(runner):
+    x = [tensor(np.ones((2, 3)), "float16"), tensor(np.ones(5), "float16")]
+    got = runner.infer(runner.declaration("ListTwice"), [x], {})
+    same = [TensorSpec("float16", (2, 3)), TensorSpec("float16", (5,))]
+    assert got == [same, [TensorSpec("float32", (1,)), TensorSpec("float32", (2,))]]
+    with pytest.raises(OpgenError, match="its length cannot be inferred"):
+        runner.infer(runner.declaration("ListTwice"), [[]], {})
+
+
 def test_ops_that_a_source_adds():
     assert adds_op("PickOne", "OP_ADD( PickOne, None);")
     assert not adds_op("PickOne", "OP_ADD(PickOneV2);")

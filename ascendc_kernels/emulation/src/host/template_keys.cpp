@@ -14,6 +14,7 @@ namespace {
 struct Declared {
     TemplateParams params;
     std::vector<TemplateParams> selected;
+    std::map<uint64_t, uint64_t> encoded;  // keys made of it, and when
 };
 
 std::mutex &Mutex() {
@@ -21,9 +22,46 @@ std::mutex &Mutex() {
     return mutex;
 }
 
-std::map<std::string, Declared> &Templates() {
-    static std::map<std::string, Declared> templates;
+// By op type; sources for several architectures may declare one op's parameters differently.
+std::map<std::string, std::vector<Declared>> &Templates() {
+    static std::map<std::string, std::vector<Declared>> templates;
     return templates;
+}
+
+bool Same(const TemplateParams &a, const TemplateParams &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const TemplateParam &x, const TemplateParam &y) {
+                          return x.name == y.name && x.values == y.values;
+                      });
+}
+
+template <typename Function>
+void ForEachLike(const TemplateParams &params, const Function &function) {
+    for (auto &item : Templates()) {
+        for (Declared &declared : item.second) {
+            if (Same(declared.params, params)) {
+                function(declared);
+            }
+        }
+    }
+}
+
+// The declaration a key was last made of, else the one declared last; null without any.
+const Declared *Find(const std::string &op_type, uint64_t key) {
+    const auto it = Templates().find(op_type);
+    const Declared *found = nullptr;
+    uint64_t when = 0;
+    if (it != Templates().end()) {
+        for (const Declared &declared : it->second) {
+            const auto made = declared.encoded.find(key);
+            const uint64_t then = made == declared.encoded.end() ? 0 : made->second;
+            if (then >= when) {
+                found = &declared;
+                when = then;
+            }
+        }
+    }
+    return found;
 }
 
 bool IsParameter(TemplateKind kind) {
@@ -98,23 +136,21 @@ const char *KindName(TemplateKind kind) {
 
 TemplateParams DeclareTemplate(const char *op_type, const TemplateParams &params) {
     const std::lock_guard<std::mutex> lock(Mutex());
-    Templates()[op_type].params = params;
+    std::vector<Declared> &known = Templates()[op_type];
+    const auto same = [&](const Declared &declared) { return Same(declared.params, params); };
+    const auto place = std::find_if(known.begin(), known.end(), same);
+    Declared declared = place == known.end() ? Declared{params, {}, {}} : *place;
+    if (place != known.end()) {
+        known.erase(place);
+    }
+    known.push_back(std::move(declared));
     return params;
 }
 
 std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
                                             const std::vector<TemplateParams> &selected) {
     const std::lock_guard<std::mutex> lock(Mutex());
-    for (auto &item : Templates()) {
-        const TemplateParams &params = item.second.params;
-        bool same = params.size() == declared.size();
-        for (size_t i = 0; same && i < params.size(); ++i) {
-            same = params[i].name == declared[i].name && params[i].values == declared[i].values;
-        }
-        if (same) {
-            item.second.selected = selected;
-        }
-    }
+    ForEachLike(declared, [&](Declared &known) { known.selected = selected; });
     return selected;
 }
 
@@ -158,19 +194,24 @@ uint64_t EncodeTilingKey(const TemplateParams &declared,
     }
     const auto selects = [&](const TemplateParams &row) { return Selects(row, declared, values); };
     if (!selected.empty() && std::none_of(selected.begin(), selected.end(), selects)) {
-        OPGEN_HOST_LOG_AT(kError, "no ASCENDC_TPL_ARGS_SEL contains these template parameters");
-        return kInvalid;
+        // A header may select by the kernel's macros, which op_host does not have. CANN asks in
+        // debug builds only, and finds no kernel otherwise.
+        OPGEN_HOST_LOG_AT(kWarning, "no ASCENDC_TPL_ARGS_SEL contains these template parameters");
     }
+    static uint64_t keys_made = 0;
+    const std::lock_guard<std::mutex> lock(Mutex());
+    ++keys_made;
+    ForEachLike(declared, [&](Declared &known) { known.encoded[key] = keys_made; });
     return key;
 }
 
 std::string TemplateJson(const std::string &op_type, uint64_t key) {
     const std::lock_guard<std::mutex> lock(Mutex());
-    const auto it = Templates().find(op_type);
-    if (it == Templates().end()) {
+    const Declared *const known = Find(op_type, key);
+    if (known == nullptr) {
         return "";
     }
-    const TemplateParams &declared = it->second.params;
+    const TemplateParams &declared = known->params;
     std::vector<std::string> parts;
     std::vector<uint64_t> values;
     for (const TemplateParam &param : declared) {
@@ -187,10 +228,12 @@ std::string TemplateJson(const std::string &op_type, uint64_t key) {
                         ",\"value\":" + std::to_string(value) + "}");
     }
     std::string kernel_type = "null";
-    for (const TemplateParams &row : it->second.selected) {
+    bool selected = known->selected.empty();
+    for (const TemplateParams &row : known->selected) {
         if (!Selects(row, declared, values)) {
             continue;
         }
+        selected = true;
         for (const TemplateParam &param : row) {
             if (param.kind == TemplateKind::kKernelType && !param.values.empty()) {
                 kernel_type = std::to_string(param.values[0]);
@@ -198,7 +241,8 @@ std::string TemplateJson(const std::string &op_type, uint64_t key) {
         }
         break;
     }
-    return "{\"args\":" + JsonArray(parts) + ",\"kernel_type\":" + kernel_type + "}";
+    return "{\"args\":" + JsonArray(parts) + ",\"kernel_type\":" + kernel_type +
+           ",\"selected\":" + (selected ? "true" : "false") + "}";
 }
 
 std::string TemplateKeysJson(const std::string &op_type) {
@@ -209,7 +253,7 @@ std::string TemplateKeysJson(const std::string &op_type) {
         if (it == Templates().end()) {
             return "[]";
         }
-        known = it->second;
+        known = it->second.back();
     }
     std::vector<std::string> keys;
     for (const TemplateParams &row : known.selected) {
