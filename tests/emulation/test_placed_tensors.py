@@ -8,8 +8,10 @@ from .launcher import build
 M, N, K = 32, 48, 128
 
 
+@pytest.mark.parametrize("entry", ["sparse", "unplaced"])
 @pytest.mark.parametrize("mode", ["fast", "check"])
-def test_kept_half_stands_for_the_whole(mode):
+def test_kept_half_stands_for_the_whole(mode, entry):
+    """A tensor that nobody has placed is at the start of the memory the instruction is for."""
     rng = np.random.default_rng(3)
     a = rng.integers(-128, 128, (M, K)).astype(np.int8)
     first = rng.integers(0, 3, (K // 4, N))  # of every 4 rows: where the first value stands
@@ -29,7 +31,7 @@ def test_kept_half_stands_for_the_whole(mode):
     packed = four[:, 0] | four[:, 1] << 2 | four[:, 2] << 4 | four[:, 3] << 6
     c = np.zeros((M, N), np.int32)
     findings = build("placed_tensors").launch(
-        "sparse",
+        entry,
         [a, fractals(kept).copy(), packed.astype(np.uint8), c],
         mode=mode,
     )

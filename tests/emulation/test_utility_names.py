@@ -240,6 +240,8 @@ VALUES = [
     ("ASC_DEVKIT_MAJOR", "9", NOTHING),
     ("FP32_MAX_V2 + FP32_MIN_V2 + DOUBLE_X", "2", NOTHING),
     ("EIGHT * SIXTEEN + MIN_SORT32_SIZE + Kernel::TWO", "161", NOTHING),
+    ("sizeof(IbVerbsData) + sizeof(Mc2InitTiling) + HCCL_MAX_RANK_NUM", "216", NOTHING),
+    ("HcclContextDef::HcclOpResParam{0, 0, 3, 4}.rankNum", "4", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
     ("PartOfSuperKernel(y) + 10 * (clock() > 0)", "14", "4 0 0 0"),
 ]

@@ -20,10 +20,19 @@ __aicore__ inline LocalTensor<T> Place(TPosition position, uint32_t offset, uint
     return part;
 }
 
-extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
-                                             GM_ADDR workspace, GM_ADDR tiling)
+// The size is given before the position, whose memory is larger than UB.
+__aicore__ inline bool WholeL1()
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    LocalTensor<uint8_t> whole;
+    whole.InitBuffer(0, 512 * 1024);
+    whole.address_.logicPos = static_cast<uint8_t>(TPosition::A1);
+    return whole.GetSize() == 512 * 1024;
+}
+
+template <bool placed>
+__aicore__ inline void Multiply(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c)
+{
+    ASSERT(WholeL1());
     GlobalTensor<int8_t> aGm, bGm;
     GlobalTensor<uint8_t> indexGm;
     GlobalTensor<int32_t> cGm;
@@ -36,7 +45,8 @@ extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index
     auto index1 = Place<uint8_t>(TPosition::B1, 16384, KEPT * N / 4);
     auto a2 = Place<int8_t>(TPosition::A2, 0, M * K);
     auto b2 = Place<int8_t>(TPosition::B2, 1024, KEPT * N);
-    auto co1 = Place<int32_t>(TPosition::CO1, 0, M * N);
+    LocalTensor<int32_t> co1;  // as it is, it has address 0
+    if (placed) co1 = Place<int32_t>(TPosition::CO1, 0, M * N);
     DataCopy(a1, aGm, Nd2NzParams(1, M, K, 0, K, M, 1, 0));
     DataCopy(b1, bGm, KEPT * N);  // both are in fractals already
     DataCopy(index1, indexGm, KEPT * N / 4);
@@ -52,8 +62,23 @@ extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index
                        LoadData2dParams(first, all - first, 0, 0, 0, false, 0));
     SetFlag<HardEvent::MTE1_M>(EVENT_ID0);
     WaitFlag<HardEvent::MTE1_M>(EVENT_ID0);
+    if (!placed) a2 = LocalTensor<int8_t>();
     MmadWithSparse(co1, a2, b2, MmadParams(M, N, K, UFMode3, false, true));
     FixpipeParamsV220 out(N, M, M, N, false);
     out.unitFlag = UFMode3;
     Fixpipe(cGm, co1, out);
+}
+
+extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
+                                             GM_ADDR workspace, GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    Multiply<true>(a, b, index, c);
+}
+
+extern "C" __global__ __aicore__ void unplaced(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
+                                               GM_ADDR workspace, GM_ADDR tiling)
+{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    Multiply<false>(a, b, index, c);
 }

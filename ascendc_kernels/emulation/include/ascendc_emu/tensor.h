@@ -71,6 +71,9 @@ inline TensorRef& OwnerOf(const void* field)
 }
 // Puts a tensor at a position and byte offset; the size is cut at the end of the memory, 0 means up to it.
 void PlaceTensor(TensorRef& t, AscendC::TPosition pos, uint64_t address, uint32_t bytes);
+// Gives a placed tensor another position. One that reaches the end of its memory, where a larger size
+// was cut, reaches that of the new memory.
+void MoveTensor(TensorRef& t, AscendC::TPosition pos);
 
 inline AddressFields::LogicPos::operator uint8_t() const
 {
@@ -78,8 +81,7 @@ inline AddressFields::LogicPos::operator uint8_t() const
 }
 inline void AddressFields::LogicPos::operator=(uint8_t position)
 {
-    TensorRef& t = OwnerOf<offsetof(AddressFields, logicPos)>(this);
-    PlaceTensor(t, static_cast<AscendC::TPosition>(position), t.addr, t.size);
+    MoveTensor(OwnerOf<offsetof(AddressFields, logicPos)>(this), static_cast<AscendC::TPosition>(position));
 }
 inline AddressFields::BufferAddr::operator uint32_t() const
 {

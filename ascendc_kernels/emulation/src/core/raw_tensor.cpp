@@ -93,6 +93,12 @@ void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
     t = MakeRaw(pos, addr, bytes != 0 && bytes < room ? bytes : room, Loc());
 }
 
+void MoveTensor(TensorRef& t, TPosition pos)
+{
+    const bool cut = t.addr + uint64_t{t.size} >= SizeOf(Current(), t.mem);
+    PlaceTensor(t, pos, t.addr, cut ? 0 : t.size);
+}
+
 TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc)
 {
     return MakeRaw(pos, offset, bytes, loc);

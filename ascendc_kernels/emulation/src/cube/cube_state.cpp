@@ -37,6 +37,13 @@ void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role
               static_cast<unsigned long long>(t.addr + bytes), Name(t.mem), capacity);
 }
 
+const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef& placed)
+{
+    if (t.ptr != nullptr || t.addr != 0 || t.size != 0 || t.buffer != 0) return t;
+    PlaceTensor(placed, pos, 0, 0);
+    return placed;
+}
+
 Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
                     uint16_t align)
 {

@@ -45,6 +45,10 @@ void RequireCubeCores(Core& core, Loc loc);
 void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
                 Loc loc);
 
+// A tensor that nobody has placed has address 0 on the device, and the instruction says of which
+// memory: it is put into `placed` at the start of that of `pos`; others are returned as they are.
+const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef& placed);
+
 // Operand of a tensor, for records.
 Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
                     uint16_t align);

@@ -133,10 +133,12 @@ void Check(Core& core, const TensorRef& src, const TensorRef* table, const Fixpi
 
 }  // namespace
 
-void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType srcType,
+void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType srcType,
                  const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
 {
     Core& core = Current();
+    TensorRef start;
+    const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
     NeedsArch2201(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
@@ -155,10 +157,12 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType sr
     Run(core, dst.ptr, dstType, src, srcType, table, a, atomic, inside, op, Where(core, loc));
 }
 
-void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
+void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& given, DType srcType,
                  const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
 {
     Core& core = Current();
+    TensorRef start;
+    const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
     NeedsArch2201(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);

@@ -163,10 +163,14 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
 
 }  // namespace
 
-void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, const TensorRef& b,
-              DType bType, const TensorRef* bias, const MmadArgs& args, Loc loc)
+void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aType,
+              const TensorRef& right, DType bType, const TensorRef* bias, const MmadArgs& args, Loc loc)
 {
     Core& core = Current();
+    TensorRef starts[3];
+    const TensorRef& c = FromStart(dst, AscendC::TPosition::CO1, starts[0]);
+    const TensorRef& a = FromStart(left, AscendC::TPosition::A2, starts[1]);
+    const TensorRef& b = FromStart(right, AscendC::TPosition::B2, starts[2]);
     if (args.m == 0 || args.n == 0 || args.k == 0) return;
     const char* op = args.sparse ? "MmadWithSparse" : "Mmad";
     if (args.m > 4095 || args.n > 4095 || args.k > 4095) {

@@ -11,8 +11,10 @@
 #define LIB_HCCL_HCCL_H
 
 #include "adv_api/hccl/hccl_common.h"
+#include "adv_api/hccl/hccl_context.h"
 #include "ascendc_emu/hccl_server.h"
 #include "ascendc_emu/system_api.h"
+#include "kernel_tiling/hccl_tiling.h"
 
 namespace AscendC {
 constexpr int32_t HCCL_SUCCESS = 0;
