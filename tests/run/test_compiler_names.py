@@ -176,6 +176,9 @@ extern "C" __global__ __cube__ void k(__gm__ half* a, __gm__ half* b, __gm__ flo
     if (TRANSPOSE) {
         // A as an image of 4 x 8 places and 64 channels under a window of one place.
         set_fmatrix(uint64_t{4} | uint64_t{8} << 16);
+        const uint8_t none[4] = {};
+        AscendC::Load3DSetFMatrixBCal(1, 16, none);  // not the registers of A
+        AscendC::Load3DSetPaddingCal(half(0));
         set_l3d_rpt(0x10000);
         img2colv2_cbuf_to_ca(l0a, l1a, 64, 32, 0, 0, 1, 1, 1, 1, 1, 1, false, false, false, false,
                              64);

@@ -131,3 +131,54 @@ def test_sources_without_kernels_are_there_once(tmp_path: Path):
     options = ProgramOptions(mode="fast", sources=(tmp_path / "kernel.asc",))
     result = run_program(main, [], options, cwd=tmp_path)
     assert result.output == "made 0 2"
+
+
+# A pool in UB that only the vector cores of a mixed kernel set up, as public libraries have it.
+POOL = """#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __mix__(1, 2) void Copy(GM_ADDR x) {
+    TPipe pipe;
+    TBufPool<TPosition::VECCALC, 16> pool;
+    if (ASCEND_IS_AIV || FORGOTTEN) pipe.InitBufPool(pool, 1024);
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> queue;
+    pool.InitBuffer(queue, 2, 256);
+    GlobalTensor<float> all;
+    all.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x) + 64 * (1 + GetBlockIdx()));
+    auto tile = queue.AllocTensor<float>();
+    DataCopy(tile, all, 64);
+    queue.EnQue(tile);
+    tile = queue.DeQue<float>();
+    if ASCEND_IS_AIV DataCopy(all[128], tile, 64);
+    queue.FreeTensor(tile);
+    pool.Reset();
+}
+int main() {
+    aclInit(nullptr);
+    aclrtStream stream;
+    aclrtSetDevice(0);
+    aclrtCreateStream(&stream);
+    float* x;
+    aclrtMalloc(reinterpret_cast<void**>(&x), 5 * 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 320; ++i) x[i] = i;
+    Copy<<<1, nullptr, stream>>>(reinterpret_cast<uint8_t*>(x));
+    if (aclrtSynchronizeStream(stream) != 0) return 2;
+    return x[192] == 64 && x[319] == 191 ? 0 : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+def test_a_pool_of_the_vector_cores(tmp_path: Path, mode: str):
+    program = tmp_path / "pool.asc"
+    program.write_text(POOL.replace("FORGOTTEN", "false"), encoding="utf-8")
+    result = run_program(program, [], ProgramOptions(mode=mode), cwd=tmp_path)
+    assert result.clean, (result.exit_code, result.output, result.findings)
+
+
+def test_a_pool_that_vector_cores_forget(tmp_path: Path):
+    program = tmp_path / "pool.asc"
+    text = POOL.replace("ASCEND_IS_AIV || FORGOTTEN", "false")
+    program.write_text(text, encoding="utf-8")
+    result = run_program(program, [], ProgramOptions(mode="check"), cwd=tmp_path)
+    assert [f["check"] for f in result.findings][:1] == ["ErrorBuffer4"]

@@ -220,15 +220,24 @@ __aicore__ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padL
 {
     ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, mode == FmatrixMode::FMATRIX_RIGHT);
 }
-// Older name, which public kernels call too: the left feature map registers.
+// Older names, which public kernels call too: the left and the right feature map registers.
 __aicore__ inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4])
 {
     ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, false);
+}
+__aicore__ inline void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4])
+{
+    ascendc_emu::CubeSetFmatrix(l1H, l1W, padList, true);
 }
 template <typename T>
 __aicore__ inline void SetLoadDataPaddingValue(const T value)
 {
     ascendc_emu::CubeSetPadding(cube_detail::Bits(value));
+}
+template <typename T>
+__aicore__ inline void Load3DSetPaddingCal(const T padValue)
+{
+    SetLoadDataPaddingValue(padValue);
 }
 // Bytes of L1 behind which image-to-column loads begin again at its start; 0, no boundary, is the only
 // value that is emulated.
