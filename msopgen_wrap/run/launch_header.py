@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msopgen_wrap.build.source_text import blank_comments, matching, split_list
 
+_CALL = re.compile(r"\baclrtlaunch_(\w+)\s*\(")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]aclrtlaunch_(\w+)\.h[">]', re.MULTILINE)
 
 
@@ -33,8 +34,20 @@ class Parameter:
 
 
 def wanted_kernels(texts: Iterable[str]) -> list[str]:
-    """Return the kernels whose launch headers the sources include, by name."""
-    return sorted({name for text in texts for name in _INCLUDE.findall(text)})
+    """Return the kernels whose launch headers the sources include, by name.
+
+    So are those whose launch function the sources declare themselves and do not define.
+    """
+    texts = list(texts)
+    names = {name for text in texts for name in _INCLUDE.findall(text)}
+    calling = [blank_comments(text) for text in texts if _CALL.search(text)]
+    named = {name for code in calling for name in _CALL.findall(code)}
+    own = {n for n in named if any(_defines_launcher(code, n) for code in calling)}
+    return sorted(names | (named - own))
+
+
+def _defines_launcher(code: str, name: str) -> bool:
+    return re.search(rf"\baclrtlaunch_{name}\s*\([^;{{}}]*\)\s*\{{", code) is not None
 
 
 def add_launchers(texts: Mapping[Path, str]) -> tuple[dict[Path, str], dict[str, str]]:

@@ -83,10 +83,28 @@ def test_a_header_of_the_users_own_is_left_alone():
     assert add_launchers({**texts, Path("/a/aclrtlaunch_k.h"): ""}) == ({}, {})
 
 
+DECLARED = """extern "C" void aclrtlaunch_ramp(uint32_t blocks, aclrtStream stream, void* y,
+    Ramp values, uint32_t count);
+"""
+
+
+def test_a_function_of_the_users_own_is_left_alone():
+    main = DECLARED + "int main() { aclrtlaunch_ramp(1, s, y, v, 2); }\n"
+    texts = {Path("/a/main.cpp"): main, Path("/a/ramp.cpp"): KERNEL}
+    assert list(add_launchers(texts)[0]) == [Path("/a/ramp.cpp")]
+    assert add_launchers({**texts, Path("/a/b.cpp"): DECLARED.replace(";", " {}")}) == ({}, {})
+
+
 @pytest.mark.parametrize("mode", ["check", "fast"])
-def test_a_program_starts_kernels_through_the_header(tmp_path, mode, capfd):
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_program_starts_kernels_through_the_header(tmp_path, declared, mode, capfd):
     (tmp_path / "ramp.cpp").write_text(KERNEL)
-    (tmp_path / "main.cpp").write_text(MAIN)
+    main = MAIN
+    if declared:
+        main = main.replace('#include "aclrtlaunch_ramp.h"', DECLARED)
+        main = main.replace("if (ACLRT_LAUNCH_KERNEL(ramp)(", "aclrtlaunch_ramp(")
+        main = main.replace("64) != 0) return 2;", "64);")
+    (tmp_path / "main.cpp").write_text(main)
     assert opgen(["run", str(tmp_path), "--mode", mode]) == 0, capfd.readouterr().err
 
 
