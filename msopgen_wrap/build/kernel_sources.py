@@ -12,6 +12,7 @@ from . import cache
 from .device_dialect import host_text
 from .source_overlay import local_sources, mirrored, overlay_flags, write_overlay
 from .source_text import blank_comments
+from .topk_numbers import topk_flags
 
 # ASSERT is empty in the device compiler's release builds, so a missing semicolon before it passes
 # there: "x = y\n ASSERT(...);". A comment line in front is a false alarm without consequence.
@@ -46,8 +47,9 @@ _DEFINED = {h: re.compile(rf"{_RESULT}\s+{n}\s*\(") for h, n in _HEADERS.items()
 def dialect_flags(texts: Iterable[str]) -> list[str]:
     """Return the flags for what only some sources write.
 
-    These are statements that lack the semicolon before an ``ASSERT``, and calls of instructions by
-    the compiler's names; sources that define functions of these names keep their own.
+    These are statements that lack the semicolon before an ``ASSERT``, calls of instructions by the
+    compiler's names, and numbers of TopK's header; sources that define functions or numbers of
+    these names keep their own.
 
     Args:
         texts: of the sources and headers, comments blanked.
@@ -58,7 +60,7 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
         called = any(_CALLED[header].search(t) for t in texts)
         if called and not any(_DEFINED[header].search(t) for t in texts):
             flags += ["-include", header]
-    return flags
+    return [*flags, *topk_flags(texts)]
 
 
 @dataclass(frozen=True)

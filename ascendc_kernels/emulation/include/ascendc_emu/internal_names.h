@@ -8,19 +8,6 @@
 #include "ascendc_emu/instruction_names.h"
 #include "ascendc_emu/system_api.h"
 
-// Numbers that the device library's header of TopK leaves in the global scope, where kernels use them.
-// Unnamed as there: a kernel may have its own in a namespace.
-namespace {
-constexpr uint32_t TWO = 2, THREE = 3, FOUR = 4, FIVE = 5, SIX = 6, SEVEN = 7, EIGHT = 8, NINE = 9;
-constexpr uint32_t TWELVE = 12, SIXTEEN = 16, THIRTY_TWO = 32, FORTYEIGHT = 48;
-constexpr uint16_t MIN_SORT32_SIZE = 32, MIN_RPSORT16_SIZE = 16;
-constexpr uint32_t BUF_LIST_SIZE = 2, MRG_MAX_ARRAY_SIZE = 15;
-constexpr uint32_t MRGSORT_VALID_QUEUE = 4, MRGSORT_VALID_TWO = 2, MRGSORT_VALID_TWO_OFFSET = 769;
-constexpr uint32_t VREDUCEV2_HALF_MASK = 128, VREDUCEV2_FOUR_BYTE_MASK = 64;
-constexpr uint32_t TOPK_INNER_ALIGN_LEN = 32, TOPK_NSMALL_INNER_LEN = 32;
-constexpr uint32_t TOPK_NORMAL_INNER_MAX_HALF_LEN = 2048, TOPK_NORMAL_INNER_MAX_LEN = 4096;
-}  // namespace
-
 namespace AscendC {
 
 // Limits and factor of Tanh in float.
