@@ -164,8 +164,12 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     own = {s: [root / s, *sorted({p.parent for p in root.glob(f"{s}/**/*.cpp")})] for s in _SIDES}
     system = list(emulation_includes())
     own["op_host"] += sorted({p.parent for p in neighbours})
-    # Before the emulation's: its op base library has a tiling_util.h, too.
-    host_headers = [folder / "op_host" for folder in given if (folder / "op_host").is_dir()]
+    # Before the emulation's, whose op base library has a tiling_util.h, too.
+    host_headers = [
+        folder / "op_host"
+        for folder in given
+        if (folder / "op_host").is_dir() and _in_search_path(folder / "op_host")
+    ]
     first = list(dict.fromkeys([*own["op_host"], *own["op_kernel"], root, *given, *host_headers]))
     finder = IncludeFinder(repository_root(root), [*first, *system], side="op_host")
     found = finder.folders(hosts)
@@ -191,6 +195,19 @@ def _shared_headers(root: Path) -> list[Path]:
     for parent in list(root.absolute().parents)[:_SHARED_LEVELS]:
         found += [parent / name for name in _SHARED_FOLDERS if (parent / name).is_dir()]
     return found
+
+
+def _in_search_path(folder: Path) -> bool:
+    """Say whether a repository's build files name a folder of headers; True where there are none.
+
+    Where they do not, ``#include "tiling_util.h"`` is the op base library's, not the folder's.
+    """
+    repository = repository_root(folder)
+    files = [repository / "CMakeLists.txt", *sorted(repository.glob("cmake/**/*.cmake"))]
+    texts = [p.read_text(encoding="utf-8", errors="replace") for p in files if p.is_file()]
+    named = re.escape(f"/{folder.relative_to(repository).as_posix()}")
+    pattern = re.compile(rf"^[^#\n]*{named}(?![\w/])", re.MULTILINE)
+    return not texts or any(pattern.search(text) for text in texts)
 
 
 def kernel_entries(path: Path) -> list[str]:

@@ -69,6 +69,26 @@ ASCENDC_TPL_SEL(ASCENDC_TPL_ARGS_SEL(
     np.testing.assert_array_equal(done.outputs["y"].to_float(), np.minimum(x.to_float(), 3.25))
 
 
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [
+        (None, True),
+        ("set(INC ${DIR}/common/inc/op_host)", True),
+        (
+            "set(INC ${DIR}/common/inc ${DIR}/common/inc/op_host/register)\n# /common/inc/op_host",
+            False,
+        ),
+    ],
+)
+def test_shared_headers_are_found_as_the_build_files_say(tmp_path, flags, found):
+    """The op base library has headers of the same names, which are meant otherwise."""
+    files = {n: t.replace('#include "tiling_util.h"', "") for n, t in FILES.items()}
+    if flags is not None:
+        files["cmake/flags.cmake"] = flags
+    project = open_project(write(tmp_path, files) / PROJECT)
+    assert (tmp_path / "common" / "inc" / "op_host" in project.include_dirs) == found
+
+
 def test_functions_that_a_neighbour_registers(tmp_path):
     runner = ProjectRunner(write(tmp_path, FILES) / SECOND)
     names = {p.name for p in runner.project.host_sources}
