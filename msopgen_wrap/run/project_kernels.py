@@ -10,6 +10,7 @@ from typing import Any
 from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
+from msopgen_wrap.build.source_text import split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import Platform
 from msopgen_wrap.run.compile_options import read_options
@@ -88,6 +89,9 @@ class ProjectKernels:
         op = declared["op"]
         name = self._declared_name(op)
         made = [(k, self.runtime.template(name, k)) for k in self.runtime.template_keys(name)]
+        # Sources for two architectures may declare different parameters under the op's name.
+        count = _template_parameters(self._text(source), source.entry)
+        made = [(k, t) for k, t in made if t is None or count in (None, len(t["args"]))]
         missing = 0
         for combo in found:
             fitting = [(k, t) for k, t in made if t is not None and _takes(t, combo)]
@@ -230,6 +234,12 @@ def _takes(template: Mapping[str, Any], combo: Combo) -> bool:
     """Say whether the data types among template arguments are those of a dtype combination."""
     types = [int(a["value"]) for a in template["args"] if a["kind"] == "datatype"]
     return all(v in BY_GE and BY_GE[v].name in combo.key.split(",") for v in types)
+
+
+def _template_parameters(text: str, entry: str) -> int | None:
+    """Return how many template parameters the entry has, None when the source does not show it."""
+    found = re.search(rf"\btemplate\s*<([^;{{}}]*)>\s*(?:__\w+__\s+)+void\s+{entry}\s*\(", text)
+    return len(split_list(found[1])) if found else None
 
 
 def _defines_entry(text: str, entry: str) -> bool:

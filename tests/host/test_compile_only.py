@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from project_sources import FILES
 
 from msopgen_wrap.run.compile_only import compile_op_project, compile_source, is_op_project
+from msopgen_wrap.run.project_runner import ProjectRunner
 
 LAUNCHER = """
 #include "kernel_operator.h"
@@ -25,8 +26,8 @@ void launch(aclrtStream stream, uint8_t* x) { fill<<<1, nullptr, stream>>>(x); }
 @pytest.fixture
 def project(tmp_path):
     for name, text in FILES.items():
-        if "keep_positive" in name:
-            continue  # one of its ops has no kernel of its own
+        if "keep_positive" in name or "_wide" in name:
+            continue  # one of its ops has no kernel of its own; other template parameters
         path = tmp_path / "p" / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text, encoding="utf-8")
@@ -38,6 +39,23 @@ def test_a_project(project):
     result = compile_op_project(project)
     assert (result.compiles, result.runs, result.matches) == (True, None, None)
     assert "1 kernels by tiling key not compiled" in result.detail
+
+
+def test_other_template_parameters_are_left_out(project):
+    name = "op_host/z_pick_template_wide.cpp"
+    (project / name).write_text(FILES[name], encoding="utf-8")
+    result = compile_op_project(project)
+    assert result.compiles, result.detail
+    assert "2 kernels by tiling key not compiled" in result.detail
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["included", "written"])
+def test_a_declaration_that_two_sources_see(project, again):
+    definition = project / "op_host" / "scale_rows.cpp"
+    more = definition.read_text() if again else f'#include "{definition.name}"\n'
+    (project / "op_host" / "scale_rows_more.cpp").write_text(more)
+    problems = ProjectRunner(project).declaration("ScaleRows")["problems"]
+    assert problems == (["OP_ADD(ScaleRows) appears twice"] if again else [])
 
 
 def test_a_broken_kernel_of_a_project(project):

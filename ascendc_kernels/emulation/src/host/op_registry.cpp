@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/op_registry.h"
 
+#include <cstring>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -86,10 +87,11 @@ static void AddMissing(std::deque<ops::OpParamDef> &params, const std::deque<ops
 }
 
 // Stores a declaration; functions of the op that other libraries registered before are dropped.
-static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *owner) {
+static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *owner,
+                          const std::string &place) {
     const void *const library = LibraryOf(owner);
     Update(name, [&](OpEntry &entry) {
-        if (entry.def != nullptr && entry.library == library) {
+        if (entry.def != nullptr && entry.library == library && entry.place != place) {
             entry.duplicates.push_back("OP_ADD(" + std::string(name) + ") appears twice");
         }
         if (entry.library != library) {
@@ -106,6 +108,7 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
             DropForeign(entry.tiling_parse, library);
         }
         entry.library = library;
+        entry.place = place;
         entry.def = std::make_shared<ops::OpDef>(def);
         entry.def->op_type = name;
         for (const auto &config : def.ai_core.configs) {
@@ -129,8 +132,11 @@ static void RegisterOpDef(const char *name, const ops::OpDef &def, const void *o
 }  // namespace ascendc_emu
 
 namespace ops {
-int OpDefFactory::OpDefRegister(const char *name, OpDefCreator creator, const void *owner) {
-    ascendc_emu::RegisterOpDef(name, creator(name), owner);
+int OpDefFactory::OpDefRegister(const char *name, OpDefCreator creator, const void *owner,
+                                const char *file, int line) {
+    const char *const slash = std::strrchr(file, '/');
+    const std::string place = slash == nullptr ? file : slash + 1;
+    ascendc_emu::RegisterOpDef(name, creator(name), owner, place + ":" + std::to_string(line));
     return 0;
 }
 }  // namespace ops

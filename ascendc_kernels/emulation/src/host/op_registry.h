@@ -19,6 +19,7 @@ struct OpEntry {
     std::shared_ptr<ops::OpDef> def;
     // Base address of the library that declared `def`.
     const void *library = nullptr;
+    std::string place;                    // file and line of the declaration
     std::vector<std::string> duplicates;  // problems noticed while registering
 
     gert::OpImplRegisterV2::InferShapeKernelFunc infer_shape = nullptr;
