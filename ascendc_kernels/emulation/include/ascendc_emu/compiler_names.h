@@ -164,7 +164,8 @@ enum Order_t { VALUE_INDEX = 0, INDEX_VALUE = 1, ONLY_VALUE = 2, ONLY_INDEX = 3 
     {                                                                                              \
         using namespace ascendc_emu;                                                               \
         const auto d = FromPointer(dst, loc), s = FromPointer(src, loc);                           \
-        RunReduce({#NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::kWhole, order, &d, &s,            \
+        RunReduce({#NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::kWhole,                           \
+                   static_cast<uint8_t>(order), &d, &s,                                            \
                    ReduceForm(0ull, repeat, dstRep, srcBlk, srcRep, false), loc});                 \
     }
 OPGEN_EXTREMUM(vcmax, kMax)
