@@ -140,6 +140,11 @@ def test_atomic_add(kernel, threads):
     assert y[:64].view(np.float32).tolist() == [40.0] * 64
 
 
+def test_atomic_type_alone(kernel):
+    y = _run(kernel, 15, 5, 1).view(np.float32)
+    assert y[:192].reshape(3, 64).tolist() == [[5.0] * 64, [1.0] * 64, [1.0] * 64]
+
+
 def test_barrier_needs_a_core_per_block(kernel):
     with pytest.raises(LaunchError, match="block dim 41 exceeds the 40 cores"):
         _run(kernel, 1, 41, 1)

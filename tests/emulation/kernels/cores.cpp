@@ -146,6 +146,21 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         SetAtomicAdd<float>();
         DataCopy(out, ub, 64);
         SetAtomicNone();
+    } else if (TILING_KEY_IS(15)) {  // a type alone: the first addition, no more, the last operation
+        LocalTensor<float> ub(TPosition::VECCALC, 0, 64);
+        GlobalTensor<float> out;
+        out.SetGlobalBuffer((__gm__ float*)y, 192);
+        Duplicate(ub, 1.0f, 64);
+        PipeBarrier<PIPE_ALL>();
+        SetAtomicType<float>();
+        DataCopy(out, ub, 64);
+        SetAtomicNone();
+        DataCopy(out[64], ub, 64);
+        SetAtomicMax<float>();
+        SetAtomicNone();
+        SetAtomicType<float>();
+        DataCopy(out[128], ub, 64);
+        SetAtomicNone();
     } else if (TILING_KEY_IS(33)) {  // the last block is the first one whose turn it is
         bool came = false;
         for (int64_t tries = 0; tries < (int64_t(1) << 32) && !came; ++tries) came = g_turn % n == n - 1 - i;

@@ -288,17 +288,18 @@ __aicore__ inline void set_padding(T value)
     AscendC::SetLoadDataPaddingValue(value);  // of image-to-column loads
 }
 __aicore__ inline void set_atomic_none() { AscendC::SetAtomicNone(); }
-__aicore__ inline void set_atomic_f32() { AscendC::SetAtomicType<float>(); }
-__aicore__ inline void set_atomic_f16() { AscendC::SetAtomicType<half>(); }
-__aicore__ inline void set_atomic_bf16() { AscendC::SetAtomicType<bfloat16_t>(); }
-__aicore__ inline void set_atomic_s8() { AscendC::SetAtomicType<int8_t>(); }
-__aicore__ inline void set_atomic_s16() { AscendC::SetAtomicType<int16_t>(); }
-__aicore__ inline void set_atomic_s32() { AscendC::SetAtomicType<int32_t>(); }
+__aicore__ inline void set_atomic_f32(OPGEN_LOC) { AscendC::SetAtomicType<float>(loc); }
+__aicore__ inline void set_atomic_f16(OPGEN_LOC) { AscendC::SetAtomicType<half>(loc); }
+__aicore__ inline void set_atomic_bf16(OPGEN_LOC) { AscendC::SetAtomicType<bfloat16_t>(loc); }
+__aicore__ inline void set_atomic_s8(OPGEN_LOC) { AscendC::SetAtomicType<int8_t>(loc); }
+__aicore__ inline void set_atomic_s16(OPGEN_LOC) { AscendC::SetAtomicType<int16_t>(loc); }
+__aicore__ inline void set_atomic_s32(OPGEN_LOC) { AscendC::SetAtomicType<int32_t>(loc); }
 #define OPGEN_ATOMIC(NAME, OP)                                         \
     __aicore__ inline void NAME(OPGEN_LOC)                             \
     {                                                                  \
         ascendc_emu::Current().regs.atomicLoc = loc;                   \
         ascendc_emu::Current().regs.atomicOp = OP;                     \
+        ascendc_emu::Current().regs.lastAtomicOp = OP;                 \
     }
 OPGEN_ATOMIC(set_atomic_add, 1)
 OPGEN_ATOMIC(set_atomic_max, 2)

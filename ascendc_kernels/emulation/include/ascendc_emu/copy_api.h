@@ -300,7 +300,7 @@ __aicore__ inline void SetAtomicAdd(Loc loc = Loc::Here())
 {
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
-    r.atomicOp = 1;
+    r.atomicOp = r.lastAtomicOp = 1;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
 template <typename T>
@@ -309,7 +309,7 @@ __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here())
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMax");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
-    r.atomicOp = 2;
+    r.atomicOp = r.lastAtomicOp = 2;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
 template <typename T>
@@ -318,13 +318,20 @@ __aicore__ inline void SetAtomicMin(Loc loc = Loc::Here())
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMin");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
-    r.atomicOp = 3;
+    r.atomicOp = r.lastAtomicOp = 3;
     r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
+// Having a type is what makes stores atomic: SetAtomicNone() takes the type away and leaves the
+// operation, so a type alone brings back the last operation, at first an addition.
 template <typename T>
-__aicore__ inline void SetAtomicType()
+__aicore__ inline void SetAtomicType(Loc loc = Loc::Here())
 {
-    ascendc_emu::Current().regs.atomicType = ascendc_emu::kDTypeOf<T>;
+    ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    if (r.atomicOp == 0) {
+        r.atomicLoc = loc;
+        r.atomicOp = r.lastAtomicOp;
+    }
+    r.atomicType = ascendc_emu::kDTypeOf<T>;
 }
 __aicore__ inline void SetAtomicNone() { ascendc_emu::Current().regs.atomicOp = 0; }
 __aicore__ inline void DisableDmaAtomic() { SetAtomicNone(); }
@@ -350,6 +357,7 @@ __aicore__ inline void SetStoreAtomicConfig(Loc loc = Loc::Here())
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
     r.atomicType = types[static_cast<int>(type)];
+    r.lastAtomicOp = 1;
     r.atomicOp = type == AtomicDtype::ATOMIC_NONE ? 0 : 1;
 }
 

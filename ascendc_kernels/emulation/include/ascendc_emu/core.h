@@ -31,6 +31,7 @@ struct Registers {
     uint64_t mask[2] = {~0ull, ~0ull};
     bool counter = false;         // SetMaskCount: mask[0] is an element count
     uint8_t atomicOp = 0;         // 0 none, 1 add, 2 max, 3 min
+    uint8_t lastAtomicOp = 1;     // what setting a type alone switches on
     DType atomicType = DType::kNone;
     Loc atomicLoc;                // of the call that switched it on
     uint64_t ctrl = 1ull << 48;   // SetCtrlSpr bits; 48: inf and NaN are kept
