@@ -18,7 +18,10 @@ _ERROR = re.compile(
 _LINK_ERROR = re.compile(
     r"^.*(undefined reference to .*|cannot find .*|multiple definition of .*)$", re.MULTILINE
 )
-_MISSING_HEADER = re.compile(r"^(\S+): No such file or directory|^'(\S+)' file not found")
+# As g++ and clang++ say it, behind what was being compiled.
+_MISSING_HEADER = re.compile(
+    r"(?:.*: )?(?:(?P<gcc>\S+): No such file or directory|'(?P<clang>[^']+)' file not found)"
+)
 _MISSING_API = re.compile(r"^['‘](\w+)['’] is not a member of ['‘](AscendC[\w:]*)['’]")
 
 
@@ -92,11 +95,16 @@ def _place(
     return used[-1][0], int(used[-1][1]), int(used[-1][2] or 1), text
 
 
+def missing_header(text: str) -> str:
+    """Return the header that a compiler's message says is not there, "" for other messages."""
+    match = _MISSING_HEADER.match(text)
+    return (match["gcc"] or match["clang"]) if match else ""
+
+
 def _cure(text: str) -> str:
     """Return what to do about the errors that users of the emulation meet most."""
-    missing = _MISSING_HEADER.match(text)
-    if missing:
-        return f"give the folder of {missing[1] or missing[2]} with -I"
+    if header := missing_header(text):
+        return f"give the folder of {header} with -I"
     name = _MISSING_API.match(text)
     if name:
         return (

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msopgen_wrap.build import cache
+from msopgen_wrap.build.compiler_errors import missing_header
 from msopgen_wrap.build.emulation import compile_objects, compile_shared
 from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.build.object_file import read_object
@@ -28,7 +29,6 @@ _OPT, _CODE = "-O1", "OPG514"
 # both are one here.
 _LINK_FLAGS = ("-Wl,-z,muldefs", "-Wl,--no-demangle")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)'")
-_NO_HEADER = re.compile(r"(?:.*: )?(\S+): No such file or directory")
 _GUARD = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE
 )
@@ -101,13 +101,13 @@ def build_host_library(
 def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
     """Say where a missing header was looked for and how to name its folder."""
     first = error.diagnostics[0]
-    match = _NO_HEADER.match(first.what)
-    if match is None:
+    header = missing_header(first.what)
+    if not header:
         return error
-    if python_headers([f"#include <{match[1]}>"]):
+    if python_headers([f"#include <{header}>"]):
         advice = replace(
             first,
-            what=f"op_host includes {match[1]}: it is code for PyTorch, not CANN's host library",
+            what=f"op_host includes {header}: it is code for PyTorch, not CANN's host library",
             why="an op project declares its ops with OP_ADD; a folder whose op_host launches the "
             "kernels from PyTorch is a Python extension",
             fix="opgen run OP_HOST.cpp KERNEL.cpp SCRIPT.py, with the script that loads it",
@@ -115,7 +115,7 @@ def with_header_advice(error: OpgenError, project: Path) -> OpgenError:
         return OpgenError([advice, *error.diagnostics[1:]])
     advice = replace(
         first,
-        what=f"header {match[1]} is not found",
+        what=f"header {header} is not found",
         why="it is in none of the project's folders, nowhere in its repository "
         f"({repository_root(project)}) and not among the CANN headers of the emulation",
         fix="name the folder it is relative to with -I (--include)",
@@ -138,7 +138,7 @@ def _foreign_header(error: OpgenError, defines: Sequence[str]) -> str:
     """Return the guard of a header for another architecture that lacks a header, else ""."""
     path = _place(error)
     if (
-        _NO_HEADER.match(error.diagnostics[0].what) is None
+        not missing_header(error.diagnostics[0].what)
         or not for_other_arch(path)
         or path.suffix not in (".h", ".hpp")
         or not path.is_file()

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.build.compiler_errors import MOST_ERRORS, compiler_diagnostics
+from msopgen_wrap.build.compiler_errors import (
+    MOST_ERRORS,
+    compiler_diagnostics,
+    missing_header,
+)
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import OpgenError
 
@@ -72,3 +76,17 @@ def test_a_real_compiler(tmp_path):
     with pytest.raises(OpgenError) as caught:
         run_compiler([find_toolchain().cxx, "-fsyntax-only", str(source)], source)
     assert [d.location.line for d in caught.value.diagnostics] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("util/dag.h: No such file or directory", "util/dag.h"),
+        ("'util/dag.h' file not found", "util/dag.h"),
+        ("op_host: 'util/dag.h' file not found", "util/dag.h"),
+        ("x.cpp does not compile: dag.h: No such file or directory", "dag.h"),
+        ("'x' was not declared in this scope", ""),
+    ],
+)
+def test_missing_headers_of_both_compilers(text: str, header: str) -> None:
+    assert missing_header(text) == header
