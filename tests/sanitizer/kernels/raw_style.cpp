@@ -273,3 +273,61 @@ KERNEL(addresses_given_to_the_next_buffer) {
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b, kTile);
 }
+
+// case scalar_read_behind_plain_stores: ErrorRead2 found
+KERNEL(scalar_read_behind_plain_stores) {
+    TENSORS;
+    Buffers b;
+    auto* const p = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr());
+    for (int i = 0; i < 32; ++i) p[i] = 0.0f;
+    float v = b.a.GetValue(32);  // <- ErrorRead2
+    Duplicate(b.b, v, kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case plain_stores_to_the_tile_before: ErrorRead2 found
+KERNEL(plain_stores_to_the_tile_before) {
+    TENSORS;
+    Queues q(2);
+    for (int tile = 0; tile < 4; ++tile) {
+        auto t = q.out.AllocTensor<float>();
+        auto* const p = reinterpret_cast<__ubuf__ float*>(t.GetPhyAddr());
+        for (int i = 0; i < kTile && tile < 2; ++i) p[i] = 1.0f;
+        q.out.EnQue(t);
+        t = q.out.DeQue<float>();
+        DataCopy(g.z[tile * kTile], t, kTile);  // <- ErrorRead2
+        q.out.FreeTensor(t);
+    }
+}
+
+// case plain_stores_then_read: ErrorRead2 silent
+KERNEL(plain_stores_then_read) {
+    TENSORS;
+    Buffers b;
+    auto* const p = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr());
+    for (int i = 0; i < kTile; ++i) p[i] = 0.0f;
+    auto* const again = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr(32));
+    again[0] = 1.0f;
+    Sync<HardEvent::S_V>();
+    Adds(b.b, b.a, b.a.GetValue(32), kTile);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.z, b.b, kTile);
+}
+
+// case plain_stores_to_every_tile: ErrorRead2 silent
+KERNEL(plain_stores_to_every_tile) {
+    TENSORS;
+    Queues q(2);
+    for (int tile = 0; tile < 4; ++tile) {
+        auto t = q.out.AllocTensor<float>();
+        auto* const p = reinterpret_cast<__ubuf__ float*>(t.GetPhyAddr());
+        for (int i = 0; i < kTile; ++i) p[i] = 1.0f;
+        Sync<HardEvent::S_V>();
+        Muls(t, t, 2.0f, kTile);
+        q.out.EnQue(t);
+        t = q.out.DeQue<float>();
+        DataCopy(g.z[tile * kTile], t, kTile);
+        q.out.FreeTensor(t);
+    }
+}

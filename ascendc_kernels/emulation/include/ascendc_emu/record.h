@@ -214,6 +214,7 @@ enum class BufferKind : uint8_t {
     kDeQue,
     kFree,      // queue FreeTensor
     kGet,       // TBuf::Get
+    kPointer,   // plain C++ reads and writes [addr, addr + bytes) from now on: GetPhyAddr
     kRelease,   // buffer is gone: pipe Reset/Destroy, pool Reset; buffer == 0: all of the core's
 };
 

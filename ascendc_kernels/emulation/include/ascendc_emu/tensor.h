@@ -69,6 +69,13 @@ inline TensorRef& OwnerOf(const void* field)
     const auto* const fields = reinterpret_cast<const AddressFields*>(static_cast<const char*>(field) - offset);
     return const_cast<TensorRef&>(fields->Owner());
 }
+// Tells the sanitizer that plain C++ has a pointer to the buffer that a tensor lies in.
+void TellPointer(const TensorRef& t);
+inline void NotePointer(const TensorRef& t)
+{
+    const Core* const core = g_current;
+    if (__builtin_expect(core != nullptr && core->sink != nullptr, 0)) TellPointer(t);
+}
 // Puts a tensor at a position and byte offset; the size is cut at the end of the memory, 0 means up to it.
 void PlaceTensor(TensorRef& t, AscendC::TPosition pos, uint64_t address, uint32_t bytes);
 // Gives a placed tensor another position. One that reaches the end of its memory, where a larger size
@@ -316,6 +323,7 @@ public:
     // that casting it to a pointer works; the low 32 bits of one in UB are the device's.
     __aicore__ uint64_t GetPhyAddr(uint32_t offset = 0) const
     {
+        ascendc_emu::NotePointer(*this);
         return reinterpret_cast<uint64_t>(ptr) + ascendc_emu::BytesOf<PrimType>(offset);
     }
     __aicore__ uint32_t GetSize() const

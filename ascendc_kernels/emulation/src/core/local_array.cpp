@@ -68,7 +68,7 @@ void* LocalArray(Mem memory, const void* declaration, uint64_t bytes, Loc loc)
     const uint32_t address = arrays.used[place];
     arrays.address.emplace(declaration, address);
     arrays.used[place] += static_cast<uint32_t>(size);
-    if (capacity != 0) MakeRaw(Position(memory), address, bytes, loc);
+    if (capacity != 0) NotePointer(MakeRaw(Position(memory), address, bytes, loc));
     return base + address;
 }
 

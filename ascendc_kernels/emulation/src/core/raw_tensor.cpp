@@ -99,6 +99,20 @@ void MoveTensor(TensorRef& t, TPosition pos)
     PlaceTensor(t, pos, t.addr, cut ? 0 : t.size);
 }
 
+void TellPointer(const TensorRef& t)
+{
+    if (t.mem != Mem::kUb || t.hi <= t.lo) return;
+    Core& core = Current();
+    BufferEvent e;
+    e.kind = BufferKind::kPointer;
+    e.mem = t.mem;
+    e.position = e.dstPosition = t.pos;
+    e.buffer = t.buffer;
+    e.addr = t.lo;
+    e.bytes = t.hi - t.lo;
+    core.sink->OnBuffer(core, e);
+}
+
 TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc)
 {
     return MakeRaw(pos, offset, bytes, loc);

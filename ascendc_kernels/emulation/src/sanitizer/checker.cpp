@@ -219,6 +219,10 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         }
         return;
     }
+    if (e.kind == BufferKind::kPointer) {
+        if (GetOptions().uninit) TakePointer(state, e.addr, e.addr + e.bytes);
+        return;
+    }
     if (e.buffer == 0) return;
     // Kernels that program with bare addresses may make a tensor per instruction. Their bounds travel
     // with the operands; only where the first ones were made is worth remembering.
@@ -252,6 +256,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.declared = b.last = e.loc;
             if (e.kind != BufferKind::kRaw) {
                 state.Shadow(e.mem).SetInitialised(e.addr, e.addr + e.bytes, false);
+                DropPointers(state, e.mem, e.addr, e.addr + e.bytes);
             }
             return;
         case BufferKind::kAlloc:
@@ -264,6 +269,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             // A lone buffer still holds its last tile, and public kernels go on computing with that.
             if (GetOptions().freedTensorIsError || !AloneInQueue(state, b)) {
                 state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+                DropPointers(state, b.mem, b.addr, b.addr + b.bytes);
             }
             if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
                 misuse("EventId", "AllocTensor",
@@ -317,6 +323,7 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.drained = state.ReleaseByQueue(Dense(e.consumer));
             return;
         case BufferKind::kGet:
+        case BufferKind::kPointer:
         case BufferKind::kRelease:
             return;
     }

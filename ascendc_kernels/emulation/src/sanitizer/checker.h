@@ -120,6 +120,11 @@ private:
     void KeepContents(bool known);
     Finding PoisonedOutput(const Region& region, Epoch writer) const;
 
+    // plain_stores.cpp: stores of plain C++ to UB
+    static void TakePointer(CoreState& state, uint64_t begin, uint64_t end);
+    static void DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end);
+    static void AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand);
+
     // sync.cpp
     void OnCross(CoreState& state, const SyncEvent& event);
     void OnMeeting(CoreState& state, const SyncEvent& event);

@@ -77,6 +77,7 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
     ++step.sources;
     if (allData) return;
+    if (o.mem == Mem::kUb && !state.pointed.empty()) AdoptPlainStores(state, r, o);
 
     LaneRuns lanes;
     uint64_t first = 0;

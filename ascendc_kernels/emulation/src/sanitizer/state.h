@@ -192,6 +192,8 @@ struct CoreState {
     std::vector<Written> extents = std::vector<Written>(4096);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
+    std::vector<ByteRun> pointed;  // bytes of UB that plain C++ may have written: see plain_stores.cpp
+
     std::deque<Glimpse> glimpses;         // in the order of their copies
     std::vector<ByteRun> polled;          // global memory that this core has polled
     std::unordered_set<uint64_t> seen;    // stores of other cores that it has seen there, by epoch

@@ -1,0 +1,83 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Stores of plain C++ through pointers into UB (GetPhyAddr, arrays of the C interface). Nothing records
+// them, so bytes without data get a mark when the pointer is taken, and what no longer has the mark
+// when it is read holds data.
+#include <algorithm>
+#include <cstring>
+
+#include "checker.h"
+
+namespace ascendc_emu {
+namespace sanitizer {
+
+namespace {
+
+constexpr uint8_t kMark = 0xa5;
+// A value is written as a whole: one byte without the mark speaks for its neighbours.
+constexpr uint64_t kWord = 8;
+
+uint8_t* Memory(const CoreState& state) { return state.core->memory[static_cast<int>(Mem::kUb)]; }
+
+}  // namespace
+
+void Checker::TakePointer(CoreState& state, uint64_t begin, uint64_t end) {
+    // Only what no earlier pointer covers: there the mark may be overwritten already.
+    std::vector<ByteRun> fresh = {{begin, end}};
+    for (const ByteRun& known : state.pointed) {
+        std::vector<ByteRun> rest;
+        for (const ByteRun& run : fresh) {
+            if (run.begin < known.begin) rest.push_back({run.begin, std::min(run.end, known.begin)});
+            if (run.end > known.end) rest.push_back({std::max(run.begin, known.end), run.end});
+        }
+        fresh = std::move(rest);
+    }
+    std::vector<ByteRun> empty;
+    for (const ByteRun& run : fresh) {
+        empty.clear();
+        state.Shadow(Mem::kUb).UninitialisedRuns(run.begin, run.end, &empty);
+        for (const ByteRun& e : empty) {
+            const uint64_t lo = std::max(e.begin, run.begin), hi = std::min(e.end, run.end);
+            if (lo < hi) std::memset(Memory(state) + lo, kMark, hi - lo);
+        }
+        state.pointed.push_back(run);
+    }
+}
+
+void Checker::DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end) {
+    if (mem != Mem::kUb || state.pointed.empty()) return;
+    std::vector<ByteRun> rest;
+    for (const ByteRun& run : state.pointed) {
+        if (run.begin < begin) rest.push_back({run.begin, std::min(run.end, begin)});
+        if (run.end > end) rest.push_back({std::max(run.begin, end), run.end});
+    }
+    state.pointed = std::move(rest);
+}
+
+void Checker::AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand) {
+    LocalShadow& shadow = state.Shadow(Mem::kUb);
+    const uint8_t* const memory = Memory(state);
+    std::vector<ByteRun> empty;
+    ForEachSpan(record, operand, [&](uint64_t at, uint64_t bytes) {
+        for (const ByteRun& known : state.pointed) {
+            const uint64_t from = std::max(at, known.begin), to = std::min(at + bytes, known.end);
+            if (from >= to) continue;
+            empty.clear();
+            shadow.UninitialisedRuns(from, to, &empty);
+            for (const ByteRun& run : empty) {
+                uint64_t lo = std::max(run.begin, from);
+                const uint64_t end = std::min(run.end, to);
+                while (lo < end) {
+                    const uint64_t hi = std::min(end, lo / kWord * kWord + kWord);
+                    const bool marked = std::all_of(memory + lo, memory + hi,
+                                                    [](uint8_t byte) { return byte == kMark; });
+                    if (!marked) shadow.SetInitialised(lo, hi, true);
+                    lo = hi;
+                }
+            }
+        }
+    });
+}
+
+}  // namespace sanitizer
+}  // namespace ascendc_emu
