@@ -173,6 +173,14 @@ def native_flags(tool: Toolchain) -> list[str]:
     return ["-march=native"]
 
 
+def _unknown(name: str) -> re.Pattern[str]:
+    """Return how g++ and clang++ say that they do not know a name."""
+    return re.compile(
+        rf"'{name}' (?:was not declared|has not been declared)"
+        rf"|(?:use of undeclared identifier|unknown type name) '{name}'"
+    )
+
+
 # Sources that CANN's compilers take and g++ takes only with another option: what its messages say
 # then, and the command to try.
 #
@@ -185,12 +193,10 @@ _FOUND_BY_ARGUMENTS = re.compile(
 )
 # Host code gets ``half`` from CANN's tiling headers; here only on demand, since other sources see
 # the device's type of that name as well.
-_HOST_HALF = re.compile(r"'half' was not declared in this scope")
+_HOST_HALF = _unknown("half")
 
 # CANN's base headers reach its log macros in ways that differ from version to version.
-_LOG_MACRO = re.compile(
-    r"'(?:OP_LOG\w|OP_CHECK\w*|OPS_REPORT_\w+|OP_TILING_CHECK)\w*' was not declared in this scope"
-)
+_LOG_MACRO = _unknown(r"(?:OP_LOG\w|OP_CHECK\w*|OPS_REPORT_\w+|OP_TILING_CHECK)\w*")
 _LOG_HEADER = ["-include", "op_common/log/log.h"]
 
 # static constexpr bool TYPE = OTHER::type == TYPE::BF16; names a member like a type used in it.
@@ -198,7 +204,7 @@ _CHANGED_MEANING = re.compile(r"changes meaning of '\w+'")
 
 # DTYPE_X of complex inputs: CANN has the types on some architectures only, and kernels that move
 # them without a look define none.
-_COMPLEX = re.compile(r"'complex(?:32|64|128)' (?:was not declared|has not been declared)")
+_COMPLEX = _unknown(r"complex(?:32|64|128)")
 _COMPLEX_HEADER = ["-include", "ascendc_emu/complex_types.h"]
 
 
