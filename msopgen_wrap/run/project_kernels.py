@@ -13,7 +13,7 @@ from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_ke
 from msopgen_wrap.build.source_text import split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import Platform
-from msopgen_wrap.run.compile_options import read_options
+from msopgen_wrap.run.compile_options import CompileOptions, read_options
 from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
@@ -60,6 +60,13 @@ class ProjectKernels:
         self.defines = tuple(defines)
         self.progress = progress
         self._registered: set[tuple[str, str, int | None]] = set()
+        self._options: dict[str, CompileOptions] = {}
+
+    def options(self, op: str) -> CompileOptions:
+        """Return what the project's build files say of an op's kernel on the SoC."""
+        if op not in self._options:
+            self._options[op] = read_options(self.project.root, op, self.platform.family)
+        return self._options[op]
 
     def compile_all(self, declared: Mapping[str, Any]) -> int:
         """Compile the kernels of every dtype combination on this SoC without running anything.
@@ -166,8 +173,8 @@ class ProjectKernels:
 
     def _source(self, declared: Mapping[str, Any]) -> KernelSource:
         """Return the kernel that OpDef, build files or the op's name tell, in this order."""
-        op, family = declared["op"], self.platform.family
-        file = _op_file(declared, family) or read_options(self.project.root, op, family).kernel
+        op = declared["op"]
+        file = _op_file(declared, self.platform.family) or self.options(op).kernel
         return self.project.kernel(op, file)
 
     def _text(self, source: KernelSource) -> str:
@@ -193,7 +200,7 @@ class ProjectKernels:
     ) -> Path:
         defs = self.runtime.tiling_defs()
         own: frozenset[str] = frozenset()
-        options = read_options(self.project.root, op, self.platform.family)
+        options = self.options(op)
         while True:
             header = kernel_tiling_header(op, defs, key, source.path, own)
             flags = ["-include", str(header)] if header is not None else []

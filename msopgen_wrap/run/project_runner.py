@@ -19,7 +19,6 @@ from msopgen_wrap.platforms import (
     platform,
 )
 from msopgen_wrap.run.call_failure import call_failure
-from msopgen_wrap.run.compile_options import read_options
 from msopgen_wrap.run.crashes import crash_diagnostic
 from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.launcher_attrs import arranged_attrs
@@ -208,7 +207,7 @@ class ProjectRunner:
                 # What was inferred has its shape; an aclnn call asks InferShape for nothing else.
                 skip_shape_check=True,
                 tiled=lambda tiling: self.kernels.ensure(declared, values, results, tiling.key),
-                auto_sync=read_options(self.project.root, name, self.platform.family).auto_sync,
+                auto_sync=self.kernels.options(name).auto_sync,
             )
         except OpRuntimeError as error:
             if error.crash is not None:

@@ -24,14 +24,6 @@ __aicore__ inline T& LocalVariable(Tag, Loc loc = Loc::Here())
     return *static_cast<T*>(LocalArray(memory, &declaration, sizeof(T), loc));
 }
 
-template <typename T>
-__aicore__ inline AscendC::GlobalTensor<T> GmPointer(T* p)
-{
-    AscendC::GlobalTensor<T> t;
-    t.SetGlobalBuffer(p);
-    return t;
-}
-
 // A conversion of repeats under the mask register, on pointers; strides in blocks of 32 bytes.
 template <AscendC::RoundMode mode, typename D, typename S>
 __aicore__ inline void CastRepeats(D* dst, S* src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk,

@@ -51,6 +51,15 @@ inline CopyCall Bursts(const char* name, uint16_t bursts, uint16_t length, uint1
     return Blocks<int8_t>(name, AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
 }
 
+template <typename D, typename S>
+inline void CopyToL0c(D* dst, S* src, const CopyCall& call)
+{
+    if (!std::is_same<D, S>::value) {
+        Trap(Current(), call.loc, call.name, "conversions on the way are not emulated");
+    }
+    RunCopyLocal(call, InL0c(dst, call.loc), InL1(src, call.loc));
+}
+
 // An address of the bias table: a pointer, a number of bytes, or, as the example of the page has it, a
 // pointer divided by 16.
 inline int8_t* BiasAddress(uint64_t value)
@@ -70,25 +79,25 @@ inline int8_t* BiasAddress(uint64_t value)
 OPGEN_C_CUBE(asc_copy_gm2l0a, (typename T),
              (T* dst, T* src, uint16_t base_idx, uint8_t repeat, uint16_t src_stride, uint16_t dst_gap),
              (dst, src, base_idx, repeat, src_stride, dst_gap),
-             AscendC::LoadData(ascendc_emu::InL0a(dst, loc), ascendc_emu::InGlobal(src),
+             AscendC::LoadData(ascendc_emu::InL0a(dst, loc), ascendc_emu::GmPointer(src),
                                ascendc_emu::Fractals(base_idx, repeat, src_stride, dst_gap), loc))
 OPGEN_C_CUBE(asc_copy_gm2l0b, (typename T),
              (T* dst, T* src, uint16_t base_idx, uint8_t repeat, uint16_t src_stride, uint16_t dst_gap),
              (dst, src, base_idx, repeat, src_stride, dst_gap),
-             AscendC::LoadData(ascendc_emu::InL0b(dst, loc), ascendc_emu::InGlobal(src),
+             AscendC::LoadData(ascendc_emu::InL0b(dst, loc), ascendc_emu::GmPointer(src),
                                ascendc_emu::Fractals(base_idx, repeat, src_stride, dst_gap), loc))
 OPGEN_C_CUBE(asc_copy_gm2l1,
              (typename T, typename = std::enable_if_t<ascendc_emu::IsFractalType<T>()>),
              (T* dst, T* src, uint16_t base_idx, uint8_t repeat, uint16_t src_stride, uint16_t dst_gap),
              (dst, src, base_idx, repeat, src_stride, dst_gap),
-             AscendC::LoadData(ascendc_emu::InL1(dst, loc), ascendc_emu::InGlobal(src),
+             AscendC::LoadData(ascendc_emu::InL1(dst, loc), ascendc_emu::GmPointer(src),
                                ascendc_emu::Fractals(base_idx, repeat, src_stride, dst_gap), loc))
 
 // Bytes: `size`, a multiple of 32, or bursts and gaps of 32 bytes.
 __aicore__ inline void asc_copy_gm2l1(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
     AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
-                      ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)), size, loc);
+                      ascendc_emu::GmPointer(ascendc_emu::AsBytes(src)), size, loc);
 }
 __aicore__ inline void asc_copy_gm2l1_sync(void* dst, void* src, uint32_t size, OPGEN_C_LOC)
 {
@@ -99,7 +108,7 @@ __aicore__ inline void asc_copy_gm2l1(void* dst, void* src, uint16_t n_burst, ui
                                       uint16_t src_gap, uint16_t dst_gap, OPGEN_C_LOC)
 {
     AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
-                      ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)),
+                      ascendc_emu::GmPointer(ascendc_emu::AsBytes(src)),
                       AscendC::DataCopyParams(n_burst, len_burst, src_gap, dst_gap), loc);
 }
 // The forms that pad or cut every 32 bytes on the way are refused.
@@ -132,7 +141,7 @@ OPGEN_C_CUBE(asc_copy_gm2l1_nd2nz, (typename T),
               uint16_t dst_nz_n_stride, uint16_t dst_nz_matrix_stride),
              (dst, src, nd_num, n_value, d_value, src_nd_matrix_stride, src_d_value, dst_nz_c0_stride,
               dst_nz_n_stride, dst_nz_matrix_stride),
-             AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::InGlobal(src),
+             AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::GmPointer(src),
                                AscendC::Nd2NzParams(nd_num, n_value, d_value, src_nd_matrix_stride,
                                                     src_d_value, dst_nz_c0_stride, dst_nz_n_stride,
                                                     dst_nz_matrix_stride),
@@ -188,19 +197,16 @@ OPGEN_C_CUBE(asc_copy_l12l0b_sparse, (typename T),
 OPGEN_C_CUBE(asc_copy_l12gm, (typename D, typename S),
              (D* dst, S* src, uint16_t n_burst, uint16_t len_burst, uint16_t src_gap, uint16_t dst_gap),
              (dst, src, n_burst, len_burst, src_gap, dst_gap),
-             AscendC::DataCopy(ascendc_emu::InGlobal(ascendc_emu::AsBytes(dst)),
+             AscendC::DataCopy(ascendc_emu::GmPointer(ascendc_emu::AsBytes(dst)),
                                ascendc_emu::InL1(ascendc_emu::AsBytes(src), loc),
                                AscendC::DataCopyParams(n_burst, len_burst, src_gap, dst_gap), loc))
 // To L0C in the type it has; the conversions of float on the way are refused.
 OPGEN_C_CUBE(asc_copy_l12l0c, (typename D, typename S),
              (D* dst, S* src, uint16_t n_burst, uint16_t len_burst, uint16_t src_gap, uint16_t dst_gap),
              (dst, src, n_burst, len_burst, src_gap, dst_gap),
-             if (!std::is_same<D, S>::value) {
-                 ascendc_emu::Trap(ascendc_emu::Current(), loc, "asc_copy_l12l0c",
-                                   "conversions on the way are not emulated");
-             } ascendc_emu::RunCopyLocal(ascendc_emu::Bursts("asc_copy_l12l0c", n_burst, len_burst, src_gap,
-                                                             dst_gap, loc),
-                                         ascendc_emu::InL0c(dst, loc), ascendc_emu::InL1(src, loc)))
+             ascendc_emu::CopyToL0c(dst, src,
+                                    ascendc_emu::Bursts("asc_copy_l12l0c", n_burst, len_burst, src_gap,
+                                                        dst_gap, loc)))
 
 // To the bias table; with `conv_control` half becomes float. Lengths and gaps count 32 bytes here,
 // while DataCopy to C2 counts 64: the pages disagree about one instruction.

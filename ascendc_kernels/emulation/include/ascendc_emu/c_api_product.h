@@ -131,7 +131,7 @@ __aicore__ inline void asc_set_mmad_direction_n() { AscendC::SetMMColumnMajor();
              channel_split, nz2nd_en, loc);                                                               \
         asc_sync(loc);                                                                                    \
     }
-OPGEN_C_OUT(asc_copy_l0c2gm, ascendc_emu::InGlobal(static_cast<T*>(dst)))
+OPGEN_C_OUT(asc_copy_l0c2gm, ascendc_emu::GmPointer(static_cast<T*>(dst)))
 OPGEN_C_OUT(asc_copy_l0c2l1, ascendc_emu::InL1(static_cast<T*>(dst), loc))
 #undef OPGEN_C_OUT
 

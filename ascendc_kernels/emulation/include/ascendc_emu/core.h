@@ -128,7 +128,7 @@ inline void Emit(Core& core, const SyncEvent& e)
 {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnSync(core, e);
 }
-// A scalar access to GM past the data cache.
+// A scalar access to GM past the data cache, or a cleaning of the cache.
 inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t bytes, Loc loc)
 {
     if (__builtin_expect(core.sink == nullptr, 1)) return;

@@ -23,7 +23,7 @@ __aicore__ inline void copy_gm_to_cbuf(T* dst, T* src, uint8_t, uint16_t bursts,
     }
     // Bytes: every type is copied alike.
     AscendC::DataCopy(ascendc_emu::InL1(ascendc_emu::AsBytes(dst), loc),
-                      ascendc_emu::InGlobal(ascendc_emu::AsBytes(src)),
+                      ascendc_emu::GmPointer(ascendc_emu::AsBytes(src)),
                       AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
 }
 
@@ -35,7 +35,7 @@ __aicore__ inline void copy_gm_to_cbuf(T* dst, T* src, uint8_t, uint16_t bursts,
         uint16_t dstNzNStride, uint16_t dstNzMatrixStride, OPGEN_LOC)                                   \
     {                                                                                                   \
         static_assert(sizeof(T) == SIZE, "copy_gm_to_cbuf_multi_nd2nz_" #SUFFIX ": type of this size"); \
-        AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::InGlobal(src),                      \
+        AscendC::DataCopy(ascendc_emu::InL1(dst, loc), ascendc_emu::GmPointer(src),                      \
                           AscendC::Nd2NzParams(ndNum, nValue, dValue, srcNdMatrixStride, srcDValue,     \
                                                dstNzC0Stride, dstNzNStride, dstNzMatrixStride),         \
                           loc);                                                                         \
@@ -90,7 +90,7 @@ OPGEN_LOAD_L1(load_cbuf_to_cb, ascendc_emu::InL0b, ascendc_emu::InL1)
     __aicore__ inline void NAME(T* dst, T* src, uint16_t start, uint8_t repeat, uint16_t srcStride, \
                                 uint16_t dstGap, uint8_t sid, addr_cal_mode_t mode, OPGEN_LOC)      \
     {                                                                                               \
-        AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InGlobal(src),                             \
+        AscendC::LoadData(TARGET(dst, loc), ascendc_emu::GmPointer(src),                             \
                           AscendC::LoadData2DParams(start, repeat, srcStride, sid, dstGap, false,   \
                                                     static_cast<uint8_t>(mode)),                    \
                           loc);                                                                     \
@@ -178,7 +178,7 @@ __aicore__ inline void copy_matrix_cc_to_gm(D* dst, S* src, uint8_t, uint16_t n,
                                             QuantMode_t quant, uint8_t relu, bool channelSplit,
                                             bool toNd, OPGEN_LOC)
 {
-    AscendC::DataCopy(ascendc_emu::InGlobal(dst), ascendc_emu::InL0c(src, loc),
+    AscendC::DataCopy(ascendc_emu::GmPointer(dst), ascendc_emu::InL0c(src, loc),
                       ascendc_emu::CopyOut(n, m, dstStride, srcStride, unitFlag, quant, relu, channelSplit,
                                            toNd),
                       loc);

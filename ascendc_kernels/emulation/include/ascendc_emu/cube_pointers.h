@@ -10,17 +10,6 @@
 
 namespace ascendc_emu {
 
-// A tensor of one of the cube's buffers, from an address that GetPhyAddr() gave or a number: bytes from
-// the begin of the buffer. Its length is not known, so it reaches to the buffer's end.
-template <AscendC::TPosition position, Mem memory, typename T>
-inline AscendC::LocalTensor<T> InBuffer(T* p, Loc loc)
-{
-    const Core& core = Current();
-    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(memory)]);
-    const auto value = reinterpret_cast<uint64_t>(p);
-    const bool number = value < core.capacity[static_cast<int>(memory)];
-    return AscendC::LocalTensor<T>(position, static_cast<uint32_t>(number ? value : value - base), 0, loc);
-}
 template <typename T>
 inline AscendC::LocalTensor<T> InL1(T* p, Loc loc)
 {
@@ -50,13 +39,6 @@ template <typename T>
 inline AscendC::LocalTensor<T> InFb(T* p, Loc loc)
 {
     return InBuffer<AscendC::TPosition::C2PIPE2GM, Mem::kFb>(p, loc);
-}
-template <typename T>
-inline AscendC::GlobalTensor<T> InGlobal(T* p)
-{
-    AscendC::GlobalTensor<T> tensor;
-    tensor.SetGlobalBuffer(p);
-    return tensor;
 }
 // Memory that is copied whatever its type.
 template <typename T>

@@ -11,16 +11,29 @@
 
 namespace ascendc_emu {
 
-// A tensor of UB from a pointer that GetPhyAddr() gave, or that is a number: a byte address of UB.
+// A tensor of one of the core's memories, from an address that GetPhyAddr() gave or a number: bytes from
+// the begin of the memory. Its length is not known, so it reaches to the memory's end.
+template <AscendC::TPosition position, Mem memory, typename T>
+inline AscendC::LocalTensor<T> InBuffer(T* p, Loc loc)
+{
+    const Core& core = Current();
+    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(memory)]);
+    const auto value = reinterpret_cast<uint64_t>(p);
+    const bool number = value < core.capacity[static_cast<int>(memory)];
+    return AscendC::LocalTensor<T>(position, static_cast<uint32_t>(number ? value : value - base), 0, loc);
+}
+// Of UB.
 template <typename T>
 inline AscendC::LocalTensor<T> FromPointer(T* p, Loc loc)
 {
-    const Core& core = Current();
-    const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
-    const auto value = reinterpret_cast<uint64_t>(p);
-    const bool number = value < core.capacity[static_cast<int>(Mem::kUb)];
-    return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
-                                   static_cast<uint32_t>(number ? value : value - base), 0, loc);
+    return InBuffer<AscendC::TPosition::VECCALC, Mem::kUb>(p, loc);
+}
+template <typename T>
+inline AscendC::GlobalTensor<T> GmPointer(T* p)
+{
+    AscendC::GlobalTensor<T> t;
+    t.SetGlobalBuffer(p);
+    return t;
 }
 
 // What reinterpret_cast<__ubuf__ T*>(value) is: a number is a byte address of UB, a pointer stays one.
@@ -62,9 +75,7 @@ enum vpart_t { L128 = 0, H128 };
 inline void vld_va_reg(ub_addr8_t reg, uint64_t* src, vpart_t part)
 {
     uint8_t* const ub = ascendc_emu::Current().memory[static_cast<int>(ascendc_emu::Mem::kUb)];
-    const auto value = reinterpret_cast<uint64_t>(src);
-    const bool number = value < ascendc_emu::Current().capacity[static_cast<int>(ascendc_emu::Mem::kUb)];
-    const uint8_t* const from = number ? ub + value : reinterpret_cast<uint8_t*>(src);
+    const auto* const from = ascendc_emu::UbPointer<const uint8_t*>(reinterpret_cast<uint64_t>(src));
     uint16_t blocks[8];
     memcpy(blocks, from + (part == H128 ? sizeof(blocks) : 0), sizeof(blocks));
     for (int i = 0; i < 8; ++i) {

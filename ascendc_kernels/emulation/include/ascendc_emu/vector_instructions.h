@@ -20,17 +20,12 @@
                                 uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep, \
                                 uint8_t src1Rep, OPGEN_LOC)                                        \
     {                                                                                              \
-        using ascendc_emu::FromPointer;                                                            \
-        AscendC::API<T, false>(FromPointer(dst, loc), FromPointer(src0, loc),                      \
-                               FromPointer(src1, loc), uint64_t(0), repeat,                        \
-                               AscendC::BinaryRepeatParams(dstBlk, src0Blk, src1Blk, dstRep,       \
-                                                           src0Rep, src1Rep),                      \
-                               loc);                                                               \
+        API(dst, src0, src1, repeat, dstBlk, src0Blk, src1Blk, dstRep, src0Rep, src1Rep, loc);     \
     }
-OPGEN_FUSED(vmadd, FusedMulAdd)
-OPGEN_FUSED(vmaddrelu, FusedMulAddRelu)
-OPGEN_FUSED(vaddrelu, AddRelu)
-OPGEN_FUSED(vsubrelu, SubRelu)
+OPGEN_FUSED(vmadd, asc_mul_add)
+OPGEN_FUSED(vmaddrelu, asc_mul_add_relu)
+OPGEN_FUSED(vaddrelu, asc_add_relu)
+OPGEN_FUSED(vsubrelu, asc_sub_relu)
 #undef OPGEN_FUSED
 
 // dst = src0 * src1 + dst; half factors may add to float.
@@ -98,14 +93,7 @@ __aicore__ inline void vmrgsort4(T* dst, T* src[4], uint8_t repeat, uint16_t len
     asc_mrgsort4(dst, src, repeat, length0, length1, length2, length3, suspend, validBit, loc);
 }
 // The numbers of elements taken of each list, 16 bits each.
-__aicore__ inline int64_t get_vms4_sr()
-{
-    uint16_t number[4] = {};
-    asc_get_vms4_sr(number);
-    uint64_t all = 0;
-    for (int i = 0; i < 4; ++i) all |= static_cast<uint64_t>(number[i]) << (16 * i);
-    return static_cast<int64_t>(all);
-}
+__aicore__ inline int64_t get_vms4_sr() { return static_cast<int64_t>(ascendc_emu::Current().regs.mrgSort); }
 
 // --- bits of scalars, registers, barriers ----------------------------------------------------------
 

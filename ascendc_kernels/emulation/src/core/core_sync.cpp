@@ -5,24 +5,9 @@
 
 #include "ascendc_emu/system_api.h"
 #include "core/scheduler.h"
+#include "core/sync_events.h"
 
 namespace ascendc_emu {
-namespace {
-
-void EmitSync(Core& core, SyncKind kind, Pipe src, Pipe dst, int id, int mode, Loc loc)
-{
-    if (!core.sink) return;
-    SyncEvent e;
-    e.kind = kind;
-    e.src = src;
-    e.dst = dst;
-    e.id = id;
-    e.mode = mode;
-    e.loc = Where(core, loc);
-    core.sink->OnSync(core, e);
-}
-
-}  // namespace
 
 void SyncAllCores(int scope, int wanted, Loc loc)
 {
@@ -69,15 +54,22 @@ void SyncAllCores(int scope, int wanted, Loc loc)
     EmitSync(core, SyncKind::kSyncLeave, Pipe::kAll, Pipe::kAll, 0, scope, loc);
 }
 
+namespace {
+void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc)
+{
+    NeedsArch2201(core, loc, api);
+    if (flag < 0 || flag >= kCrossFlags) {
+        TrapCheck(core, loc, "CrossCore", api, "use flag ids 0..10 (11..15 are reserved)",
+                  "flag id %d is not in 0..15", flag);
+    }
+}
+}  // namespace
+
 void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
 {
     Core& core = Current();
     loc = Where(core, loc);
-    NeedsArch2201(core, loc, "CrossCoreSetFlag");
-    if (flag < 0 || flag >= kCrossFlags) {
-        TrapCheck(core, loc, "CrossCore", "CrossCoreSetFlag", "use flag ids 0..10 (11..15 are reserved)",
-                  "flag id %d is not in 0..15", flag);
-    }
+    RequireCrossFlag(core, flag, "CrossCoreSetFlag", loc);
     if (pipe == Pipe::kS || pipe == Pipe::kAll) {
         Complain(core, loc, "CrossCore", "CrossCoreSetFlag",
                  "name the pipe whose work the other cores wait for, e.g. PIPE_MTE3 or PIPE_FIX",
@@ -160,11 +152,7 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
 {
     Core& core = Current();
     loc = Where(core, loc);
-    NeedsArch2201(core, loc, "CrossCoreWaitFlag");
-    if (flag < 0 || flag >= kCrossFlags) {
-        TrapCheck(core, loc, "CrossCore", "CrossCoreWaitFlag", "use flag ids 0..10 (11..15 are reserved)",
-                  "flag id %d is not in 0..15", flag);
-    }
+    RequireCrossFlag(core, flag, "CrossCoreWaitFlag", loc);
     struct State {
         Core* core;
         int flag;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/pipe_rules.h"
+#include "core/sync_events.h"
 
 namespace ascendc_emu {
 
@@ -35,13 +36,7 @@ int32_t EventId(PipeState& pipe, AscendC::HardEvent event, bool reserve, Loc loc
     if (reserve) used = static_cast<uint8_t>(used | (1 << id));
     if (core.sink) {
         const PipePair p = PipesOf(event);
-        SyncEvent e;
-        e.kind = reserve ? SyncKind::kAllocEvent : SyncKind::kFetchEvent;
-        e.src = p.src;
-        e.dst = p.dst;
-        e.id = id;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
+        EmitSync(core, reserve ? SyncKind::kAllocEvent : SyncKind::kFetchEvent, p.src, p.dst, id, 0, loc);
     }
     return id;
 }
@@ -55,13 +50,7 @@ void ReleaseEvent(PipeState& pipe, AscendC::HardEvent event, int32_t id, Loc loc
     }
     if (core.sink) {
         const PipePair p = PipesOf(event);
-        SyncEvent e;
-        e.kind = SyncKind::kReleaseEvent;
-        e.src = p.src;
-        e.dst = p.dst;
-        e.id = id;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
+        EmitSync(core, SyncKind::kReleaseEvent, p.src, p.dst, id, 0, loc);
     }
 }
 
@@ -126,13 +115,7 @@ void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
                      "event %d of %s_%s is set although a queue has set it: EnQue and FreeTensor take the "
                      "lowest free ids until DeQue and AllocTensor", id, Name(src), Name(dst));
         }
-        SyncEvent e;
-        e.kind = SyncKind::kSetFlag;
-        e.src = src;
-        e.dst = dst;
-        e.id = id;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
+        EmitSync(core, SyncKind::kSetFlag, src, dst, id, 0, loc);
     }
     if (flag < 255) ++flag;
 }
@@ -149,15 +132,7 @@ void WaitEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
                   Name(dst), id);
     }
     --flag;
-    if (core.sink) {
-        SyncEvent e;
-        e.kind = SyncKind::kWaitFlag;
-        e.src = src;
-        e.dst = dst;
-        e.id = id;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
-    }
+    EmitSync(core, SyncKind::kWaitFlag, src, dst, id, 0, loc);
 }
 
 void Barrier(Pipe pipe, Loc loc)
@@ -168,11 +143,7 @@ void Barrier(Pipe pipe, Loc loc)
         Complain(core, loc, "ErrorParam", "PipeBarrier", "remove it: the scalar unit works in order",
                  "there is no barrier of the scalar pipe PIPE_S");
     }
-    SyncEvent e;
-    e.kind = SyncKind::kPipeBarrier;
-    e.src = e.dst = pipe;
-    e.loc = Where(core, loc);
-    core.sink->OnSync(core, e);
+    EmitSync(core, SyncKind::kPipeBarrier, pipe, pipe, 0, 0, loc);
 }
 
 }  // namespace ascendc_emu

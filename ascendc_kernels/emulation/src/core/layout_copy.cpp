@@ -59,6 +59,22 @@ void Nd2NzDst(Operand& o, DType type, const AscendC::Nd2NzParams& p)
     o.repeatStride = p.dstNzNStride == 1 ? static_cast<int64_t>(p.dstNzMatrixStride) * es
                                          : static_cast<int64_t>(p.dstNzC0Stride) * 32;
 }
+
+// The matrices as ND; `es`: bytes of an element.
+void Nd2NzSrc(Operand& o, uint32_t es, const AscendC::Nd2NzParams& p)
+{
+    o.blockBytes = p.dValue * es;
+    o.blocks = p.nValue;
+    o.blockStride = static_cast<int64_t>(p.srcDValue) * es;
+    o.repeats = p.ndNum;
+    o.repeatStride = static_cast<int64_t>(p.srcNdMatrixStride) * es;
+}
+
+// Elements before (n, d) of matrix m.
+uint64_t Nd2NzFrom(const AscendC::Nd2NzParams& p, uint32_t m, uint32_t n, uint32_t d)
+{
+    return static_cast<uint64_t>(m) * p.srcNdMatrixStride + static_cast<uint64_t>(n) * p.srcDValue + d;
+}
 }  // namespace
 
 void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC::Nd2NzParams& p, Loc loc)
@@ -69,18 +85,12 @@ void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC:
     if (core.sink) {
         Record r = Start(core, CopyCall{"DataCopy", type, 1, 0, 0, 0, loc}, Pipe::kMte2);
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
-        Operand& o = AddTensor(r, "src", src, type, Access::kRead);
-        o.blockBytes = p.dValue * es;
-        o.blocks = p.nValue;
-        o.blockStride = static_cast<int64_t>(p.srcDValue) * es;
-        o.repeats = p.ndNum;
-        o.repeatStride = static_cast<int64_t>(p.srcNdMatrixStride) * es;
+        Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopy", "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
-        const uint8_t* from = src.ptr + (static_cast<uint64_t>(m) * p.srcNdMatrixStride +
-                                         static_cast<uint64_t>(n) * p.srcDValue + d) * es;
+        const uint8_t* from = src.ptr + Nd2NzFrom(p, m, n, d) * es;
         memcpy(to, from, GmBytes(core, from, bytes, false, "DataCopy", loc));
     });
 }
@@ -94,18 +104,12 @@ void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src, const
     if (core.sink) {
         Record r = Start(core, CopyCall{"DataCopy", type, 1, 0, 0, 0, loc}, Pipe::kMte3);
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
-        Operand& o = AddTensor(r, "src", src, type, Access::kRead);
-        o.blockBytes = p.dValue * es;
-        o.blocks = p.nValue;
-        o.blockStride = static_cast<int64_t>(p.srcDValue) * es;
-        o.repeats = p.ndNum;
-        o.repeatStride = static_cast<int64_t>(p.srcNdMatrixStride) * es;
+        Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopy", "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
-        memcpy(to, src.ptr + (static_cast<uint64_t>(m) * p.srcNdMatrixStride +
-                              static_cast<uint64_t>(n) * p.srcDValue + d) * es, bytes);
+        memcpy(to, src.ptr + Nd2NzFrom(p, m, n, d) * es, bytes);
     });
 }
 

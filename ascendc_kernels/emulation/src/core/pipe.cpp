@@ -13,6 +13,19 @@ namespace {
 
 uint32_t Align32(uint32_t n) { return (n + 31) / 32 * 32; }
 
+// All that the core's TPipe has handed out is given back.
+void TellReset(Core& core, Loc loc)
+{
+    SyncEvent e;
+    e.kind = SyncKind::kPipeReset;
+    e.loc = Where(core, loc);
+    core.sink->OnSync(core, e);
+    BufferEvent b;
+    b.kind = BufferKind::kRelease;
+    b.loc = e.loc;
+    core.sink->OnBuffer(core, b);
+}
+
 }  // namespace
 
 void PipeInit(PipeState& pipe, Loc loc)
@@ -20,14 +33,7 @@ void PipeInit(PipeState& pipe, Loc loc)
     Core& core = Current();
     // A second TPipe starts the core's memory over.
     if (core.sink && core.pipe != nullptr && core.pipe->active) {
-        SyncEvent e;
-        e.kind = SyncKind::kPipeReset;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
-        BufferEvent b;
-        b.kind = BufferKind::kRelease;
-        b.loc = e.loc;
-        core.sink->OnBuffer(core, b);
+        TellReset(core, loc);
     }
     pipe = PipeState();
     pipe.active = true;
@@ -40,14 +46,7 @@ void PipeReset(PipeState& pipe, bool destroy, Loc loc)
     if (core == nullptr || !pipe.active) return;
     if (destroy) WaitForTakenFlags(*core, pipe, loc);
     if (core->sink) {
-        SyncEvent e;
-        e.kind = SyncKind::kPipeReset;
-        e.loc = Where(*core, loc);
-        core->sink->OnSync(*core, e);
-        BufferEvent b;
-        b.kind = BufferKind::kRelease;
-        b.loc = e.loc;
-        core->sink->OnBuffer(*core, b);
+        TellReset(*core, loc);
     }
     pipe = PipeState();
     pipe.active = !destroy;

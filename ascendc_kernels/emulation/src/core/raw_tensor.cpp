@@ -24,11 +24,17 @@ uint32_t SizeOf(const Core& core, Mem mem)
 
 namespace {
 
-// Tells the sink of a tensor, which becomes a buffer of its own.
-void NoteRaw(Core& core, TensorRef* tensor, Loc loc)
+// The tensor of `size` bytes at `addr`; to the sink it is a buffer of its own.
+TensorRef RawTensor(Core& core, Mem mem, TPosition pos, uint32_t addr, uint32_t size, Loc loc)
 {
-    if (core.sink == nullptr) return;
-    TensorRef& t = *tensor;
+    TensorRef t;
+    t.mem = mem;
+    t.pos = static_cast<uint8_t>(pos);
+    t.addr = t.lo = addr;
+    t.size = size;
+    t.hi = t.lo + t.size;
+    t.ptr = core.memory[static_cast<int>(mem)] + addr;
+    if (core.sink == nullptr) return t;
     t.buffer = core.nextBuffer++;
     BufferEvent e;
     e.kind = BufferKind::kRaw;
@@ -39,6 +45,7 @@ void NoteRaw(Core& core, TensorRef* tensor, Loc loc)
     e.bytes = t.size;
     e.loc = Where(core, loc);
     core.sink->OnBuffer(core, e);
+    return t;
 }
 
 }  // namespace
@@ -48,15 +55,7 @@ TensorRef Remaining(TPosition pos, Loc loc)
     Core& core = Current();
     const Mem mem = MemoryOf(pos);
     const uint32_t next = core.pipe ? core.pipe->next[static_cast<int>(mem)] : 0;
-    TensorRef t;
-    t.mem = mem;
-    t.pos = static_cast<uint8_t>(pos);
-    t.addr = t.lo = next;
-    t.hi = SizeOf(core, mem);
-    t.size = t.hi - t.lo;
-    t.ptr = core.memory[static_cast<int>(mem)] + t.addr;
-    NoteRaw(core, &t, loc);
-    return t;
+    return RawTensor(core, mem, pos, next, SizeOf(core, mem) - next, loc);
 }
 
 TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
@@ -70,15 +69,7 @@ TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
                   "bytes %u..%llu are outside the %u bytes of %s", addr,
                   static_cast<unsigned long long>(addr + bytes), size, Name(mem));
     }
-    TensorRef t;
-    t.mem = mem;
-    t.pos = static_cast<uint8_t>(pos);
-    t.addr = t.lo = addr;
-    t.size = static_cast<uint32_t>(bytes);
-    t.hi = t.lo + t.size;
-    t.ptr = core.memory[static_cast<int>(mem)] + addr;
-    NoteRaw(core, &t, loc);
-    return t;
+    return RawTensor(core, mem, pos, addr, static_cast<uint32_t>(bytes), loc);
 }
 
 void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)

@@ -14,14 +14,7 @@ namespace ascendc_emu {
 void CacheClean(const void* address, uint64_t bytes, Loc loc)
 {
     Core& core = Current();
-    if (core.sink) {
-        SyncEvent e;
-        e.kind = SyncKind::kCacheClean;
-        e.addr = reinterpret_cast<uint64_t>(address);
-        e.bytes = bytes;
-        e.loc = Where(core, loc);
-        core.sink->OnSync(core, e);
-    }
+    EmitDirect(core, SyncKind::kCacheClean, address, bytes, loc);
     // Cores that poll memory clean their cache in the loop: let the others make progress.
     if ((++core.spins & 0x3f) == 0) Poll(core);
 }

@@ -17,6 +17,27 @@ constexpr uint8_t kMark = 0xa5;
 // A value is written as a whole: one byte without the mark speaks for its neighbours.
 constexpr uint64_t kWord = 8;
 
+// What is left of some runs of bytes without [begin, end).
+std::vector<ByteRun> Without(const std::vector<ByteRun>& runs, uint64_t begin, uint64_t end) {
+    std::vector<ByteRun> rest;
+    for (const ByteRun& run : runs) {
+        if (run.begin < begin) rest.push_back({run.begin, std::min(run.end, begin)});
+        if (run.end > end) rest.push_back({std::max(run.begin, end), run.end});
+    }
+    return rest;
+}
+
+// Of bytes without data in [begin, end), those that have lost the mark hold some.
+void AdoptRun(const uint8_t* memory, LocalShadow* shadow, uint64_t begin, uint64_t end) {
+    while (begin < end) {
+        const uint64_t next = std::min(end, begin / kWord * kWord + kWord);
+        const bool marked =
+            std::all_of(memory + begin, memory + next, [](uint8_t byte) { return byte == kMark; });
+        if (!marked) shadow->SetInitialised(begin, next, true);
+        begin = next;
+    }
+}
+
 uint8_t* Memory(const CoreState& state) { return state.core->memory[static_cast<int>(Mem::kUb)]; }
 
 }  // namespace
@@ -24,14 +45,7 @@ uint8_t* Memory(const CoreState& state) { return state.core->memory[static_cast<
 void Checker::TakePointer(CoreState& state, uint64_t begin, uint64_t end) {
     // Only what no earlier pointer covers: there the mark may be overwritten already.
     std::vector<ByteRun> fresh = {{begin, end}};
-    for (const ByteRun& known : state.pointed) {
-        std::vector<ByteRun> rest;
-        for (const ByteRun& run : fresh) {
-            if (run.begin < known.begin) rest.push_back({run.begin, std::min(run.end, known.begin)});
-            if (run.end > known.end) rest.push_back({std::max(run.begin, known.end), run.end});
-        }
-        fresh = std::move(rest);
-    }
+    for (const ByteRun& known : state.pointed) fresh = Without(fresh, known.begin, known.end);
     std::vector<ByteRun> empty;
     for (const ByteRun& run : fresh) {
         empty.clear();
@@ -46,17 +60,11 @@ void Checker::TakePointer(CoreState& state, uint64_t begin, uint64_t end) {
 
 void Checker::DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end) {
     if (mem != Mem::kUb || state.pointed.empty()) return;
-    std::vector<ByteRun> rest;
-    for (const ByteRun& run : state.pointed) {
-        if (run.begin < begin) rest.push_back({run.begin, std::min(run.end, begin)});
-        if (run.end > end) rest.push_back({std::max(run.begin, end), run.end});
-    }
-    state.pointed = std::move(rest);
+    state.pointed = Without(state.pointed, begin, end);
 }
 
 void Checker::AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand) {
     LocalShadow& shadow = state.Shadow(Mem::kUb);
-    const uint8_t* const memory = Memory(state);
     std::vector<ByteRun> empty;
     ForEachSpan(record, operand, [&](uint64_t at, uint64_t bytes) {
         for (const ByteRun& known : state.pointed) {
@@ -65,15 +73,7 @@ void Checker::AdoptPlainStores(CoreState& state, const Record& record, const Ope
             empty.clear();
             shadow.UninitialisedRuns(from, to, &empty);
             for (const ByteRun& run : empty) {
-                uint64_t lo = std::max(run.begin, from);
-                const uint64_t end = std::min(run.end, to);
-                while (lo < end) {
-                    const uint64_t hi = std::min(end, lo / kWord * kWord + kWord);
-                    const bool marked = std::all_of(memory + lo, memory + hi,
-                                                    [](uint8_t byte) { return byte == kMark; });
-                    if (!marked) shadow.SetInitialised(lo, hi, true);
-                    lo = hi;
-                }
+                AdoptRun(Memory(state), &shadow, std::max(run.begin, from), std::min(run.end, to));
             }
         }
     });

@@ -27,28 +27,30 @@ constexpr uint32_t BlockElements()
 // --- matrices from tensors ------------------------------------------------------------------------
 
 template <typename T>
-__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const GlobalTensor<T>& gm, ascendc_emu::MatrixFormat format,
-                                                  bool transposed = false)
+__aicore__ inline ascendc_emu::MatrixRef Stored(uint8_t* data, ascendc_emu::MatrixFormat format, bool transposed)
 {
     ascendc_emu::MatrixRef m;
-    m.data = gm.ptr;
-    m.gm = gm;
+    m.data = data;
     m.type = ascendc_emu::kDTypeOf<T>;
     m.format = format;
     m.transposed = transposed;
     return m;
 }
 template <typename T>
+__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const GlobalTensor<T>& gm, ascendc_emu::MatrixFormat format,
+                                                  bool transposed = false)
+{
+    ascendc_emu::MatrixRef m = Stored<T>(gm.ptr, format, transposed);
+    m.gm = gm;
+    return m;
+}
+template <typename T>
 __aicore__ inline ascendc_emu::MatrixRef MatrixOf(const LocalTensor<T>& local, ascendc_emu::MatrixFormat format,
                                                   bool transposed = false)
 {
-    ascendc_emu::MatrixRef m;
-    m.data = local.ptr;
+    ascendc_emu::MatrixRef m = Stored<T>(local.ptr, format, transposed);
     m.local = local;
     m.onChip = true;
-    m.type = ascendc_emu::kDTypeOf<T>;
-    m.format = format;
-    m.transposed = transposed;
     return m;
 }
 // The same value everywhere.
