@@ -62,6 +62,14 @@ def test_sorting_masks_transposition_scalars_atomics():
 CUBE = 2  # kind of a kernel for cube cores alone
 
 
+def test_addresses_made_by_hand():
+    x = np.arange(7, 71, dtype=np.float32)
+    z = np.zeros(8, np.int32)
+    found = build("c_api").launch("c_api_addresses", [x, z], mode="check")
+    assert [f for f in found if f["severity"] != "warning"] == []
+    np.testing.assert_array_equal(z, [256, 7, 0x1234, 0, 0, 0, 0, 0])
+
+
 def launch_cube(entry, arrays, **options):
     found = build("c_api_cube").launch(entry, arrays, mode="check", kind=CUBE, **options)
     assert [f for f in found if f["severity"] != "warning"] == []

@@ -133,3 +133,24 @@ extern "C" __global__ __aicore__ void c_api_sort(GM_ADDR x, GM_ADDR y, GM_ADDR z
     asc_copy_ub2gm_sync((__gm__ int32_t*)z + 304, counts, 32);
     asc_set_atomic_none();
 }
+
+// z: the distance of the second of two tiles made by hand from the start of UB, its first value, and the
+// base of the cross-core flags as it was set.
+extern "C" __global__ __aicore__ void c_api_addresses(GM_ADDR x, GM_ADDR z, GM_ADDR, GM_ADDR)
+{
+    asc_init();
+    AscendC::TPipe pipe;
+    const uint64_t tile = 64 * sizeof(float);
+    auto* second = reinterpret_cast<__ubuf__ float*>(asc_get_phy_buf_addr(tile));
+    asc_copy_gm2ub_sync(second, (__gm__ float*)x, tile);
+    auto* out = reinterpret_cast<__ubuf__ int32_t*>(asc_get_phy_buf_addr(0));
+    uint8_t* base = pipe.GetBaseAddr(static_cast<int8_t>(AscendC::TPosition::VECIN));
+    asc_set_ffts_base_addr(0x1234);
+    out[0] = static_cast<int32_t>(reinterpret_cast<uint8_t*>(second) - base);
+    out[1] = static_cast<int32_t>(second[0]);
+    out[2] = static_cast<int32_t>(asc_get_ffts_base_addr());
+    for (int i = 3; i < 8; ++i) out[i] = 0;
+    asc_sync_notify(PIPE_S, PIPE_MTE3, 0);
+    asc_sync_wait(PIPE_S, PIPE_MTE3, 0);
+    asc_copy_ub2gm_sync((__gm__ int32_t*)z, out, 32);
+}

@@ -94,8 +94,12 @@ __aicore__ inline int64_t asc_get_icache_preload_status() { return AscendC::GetI
         ascendc_emu::CrossWait(MODE, static_cast<ascendc_emu::Pipe>(pipe), static_cast<int>(flag_id), \
                                loc);                                                                  \
     }
-// Where the flags between cores are: they need no address here.
-__aicore__ inline void asc_set_ffts_base_addr(uint64_t) {}
+// Where the flags between cores are: they need no address here, it is only given back.
+__aicore__ inline void asc_set_ffts_base_addr(uint64_t config) { ascendc_emu::Current().regs.fftsBase = config; }
+__aicore__ inline int64_t asc_get_ffts_base_addr()
+{
+    return static_cast<int64_t>(ascendc_emu::Current().regs.fftsBase);
+}
 OPGEN_C_CROSS(block, 2)
 OPGEN_C_CROSS(inter, 0)
 OPGEN_C_CROSS(subblock, 1)
@@ -106,6 +110,15 @@ enum mem_dsb_t { DSB_ALL = 0, DSB_DDR, DSB_UB, DSB_SEQ };
 __aicore__ inline void asc_sync_data_barrier(mem_dsb_t, OPGEN_C_LOC)
 {
     ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
+}
+// The address of a byte of UB, for pointers that are made by hand: they may go anywhere in it.
+__aicore__ inline uint64_t asc_get_phy_buf_addr(uint64_t offset, OPGEN_C_LOC)
+{
+    using ascendc_emu::Mem;
+    const uint32_t capacity = ascendc_emu::Current().capacity[static_cast<int>(Mem::kUb)];
+    const auto all = ascendc_emu::MakeRaw(AscendC::TPosition::VECCALC, 0, capacity, loc);
+    if (capacity != 0) ascendc_emu::NotePointer(all);
+    return reinterpret_cast<uint64_t>(all.ptr) + offset;
 }
 __aicore__ inline int64_t asc_get_program_counter() { return AscendC::GetProgramCounter(); }
 #undef OPGEN_C_LOC

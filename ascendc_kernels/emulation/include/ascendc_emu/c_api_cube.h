@@ -149,40 +149,40 @@ OPGEN_C_CUBE(asc_copy_gm2l1_nd2nz, (typename T),
 
 // --- out of L1 ------------------------------------------------------------------------------------
 
-#define OPGEN_C_L0(NAME, TARGET)                                                                           \
-    OPGEN_C_CUBE(NAME, (typename T),                                                                       \
-                 (T * dst, T* src, uint16_t start_index, uint8_t repeat, uint16_t src_stride,              \
-                  uint16_t dst_gap),                                                                       \
-                 (dst, src, start_index, repeat, src_stride, dst_gap),                                     \
-                 AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InL1(src, loc),                          \
-                                   ascendc_emu::Fractals(start_index, repeat, src_stride, dst_gap), loc))  \
-    /* Image to column, with the registers that asc_set_l13d_* left. */                                    \
-    OPGEN_C_CUBE(NAME, (typename T),                                                                       \
-                 (T * dst, T* src, uint16_t k_extension, uint16_t m_extension, uint16_t k_start_pt,        \
-                  uint16_t m_start_pt, uint8_t stride_w, uint8_t stride_h, uint8_t filter_w,               \
-                  uint8_t filter_h, uint8_t dilation_filter_w, uint8_t dilation_filter_h,                  \
-                  bool filter_size_w, bool filter_size_h, bool transpose, bool f_matrix_ctrl,              \
-                  uint16_t channel_size),                                                                  \
-                 (dst, src, k_extension, m_extension, k_start_pt, m_start_pt, stride_w, stride_h, filter_w, \
-                  filter_h, dilation_filter_w, dilation_filter_h, filter_size_w, filter_size_h, transpose, \
-                  f_matrix_ctrl, channel_size),                                                            \
-                 AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InL1(src, loc),                          \
-                                   ascendc_emu::Columns(k_extension, m_extension, k_start_pt, m_start_pt,  \
-                                                        stride_w, stride_h, filter_w, filter_h,            \
-                                                        dilation_filter_w, dilation_filter_h,              \
-                                                        filter_size_w, filter_size_h, transpose,           \
-                                                        f_matrix_ctrl, channel_size),                      \
-                                   loc))                                                                   \
-    OPGEN_C_CUBE(NAME##_trans, (typename T),                                                               \
-                 (T * dst, T* src, uint16_t index_id, uint8_t repeat, uint16_t src_stride,                 \
-                  uint16_t dst_gap, bool enable_addr_decrement, uint16_t dst_frac_gap),                    \
-                 (dst, src, index_id, repeat, src_stride, dst_gap, enable_addr_decrement, dst_frac_gap),   \
-                 AscendC::LoadData2dTransposeParams params(index_id, repeat, src_stride, dst_gap,          \
-                                                           dst_frac_gap);                                  \
-                 params.addrMode = enable_addr_decrement;                                                  \
+#define OPGEN_C_L0(NAME, TRANSPOSED, TARGET)                                                              \
+    OPGEN_C_CUBE(NAME, (typename T),                                                                      \
+                 (T * dst, T* src, uint16_t start_index, uint8_t repeat, uint16_t src_stride,             \
+                  uint16_t dst_gap),                                                                      \
+                 (dst, src, start_index, repeat, src_stride, dst_gap),                                    \
+                 AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InL1(src, loc),                         \
+                                   ascendc_emu::Fractals(start_index, repeat, src_stride, dst_gap), loc)) \
+    /* Image to column, with the registers that asc_set_l13d_* left. */                                   \
+    OPGEN_C_CUBE(NAME, (typename T),                                                                      \
+                 (T * dst, T* src, uint16_t k_extension, uint16_t m_extension, uint16_t k_start_pt,       \
+                  uint16_t m_start_pt, uint8_t stride_w, uint8_t stride_h, uint8_t filter_w,              \
+                  uint8_t filter_h, uint8_t dilation_filter_w, uint8_t dilation_filter_h,                 \
+                  bool filter_size_w, bool filter_size_h, bool transpose, bool f_matrix_ctrl,             \
+                  uint16_t channel_size),                                                                 \
+                 (dst, src, k_extension, m_extension, k_start_pt, m_start_pt, stride_w, stride_h, filter_w,\
+                  filter_h, dilation_filter_w, dilation_filter_h, filter_size_w, filter_size_h, transpose,\
+                  f_matrix_ctrl, channel_size),                                                           \
+                 AscendC::LoadData(TARGET(dst, loc), ascendc_emu::InL1(src, loc),                         \
+                                   ascendc_emu::Columns(k_extension, m_extension, k_start_pt, m_start_pt, \
+                                                        stride_w, stride_h, filter_w, filter_h,           \
+                                                        dilation_filter_w, dilation_filter_h,             \
+                                                        filter_size_w, filter_size_h, transpose,          \
+                                                        f_matrix_ctrl, channel_size),                     \
+                                   loc))                                                                  \
+    OPGEN_C_CUBE(TRANSPOSED, (typename T),                                                                \
+                 (T * dst, T* src, uint16_t index_id, uint8_t repeat, uint16_t src_stride,                \
+                  uint16_t dst_gap, bool enable_addr_decrement, uint16_t dst_frac_gap),                   \
+                 (dst, src, index_id, repeat, src_stride, dst_gap, enable_addr_decrement, dst_frac_gap),  \
+                 AscendC::LoadData2dTransposeParams params(index_id, repeat, src_stride, dst_gap,         \
+                                                           dst_frac_gap);                                 \
+                 params.addrMode = enable_addr_decrement;                                                 \
                  AscendC::LoadDataWithTranspose(TARGET(dst, loc), ascendc_emu::InL1(src, loc), params, loc))
-OPGEN_C_L0(asc_copy_l12l0a, ascendc_emu::InL0a)
-OPGEN_C_L0(asc_copy_l12l0b, ascendc_emu::InL0b)
+OPGEN_C_L0(asc_copy_l12l0a, asc_copy_l12l0a_trans, ascendc_emu::InL0a)
+OPGEN_C_L0(asc_copy_l12l0b, asc_copy_l12l0b_trans, ascendc_emu::InL0b)
 #undef OPGEN_C_L0
 
 // Dense weights of a sparse product and, at `index`, where their elements stand (asc_mmad_sparse).

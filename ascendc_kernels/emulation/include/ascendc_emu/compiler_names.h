@@ -317,8 +317,8 @@ __aicore__ inline void dcci(void* dst, uint64_t entire, dcci_dst_t memory, OPGEN
 {
     if (memory != CACHELINE_UB) dcci(dst, entire, loc);
 }
-// The place of the flags is the runtime's business here.
-__aicore__ inline void set_ffts_base_addr(uint64_t) {}
+__aicore__ inline void set_ffts_base_addr(uint64_t config) { asc_set_ffts_base_addr(config); }
+__aicore__ inline int64_t get_ffts_base_addr() { return asc_get_ffts_base_addr(); }
 // config: mode in bits 4 and 5, number of the flag in bits 8 to 11.
 __aicore__ inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, OPGEN_LOC)
 {

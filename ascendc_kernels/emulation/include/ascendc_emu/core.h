@@ -47,6 +47,7 @@ struct Registers {
     bool hf32 = false;            // SetHF32Mode
     uint8_t hf32Trans = 0;
     bool mmRowMajor = true;       // SetMMLayoutTransform
+    uint64_t fftsBase = 0;        // set_ffts_base_addr: not used, only given back
 };
 
 // A slot where a part of the library (cube, high-level API) keeps per-core state; freed at core end.

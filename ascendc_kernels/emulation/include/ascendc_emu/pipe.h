@@ -327,6 +327,14 @@ public:
     TPipe& operator=(const TPipe&) = default;
     __aicore__ void Init(Loc loc = Loc::Here()) { ascendc_emu::PipeInit(*this, loc); }
 
+    // Where the memory of a logical position begins; null for GM.
+    uint8_t* GetBaseAddr(int8_t logicPos) const
+    {
+        const ascendc_emu::Core& core = ascendc_emu::Current();
+        const ascendc_emu::Mem mem = ascendc_emu::MemOf(static_cast<TPosition>(logicPos), core.soc->arch == 2002);
+        return core.memory[static_cast<int>(mem)];
+    }
+
     // `number` buffers of `bytes` bytes (rounded up to 32) for a queue.
     template <class Q>
     __aicore__ bool InitBuffer(Q& queue, uint8_t number, uint32_t bytes, Loc loc = Loc::Here())
