@@ -59,8 +59,14 @@ def dtype_key(spec: OpSpec, combo: int) -> str:
 
 
 def kernel_defines(spec: OpSpec, combo: int) -> list[str]:
-    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line."""
-    dtypes = {p.name.upper(): p.dtypes[combo] for p in (*spec.outputs, *spec.inputs)}
+    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line.
+
+    An output with the name of an input is ``DTYPE_X_REF``.
+    """
+    dtypes = {p.name.upper(): p.dtypes[combo] for p in spec.inputs}
+    for output in spec.outputs:
+        name = output.name.upper()
+        dtypes[f"{name}_REF" if name in dtypes else name] = output.dtypes[combo]
     defines = []
     for name, dtype in sorted(dtypes.items()):
         defines += [f"DTYPE_{name}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{name}={GE_TYPES[dtype]}"]

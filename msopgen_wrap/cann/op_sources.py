@@ -89,11 +89,12 @@ class OpSource:
     def kernel_defines(self, combo: int) -> list[str]:
         """Return the macros CANN puts on the kernel's compile line for a combination.
 
-        A dtype without a C++ type for kernels (complex64) has no ``DTYPE_X``.
+        A dtype without a C++ type for kernels (complex64) has no ``DTYPE_X``. An output with the
+        name of an input is ``DTYPE_X_REF``.
         """
         defines = []
-        for name, dtype in dict(zip(self.params, self.combos[combo], strict=True)).items():
-            upper = name.upper()
+        for index, (name, dtype) in enumerate(zip(self.params, self.combos[combo], strict=True)):
+            upper = name.upper() + ("_REF" if name in self.params[:index] else "")
             defines.append(f"ORIG_DTYPE_{upper}={dtype}")
             if dtype in KERNEL_TYPES:
                 defines.append(f"DTYPE_{upper}={KERNEL_TYPES[dtype]}")

@@ -33,6 +33,8 @@ _GUARD = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE
 )
 _BOOL_FUNCTION = re.compile(r"\bbool\s+(?:\w+::)*(\w+)\s*\(")
+# CMake commands that take whatever lies in a folder.
+_COLLECTS = re.compile(r"^[^#\n]*(?:\bGLOB(?:_RECURSE)?\b|\baux_source_directory\b)", re.MULTILINE)
 _ROUNDS = 12
 _ABSENT = "for another architecture or a part of CANN"
 # Entries of a stand-in for a virtual table: more functions than any class of a repository has.
@@ -50,7 +52,8 @@ def build_host_library(
     compile here, are replaced by ones that log their name and fail, and so is what only a
     neighbour's source calls: a part of CANN that its op has, and this one may never reach. A header
     for another architecture that includes what is not here is left out, and so is a source that
-    does not compile without it.
+    does not compile without it. A source that lacks a header and that the project's build files,
+    which name others, do not compile is left out, too.
 
     Raises:
         OpgenError: OPG514, a source does not compile or a symbol is defined nowhere.
@@ -75,6 +78,10 @@ def build_host_library(
                 sources.remove(_place(error))
                 unfit.append(_place(error))
                 project.other_arch_sources.append(_place(error))
+                continue
+            if missing_header(error.diagnostics[0].what) and _unlisted(project, _place(error)):
+                sources.remove(_place(error))
+                progress(f"leaving out {_place(error).name}: no build file of the op names it")
                 continue
             missing = list(dict.fromkeys(_UNDEFINED.findall(error.diagnostics[0].why)))
             if not missing or set(missing) <= set(stubs):
@@ -132,6 +139,16 @@ def _includes(source: Path, headers: Sequence[Path]) -> bool:
     """Say whether a source itself includes one of some headers."""
     text = source.read_text(encoding="utf-8", errors="replace")
     return any(re.search(rf'#[ \t]*include[^\n]*\b{re.escape(h.name)}"', text) for h in headers)
+
+
+def _unlisted(project: OpProject, source: Path) -> bool:
+    """Say whether the build files name other host sources, and not this one."""
+    files = [project.root / "CMakeLists.txt", project.root / "op_host" / "CMakeLists.txt"]
+    text = "".join(p.read_text(encoding="utf-8", errors="replace") for p in files if p.is_file())
+    if source not in project.host_sources or _COLLECTS.search(text):
+        return False
+    named = [p for p in project.host_sources if re.search(rf"\b{re.escape(p.name)}\b", text)]
+    return bool(named) and source not in named
 
 
 def _foreign_header(error: OpgenError, defines: Sequence[str]) -> str:

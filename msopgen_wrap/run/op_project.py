@@ -236,11 +236,15 @@ def _in_tests(path: Path, root: Path) -> bool:
 
 @dataclass(frozen=True)
 class Combo:
-    """One dtype (and format) combination of an op: ge names per parameter, inputs then outputs."""
+    """One dtype (and format) combination of an op: ge names per parameter, inputs then outputs.
+
+    ``inputs`` is how many of the parameters are inputs.
+    """
 
     names: tuple[str, ...]
     dtypes: tuple[str, ...]
     formats: tuple[str, ...]
+    inputs: int
 
     @property
     def key(self) -> str:
@@ -249,10 +253,16 @@ class Combo:
 
     @property
     def defines(self) -> list[str]:
-        """The macros CANN gives a kernel: ``DTYPE_X``, ``ORIG_DTYPE_X``, ``FORMAT_X``."""
+        """The macros CANN gives a kernel: ``DTYPE_X``, ``ORIG_DTYPE_X``, ``FORMAT_X``.
+
+        An output with the name of an input is ``DTYPE_X_REF``.
+        """
         result: dict[str, str] = {}
-        for name, dtype, layout in zip(self.names, self.dtypes, self.formats, strict=True):
+        parameters = zip(self.names, self.dtypes, self.formats, strict=True)
+        for index, (name, dtype, layout) in enumerate(parameters):
             upper = name.upper()
+            if index >= self.inputs and name in self.names[: self.inputs]:
+                upper += "_REF"
             row = BY_GE_NAME.get(dtype)
             result[f"DTYPE_{upper}"] = KERNEL_TYPES.get(dtype) or (row.kernel if row else "void")
             result[f"ORIG_DTYPE_{upper}"] = dtype
@@ -293,11 +303,12 @@ def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
             rows = [[*row, choice] for row in rows for choice in choices]
         base.append(rows)
     parameters = tuple(p["name"] for p in params)
+    inputs = len(declaration["inputs"])
     result = []
     for index, rows in enumerate(base):
         formats = tuple(_at(p["formats"], index, "ND") for p in params)
         for row in rows:
-            result.append(Combo(parameters, tuple(_follow(row, params)), formats))
+            result.append(Combo(parameters, tuple(_follow(row, params)), formats, inputs))
     return list(dict.fromkeys(result))
 
 

@@ -99,12 +99,37 @@ def test_an_op_in_place_needs_no_infer_shape(tmp_path):
     text = host.read_text().replace('Output("y")', 'Output("x")')
     text = text.replace("*context->GetOutputShape(0) = *context->GetInputShape(0);", "")
     host.write_text(text)
-    kernel.write_text(kernel.read_text().replace("DTYPE_Y", "DTYPE_X"))
+    # As the macros of CANN's build: of the output that has the name of an input.
+    kernel.write_text(kernel.read_text().replace("DTYPE_Y", "DTYPE_X_REF"))
     x = tensor(np.arange(48).reshape(3, 16))
     want = x.to_float() * -1.5
     done = ProjectRunner(tmp_path).run("InPlaceRows", {"x": x}, {"factor": -1.5})
     np.testing.assert_array_equal(done.outputs["x"].to_float(), want)
     assert not done.changed
+
+
+@pytest.mark.parametrize(
+    ("build_file", "left_out"),
+    [
+        ("target_sources(optiling PRIVATE op_host/part_rows.cpp)\n", True),
+        ("target_sources(optiling PRIVATE op_host/part_rows.cpp op_host/proto.cc)\n", False),
+        ("file(GLOB all op_host/*.c*) # part_rows.cpp\n", False),
+        ("", False),
+    ],
+    ids=["named_others", "named", "collected", "no_build_file"],
+)
+def test_a_source_that_no_build_file_names(tmp_path, build_file, left_out):
+    """Repositories publish sources for a build of their own, with headers they do not publish."""
+    rows_op(tmp_path, "PartRows", "part_rows")
+    (tmp_path / "op_host/proto.cc").write_text('#include "own_build/runtime_util.h"\n')
+    (tmp_path / "CMakeLists.txt").write_text(build_file)
+    x = tensor(np.arange(16))
+    if not left_out:
+        with pytest.raises(OpgenError, match="own_build/runtime_util"):
+            ProjectRunner(tmp_path)
+        return
+    y = ProjectRunner(tmp_path).run("PartRows", {"x": x}, {"factor": 2.0}).outputs["y"]
+    np.testing.assert_array_equal(y.to_float(), x.to_float() * 2)
 
 
 def test_an_input_that_the_kernel_writes_to_is_a_result(tmp_path, capfd):

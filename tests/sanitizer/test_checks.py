@@ -85,6 +85,12 @@ def test_page_of_checks_is_up_to_date() -> None:
     assert TARGET.read_text(encoding="utf-8") == build()
 
 
+def test_a_forgotten_tensor_is_reported_and_the_launch_goes_on() -> None:
+    """The device has results as long as there are event ids."""
+    assert not run(next(c for c in CASES if c.name == "never_dequeued")).error
+    assert run(next(c for c in CASES if c.name == "never_dequeued_nine_times")).error
+
+
 def test_a_tail_past_the_end_is_reported_and_the_launch_goes_on() -> None:
     """Device allocations are rounded up: such a kernel has results, and more bugs to show."""
     outcome = run(next(c for c in CASES if c.name == "gm_write_past_end"))

@@ -307,8 +307,40 @@ KERNEL(enqueued_twice) {
     q.out.EnQue(o);  // <- ErrorBuffer2
     o = q.out.DeQue<float>();
     DataCopy(g.z, o, kTile);
-    o = q.out.DeQue<float>();
     q.out.FreeTensor(o);
+}
+
+// The device forgets the tensor before, and computes what is meant as long as it has event ids.
+// case never_dequeued: ErrorBuffer2 found
+KERNEL(never_dequeued) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 4; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x[i * kTile], kTile);
+        SetFlag<HardEvent::MTE2_V>(EVENT_ID7);
+        WaitFlag<HardEvent::MTE2_V>(EVENT_ID7);
+        q.in.EnQue(a);  // <- ErrorBuffer2
+        auto o = q.out.AllocTensor<float>();
+        Exp(o, a, kTile);  // <- ErrorBuffer2
+        q.in.FreeTensor(a);  // <- ErrorBuffer2
+        q.out.EnQue(o);
+        o = q.out.DeQue<float>();
+        DataCopy(g.z[i * kTile], o, kTile);
+        q.out.FreeTensor(o);
+    }
+}
+
+// case never_dequeued_nine_times: EventId found
+KERNEL(never_dequeued_nine_times) {
+    TENSORS;
+    Queues q;
+    for (int i = 0; i < 9; ++i) {
+        auto a = q.in.AllocTensor<float>();
+        DataCopy(a, g.x, kTile);
+        q.in.EnQue(a);  // <- EventId
+        q.in.FreeTensor(a);
+    }
 }
 
 // case stored_while_in_queue: ErrorBuffer2 found

@@ -34,6 +34,7 @@ struct QueueState {
     uint8_t queued = 0;        // enqueued, not yet dequeued
     uint8_t head = 0;
     uint8_t cursor = 0;
+    uint8_t forgotten = 0;     // enqueued, and pushed out by later ones before a DeQue
     Mem mem = Mem::kUb;
     uint8_t src = 0, dst = 0;  // positions
     int8_t depth = 0;

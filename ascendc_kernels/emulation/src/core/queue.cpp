@@ -197,6 +197,26 @@ void QueueFree(QueueState& q, TensorRef& tensor, Loc loc)
     }
 }
 
+namespace {
+
+// One tensor more than the queue has buffers. The device looks at nothing: the tensor takes the place of
+// the oldest, and the event id of that one is never given back. Kernels that dequeue too seldom get by
+// until there is no id left to set.
+void Overrun(Core& core, QueueState& q, Loc loc)
+{
+    if (++q.forgotten >= kEventIds) {
+        TrapCheck(core, loc, "EventId", "EnQue", "DeQue each tensor that was enqueued",
+                  "%d tensors were enqueued and never dequeued: each holds one of the %d event ids of its pipes",
+                  kEventIds, kEventIds);
+    }
+    Complain(core, loc, "ErrorBuffer2", "EnQue", "dequeue before enqueueing again",
+             "the queue already holds all of its %u buffers: the device forgets the oldest", q.number);
+    q.head = static_cast<uint8_t>((q.head + 1) % kMaxQueueBuffers);
+    --q.queued;
+}
+
+}  // namespace
+
 void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc, UserPositions user)
 {
     Core& core = Current();
@@ -216,10 +236,7 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc, UserPositions u
                      "%u tensors are in a queue of depth %d: the device loses one", q.queued + 1u, q.depth);
         }
     }
-    if (q.queued >= q.number) {
-        TrapCheck(core, loc, "ErrorBuffer2", "EnQue", "dequeue before enqueueing again",
-                  "the queue already holds all of its %u buffers", q.number);
-    }
+    if (q.queued >= q.number) Overrun(core, q, loc);
     q.fifo[(q.head + q.queued) % kMaxQueueBuffers] = static_cast<uint8_t>(index);
     ++q.queued;
     q.state[index] = static_cast<uint8_t>(TBufState::ENQUE);
