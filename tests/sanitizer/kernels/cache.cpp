@@ -88,6 +88,13 @@ KERNEL(cores_share_line_one_after_other) {
     if (GetBlockIdx() == 1) g.z.SetValue(1, 1.0f);  // <- DataCache
 }
 
+// case cores_share_line_at_once: DataCache found blocks=2
+KERNEL(cores_share_line_at_once) {
+    TENSORS;
+    g.z.SetValue(GetBlockIdx() * 9, 1.0f);  // <- DataCache
+    Clean(g.z);
+}
+
 // case cores_share_line_cleaned_in_between: DataCache silent blocks=2
 KERNEL(cores_share_line_cleaned_in_between) {
     TENSORS;

@@ -242,3 +242,55 @@ KERNEL(nd_rows_behind_the_tensor) {
     load.repeatTimes = 1;
     LoadData(a2, a1, load);
 }
+
+namespace {
+
+// One fractal of each operand, a product of more, and its first fractal stored.
+__aicore__ inline void LoadAndMultiply(Cube& k) {
+    k.a2 = LocalTensor<half>(TPosition::A2, 0, 2 * kFractal);
+    k.b2 = LocalTensor<half>(TPosition::B2, 0, 2 * kFractal);
+    k.c = LocalTensor<float>(TPosition::CO1, 0, 2 * kFractal);
+    DataCopy(k.a1, k.x, k.nd);
+    DataCopy(k.b1, k.y, k.nd);
+    Sync<HardEvent::MTE2_MTE1>();
+    LoadData(k.a2, k.a1, k.load);
+    LoadData(k.b2, k.b1, k.loadTransposed);
+    Sync<HardEvent::MTE1_M>();
+    Mmad(k.c, k.a2, k.b2, k.mmad);
+    Sync<HardEvent::M_FIX>();
+}
+
+}  // namespace
+
+// case product_deeper_than_what_was_loaded: ErrorRead2 found kind=aic
+KERNEL(product_deeper_than_what_was_loaded) {
+    Cube k(x, y, z);
+    k.mmad.k = 32;
+    LoadAndMultiply(k);
+    Fixpipe(k.z, k.c, k.fix);  // <- ErrorRead2
+}
+
+// case product_deeper_by_one_element: ErrorRead2 found kind=aic
+KERNEL(product_deeper_by_one_element) {
+    Cube k(x, y, z);
+    k.mmad.k = 17;
+    LoadAndMultiply(k);
+    Fixpipe(k.z, k.c, k.fix);  // <- ErrorRead2
+}
+
+// case product_with_rows_that_were_not_loaded: ErrorRead2 silent kind=aic
+KERNEL(product_with_rows_that_were_not_loaded) {
+    Cube k(x, y, z);
+    k.mmad.m = 32;
+    k.fix.srcStride = 32;
+    LoadAndMultiply(k);
+    Fixpipe(k.z, k.c, k.fix);
+}
+
+// case product_with_columns_that_were_not_loaded: ErrorRead2 silent kind=aic
+KERNEL(product_with_columns_that_were_not_loaded) {
+    Cube k(x, y, z);
+    k.mmad.n = 32;
+    LoadAndMultiply(k);
+    Fixpipe(k.z, k.c, k.fix);
+}

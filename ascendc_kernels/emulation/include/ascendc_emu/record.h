@@ -114,6 +114,7 @@ struct Record {
     bool countForm = false;      // the n-element form of the API
     int8_t mode = -1;            // RoundMode of a Cast
     uint8_t unitFlag = 0;        // Mmad, Fixpipe: 2, 3: L0C is handed over fractal by fractal; 3: the last
+    uint16_t m = 0, n = 0, k = 0;  // Mmad: the shape of the product of "fm" and "filter"
     const char* note = nullptr;  // parameter problem found by the API itself (see Sink::OnProblem)
     union {
         Operand operands[kMaxOperands];  // only `count` of them have values: a record is made per instruction

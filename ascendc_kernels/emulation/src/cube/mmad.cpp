@@ -202,6 +202,10 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
         r.pipe = Pipe::kM;
         r.loc = Where(core, loc);
         r.unitFlag = args.unitFlag;
+        r.m = static_cast<uint16_t>(s.m);
+        r.n = static_cast<uint16_t>(s.n);
+        // Of dense weights it takes the index to tell which of its elements meet which.
+        r.k = args.sparse ? 0 : static_cast<uint16_t>(s.k);
         const bool reads = !args.initZero && !args.fromBias;
         Operand& dst = AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
         dst.blockBytes = static_cast<uint32_t>(cBytes);

@@ -182,6 +182,9 @@ struct Checker::Step {
     size_t sources = 0;            // sources whose data the results depend on
 };
 
+// Whether what a product's operand lacks is part of every element of the result (product.cpp).
+bool SpoilsProduct(const Record& r, const LaneRuns& source);
+
 const char* PositionName(uint8_t position);
 
 // First and one past the last byte the operand touches; false: it touches nothing.

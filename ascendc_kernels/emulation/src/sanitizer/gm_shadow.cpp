@@ -333,6 +333,13 @@ void GmShadow::ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& ac
     }
 }
 
+// Whether another core's scalar unit has written some of these bytes, and may still be doing so.
+bool GmShadow::ChangedAlongside(const GmCell& cell, uint32_t mask, const GmAccess& access) const {
+    const Epoch w = cell.writer;
+    return w && w.Core() != access.core && w.Pipe() == kScalarPipe && (cell.writerMask & mask) != 0 &&
+           !Ordered(w, access.limits->waw, access);
+}
+
 void GmShadow::WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access,
                                  GmHits* out) {
     Cache& cache = CacheOf(access.core);
@@ -347,12 +354,14 @@ void GmShadow::WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& a
             if (cell.dirty != 0 && cell.dirtier.Core() != access.core) {
                 out->sharedLine = cell.dirtier;
             }
-            bool mine = cell.writer.Core() == access.core && cell.writer.Pipe() == kScalarPipe;
-            if (held == cache.end() || mine || cell.writer == held->second.writer[i]) continue;
             uint64_t at = (granule + i) * kGranule;
             uint64_t lo = std::max(begin, at);
             uint64_t hi = std::min(end, at + kGranule);
             uint32_t own = lo < hi ? ByteMask(lo - at, hi - at) : 0;
+            // Nor does a clean help that nothing orders before this core loads the line.
+            if (ChangedAlongside(cell, ~own, access)) out->sharedLine = cell.writer;
+            bool mine = cell.writer.Core() == access.core && cell.writer.Pipe() == kScalarPipe;
+            if (held == cache.end() || mine || cell.writer == held->second.writer[i]) continue;
             if (cell.writerMask & ~own) out->staleLine = cell.writer;
         }
         if (held == cache.end()) cache.emplace(line, fresh);

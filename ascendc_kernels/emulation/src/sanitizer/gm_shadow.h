@@ -141,6 +141,7 @@ private:
                    const GmAccess& access, GmHits* out);
     void ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
     void WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out);
+    bool ChangedAlongside(const GmCell& cell, uint32_t mask, const GmAccess& access) const;
     bool Owns(uint32_t core, uint64_t begin, uint64_t end);
     void CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out);
     void SetDirty(GmCell& cell, uint32_t dirty);

@@ -241,7 +241,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
     for (const LaneRuns& source : step.poison) others += source.operand != &o;
     bool accumulates = static_cast<int>(o.access) & 1;
     bool allWhole = others != 0 && others == step.sources - (accumulates ? 1 : 0);
-    // Every element of a product depends on each of its operands; one without any data spoils all.
+    // Every element of a product depends on each of its operands.
     const bool product = r.pipe == Pipe::kM || r.pipe == Pipe::kFix;
     bool oneWhole = false;
     Epoch origin;
@@ -252,7 +252,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
             const bool whole = source.runs.size() == 1 &&
                                source.runs[0].end - source.runs[0].begin == source.total;
             allWhole &= whole;
-            oneWhole |= whole;
+            oneWhole |= whole || SpoilsProduct(r, source);
             origin = source.origin;
             continue;
         }
