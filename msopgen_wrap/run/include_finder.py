@@ -18,7 +18,9 @@ from msopgen_wrap.build import cache
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
 _SKIP = {"tests", "test", "docs", "examples", "build", "build_out", "third_party", "node_modules"}
 _TEST_FOLDERS = {"tests", "test"}
-_HEADERS = (".h", ".hpp", ".cpp", ".inc", ".inl")
+# The endings that CMake's aux_source_directory, which CANN projects use, takes for C++.
+HOST_SUFFIXES = (".cpp", ".cc", ".cxx")
+_HEADERS = (".h", ".hpp", *HOST_SUFFIXES, ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
 _LEVELS = 6
@@ -103,10 +105,11 @@ class IncludeFinder:
 
         They lie beside the header, or in ``src`` where it lies in ``include`` or ``inc``.
         """
-        headers = [p for p in sorted(self._seen) if p.suffix != ".cpp"]
+        headers = [p for p in sorted(self._seen) if p.suffix not in HOST_SUFFIXES]
         if self.tests:
-            helpers = [p.with_suffix(".cpp") for p in headers if _TEST_FOLDERS & set(p.parts)]
-            return [p for p in helpers if p.is_file()]
+            helpers = [p for p in headers if _TEST_FOLDERS & set(p.parts)]
+            sources = [p.with_suffix(suffix) for p in helpers for suffix in HOST_SUFFIXES]
+            return [p for p in sources if p.is_file()]
         return [s for p in headers for s in _sources_of(p) if s.is_file()]
 
     def _resolve(self, source: Path, quoted: bool, name: str) -> Path | None:
@@ -172,12 +175,13 @@ class IncludeFinder:
 
 
 def _sources_of(header: Path) -> list[Path]:
-    source = header.with_suffix(".cpp")
-    found = [source] if "op_host" in source.parts else []
-    for level, name in enumerate(source.parts):
-        if name in ("include", "inc"):
-            folder = Path(*source.parts[:level], "src")
-            found += [folder.joinpath(*source.parts[level + 1 :]), folder / source.name]
+    found = []
+    for source in (header.with_suffix(suffix) for suffix in HOST_SUFFIXES):
+        found += [source] if "op_host" in source.parts else []
+        for level, name in enumerate(source.parts):
+            if name in ("include", "inc"):
+                folder = Path(*source.parts[:level], "src")
+                found += [folder.joinpath(*source.parts[level + 1 :]), folder / source.name]
     return list(dict.fromkeys(found))
 
 

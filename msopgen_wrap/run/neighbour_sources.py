@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msopgen_wrap.build.source_text import blank_comments
-from msopgen_wrap.run.include_finder import for_other_arch
+from msopgen_wrap.run.include_finder import HOST_SUFFIXES, for_other_arch
 
 _DECLARED = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
 _TILING = r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)"
@@ -36,7 +36,7 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     if not any(wanted.values()):
         return []
     found = []
-    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")):
+    for path in _host_sources_beside(root):
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -46,6 +46,11 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
         if any(_registered(pattern, [text]) & ops for pattern, ops in wanted.items()):
             found.append(path)
     return found
+
+
+def _host_sources_beside(root: Path) -> list[Path]:
+    paths = sorted(root.absolute().parent.glob("*/op_host/**/*.c*"))
+    return [path for path in paths if path.suffix in HOST_SUFFIXES]
 
 
 def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[Path]:
@@ -58,7 +63,7 @@ def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[P
     """
     wanted = [names for names in functions if names]
     found = []
-    for path in sorted(root.absolute().parent.glob("*/op_host/**/*.cpp")) if wanted else []:
+    for path in _host_sources_beside(root) if wanted else []:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         if defines_one(path, wanted):

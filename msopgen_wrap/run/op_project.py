@@ -12,7 +12,12 @@ from msopgen_wrap.build.emulation_library import include_dirs as emulation_inclu
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers, families, is_soc
 from msopgen_wrap.run.dtypes import BY_GE_NAME
-from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
+from msopgen_wrap.run.include_finder import (
+    HOST_SUFFIXES,
+    IncludeFinder,
+    for_other_arch,
+    repository_root,
+)
 from msopgen_wrap.run.neighbour_sources import registering_sources
 from msopgen_wrap.spec.names import snake_case
 
@@ -129,8 +134,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     project = OpProject(root)
     texts: dict[Path, str] = {}
     for path in sorted((root / "op_host").rglob("*")):
-        # The endings that CMake's aux_source_directory, which CANN projects use, takes for C++.
-        if path.suffix not in (".cpp", ".cc", ".cxx") or _in_tests(path, root):
+        if path.suffix not in HOST_SUFFIXES or _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         layer = _API_SOURCE.search(text) and not _FUNCTIONS.search(text)
@@ -155,8 +159,8 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     for beside in dict.fromkeys(p.parent for p in neighbours):
         project.other_arch_sources += [
             p
-            for p in sorted(beside.rglob("*.cpp"))
-            if for_other_arch(p) and not _in_tests(p, beside)
+            for p in sorted(beside.rglob("*"))
+            if p.suffix in HOST_SUFFIXES and for_other_arch(p) and not _in_tests(p, beside)
         ]
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
     hosts = [*project.host_sources, *project.other_arch_sources]

@@ -24,7 +24,7 @@ from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.host_library import build_host_library
-from msopgen_wrap.run.include_finder import IncludeFinder, repository_root
+from msopgen_wrap.run.include_finder import HOST_SUFFIXES, IncludeFinder, repository_root
 from msopgen_wrap.run.op_project import combos, loose_name, open_project
 from msopgen_wrap.run.program_sources import cmake_text
 
@@ -169,7 +169,7 @@ def kernel_test(
     registered = {name for p in host for name in _STRUCT.findall(_read(p))}
     if not headers:
         # A test may declare the structs itself; the kernel sees them as well.
-        reached = [p for p in finder.reached() if p.suffix != ".cpp"]
+        reached = [p for p in finder.reached() if p.suffix not in HOST_SUFFIXES]
         headers = [p for p in reached if registered & set(_OWN_STRUCT.findall(_read(p)))][:1]
     structs = not headers and bool(registered)
     if missing or structs:

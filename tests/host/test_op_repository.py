@@ -135,10 +135,12 @@ def test_which_files_are_for_another_architecture(path, other):
     assert for_other_arch(Path(path)) == other
 
 
-def test_a_function_that_a_neighbour_defines(tmp_path):
+@pytest.mark.parametrize("suffix", ["cpp", "cc"])
+def test_a_function_that_a_neighbour_defines(tmp_path, suffix):
     files = {n: t for n, t in FILES.items() if "arch35" not in n}
     files["norm/tall_rows/op_host/inner/tall.h"] = "#define TALL ge::GRAPH_FAILED\n"
-    files["norm/tall_rows/op_host/tall_rows_tiling.cpp"] = """
+    tiling = f"tall_rows_tiling.{suffix}"
+    files[f"norm/tall_rows/op_host/{tiling}"] = """
 #include "log/log.h"
 #include "register/op_def_registry.h"
 #include "tall.h"
@@ -158,7 +160,7 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
     files["norm/tall_rows/op_host/method.cpp"] = other
     tried = []
     runner = ProjectRunner(write(tmp_path, files) / PROJECT, progress=tried.append)
-    assert [t for t in tried if "tall" in t] == ["compiling tall_rows_tiling.cpp for its functions"]
+    assert [t for t in tried if "tall" in t] == [f"compiling {tiling} for its functions"]
     assert not any("caller" in t or "method" in t for t in tried)
     with pytest.raises(OpgenError, match="tall rows only"):
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
@@ -482,6 +484,22 @@ def test_the_nearest_of_several_headers_is_taken(tmp_path):
 def test_template_parameters_are_found_under_any_name(tmp_path, headers, want):
     write(tmp_path, {f"{i}.h": text for i, text in enumerate(headers)})
     assert declared_name(tmp_path, "PickOne") == want
+
+
+def test_sources_that_belong_to_headers(tmp_path):
+    """With every ending that op_host sources may have; in ``src`` for a header in ``inc``."""
+    files = ["one/op_host/a.h", "one/op_host/a.cc", "common/inc/b.h", "common/src/b.cxx"]
+    write(
+        tmp_path,
+        {name: "" for name in files}
+        | {"two/op_host/x.cpp": '#include "../../one/op_host/a.h"\n#include "b.h"\n'},
+    )
+    finder = IncludeFinder(tmp_path, [tmp_path / "common/inc"])
+    finder.folders([tmp_path / "two/op_host/x.cpp"])
+    assert [p.relative_to(tmp_path).as_posix() for p in finder.companions()] == [
+        "common/src/b.cxx",
+        "one/op_host/a.cc",
+    ]
 
 
 def test_template_parameters_that_a_neighbour_declares(tmp_path):
