@@ -308,6 +308,13 @@ def _prepared(prepare: Any, row: Mapping[str, Any]) -> tuple[Sequence[Any], Sequ
 # ---- comparison ----------------------------------------------------------------------------------
 
 
+def _flat(value: Any) -> list[Any]:
+    """Return the tensors of a result: an op in place may give back its list as one of several."""
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in _flat(item)]
+    return [value]
+
+
 def _check_precision(
     golden: Any, actual: Any, max_abs_error: float = MAX_ERROR, max_rel_error: float = MAX_ERROR
 ) -> tuple[int, Any, Any]:
@@ -317,8 +324,7 @@ def _check_precision(
     """
     import torch
 
-    goldens = list(golden) if isinstance(golden, (list, tuple)) else [golden]
-    actuals = list(actual) if isinstance(actual, (list, tuple)) else [actual]
+    goldens, actuals = _flat(golden), _flat(actual)
     good, absolute, relative = bool(actuals), [], []
     for want, got in zip(goldens, actuals, strict=False):
         if want is None or got is None or want.numel() != got.numel():

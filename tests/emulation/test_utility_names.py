@@ -244,6 +244,7 @@ VALUES = [
     ("sizeof(IbVerbsData) + sizeof(Mc2InitTiling) + HCCL_MAX_RANK_NUM", "216", NOTHING),
     ("HcclContextDef::HcclOpResParam{0, 0, 3, 4}.rankNum", "4", NOTHING),
     ("RESERVED_WORKSPACE", "1.67772e+07", NOTHING),
+    ("TOTAL_UB_SIZE - TOTAL_VEC_LOCAL_SIZE + TMP_UB_OFFSET - TOTAL_UB_SIZE", "0", NOTHING),
     ("PartOfSuperKernel(y) + 10 * (clock() > 0)", "14", "4 0 0 0"),
 ]
 

@@ -392,6 +392,12 @@ def test_tensors_of_any_library_are_passed_in_their_plain_format(value):
     assert (described.format, described.rank) == (op_abi.FORMATS["ND"], 2)
 
 
+def test_results_may_be_lists_of_tensors():
+    want = [torch.zeros(2), torch.ones(3)]
+    assert bench_task._check_precision(want, (tuple(want),))[0] == 1
+    assert bench_task._check_precision(want, (want[::-1],))[0] == 0
+
+
 def test_results_are_compared_in_parts(monkeypatch):
     monkeypatch.setattr(bench_task, "_COMPARED", 4)
     want = torch.arange(10.0).reshape(2, 5)

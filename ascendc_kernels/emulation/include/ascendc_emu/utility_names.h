@@ -39,6 +39,7 @@ constexpr uint32_t DROPOUT_MODE_BIT_MISALIGN = 4;
 constexpr uint16_t AIV_CORE_NUM = 50;
 constexpr uint32_t SINGLE_MSG_SIZE = 64;
 constexpr uint32_t CACHE_LINE_SIZE = 64;
+constexpr int32_t TOTAL_VEC_LOCAL_SIZE = 184 * 1024;  // of UB, without what the library keeps
 constexpr uint32_t TMP_UB_OFFSET = 184 * 1024;
 // What the device libraries use at the start of a workspace.
 #if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
