@@ -29,6 +29,7 @@ class Binding:
         appended: what it returns besides, as (bool parameter it depends on or "", position).
         cleared: outputs that it fills with zeros before the call, which an op may add to.
         kept: parameters that it returns itself, as ops without outputs work on them.
+        fixed: names and values of local variables that are arguments of the call.
     """
 
     params: tuple[str, ...]
@@ -37,6 +38,7 @@ class Binding:
     appended: tuple[tuple[str, int], ...] = ()
     cleared: tuple[int, ...] = ()
     kept: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, bool | int | float], ...] = ()
 
     @property
     def labels(self) -> list[str]:
@@ -66,7 +68,9 @@ def read_binding(source: Path | None) -> Binding | None:
                 sources[gap[0]] = left[0]
             order = [params.index(s) for s in sources if s]
             if sorted(order) == list(range(len(params))):
-                outputs = arguments[len(order) :]
+                rest = [a for a, source in zip(arguments, sources, strict=True) if not source]
+                values = [(name, _constant(name, body)) for name in rest]
+                outputs = [name for name, value in values if value is None]
                 return Binding(
                     tuple(params),
                     tuple(order),
@@ -74,6 +78,7 @@ def read_binding(source: Path | None) -> Binding | None:
                     _appended(body, outputs),
                     tuple(i for i, name in enumerate(outputs) if _is_cleared(name, body)),
                     _kept(params, body),
+                    tuple((name, value) for name, value in values if value is not None),
                 )
     return None
 
@@ -120,6 +125,23 @@ def _appended(body: str, outputs: Sequence[str]) -> tuple[tuple[str, int], ...]:
     }
     names = [n for n in _APPEND.findall(body) if n in outputs]
     return tuple((conditions.get(n, ""), outputs.index(n)) for n in names)
+
+
+def _constant(name: str, body: str) -> bool | int | float | None:
+    """Return the value of a local variable that a number or truth value initialises."""
+    text = rf"\b(?!return\b)\w+\s+{re.escape(name)}\s*[={{]\s*([\w.+-]+)\s*}}?\s*;"
+    found = re.search(text, body)
+    if not name.isidentifier() or found is None:
+        return None
+    if found[1] in ("true", "false"):
+        return found[1] == "true"
+    number = re.sub(r"(?<=[\d.])[fFlLuU]+$", "", found[1])
+    for read in (int, float):
+        try:
+            return read(number)
+        except ValueError:
+            continue
+    return None
 
 
 def _is_local_value(name: str, body: str) -> bool:
@@ -201,6 +223,19 @@ def bind_arguments(
     }
 
 
+def fixed_attrs(
+    declared: Mapping[str, Any], fixed: Sequence[tuple[str, bool | int | float]]
+) -> dict[str, Any]:
+    """Return the attrs that the extension's own constants set, found by their names."""
+    kinds = {a["name"]: a["type"] for a in declared["attrs"]}
+    found = {}
+    for label, value in fixed:
+        chosen = _attrs_by_label([label], list(kinds), partly=True)
+        if chosen:
+            found[chosen[0]] = _as_kind(value, kinds[chosen[0]])
+    return found
+
+
 def order_tensors(
     args: Sequence[Any], labels: Sequence[str], names: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
@@ -227,8 +262,14 @@ def order_tensors(
     return [args[i] for i in order], [labels[i] for i in order]
 
 
-def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the attr that each label names when every one names another attr, exactly one."""
+def _attrs_by_label(
+    labels: Sequence[str], names: Sequence[str], *, partly: bool = False
+) -> list[str] | None:
+    """Return the attr that each label names when every one names another attr, exactly one.
+
+    Args:
+        partly: attrs that no label names do not matter.
+    """
     chosen = []
     for label in labels:
         plain = label.lower().replace("_", "")
@@ -237,7 +278,7 @@ def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | 
         if not plain or len(fits) != 1:
             return None
         chosen += fits
-    return chosen if len(set(chosen)) == len(names) else None
+    return chosen if partly or len(set(chosen)) == len(names) else None
 
 
 def _alike(label: str, name: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.bench_binding import (
     bind_arguments,
+    fixed_attrs,
     launched_inputs,
     order_tensors,
     read_binding,
@@ -100,7 +101,10 @@ class Extension:
             launched = launched_inputs(self.project / "op_host", self._op["op"])
             ordered, labels = order_tensors(args, labels, launched)
             args = tuple(ordered)
-        inputs, attrs = bind_arguments(self._op, args, labels)
+        fixed = fixed_attrs(self._op, self._binding.fixed if self._binding else ())
+        open_attrs = [a for a in self._op["attrs"] if a["name"] not in fixed]
+        inputs, attrs = bind_arguments({**self._op, "attrs": open_attrs}, args, labels)
+        attrs.update(fixed)
         self._take_scalars(inputs)
         before = {name: copied(value) for name, value in inputs.items()}
         started = time.perf_counter()

@@ -16,6 +16,7 @@ from project_sources import KEEP_HOST, KEEP_KERNEL, SCALE_HOST, SCALE_KERNEL, SC
 from msopgen_wrap.run import bench_task, op_abi
 from msopgen_wrap.run.bench_binding import (
     bind_arguments,
+    fixed_attrs,
     launched_inputs,
     order_tensors,
     read_binding,
@@ -295,6 +296,35 @@ std::vector<at::Tensor> api(at::Tensor x, at::Tensor flag, std::string mode, boo
     return result;
 }
 """
+
+
+FIXED = """
+std::vector<at::Tensor> api(at::Tensor x, double rate)
+{
+    int64_t dim = -1;
+    const bool activate_left{true};
+    float eps = 1e-6f;
+    int64_t size = x.numel();
+    at::Tensor y = torch::empty_like(x);
+    at::Tensor gelu = torch::empty_like(y);
+    EXEC_NPU_CMD(aclnnApi, x, dim, rate, activate_left, eps, y, gelu);
+    std::vector<at::Tensor> result;
+    result.push_back(y);
+    result.push_back(gelu);
+    return result;
+}
+"""
+
+
+def test_constants_of_the_binding_are_attrs(tmp_path):
+    path = tmp_path / "pybind.cpp"
+    path.write_text(FIXED)
+    binding = read_binding(path)
+    assert binding.order == (0, 1)
+    assert binding.appended == (("", 0), ("", 1))
+    assert binding.fixed == (("dim", -1), ("activate_left", True), ("eps", 1e-6))
+    op = declared([], [("rate", "float"), ("dim", "int"), ("activateLeft", "bool")])
+    assert fixed_attrs(op, binding.fixed) == {"dim": -1, "activateLeft": True}
 
 
 def test_the_binding_tells_what_is_returned_and_cleared(tmp_path):
