@@ -24,8 +24,10 @@ from .kernel_sources import kernel_sources
 from .object_file import ObjectGroup
 from .toolchain import find_toolchain, native_flags
 
-# half, int32_t, __aicore__ and the like are the device compiler's own: known before any include.
-_PRELUDE = ("-include", "ascendc_emu/macros.h", "-include", "ascendc_emu/types.h")
+# half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
+# include.
+_COMPILERS_OWN = ("macros.h", "types.h", "compiler_enums.h")
+PRELUDE = tuple(flag for name in _COMPILERS_OWN for flag in ("-include", f"ascendc_emu/{name}"))
 
 
 def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str]:
@@ -92,7 +94,7 @@ def compile_kernel(
                 include_dirs=include_dirs,
                 opt=opt,
                 portable=portable,
-                flags=[*_PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
+                flags=[*PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
                 first_flags=sources.flags,
             )
             return compile_object(sources.main, arguments, native=not portable)

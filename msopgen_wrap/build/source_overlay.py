@@ -20,7 +20,7 @@ def local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
     Raises:
         OSError: the source itself cannot be read; headers that cannot are the compiler's business.
     """
-    found = {source: source.read_text(encoding="utf-8", errors="surrogateescape")}
+    found = {source: _text(source)}
     roots = [f.absolute() for f in folders]
     known: dict[tuple[Path, str, bool], Path | None] = {}
     waiting = [source]
@@ -35,11 +35,16 @@ def local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
             if header is None or header in found:
                 continue
             try:
-                found[header] = header.read_text(encoding="utf-8", errors="surrogateescape")
+                found[header] = _text(header)
             except OSError:
                 continue
             waiting.append(header)
     return found
+
+
+def _text(path: Path) -> str:
+    # Without the mark that editors on Windows begin a file with: text may come to stand before it.
+    return path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
 
 
 def _first_file(name: str, folders: Sequence[Path]) -> Path | None:

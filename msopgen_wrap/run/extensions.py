@@ -37,12 +37,15 @@ class Extension:
 
     Attributes:
         flags: for the compiler.
-        link: for an executable; a shared library leaves the symbols to Python's process.
+        link: the libraries of the packages. Python loads them for itself alone, so that a library
+            of ours finds their symbols only when it names them.
+        python: for an executable, libpython; a shared library finds its symbols in the process.
         names: file names of the library, the first for the file itself.
     """
 
     flags: tuple[str, ...]
     link: tuple[str, ...]
+    python: tuple[str, ...]
     names: tuple[str, ...]
 
 
@@ -79,7 +82,7 @@ def extension(source: Path, texts: Sequence[str]) -> Extension | None:
         libraries = ["-ltorch", "-ltorch_cpu", "-lc10"]
         if any(h.startswith("torch/extension") for h in headers):
             libraries.append("-ltorch_python")
-        link += [f"-L{torch / 'lib'}", f"-Wl,-rpath,{torch / 'lib'}", *libraries]
+        link += _libraries(torch / "lib", libraries)
     elif (pybind := _package("pybind11")) is not None:
         folders.append(pybind / "include")
     if any(h.startswith("torch_npu/") for h in headers):
@@ -87,12 +90,17 @@ def extension(source: Path, texts: Sequence[str]) -> Extension | None:
         folders.append(
             npu / "include" if npu else data_dir("ascendc_kernels") / "emulation" / "torch_npu"
         )
-        link += [f"-L{npu / 'lib'}", "-ltorch_npu"] if npu else []
-    link += _python_library()
+        link += _libraries(npu / "lib", ["-ltorch_npu"]) if npu else []
     names = _library_names(source, texts)
     flags = [f"-isystem{f}" for f in folders]
     flags.append(f"-D{_MACRO}={Path(names[0]).stem.removeprefix('lib')}")
-    return Extension(tuple(flags), tuple(link), names)
+    return Extension(tuple(flags), tuple(link), tuple(_python_library()), names)
+
+
+def _libraries(folder: Path, names: Sequence[str]) -> list[str]:
+    # What those need in turn is the package's business (torch_npu's: CANN's runtime, emulated).
+    places = [f"-L{folder}", f"-Wl,-rpath,{folder}", "-Wl,--allow-shlib-undefined"]
+    return [*places, "-Wl,--as-needed", *names, "-Wl,--no-as-needed"]
 
 
 def _package(name: str) -> Path | None:

@@ -24,6 +24,11 @@ _HEADERS = (".h", ".hpp", *HOST_SUFFIXES, ".inc", ".inl")
 # Files at the root of a repository of ops. Folders between it and an op need none.
 _REPOSITORY = (".git", "build.sh", "CMakePresets.json")
 _LEVELS = 6
+# Where headers of the C and C++ library and of the system lie.
+_SYSTEM = (Path("/usr/include"), *sorted(Path("/usr/include").glob("*-linux-gnu")))
+_COMPILER_HEADERS = {"stdarg.h", "stdbool.h", "stddef.h", "float.h", "iso646.h", "stdalign.h"}
+# A folder with CANN's own headers, which are here.
+_CANN_HEADER = "kernel_operator.h"
 # arch32 is the one of Ascend910B, as arch22 is.
 _OTHER_ARCH = re.compile(
     r"(?:\b|_)arch_?3(?!2)\d|(?:\b|_)v35\b|regbase|_apt\b|(?:\b|_)3510|(?:\b|_)simt"
@@ -40,6 +45,26 @@ def repository_root(project: Path) -> Path:
         if any((parent / name).exists() for name in _REPOSITORY):
             result = parent
     return result
+
+
+def in_repository(path: Path) -> bool:
+    """Return whether a repository holds the path, so that its headers may be searched for."""
+    root = repository_root(path)
+    return any((root / name).exists() for name in _REPOSITORY)
+
+
+def program_folders(sources: Sequence[Path], known: Sequence[Path]) -> list[Path]:
+    """Return the folders of a repository that the sources of a program need beside ``known``.
+
+    The build files of a repository add them for a whole library of programs. None outside of a
+    repository: the folder of a single file may hold anything.
+    """
+    here = sources[0].resolve().parent
+    if not in_repository(here):
+        return []
+    finder = IncludeFinder(repository_root(here), known, side="op_kernel", tests=True)
+    found = finder.folders([s.resolve() for s in sources])
+    return [folder for folder in found if not (folder / _CANN_HEADER).is_file()]
 
 
 def for_other_arch(path: Path) -> bool:
@@ -118,8 +143,10 @@ class IncludeFinder:
             path = folder / name
             if path.is_file():
                 return Path(os.path.normpath(path))
-        if "." not in PurePosixPath(name).name or Path("/usr/include", name).is_file():
+        if "." not in PurePosixPath(name).name or name in _COMPILER_HEADERS:
             return None  # a header of the C++ library
+        if any((folder / name).is_file() for folder in _SYSTEM):
+            return None
         parts = [p for p in PurePosixPath(name).parts if p not in ("..", ".")]
         up = name.startswith("../")
         if up and len(parts) > 1:

@@ -37,6 +37,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
 from msopgen_wrap.run.compile_options import check_options, read_options
 from msopgen_wrap.run.extensions import extension, script_command
+from msopgen_wrap.run.include_finder import program_folders
 from msopgen_wrap.run.launch_header import add_launchers
 from msopgen_wrap.run.launch_source import cube_kind
 from msopgen_wrap.run.program_sources import (
@@ -144,15 +145,17 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
             )
     folders = (*options.include_dirs, *cmake_includes(source.resolve().parent))
     options = replace(options, include_dirs=tuple(dict.fromkeys(folders)))
+    near = program_folders(sources, [*folders, *include_dirs()])
+    readable = (*options.include_dirs, *near)
     library = emulation_library()
     tool = find_toolchain()
     runtime = runtime_libraries()
     forced = [p.resolve() for p in options.include_files]
     reached: dict[Path, dict[Path, str]] = {}
     for path in sources:
-        reached[path] = _reached(path, options.include_dirs)
+        reached[path] = _reached(path, readable)
         for header in forced:
-            reached[path].update(_reached(header, options.include_dirs))
+            reached[path].update(_reached(header, readable))
     texts = {p: t for files in reached.values() for p, t in files.items()}
     with_launchers, launch_headers = add_launchers(texts)
     texts.update(with_launchers)
@@ -184,13 +187,14 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     if extends or options.shared:
         link.append("-shared")
     elif python is not None:
-        link += python.link
+        link += python.python
+    link += python.link if python else ()
     given = list(options.libraries)
     given += [n for n in framework_libraries(all_texts) if n not in given]
     link += [f"-l{name}" for name in given]
     text = "\0".join(f"{p}\0{t}" for p, t in rewritten.items())
     headers = cache.text_hash(*(cache.file_hash(p) for p in _header_files()))
-    extra = [*map(str, options.include_dirs), *map(str, forced), *map(str, sources), *link]
+    extra = [*map(str, readable), *map(str, forced), *map(str, sources), *link]
     key = cache.text_hash(
         tool.identity, *flags, *extra, text, headers, str(library.path), *map(str, runtime)
     )
@@ -212,8 +216,8 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
                     command += ["-include", str(mirrored(scratch, header))]
                 command += overlay_flags(scratch, path, options.include_dirs)
                 command += [f"-I{d}" for d in (generated, *include_dirs())]
-                # Last, folders that only CANN's build files name.
-                for folder in dict.fromkeys(p.parent for p in (*reached[path], *texts)):
+                # Last, folders that only build files name.
+                for folder in dict.fromkeys([*near, *(p.parent for p in (*reached[path], *texts))]):
                     command += [f"-I{mirrored(scratch, folder)}", f"-I{folder}"]
                 command += ["-x", "c++", "-c", str(mirrored(scratch, path)), "-o", str(out)]
                 run_compiler(command, path, code="OPG307", what=f"{path.name} does not compile")

@@ -36,6 +36,9 @@ typedef enum aclCompileFlag {
     ACL_OP_COMPILE_FUZZ,
 } aclOpCompileFlag;
 
+/* Named by torch_npu's headers; graphs are not dumped here. */
+typedef struct aclGraphDumpOption aclGraphDumpOption;
+
 /* Options of the operator compiler: kept and returned, without effect on emulated kernels. */
 ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt opt, const char* value);
 ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt opt);

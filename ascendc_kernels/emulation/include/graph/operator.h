@@ -83,6 +83,7 @@ private:
     AscendString name_;
     AscendString type_;
 };
+using OperatorPtr = std::shared_ptr<Operator>;
 }  // namespace ge
 
 #endif  // OPGEN_EMULATION_GRAPH_OPERATOR_H

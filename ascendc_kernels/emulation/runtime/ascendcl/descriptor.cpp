@@ -263,6 +263,13 @@ aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType placement) {
     return ACL_SUCCESS;
 }
 
+aclError aclSetTensorConst(aclTensorDesc* desc, void* dataBuffer, size_t length) {
+    if (desc == nullptr || dataBuffer == nullptr || length == 0) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclSetTensorConst: null or empty argument");
+    }
+    return ACL_SUCCESS;
+}
+
 aclopAttr* aclopCreateAttr() { return new aclopAttr; }
 void aclopDestroyAttr(const aclopAttr* attr) { delete attr; }
 
