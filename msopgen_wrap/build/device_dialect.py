@@ -10,7 +10,8 @@
 * Arrays in a core's memory, ``__ubuf__ float x[64];``: see ``local_arrays``.
 * A kernel kind declared outside of functions: see ``task_types``.
 * ``reinterpret_cast<__ubuf__ float*>(512)``, a place in UB by its number, becomes a call that gives
-  the address of UB's memory here: kernels read and write through it.
+  the address of UB's memory here: kernels read and write through it. So do places in the cube's
+  memories (``__cbuf__``, ``__ca__`` ...).
 
 Lines keep their numbers.
 """
@@ -29,8 +30,17 @@ from .task_types import place_task_types
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
 _BF16 = re.compile(r"\b__bf16\b")
-_UB_CAST = re.compile(
-    r"\breinterpret_cast\s*<\s*((?:(?:const|volatile)\s+)*)__ubuf__\s+([\w:]+)\s*\*\s*>(?=\s*\()"
+_MEMORIES = {
+    "cbuf": "kL1",
+    "ca": "kL0a",
+    "cb": "kL0b",
+    "cc": "kL0c",
+    "biasbuf": "kBt",
+    "fbuf": "kFb",
+}
+_PLACE_CAST = re.compile(
+    r"\breinterpret_cast\s*<\s*((?:(?:const|volatile)\s+)*)"
+    rf"__(ubuf|{'|'.join(_MEMORIES)})__\s+([\w:]+)\s*\*\s*>(?=\s*\()"
 )
 _ATTRIBUTE = re.compile(r"\[\s*(?:host\s*,\s*)?aicore\s*\]")
 
@@ -46,9 +56,17 @@ def program_text(text: str) -> str:
     """Like :func:`host_text`, with launches kept."""
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
-    text = _UB_CAST.sub(r"::ascendc_emu::UbPointer<\1\2*>", text) if "__ubuf__" in text else text
+    text = _PLACE_CAST.sub(_place, text) if "reinterpret_cast" in text else text
     text = runtime_conditions(text) if "TILING_KEY_" in text else text
     return hoist_configs(initialise_members(rewrite_members(place_arrays(place_task_types(text)))))
+
+
+def _place(match: re.Match[str]) -> str:
+    qualifiers, memory, name = match.groups()
+    if memory == "ubuf":
+        return f"::ascendc_emu::UbPointer<{qualifiers}{name}*>"
+    mem = f"::ascendc_emu::Mem::{_MEMORIES[memory]}"
+    return f"::ascendc_emu::MemoryPointer<{mem}, {qualifiers}{name}*>"
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -43,13 +43,21 @@ _CALLED = {h: re.compile(rf"{_BEFORE}{n}\s*\(") for h, n in _HEADERS.items()}
 _RESULT = r"\b(?:void|auto|bool|int|unsigned|u?int\d+_t|T)"
 _DEFINED = {h: re.compile(rf"{_RESULT}\s+{n}\s*\(") for h, n in _HEADERS.items()}
 
+# What the device compiler's own headers bring along, and sources use without including it.
+_STANDARD = {
+    "cmath": re.compile(
+        r"\bstd::(?:ceil|floor|round|trunc|log2?|log10|exp|pow|sqrt|f?abs|fmod)\s*\("
+    ),
+    "algorithm": re.compile(r"\bstd::(?:min|max|clamp|fill|copy|sort|swap)\s*(?:<[^;()]*>)?\s*\("),
+}
+
 
 def dialect_flags(texts: Iterable[str]) -> list[str]:
     """Return the flags for what only some sources write.
 
     These are statements that lack the semicolon before an ``ASSERT``, calls of instructions by the
-    compiler's names, and numbers of TopK's header; sources that define functions or numbers of
-    these names keep their own.
+    compiler's names, calls of the standard library, and numbers of TopK's header; sources that
+    define functions or numbers of these names keep their own.
 
     Args:
         texts: of the sources and headers, comments blanked.
@@ -57,8 +65,11 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
     texts = list(texts)
     flags = ["-DOPGEN_OPEN_ASSERT"] if any(_OPEN_STATEMENT.search(t) for t in texts) else []
     for header in _HEADERS:
-        called = any(_CALLED[header].search(t) for t in texts)
-        if called and not any(_DEFINED[header].search(t) for t in texts):
+        by_name = any(_CALLED[header].search(t) for t in texts)
+        if by_name and not any(_DEFINED[header].search(t) for t in texts):
+            flags += ["-include", header]
+    for header, called in _STANDARD.items():
+        if any(called.search(t) for t in texts):
             flags += ["-include", header]
     return [*flags, *topk_flags(texts)]
 

@@ -287,9 +287,17 @@ def test_a_compilation_for_one_key_is_not_this_one():
     [
         ("reinterpret_cast<__ubuf__ float *>(8)", "::ascendc_emu::UbPointer<float*>(8)"),
         ("reinterpret_cast< const __ubuf__ a::T*>(p)", "::ascendc_emu::UbPointer<const a::T*>(p)"),
+        (
+            "reinterpret_cast<__cbuf__ T*>(n)",
+            "::ascendc_emu::MemoryPointer<::ascendc_emu::Mem::kL1, T*>(n)",
+        ),
+        (
+            "reinterpret_cast<__cc__ float *>(0)",
+            "::ascendc_emu::MemoryPointer<::ascendc_emu::Mem::kL0c, float*>(0)",
+        ),
         ("reinterpret_cast<__ubuf__ T*&>(p)", None),
         ("reinterpret_cast<__gm__ T*>(8)", None),
     ],
 )
-def test_places_in_ub_by_their_number(text, wanted):
+def test_places_in_a_memory_by_their_number(text, wanted):
     assert host_text(text) == (wanted or text)

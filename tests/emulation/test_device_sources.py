@@ -80,6 +80,7 @@ def _write(folder: Path, body: str, name: str = "k", extra: str = "") -> Path:
             " Std::tuple<int, int>>);"
             "static_assert(Std::is_same_v<decltype(Std::Int<2>{} + Std::Int<3>{}), Std::Int<5>>);"
             "static_assert(Std::is_one_of_v<int, float, int>);"
+            "static_assert(Std::IsSame<int, int>::value && !Std::IsSame<int, half>::value);"
             "static_assert(Std::tuple_size_v<decltype(t)> == 3);"
             "y[0] = uint8_t(Std::min(a, 3u) + Std::max(b, 1.0f) + Std::sqrt(half(4)));",
             "k",
@@ -157,7 +158,10 @@ def test_utility_names(tmp_path):
     InitDump(true, 1);
     InitDump(false, x, 1);
 """
-    assert compile_kernel(_write(tmp_path, body), opt="-O0").exists()
+    path = _write(tmp_path, body)
+    head = "inline __gm__ struct OpSystemRunCfg g_opSystemRunCfg{0};"
+    path.write_text(path.read_text().replace("using namespace", f"{head}\nusing namespace", 1))
+    assert compile_kernel(path, opt="-O0").exists()
 
 
 def test_api_found_by_its_arguments(tmp_path):

@@ -9,6 +9,7 @@ SOURCE = r"""
 #include "tiling/tiling_api.h"
 #include "hcom/hcom_topo_info.h"
 #include "hccl/hcom.h"
+#include "hccl/hccl.h"
 #include "runtime/rt_external_base.h"
 #include "tiling/matrix/matmul_tilingdata.h"
 #include "tiling/select/selectwithbytesmask_tiling.h"
@@ -28,6 +29,8 @@ extern "C" int Names() {
     return static_cast<int>(text.size() + sizes[0] + sizes[1]);
 }
 static_assert(HCCL_SUCCESS == 0, "the C interface's");
+static_assert(sizeof(HcclRootInfo) == HCCL_ROOT_INFO_BYTES);
+static_assert(std::is_same_v<decltype(&HcclGetRankSize), HcclResult (*)(HcclComm, uint32_t*)>);
 extern "C" int HalfSize() { return sizeof(half); }
 extern "C" int Spec(const char* key, char* value, uint32_t bytes) {
     return rtGetSocSpec("version", key, value, bytes) == RT_ERROR_NONE;

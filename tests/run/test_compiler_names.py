@@ -32,6 +32,8 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
     numbered[1] = 3;
     auto same = reinterpret_cast<const __ubuf__ float *>(reinterpret_cast<uintptr_t>(numbered + 1));
     if (numbered != reinterpret_cast<__ubuf__ float*>(numbered) || *same != 3) return;
+    auto immediate = (__ubuf__ float*)get_imm(12288 + sizeof(float));
+    if (immediate != same || get_imm(96, 1) != 65632 || block_num != get_block_num()) return;
     vmuls(pb, pb, 2.0f, 2, 1, 1, 8, 8);
     vcmax(pc, pb, 2, 1, 1, 8, Order_t::ONLY_VALUE);
     for (int i = 0; i < 64; ++i) o.SetValue(i, (63 - i) * 4);
@@ -304,3 +306,16 @@ def test_only_sources_with_such_calls_get_them(text, wanted):
     flags = dialect_flags([blank_comments(text)])
     assert ("ascendc_emu/compiler_names.h" in flags) == wanted
     assert "ascendc_emu/cube_instructions.h" not in flags
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("int f(float x) { return std::ceil(std::log (x)); }", ["cmath"]),
+        ("int f(int x) { return std::min<int>(x, 3); }", ["algorithm"]),
+        ("bool f(int x) { return std::is_same<int, short>::value && Std::max(x, 3); }", []),
+    ],
+)
+def test_the_standard_library_comes_along(text, wanted):
+    flags = dialect_flags([text])
+    assert [flag for flag in flags if flag in ("cmath", "algorithm")] == wanted

@@ -36,21 +36,38 @@ inline AscendC::GlobalTensor<T> GmPointer(T* p)
     return t;
 }
 
-// What reinterpret_cast<__ubuf__ T*>(value) is: a number is a byte address of UB, a pointer stays one.
-template <typename Pointer, typename Value>
-inline Pointer UbPointer(Value value)
+// What reinterpret_cast<__cbuf__ T*>(value) is: a number is a byte address of that memory, a pointer stays
+// one.
+template <Mem mem, typename Pointer, typename Value>
+inline Pointer MemoryPointer(Value value)
 {
     if constexpr (std::is_integral<Value>::value || std::is_enum<Value>::value) {
         const Core* core = g_current;  // none outside of kernels
         const auto place = static_cast<uint64_t>(value);
-        if (core != nullptr && place < core->capacity[static_cast<int>(Mem::kUb)]) {
-            return reinterpret_cast<Pointer>(core->memory[static_cast<int>(Mem::kUb)] + place);
+        if (core != nullptr && place < core->capacity[static_cast<int>(mem)]) {
+            return reinterpret_cast<Pointer>(core->memory[static_cast<int>(mem)] + place);
         }
         return reinterpret_cast<Pointer>(place);
     } else {
         return reinterpret_cast<Pointer>(value);
     }
 }
+template <typename Pointer, typename Value>
+inline Pointer UbPointer(Value value)
+{
+    return MemoryPointer<Mem::kUb, Pointer>(value);
+}
+
+// What get_imm(n) gives: a number, and as a pointer the byte of UB with that number.
+struct UbNumber {
+    uint64_t place;
+    operator uint64_t() const { return place; }
+    template <typename T>
+    operator T*() const
+    {
+        return UbPointer<T*>(place);
+    }
+};
 
 // Address registers of the transpose instruction: eight addresses each, per core.
 constexpr int kAddressRegisters = 8;

@@ -146,9 +146,21 @@ namespace ascendc_emu {
 struct BlockIndex {
     operator int64_t() const { return Current().group; }
 };
+struct BlockCount {
+    operator int64_t() const { return AscendC::GetBlockNum(); }
+};
 }  // namespace ascendc_emu
-// The compiler's variable for what get_block_idx() returns.
+// The compiler's variables for what get_block_idx() and get_block_num() return.
 inline constexpr ascendc_emu::BlockIndex block_idx{};
+inline constexpr ascendc_emu::BlockCount block_num{};
+
+// A number of up to four parts of 16 bits, the lowest first; in a cast to a pointer the place in UB with
+// that number: (__ubuf__ half*)get_imm(96).
+inline ascendc_emu::UbNumber get_imm(uint64_t part0, uint64_t part1 = 0, uint64_t part2 = 0,
+                                     uint64_t part3 = 0)
+{
+    return {part0 + (part1 << 16) + (part2 << 32) + (part3 << 48)};
+}
 
 // Instructions by their compiler names, as far as public kernels use them.
 // Copies to the stack of the scalar unit, from UB, GM or the stack.

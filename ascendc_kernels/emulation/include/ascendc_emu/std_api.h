@@ -80,6 +80,8 @@ OPGEN_STD_TEST(is_unsigned)
 OPGEN_STD_TEST(is_void)
 #undef OPGEN_STD_TEST
 using std::void_t;
+template <typename T, typename U>
+using IsSame = bool_constant<std::is_same<T, U>::value>;
 
 // half counts as a floating point type here; bfloat16_t does as well.
 template <typename T>

@@ -10,6 +10,11 @@
 // The compiler's names for LoadData2DParams::addrMode: addresses go up or down.
 enum addr_cal_mode_t { inc = 0, dec = 1 };
 
+// Where L2 lies in the addresses of GM, which template libraries define for a launch; there is no L2 here.
+struct OpSystemRunCfg {
+    uint64_t l2Cacheoffset;
+};
+
 namespace AscendC {
 
 constexpr int32_t HALF_FACTOR = 2;

@@ -64,4 +64,39 @@ typedef enum {
     HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
+typedef enum { HCCL_DETERMINISTIC = 0, HCCL_CONFIG_RESERVED } HcclConfig;
+
+typedef union HcclConfigValue {
+    int32_t value;
+} HcclConfigValue;
+
+/* Sizes in bytes. */
+#define HCCL_ROOT_INFO_BYTES 4108
+#define HCCL_COMM_CONFIG_INFO_BYTES 24
+#define COMM_NAME_MAX_LENGTH 128
+#define UDI_MAX_LENGTH 128
+
+typedef struct HcclRootInfoDef {
+    char internal[HCCL_ROOT_INFO_BYTES];
+} HcclRootInfo;
+
+typedef struct HcclCommConfigDef {
+    char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
+    uint32_t hcclBufferSize; /* megabytes */
+    uint32_t hcclDeterministic;
+    char hcclCommName[COMM_NAME_MAX_LENGTH];
+    char hcclUdi[UDI_MAX_LENGTH];
+    uint32_t hcclOpExpansionMode, hcclRdmaTrafficClass, hcclRdmaServiceLevel;
+} HcclCommConfig;
+
+typedef enum { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED } HcclSendRecvType;
+
+typedef struct HcclSendRecvItemDef {
+    HcclSendRecvType sendRecvType;
+    void *buf;
+    uint64_t count;
+    HcclDataType dataType;
+    uint32_t remoteRank;
+} HcclSendRecvItem;
+
 #endif  // OPGEN_EMULATION_HCCL_HCCL_TYPES_H
