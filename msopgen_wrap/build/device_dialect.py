@@ -2,7 +2,8 @@
 
 * ``add<<<dim, l2ctrl, stream>>>(...);`` in a launcher that a kernel library never calls goes, and
   so do the function attributes ``[aicore]`` and ``[host, aicore]``.
-* ``__bf16``, which g++ 13 has as a type of its own, is ``bfloat16_t``.
+* ``__bf16`` and ``__fp16``, which g++ 13 and g++ for aarch64 have as types of their own, are
+  ``bfloat16_t`` and ``half``.
 * Explicit specialisations inside a class: see ``member_specialisations``.
 * Members that a constexpr constructor initialises in its body: see ``constexpr_members``.
 * Configurations of a function as template arguments: see ``local_configs``.
@@ -30,6 +31,7 @@ from .task_types import place_task_types
 _LAUNCH_STATEMENT = re.compile(r"[\w:]+(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>\s*\([^;{}]*?\)(?=\s*;)")
 _LAUNCH = re.compile(r"<<<.*?>>>", re.DOTALL)
 _BF16 = re.compile(r"\b__bf16\b")
+_FP16 = re.compile(r"\b__fp16\b")
 _MEMORIES = {
     "cbuf": "kL1",
     "ca": "kL0a",
@@ -56,6 +58,7 @@ def program_text(text: str) -> str:
     """Like :func:`host_text`, with launches kept."""
     text = _ATTRIBUTE.sub(_blank, text) if "aicore" in text else text
     text = _BF16.sub("bfloat16_t", text) if "__bf16" in text else text
+    text = _FP16.sub("half", text) if "__fp16" in text else text
     text = _PLACE_CAST.sub(_place, text) if "reinterpret_cast" in text else text
     text = runtime_conditions(text) if "TILING_KEY_" in text else text
     return hoist_configs(initialise_members(rewrite_members(place_arrays(place_task_types(text)))))

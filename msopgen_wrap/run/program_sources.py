@@ -12,7 +12,7 @@ from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.run.launch_source import find_launches, kernel_kinds, rewrite
 
-SOURCE_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx")
+SOURCE_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx", ".cce")
 
 # Catlass' cmake files.
 _ARCHITECTURE_MACROS = ("CATLASS_ARCH",)

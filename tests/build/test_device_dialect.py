@@ -123,6 +123,7 @@ def test_accepted_and_right(tmp_path, text, check):
 
 def test_compiler_name_of_bfloat16():
     assert host_text("A<__bf16, x__bf16>;") == "A<bfloat16_t, x__bf16>;"
+    assert host_text("A<__fp16, __fp16x>;") == "A<half, __fp16x>;"
 
 
 def test_launches_and_attributes_go():

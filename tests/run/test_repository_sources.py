@@ -46,7 +46,7 @@ def repository(tmp_path: Path) -> Path:
     files = {
         "build.sh": "",
         "ops/put/op_host/main.cpp": "\ufeff" + MAIN,
-        "ops/put/op_kernel/put.cpp": "\ufeff" + KERNEL,
+        "ops/put/op_kernel/put.cce": "\ufeff" + KERNEL,
         "shared/tools/step.h": "\ufeff#define STEP 7\n",
         "far/away/tools/step.h": "#define STEP 9\n",
         # CANN's own headers are the emulation's, wherever a repository has a copy.
@@ -61,7 +61,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_a_program_of_a_repository(repository):
-    kernel = repository / "ops/put/op_kernel/put.cpp"
+    kernel = repository / "ops/put/op_kernel/put.cce"
     options = ProgramOptions(sources=(kernel,), opt="-O0")
     result = run_program(repository / "ops/put/op_host/main.cpp", [], options, cwd=repository)
     assert result.clean and result.launches == 1, result
@@ -80,14 +80,14 @@ def test_a_program_of_a_repository(repository):
     ],
 )
 def test_folders_that_build_files_add(repository, text, found):
-    source = repository / "ops/put/op_kernel/put.cpp"
+    source = repository / "ops/put/op_kernel/put.cce"
     source.write_text(text)
     assert program_folders([source], []) == [repository / name for name in found]
 
 
 def test_outside_of_a_repository_nothing_is_searched(repository):
     (repository / "build.sh").unlink()
-    kernel = repository / "ops/put/op_kernel/put.cpp"
+    kernel = repository / "ops/put/op_kernel/put.cce"
     assert program_folders([kernel], []) == []
     with pytest.raises(OpgenError) as error:
         run_program(kernel, [], ProgramOptions(), cwd=repository)
