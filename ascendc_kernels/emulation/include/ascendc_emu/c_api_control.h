@@ -111,14 +111,10 @@ __aicore__ inline void asc_sync_data_barrier(mem_dsb_t, OPGEN_C_LOC)
 {
     ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
 }
-// The address of a byte of UB, for pointers that are made by hand: they may go anywhere in it.
-__aicore__ inline uint64_t asc_get_phy_buf_addr(uint64_t offset, OPGEN_C_LOC)
+// The address of a byte of UB, for pointers that are made by hand.
+__aicore__ inline uint64_t asc_get_phy_buf_addr(uint64_t offset)
 {
-    using ascendc_emu::Mem;
-    const uint32_t capacity = ascendc_emu::Current().capacity[static_cast<int>(Mem::kUb)];
-    const auto all = ascendc_emu::MakeRaw(AscendC::TPosition::VECCALC, 0, capacity, loc);
-    if (capacity != 0) ascendc_emu::NotePointer(all);
-    return reinterpret_cast<uint64_t>(all.ptr) + offset;
+    return reinterpret_cast<uint64_t>(ascendc_emu::UbPointer<uint8_t*>(offset));
 }
 __aicore__ inline int64_t asc_get_program_counter() { return AscendC::GetProgramCounter(); }
 #undef OPGEN_C_LOC

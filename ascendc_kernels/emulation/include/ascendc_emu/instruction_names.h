@@ -36,6 +36,14 @@ inline AscendC::GlobalTensor<T> GmPointer(T* p)
     return t;
 }
 
+// Plain C++ has a pointer into UB that is made of a number: it may go anywhere there.
+inline void NoteNumber(const Core& core)
+{
+    if (__builtin_expect(core.sink != nullptr, 0)) {
+        TellPointer(MakeRaw(AscendC::TPosition::VECCALC, 0, core.capacity[static_cast<int>(Mem::kUb)], Loc()));
+    }
+}
+
 // What reinterpret_cast<__cbuf__ T*>(value) is: a number is a byte address of that memory, a pointer stays
 // one.
 template <Mem mem, typename Pointer, typename Value>
@@ -45,6 +53,7 @@ inline Pointer MemoryPointer(Value value)
         const Core* core = g_current;  // none outside of kernels
         const auto place = static_cast<uint64_t>(value);
         if (core != nullptr && place < core->capacity[static_cast<int>(mem)]) {
+            if (mem == Mem::kUb) NoteNumber(*core);
             return reinterpret_cast<Pointer>(core->memory[static_cast<int>(mem)] + place);
         }
         return reinterpret_cast<Pointer>(place);
