@@ -244,6 +244,82 @@ def test_a_product_of_instructions(tmp_path, mode, transpose, capfd):
     assert opgen(["run", str(program), "--mode", mode]) == 0, capfd.readouterr().err
 
 
+SORTS = """#include "acl/acl.h"
+#include "kernel_operator.h"
+// 64 descending pairs of x and its places; then bits of x > 0, and x rounded by the quantisation factor.
+__global__ __vector__ void k(__gm__ float* x, __gm__ float* y)
+{
+    auto scores = reinterpret_cast<__ubuf__ float*>((uintptr_t)0);
+    auto places = reinterpret_cast<__ubuf__ uint32_t*>((uintptr_t)256);
+    auto pairs = reinterpret_cast<__ubuf__ float*>((uintptr_t)512);
+    auto merged = reinterpret_cast<__ubuf__ float*>((uintptr_t)1024);
+    auto bits = reinterpret_cast<__ubuf__ uint64_t*>((uintptr_t)2048);
+    auto whole = reinterpret_cast<__ubuf__ int32_t*>((uintptr_t)2304);
+    auto halves = reinterpret_cast<__ubuf__ half*>((uintptr_t)2560);
+    copy_gm_to_ubuf(scores, x, 0, 1, 8, 0, 0);
+    for (int i = 0; i < 64; ++i) places[i] = i;
+    set_flag(PIPE_S, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_S, PIPE_V, EVENT_ID0);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    set_mask_norm();
+    set_vector_mask(0, (uint64_t)-1);
+    vbitsort(pairs, scores, places, 2);
+    pipe_barrier(PIPE_V);
+    __ubuf__ float* lists[4] = {pairs, pairs + 64, pairs, pairs};
+    vmrgsort4(merged, lists, (uint64_t)32 | (uint64_t)32 << 16, (uint64_t)1 | (uint64_t)3 << 8);
+    pipe_barrier(PIPE_V);
+    const int64_t taken = get_vms4_sr();
+    vector_dup(merged + 128, 0.0f, 1, 1, 1, 8, 0);
+    pipe_barrier(PIPE_V);
+    vcmp_gt(scores, merged + 128, 1, 1, 1, 1, 8, 8, 8);
+    get_cmpmask(bits);
+    vconv_f322s32r(whole, scores, 1, 1, 1, 8, 8);
+    pipe_barrier(PIPE_V);
+    set_deqscale((half)0.5);
+    vconv_deq(halves, whole, 1, 1, 1, 4, 8);
+    dsb(DSB_UB);
+    set_flag(PIPE_V, PIPE_S, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
+    y[128] = (bits[0] & 1) + 2 * (bits[0] >> 63);
+    y[129] = halves[63];
+    y[130] = taken == (32 | 32 << 16);
+    dcci(y + 128, 0);
+    pipe_barrier(PIPE_ALL);
+    copy_ubuf_to_gm(y, merged, 0, 1, 16, 0, 0);
+    pipe_barrier(PIPE_ALL);
+}
+int main()
+{
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream s;
+    aclrtCreateStream(&s);
+    float *x, *y;
+    aclrtMalloc((void**)&x, 64 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void**)&y, 192 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 64; ++i) x[i] = (i * 37 % 64) - 20.25f;
+    for (int i = 0; i < 192; ++i) y[i] = 0;
+    k<<<1, nullptr, s>>>(x, y);
+    aclrtSynchronizeStream(s);
+    for (int i = 0; i < 64; ++i) {
+        if (y[2 * i] != 63 - i - 20.25f || x[((uint32_t*)y)[2 * i + 1]] != y[2 * i]) return 2;
+    }
+    // x[0] is -20.25 and x[63] 6.75, which rounds to 7.
+    if (y[128] != 2) return 3;
+    if (y[129] != 3.5f) return 4;
+    return y[130] == 1 ? 0 : 5;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["check", "fast"])
+def test_sorting_comparing_and_dequantising_by_instructions(tmp_path, mode, capfd):
+    program = tmp_path / "sorts.asc"
+    program.write_text(SORTS)
+    assert opgen(["run", str(program), "--mode", mode]) == 0, capfd.readouterr().err
+
+
 BLOCKS = """#include "acl/acl.h"
 #include "kernel_operator.h"
 // Of each vector core: its number by the registers and by the API.

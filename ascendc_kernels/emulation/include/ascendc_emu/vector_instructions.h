@@ -92,6 +92,16 @@ __aicore__ inline void vmrgsort4(T* dst, T* src[4], uint8_t repeat, uint16_t len
 {
     asc_mrgsort4(dst, src, repeat, length0, length1, length2, length3, suspend, validBit, loc);
 }
+// The same from registers: 16 bits per length; config: repeats in bits 0 to 7, valid lists in 8 to 11,
+// stop at the end of a list in 12.
+template <typename T>
+__aicore__ inline void vmrgsort4(T* dst, T* src[4], uint64_t lengths, uint64_t config, OPGEN_LOC)
+{
+    asc_mrgsort4(dst, src, static_cast<uint8_t>(config), static_cast<uint16_t>(lengths),
+                 static_cast<uint16_t>(lengths >> 16), static_cast<uint16_t>(lengths >> 32),
+                 static_cast<uint16_t>(lengths >> 48), (config >> 12 & 1) != 0,
+                 static_cast<uint8_t>(config >> 8 & 15), loc);
+}
 // The numbers of elements taken of each list, 16 bits each.
 __aicore__ inline int64_t get_vms4_sr() { return static_cast<int64_t>(ascendc_emu::Current().regs.mrgSort); }
 
