@@ -33,6 +33,7 @@ _GUARD = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE
 )
 _BOOL_FUNCTION = re.compile(r"\bbool\s+(?:\w+::)*(\w+)\s*\(")
+_REGISTERS_TILING = re.compile(r"\bIMPL_OP(?:_OPTILING)?\s*\(")
 # CMake commands that take whatever lies in a folder.
 _COLLECTS = re.compile(r"^[^#\n]*(?:\bGLOB(?:_RECURSE)?\b|\baux_source_directory\b)", re.MULTILINE)
 _ROUNDS = 12
@@ -142,10 +143,15 @@ def _includes(source: Path, headers: Sequence[Path]) -> bool:
 
 
 def _unlisted(project: OpProject, source: Path) -> bool:
-    """Say whether the build files name other host sources, and not this one."""
+    """Say whether the build files name other host sources, and not this one.
+
+    Without a source that registers a tiling function the op cannot be called, so that one counts.
+    """
     files = [project.root / "CMakeLists.txt", project.root / "op_host" / "CMakeLists.txt"]
     text = "".join(p.read_text(encoding="utf-8", errors="replace") for p in files if p.is_file())
     if source not in project.host_sources or _COLLECTS.search(text):
+        return False
+    if _REGISTERS_TILING.search(source.read_text(encoding="utf-8", errors="replace")):
         return False
     named = [p for p in project.host_sources if re.search(rf"\b{re.escape(p.name)}\b", text)]
     return bool(named) and source not in named

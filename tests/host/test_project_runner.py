@@ -109,19 +109,21 @@ def test_an_op_in_place_needs_no_infer_shape(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("build_file", "left_out"),
+    ("build_file", "registers", "left_out"),
     [
-        ("target_sources(optiling PRIVATE op_host/part_rows.cpp)\n", True),
-        ("target_sources(optiling PRIVATE op_host/part_rows.cpp op_host/proto.cc)\n", False),
-        ("file(GLOB all op_host/*.c*) # part_rows.cpp\n", False),
-        ("", False),
+        ("target_sources(optiling PRIVATE op_host/part_rows.cpp)\n", "INFERSHAPE", True),
+        ("target_sources(optiling PRIVATE op_host/part_rows.cpp)\n", "OPTILING", False),
+        ("target_sources(a op_host/part_rows.cpp op_host/proto.cc)\n", "INFERSHAPE", False),
+        ("file(GLOB all op_host/*.c*) # part_rows.cpp\n", "INFERSHAPE", False),
+        ("", "INFERSHAPE", False),
     ],
-    ids=["named_others", "named", "collected", "no_build_file"],
+    ids=["named_others", "tiling", "named", "collected", "no_build_file"],
 )
-def test_a_source_that_no_build_file_names(tmp_path, build_file, left_out):
+def test_a_source_that_no_build_file_names(tmp_path, build_file, registers, left_out):
     """Repositories publish sources for a build of their own, with headers they do not publish."""
     rows_op(tmp_path, "PartRows", "part_rows")
-    (tmp_path / "op_host/proto.cc").write_text('#include "own_build/runtime_util.h"\n')
+    source = f'#include "own_build/runtime_util.h"\nIMPL_OP_{registers}(PartRows);\n'
+    (tmp_path / "op_host/proto.cc").write_text(source)
     (tmp_path / "CMakeLists.txt").write_text(build_file)
     x = tensor(np.arange(16))
     if not left_out:
