@@ -208,3 +208,33 @@ def test_split_cores_have_no_way_from_l0c_to_ub():
     tiling = struct.pack("<10IQ", 16, 16, 16, 0, 0, 0, 0, 0, 1, 0, 0)
     with pytest.raises(LaunchError, match="no way from L0C to UB"):
         source.launch("unified_cube", arrays, tiling=tiling, key=1, soc="ascend910b3", kind=2)
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("vector", [False, True])
+@pytest.mark.parametrize(
+    ("key", "blocks", "length", "src_gap", "dst_gap"),
+    [(1, 1, 16, 0, 0), (2, 3, 2, 1, 2), (3, 2, 4, 4, 3), (4, 4, 1, 0, 3), (2, 1, 5, 0, 0)],
+)
+def test_a_bias_enters_from_ub(key, blocks, length, src_gap, dst_gap, vector, mode):
+    """Gaps are fractals in L0C, data blocks in UB; of a vector goes a fractal's first row."""
+    read, kept = {
+        1: (np.float16, np.float16),
+        2: (np.float16, np.float32),
+        3: (np.float32, np.float32),
+        4: (np.int32, np.int32),
+    }[key]
+    values = np.arange(1, 16 * 256 + 1).astype(read)
+    result = np.full(16 * 256, -1, kept)
+    tiling = struct.pack("<5I", blocks, length, src_gap, dst_gap, vector)
+    found = build("unified_way_back", arch=2002).launch(
+        "unified_way_back", [values, result], tiling=tiling, key=key, mode=mode, soc="ascend310p3"
+    )
+    assert [f for f in found if f["severity"] != "warning"] == []
+    rows = 1 if vector else 16
+    want = np.zeros((16, 16, 16), kept)
+    per = length * rows * 16 + src_gap * 32 // values.itemsize
+    for block in range(blocks):
+        piece = values[block * per :][: length * rows * 16].reshape(length, rows, 16)
+        want[block * (length + dst_gap) :][:length, :rows] = piece
+    np.testing.assert_array_equal(result, want.ravel())

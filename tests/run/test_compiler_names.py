@@ -327,7 +327,7 @@ __global__ __mix__(1, 2) void k(__gm__ int32_t* y)
 {
     if ASCEND_IS_AIV {
         const int64_t core = get_block_idx() * get_subblockdim() + get_subblockid();
-        const bool same = block_idx == get_block_idx();
+        const bool same = block_idx == get_block_idx() && block_num == 3 && get_block_num() == 3;
         y[core * 16] = same ? 100 * AscendC::GetBlockIdx() + core : -1;
         dcci(y + core * 16, SINGLE_CACHE_LINE);
     }

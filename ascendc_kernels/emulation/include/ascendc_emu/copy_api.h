@@ -43,6 +43,8 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
               Loc loc);
 void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
                     const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc);
+void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
+                  const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc);
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc);
 void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
@@ -125,8 +127,8 @@ __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>&
     ascendc_emu::RunCopyLocal(call, dst, src);
 }
 // From L0C, on unified cores (arch 2002), results go to UB: by fractals of 16 x 16 elements or by the
-// first row of each, converted on the way. Elsewhere the copy is the one without these parameters.
-// Source: API page "DataCopy (L0C Buffer to UB)".
+// first row of each, converted on the way; a bias or an earlier sum goes back the same way. Elsewhere the
+// copy is the one without these parameters. Source: API page "DataCopy (L0C Buffer to UB)".
 template <typename D, typename S>
 __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                                 const DataCopyParams& params, const DataCopyEnhancedParams& enhanced,
@@ -135,6 +137,11 @@ __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>&
     if (src.mem == ascendc_emu::Mem::kL0c) {
         ascendc_emu::RunCopyFromL0c(dst, ascendc_emu::kDTypeOf<PrimT<D>>, src,
                                     ascendc_emu::kDTypeOf<PrimT<S>>, params, enhanced, loc);
+        return;
+    }
+    if (dst.mem == ascendc_emu::Mem::kL0c) {
+        ascendc_emu::RunCopyToL0c(dst, ascendc_emu::kDTypeOf<PrimT<D>>, src,
+                                  ascendc_emu::kDTypeOf<PrimT<S>>, params, enhanced, loc);
         return;
     }
     DataCopy(dst, src, params, loc);

@@ -91,7 +91,7 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
     if (core.sink) {
         Pipe pipe = Pipe::kV;
         if (src.mem == Mem::kL1) pipe = dst.mem == Mem::kFb ? Pipe::kFix : Pipe::kMte1;
-        if (src.mem == Mem::kUb && dst.mem != Mem::kUb) pipe = Pipe::kMte3;
+        if (src.mem == Mem::kUb && dst.mem != Mem::kUb && dst.mem != Mem::kL0c) pipe = Pipe::kMte3;
         Record r = Start(core, c, pipe);
         r.countForm = c.blocks == 1;
         const DType to = c.widens ? DType::kF32 : c.type;

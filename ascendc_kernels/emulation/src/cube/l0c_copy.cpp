@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Between L0C and UB on unified cores (arch 2002), where no Fixpipe is: results leave by the vector
-// unit, converted on the way, and a bias enters by it. Source: the API pages "DataCopy (L0C Buffer to
-// UB)" and "BroadCastVecToMM".
+// unit, converted on the way, and a bias or an earlier sum enters by it. Source: the API pages "DataCopy
+// (L0C Buffer to UB)" and "BroadCastVecToMM".
 #include <math.h>
 #include <string.h>
 
@@ -195,6 +195,66 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
                     const uint32_t bits = Convert(raw, srcType, dstType, e.deqScale, scale, e.isRelu);
                     memcpy(out + i * c.dstSize, &bits, c.dstSize);
                 }
+            }
+        }
+    }
+}
+
+// The page has the way back from UB to L0C in its enums only. Its units mirror the table's: blocks and the
+// gaps in L0C are fractals, or the first rows of fractals, the gaps in UB data blocks of 32 bytes.
+void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
+                  const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc)
+{
+    Core& core = Current();
+    if (core.soc->arch != 2002) {
+        Trap(core, loc, "DataCopy", "%s has no way from UB to L0C; it exists on arch 2002 only", core.soc->name);
+    }
+    if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX && e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
+        Trap(core, loc, "DataCopy", "to L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
+    }
+    const bool widens = srcType == DType::kF16 && dstType == DType::kF32;
+    if (!widens && (srcType != dstType || DTypeBits(srcType) < 16)) {
+        Trap(core, loc, "DataCopy", "to L0C: from half to float, or half, float, int32_t and uint32_t as they are");
+    }
+    if (p.blockCount == 0 || p.blockLen == 0) return;
+    const uint32_t rows = e.blockMode == BlockMode::BLOCK_MODE_VECTOR ? 1 : kCube;
+    const uint32_t srcSize = DTypeBits(srcType) / 8, dstSize = DTypeBits(dstType) / 8;
+    const uint64_t srcPiece = uint64_t{rows} * kCube * srcSize, fractal = uint64_t{kCube} * kCube * dstSize;
+    const uint64_t srcBlock = p.blockLen * srcPiece + p.srcStride * uint64_t{32};
+    const uint64_t dstBlock = (uint64_t{p.blockLen} + p.dstStride) * fractal;
+    const uint32_t last = p.blockCount - 1;
+    CheckRange(core, src, last * srcBlock + p.blockLen * srcPiece, "src", "DataCopy", loc);
+    CheckRange(core, dst, last * dstBlock + p.blockLen * fractal, "dst", "DataCopy", loc);
+    if (core.sink != nullptr) {
+        Record r;
+        r.op = "DataCopy";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, 64);
+        to.blockBytes = uint64_t{rows} * kCube * dstSize;
+        to.blocks = p.blockLen;
+        to.blockStride = static_cast<int64_t>(fractal);
+        to.repeats = p.blockCount;
+        to.repeatStride = static_cast<int64_t>(dstBlock);
+        Operand& from = AddOperand(r, "src", src, srcType, Access::kRead, kBlock);
+        from.blockBytes = p.blockLen * srcPiece;
+        from.repeats = p.blockCount;
+        from.repeatStride = static_cast<int64_t>(srcBlock);
+        Emit(core, r);
+    }
+    for (uint32_t block = 0; block < p.blockCount; ++block) {
+        for (uint32_t f = 0; f < p.blockLen; ++f) {
+            const uint8_t* in = src.ptr + block * srcBlock + f * srcPiece;
+            uint8_t* out = dst.ptr + block * dstBlock + f * fractal;
+            if (!widens) {
+                memcpy(out, in, srcPiece);
+                continue;
+            }
+            for (uint32_t i = 0; i < rows * kCube; ++i) {
+                uint16_t bits;
+                memcpy(&bits, in + 2 * i, 2);
+                const float value = HalfBitsToFloat(bits);
+                memcpy(out + 4 * i, &value, 4);
             }
         }
     }
