@@ -84,3 +84,21 @@ def test_templates_of_another_architecture_are_named_and_fail(tmp_path):
     source = tmp_path / "atvoss.cpp"
     source.write_text(ATVOSS)
     assert ctypes.CDLL(str(compile_shared([source], opt="-O0"))).Failures() == 2
+
+
+OWN_LOG_LEVEL = """
+#include "toolchain/slog.h"
+#include "log/log.h"
+int32_t CheckLogLevel(int32_t moduleId, int32_t logLevel) {
+    return moduleId == OP && logLevel == DLOG_ERROR;
+}
+extern "C" int Level() { return CheckLogLevel(OP, DLOG_ERROR) + AlogCheckDebugLevel(OP, DLOG_ERROR); }
+"""
+
+
+def test_a_log_function_that_a_source_defines_itself(tmp_path):
+    """Tests of repositories and some sources stand in for the log library."""
+    source = tmp_path / "level.cpp"
+    source.write_text(OWN_LOG_LEVEL)
+    library = compile_shared([source], output_name="liblevel.so")
+    assert ctypes.CDLL(str(library)).Level() >= 1

@@ -36,6 +36,11 @@ extern "C" __global__ __vector__ void k(GM_ADDR x, GM_ADDR y)
     if (immediate != same || get_imm(96, 1) != 65632 || block_num != get_block_num()) return;
     vmuls(pb, pb, 2.0f, 2, 1, 1, 8, 8);
     vcmax(pc, pb, 2, 1, 1, 8, Order_t::ONLY_VALUE);
+    set_flag(PIPE_V, PIPE_S, EVENT_ID0); wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
+    float most, place;
+    GetReduceMaxMinCount(most, place);
+    const uint64_t both = get_max_min_cnt();
+    if (most != 256 || *(const float*)&both != most || both >> 32 != *(uint32_t*)&place) return;
     for (int i = 0; i < 64; ++i) o.SetValue(i, (63 - i) * 4);
     set_flag(PIPE_S, PIPE_V, EVENT_ID0); wait_flag(PIPE_S, PIPE_V, EVENT_ID0);
     vgather((__ubuf__ uint32_t*)g.GetPhyAddr(), (__ubuf__ uint32_t*)o.GetPhyAddr(),

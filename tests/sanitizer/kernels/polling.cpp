@@ -103,6 +103,49 @@ KERNEL(flags_of_all_cores_in_one_copy) {
     DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
 }
 
+// The scalar unit reads the flags as plain C++ does.
+// case flags_polled_through_a_pointer: ErrorSync2 silent blocks=4
+KERNEL(flags_polled_through_a_pointer) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    Duplicate(b.a, 2.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    Sync<HardEvent::MTE3_S>();
+    flags.Raise(1);
+    auto* const values = reinterpret_cast<__ubuf__ int32_t*>(flags.ints.GetPhyAddr());
+    for (bool all = false; !all;) {
+        DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
+        Sync<HardEvent::MTE2_S>();
+        all = true;
+        for (int32_t i = 0; i < GetBlockNum(); ++i) all = all && values[8 * i] == 1;
+        Sync<HardEvent::S_MTE2>();
+    }
+    DataCopy(b.a, g.ws, kTile);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+}
+
+// case flags_looked_at_once_through_a_pointer: ErrorSync2 found blocks=4
+KERNEL(flags_looked_at_once_through_a_pointer) {
+    TENSORS;
+    Buffers b;
+    Flags flags(g, b);
+    Duplicate(b.a, 2.0f, 64);
+    Sync<HardEvent::V_MTE3>();
+    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    Sync<HardEvent::MTE3_S>();
+    flags.Raise(1);
+    DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
+    Sync<HardEvent::MTE2_S>();
+    const int32_t value = *reinterpret_cast<__ubuf__ int32_t*>(flags.ints.GetPhyAddr());
+    Sync<HardEvent::S_MTE2>();
+    DataCopy(b.a, g.ws, kTile + 8 * (value > 1));  // <- ErrorSync2
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+}
+
 // case two_flags_polled_in_turn: ErrorSync2 silent blocks=3
 KERNEL(two_flags_polled_in_turn) {
     TENSORS;

@@ -3,6 +3,8 @@
 #ifndef OPGEN_EMULATION_TOOLCHAIN_SLOG_H
 #define OPGEN_EMULATION_TOOLCHAIN_SLOG_H
 
+#include <cstdint>
+
 #include "ascendc_emu/host_log.h"
 
 #define DLOG_DEBUG 0
@@ -41,9 +43,8 @@
 #define OPS_UTILS_LOG_PACKAGE_TYPE ""
 #endif
 
-static inline int CheckLogLevel(int, int level) {
-    return ::ascendc_emu::HostLogEnabled(static_cast<::ascendc_emu::LogLevel>(level)) ? 1 : 0;
-}
+// 1 when a line of the level is kept or printed. Declared as in CANN: sources may define their own.
+extern "C" int32_t CheckLogLevel(int32_t moduleId, int32_t logLevel);
 static inline int AlogCheckDebugLevel(unsigned int, int level) {
     return CheckLogLevel(0, level);
 }

@@ -2,6 +2,7 @@
 #include "ascendc_emu/host_log.h"
 
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -67,3 +68,7 @@ std::string TakeHostLog() {
     return text;
 }
 }  // namespace ascendc_emu
+
+extern "C" int32_t CheckLogLevel(int32_t, int32_t logLevel) {
+    return ascendc_emu::HostLogEnabled(static_cast<ascendc_emu::LogLevel>(logLevel)) ? 1 : 0;
+}

@@ -220,7 +220,8 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         return;
     }
     if (e.kind == BufferKind::kPointer) {
-        if (GetOptions().uninit) TakePointer(state, e.addr, e.addr + e.bytes);
+        TakePointer(state, e.addr, e.addr + e.bytes);
+        if (!state.glimpses.empty()) LookThroughPointers(state);
         return;
     }
     if (e.buffer == 0) return;

@@ -99,7 +99,8 @@ private:
     void ShowNow();
     void UseGlimpses(Step& step);
     static bool Supersede(CoreState& state, Glimpse* glimpse);
-    void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end);
+    void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end, bool surely = true);
+    void LookThroughPointers(CoreState& state);
     static bool Unordered(const CoreState& state, const Glimpse::Part& part);
     static void Finish(CoreState& state, const Glimpse& glimpse);
     bool DeferPolled(const Pending& pending);

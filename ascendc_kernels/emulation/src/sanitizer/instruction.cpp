@@ -224,6 +224,10 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
             return;
         }
     }
+    // Plain C++ may have read it through a pointer.
+    for (const ByteRun& run : step.state.pointed) {
+        if (o.mem == Mem::kUb && run.begin < end && o.addr < run.end) return;
+    }
     const LocalShadow& shadow = step.state.Shadow(o.mem);
     const Epoch writer = shadow.Writer(o.addr);
     if (!writer) return;

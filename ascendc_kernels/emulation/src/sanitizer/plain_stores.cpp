@@ -48,13 +48,14 @@ void Checker::TakePointer(CoreState& state, uint64_t begin, uint64_t end) {
     for (const ByteRun& known : state.pointed) fresh = Without(fresh, known.begin, known.end);
     std::vector<ByteRun> empty;
     for (const ByteRun& run : fresh) {
+        state.pointed.push_back(run);
+        if (!GetOptions().uninit) continue;
         empty.clear();
         state.Shadow(Mem::kUb).UninitialisedRuns(run.begin, run.end, &empty);
         for (const ByteRun& e : empty) {
             const uint64_t lo = std::max(e.begin, run.begin), hi = std::min(e.end, run.end);
             if (lo < hi) std::memset(Memory(state) + lo, kMark, hi - lo);
         }
-        state.pointed.push_back(run);
     }
 }
 

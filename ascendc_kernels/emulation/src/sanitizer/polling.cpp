@@ -195,14 +195,14 @@ bool Checker::Supersede(CoreState& state, Glimpse* glimpse) {
 }
 
 // The scalar unit looks at bytes [begin, end) of what was read. In a poll it learns what the writers knew.
-void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end) {
+void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end, bool surely) {
     for (auto part = glimpse.parts.begin(); part != glimpse.parts.end();) {
         if (glimpse.linear && !Overlap(glimpse.begin + (part->bytes.begin - glimpse.source.begin),
                                        glimpse.begin + (part->bytes.end - glimpse.source.begin), begin, end)) {
             ++part;
             continue;
         }
-        part->observed = true;
+        part->observed |= surely;
         if (!part->shown || !part->polled) {
             ++part;
             continue;
@@ -211,6 +211,20 @@ void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64
         state.AcquireFrom(kPS, With(store.cross, store.writers[0].Core(), store.known));
         for (Epoch writer : store.writers) state.seen.insert(writer.Bits());
         part = glimpse.parts.erase(part);
+    }
+}
+
+// Reads of plain C++ through pointers into UB are not seen. Where there is such a pointer, and the scalar
+// unit has waited for the copy, it may look at what was copied.
+void Checker::LookThroughPointers(CoreState& state) {
+    for (auto glimpse = state.glimpses.begin(); glimpse != state.glimpses.end();) {
+        const bool inside = glimpse->mem == Mem::kUb &&
+                            state.Shadow(Mem::kUb).Writer(glimpse->begin) == glimpse->me;
+        for (const ByteRun& run : state.pointed) {
+            if (!inside || !Overlap(run.begin, run.end, glimpse->begin, glimpse->end)) continue;
+            Observe(state, *glimpse, run.begin, run.end, false);
+        }
+        glimpse = glimpse->parts.empty() ? state.glimpses.erase(glimpse) : std::next(glimpse);
     }
 }
 

@@ -64,6 +64,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             }
             if (--flag.set == 0) flag.told = false;
             state.Acquire(dst, flag.clock);
+            if (dst == kPS && !state.glimpses.empty()) LookThroughPointers(state);
             return;
         }
         case SyncKind::kPipeBarrier:
