@@ -83,7 +83,8 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
     (op_host + op_kernel).
 
     Further .asc/.cpp/.cce files behind a program are linked with it; it gets the rest of
-    ARGUMENTS. Unit tests that call kernels through tikicpulib.h run too, gtest included if it is installed.
+    ARGUMENTS. Unit tests that call kernels through tikicpulib.h run too, gtest included if it is
+    installed.
     A project's op is compiled and called: InferShape, TilingFunc, kernel.
     Exit code 0: it ran and nothing was found; 1: it failed or the sanitizer found something.
     """

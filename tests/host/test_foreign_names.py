@@ -92,7 +92,10 @@ OWN_LOG_LEVEL = """
 int32_t CheckLogLevel(int32_t moduleId, int32_t logLevel) {
     return moduleId == OP && logLevel == DLOG_ERROR;
 }
-extern "C" int Level() { return CheckLogLevel(OP, DLOG_ERROR) + AlogCheckDebugLevel(OP, DLOG_ERROR); }
+extern "C" int Level()
+{
+    return CheckLogLevel(OP, DLOG_ERROR) + AlogCheckDebugLevel(OP, DLOG_ERROR);
+}
 """
 
 

@@ -251,7 +251,7 @@ def test_a_product_of_instructions(tmp_path, mode, transpose, capfd):
 
 SORTS = """#include "acl/acl.h"
 #include "kernel_operator.h"
-// 64 descending pairs of x and its places; then bits of x > 0, and x rounded by the quantisation factor.
+// 64 descending pairs of x and its places; then bits of x > 0, and x rounded, times a factor.
 __global__ __vector__ void k(__gm__ float* x, __gm__ float* y)
 {
     auto scores = reinterpret_cast<__ubuf__ float*>((uintptr_t)0);
