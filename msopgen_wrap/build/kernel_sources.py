@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,9 @@ _STANDARD = {
     ),
     "algorithm": re.compile(r"\bstd::(?:min|max|clamp|fill|copy|sort|swap)\s*(?:<[^;()]*>)?\s*\("),
 }
+
+_CONTEXT_USED = re.compile(r"\bHcclOpResParam\b")
+_CONTEXT_DEFINED = re.compile(r"\bstruct\s+HcclOpResParam\s*\{")
 
 
 def dialect_flags(texts: Iterable[str]) -> list[str]:
@@ -105,11 +108,13 @@ def kernel_sources(source: Path, folders: Sequence[Path]) -> KernelSources:
     except OSError as error:
         text = f"cannot read {source}: {error.strerror}"
         raise OpgenError(Diagnostic("OPG303", text, Location(str(source)))) from error
-    texts = tuple(blank_comments(t) for t in originals.values())
+    clean = {path: blank_comments(text) for path, text in originals.items()}
+    texts = tuple(clean.values())
     flags = dialect_flags(texts)
+    early = _early_headers(clean, source)
     rewritten = {path: host_text(text) for path, text in originals.items()}
     if rewritten == originals:
-        return KernelSources(source, tuple(flags), texts)
+        return KernelSources(source, (*flags, *_include(early)), texts)
     for path, text in rewritten.items():
         rewritten[path] = f'#line 1 "{path}"\n{text}'
     key = cache.text_hash(*(f"{p}\0{t}" for p, t in rewritten.items()), *map(str, folders))
@@ -120,5 +125,22 @@ def kernel_sources(source: Path, folders: Sequence[Path]) -> KernelSources:
 
     root, _ = cache.cached("source", key, source.name, build)
     root = root / "root"
+    flags += _include([mirrored(root, path) for path in early])
     flags += overlay_flags(root, source, folders)
     return KernelSources(mirrored(root, source), tuple(flags), texts)
+
+
+def _early_headers(texts: Mapping[Path, str], source: Path) -> list[Path]:
+    """Return the header with the context of a communication domain that other headers rely on.
+
+    Kernels of communication define its layout themselves, and include headers that use it before.
+    """
+    defining = [path for path, text in texts.items() if _CONTEXT_DEFINED.search(text)]
+    using = [path for path, text in texts.items() if _CONTEXT_USED.search(text)]
+    # Several definitions are for the compiler to judge, in the order of the sources.
+    return defining if len(defining) == 1 and source not in defining and len(using) > 1 else []
+
+
+def _include(headers: Sequence[Path]) -> list[str]:
+    flags = ["-include", "kernel_operator.h"] if headers else []
+    return flags + [flag for path in headers for flag in ("-include", str(path))]

@@ -150,6 +150,18 @@ def test_types_of_the_compiler_need_no_header(tmp_path):
     assert compile_kernel(path, opt="-O0").exists()
 
 
+def test_the_context_of_a_domain_is_defined_before_it_is_used(tmp_path):
+    path = _write(tmp_path, "y[0] = uint8_t(Rank((__gm__ HcclOpResParam*)x));")
+    used = "inline uint32_t Rank(__gm__ HcclOpResParam* c) { return c->localUsrRankId; }\n"
+    base = (
+        "#pragma once\n#include <stdint.h>\nstruct HcclOpResParam { uint32_t localUsrRankId; };\n"
+    )
+    (tmp_path / "first.h").write_text(used)
+    (tmp_path / "base.h").write_text(base)
+    path.write_text(f'#include "first.h"\n#include "base.h"\n{path.read_text()}')
+    assert compile_kernel(path, opt="-O0").exists()
+
+
 def test_utility_names(tmp_path):
     body = """
     static_assert(SupportType<half, float, half>() && !SupportType<half, float>());

@@ -78,3 +78,17 @@ def test_platform_of_the_runtime(tmp_path):
     assert host.Spec(b"Short_SoC_version", value, 16) == 1 and value.value == b"Ascend910B"
     assert host.Spec(b"Short_SoC_version", value, 10) == 0  # one byte short
     assert host.Spec(b"NoSuchKey", value, 16) == 0
+
+
+def test_communication_domains_that_a_repository_declares_itself(tmp_path):
+    """Its header has the functions it calls; their definitions are CANN's, here the library's."""
+    source = tmp_path / "own.cpp"
+    source.write_text(
+        "#include <cstdint>\n"
+        "namespace ge { using Status = uint32_t; class HcomTopoInfo { public:\n"
+        "  static HcomTopoInfo& Instance();\n"
+        "  Status GetGroupRankSize(const char* group, int64_t& rank_size); }; }\n"
+        'extern "C" int Ranks() { int64_t n = 0;\n'
+        '  return ge::HcomTopoInfo::Instance().GetGroupRankSize("group", n) == 0 ? n : -1; }\n'
+    )
+    assert ctypes.CDLL(str(compile_shared([source], opt="-O0"))).Ranks() == 1

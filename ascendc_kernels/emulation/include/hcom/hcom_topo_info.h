@@ -18,6 +18,7 @@ static constexpr uint32_t COMM_SWITCH = COMM_MESH << 1U;
 static constexpr uint32_t COMM_RING = COMM_MESH << 2U;
 static constexpr uint32_t COMM_PAIRWISE = COMM_MESH << 3U;
 
+// The functions are the library's: repositories declare the class in headers of their own.
 class HcomTopoInfo {
 public:
     enum class TopoLevel { L0 = 0, L1, MAX };
@@ -32,45 +33,17 @@ public:
         TopoDescs topo_level_descs;
     };
 
-    static HcomTopoInfo &Instance() {
-        static HcomTopoInfo info;
-        return info;
-    }
-    bool TopoInfoHasBeenSet(const char_t *group) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        return groups_.count(group) != 0;
-    }
-    bool TryGetGroupTopoInfo(const char_t *group, TopoInfo &info) {
-        info = *Find(group);
-        return true;
-    }
-    Status SetGroupTopoInfo(const char_t *group, const TopoInfo &info) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        groups_[group] = info;
-        return SUCCESS;
-    }
-    Status GetGroupRankSize(const char_t *group, int64_t &rank_size) {
-        rank_size = Find(group)->rank_size;
-        return SUCCESS;
-    }
-    TopoDescs *GetGroupTopoDesc(const char_t *group) {
-        return &Find(group)->topo_level_descs;
-    }
-    Status GetGroupNotifyHandle(const char_t *group, void *&notify_handle) {
-        notify_handle = Find(group)->notify_handle;
-        return SUCCESS;
-    }
-    void UnsetGroupTopoInfo(const char_t *group) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        groups_.erase(group);
-    }
+    static HcomTopoInfo &Instance();
+    bool TopoInfoHasBeenSet(const char_t *group);
+    bool TryGetGroupTopoInfo(const char_t *group, TopoInfo &info);
+    Status SetGroupTopoInfo(const char_t *group, const TopoInfo &info);
+    Status GetGroupRankSize(const char_t *group, int64_t &rank_size);
+    TopoDescs *GetGroupTopoDesc(const char_t *group);
+    Status GetGroupNotifyHandle(const char_t *group, void *&notify_handle);
+    void UnsetGroupTopoInfo(const char_t *group);
 
 private:
-    TopoInfo *Find(const char_t *group) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        const auto it = groups_.find(group);
-        return it == groups_.end() ? &alone_ : &it->second;
-    }
+    TopoInfo *Find(const char_t *group);
 
     std::map<std::string, TopoInfo> groups_;
     TopoInfo alone_ = {1, nullptr, {{COMM_MESH, 1}, {0, 0}}};
