@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msopgen_wrap.build.emulation_library import emulation_library
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.program_sources import cmake_text
@@ -164,6 +165,9 @@ def script_command(
     variables = dict(os.environ)
     if _package("torch_npu") is not None:
         variables, _ = child_environment(variables, soc=soc, check=check)
+        # Before the runtime, which tells the emulation of the memory it gives out if there is one.
+        preloaded = [str(emulation_library().path), *filter(None, [variables.get("LD_PRELOAD")])]
+        variables["LD_PRELOAD"] = os.pathsep.join(preloaded)
     elif re.search(r"^\s*(?:import|from)\s+torch_npu\b", _text(script), re.MULTILINE):
         raise OpgenError(
             Diagnostic(

@@ -159,7 +159,12 @@ class IncludeFinder:
         if found is not None:
             base = _above(found, len(parts))
             depth = name.count("../") if up else 0
-            self._found.append(_below(base, parts, depth))
+            below = _below(base, parts, depth)
+            if below is not None:
+                self._found.append(below)
+            else:  # nothing lies deep enough there
+                self._flat.setdefault(parts[0], base / parts[0])
+                self._flat_depth = max(self._flat_depth, depth)
         return found
 
     def _search(self, parts: Sequence[str], source: Path) -> Path | None:
@@ -218,11 +223,17 @@ def _above(path: Path, levels: int) -> Path:
     return path
 
 
-def _below(base: Path, parts: Sequence[str], depth: int) -> Path:
-    """Return a folder from which ``depth`` times ``..`` leads to ``base``, towards ``parts``."""
+def _below(base: Path, parts: Sequence[str], depth: int) -> Path | None:
+    """Return a folder from which ``depth`` times ``..`` leads to ``base``, or None.
+
+    It lies towards ``parts``, as far as these are folders.
+    """
     for level in range(depth):
         inside = [base / parts[level]] if level < len(parts) - 1 else sorted(base.iterdir())
-        base = next((p for p in inside if p.is_dir()), base / "_")
+        below = next((p for p in inside if p.is_dir()), None)
+        if below is None:
+            return None
+        base = below
     return base
 
 

@@ -393,14 +393,23 @@ def _run(
             raw = expired.stdout or b""
             output = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
         result = ProgramResult(code, output=output)
-        if report.is_file():
-            data = json.loads(report.read_text(encoding="utf-8"))
+        data = _report(report)
+        if data is not None:
             result.launches, result.failures = data["launches"], data["failures"]
             result.findings = data["findings"]
             result.reported = True
         if crash.is_file():
             result.crash = json.loads(crash.read_text(encoding="utf-8", errors="replace"))
         return result
+
+
+def _report(path: Path) -> dict[str, Any] | None:
+    """Return a program's report; None when it did not live to write all of it."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data
 
 
 def _header_files() -> list[Path]:

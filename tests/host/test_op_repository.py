@@ -502,6 +502,15 @@ def test_sources_that_belong_to_headers(tmp_path):
     ]
 
 
+def test_a_header_further_up_than_anything_lies_deep(tmp_path):
+    """The build copies the kernel deeper into its tree, from where the path leads to the header."""
+    name = "../../../../shared/tools.h"
+    write(tmp_path, {"src/shared/tools.h": "", "src/one/op_kernel/one.cpp": f'#include "{name}"\n'})
+    finder = IncludeFinder(tmp_path, [])
+    folders = finder.folders([tmp_path / "src/one/op_kernel/one.cpp"])
+    assert any((folder / name).is_file() for folder in folders)
+
+
 def test_template_parameters_that_a_neighbour_declares(tmp_path):
     declaration = "ASCENDC_TPL_ARGS_DECL(pick_one, ASCENDC_TPL_BOOL_DECL(A, 0, 1));\n"
     write(

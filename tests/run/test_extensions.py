@@ -154,3 +154,18 @@ def test_host_code_for_pytorch_is_told_as_that(tmp_path, header, words):
     failed = OpgenError(Diagnostic("OPG514", f"{header}: No such file or directory"))
     (said,) = with_header_advice(failed, tmp_path).diagnostics
     assert said.code == "OPG514" and words in said.what
+
+
+def test_the_emulation_is_there_before_torch_npus_runtime(monkeypatch, tmp_path):
+    """The runtime tells it of the memory it gives out, if it is there when that loads."""
+    monkeypatch.setattr(extensions, "_package", lambda name: tmp_path)
+    monkeypatch.setattr(
+        "msopgen_wrap.npu.launcher.child_environment",
+        lambda variables, **options: (variables | {"LD_PRELOAD": "libfirst.so"}, None),
+    )
+    (tmp_path / "t.py").write_text("import torch_npu\n")
+    _, variables = extensions.script_command(
+        tmp_path / "t.py", [], tmp_path / "lib.so", soc="ascend910b3", check=True
+    )
+    emulation, first = variables["LD_PRELOAD"].split(":")
+    assert Path(emulation).name.startswith("libascendc_emulation-") and first == "libfirst.so"

@@ -164,6 +164,29 @@ KERNEL(workspace_never_written) {
     DataCopy(g.z, b.a, kTile);  // <- ErrorRead2
 }
 
+// case written_by_reference: ErrorRead2 silent
+// Nobody sees what is done with the reference that tensor(i) gives.
+KERNEL(written_by_reference) {
+    TENSORS;
+    for (int i = 0; i < 16; ++i) g.ws(i) = g.x(i) + 1.0f;
+    DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(g.ws);
+    Buffers b;
+    DataCopy(b.a, g.ws, 16);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 16);
+}
+
+// case written_by_reference_in_part: ErrorRead2 found
+KERNEL(written_by_reference_in_part) {
+    TENSORS;
+    for (int i = 0; i < 16; ++i) g.ws(i) = g.x(i) + 1.0f;
+    DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(g.ws);
+    Buffers b;
+    DataCopy(b.a, g.ws, 32);
+    Sync<HardEvent::MTE2_MTE3>();
+    DataCopy(g.z, b.a, 32);  // <- ErrorRead2
+}
+
 // case garbage_tail_not_stored: ErrorRead2 silent
 KERNEL(garbage_tail_not_stored) {
     TENSORS;

@@ -97,6 +97,16 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         if (place[i] == Place::kInside) WriteOperand(step, o, fills);
         if (GetOptions().uninit && !(fills && place[i] == Place::kInside)) WriteData(step, o);
     }
+    if (ByReference(r) && GetOptions().uninit) {
+        // What is done with the reference, nobody sees: it may be where the data comes from.
+        for (int i = 0; i < r.count; ++i) {
+            const Operand& o = r.operands[i];
+            if (place[i] != Place::kInside || o.mem != Mem::kGm) continue;
+            ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+                gm_.SetInitialised(at, at + bytes, true);
+            });
+        }
+    }
     if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
 }
 
