@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msopgen_wrap.build.source_text import blank_comments
-from msopgen_wrap.run.include_finder import HOST_SUFFIXES, for_other_arch
+from msopgen_wrap.run.include_finder import HOST_SUFFIXES, for_other_arch, repository_root
 
 _DECLARED = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
 _TILING = r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)"
@@ -23,12 +23,16 @@ _SKIP = {"tests", "op_api", "examples", "op_graph"}
 def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     """Return sources beside a project that register functions its own sources do not.
 
+    They may also lie in a ``common`` folder above. An op that a macro of a header declares is known
+    by the project's folder.
+
     Args:
         root: the project's folder.
         own: its host sources and their texts.
     """
     texts = [blank_comments(text) for text in own.values()]
-    declared = {name for text in texts for name in _DECLARED.findall(text)}
+    declared = {name.lower() for text in texts for name in _DECLARED.findall(text)}
+    declared = declared or {root.absolute().name.replace("_", "").lower()}
     wanted = {}
     for pattern, method in ((_TILING, "SetTiling("), (_SHAPE, "SetInferShape(")):
         if not any(method in text for text in texts):
@@ -36,7 +40,7 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     if not any(wanted.values()):
         return []
     found = []
-    for path in _host_sources_beside(root):
+    for path in [*_host_sources_beside(root), *_shared_sources(root)]:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -50,6 +54,14 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
 
 def _host_sources_beside(root: Path) -> list[Path]:
     paths = sorted(root.absolute().parent.glob("*/op_host/**/*.c*"))
+    return [path for path in paths if path.suffix in HOST_SUFFIXES]
+
+
+def _shared_sources(root: Path) -> list[Path]:
+    """Return the sources of the ``common`` folders above a project, up to its repository's."""
+    repository = repository_root(root)
+    above = [p for p in root.absolute().parents if p.is_relative_to(repository)]
+    paths = [path for parent in above for path in sorted((parent / "common").rglob("*.c*"))]
     return [path for path in paths if path.suffix in HOST_SUFFIXES]
 
 
@@ -99,4 +111,4 @@ class _Definition:
 
 
 def _registered(pattern: str, texts: Iterable[str]) -> set[str]:
-    return {name for text in texts for name in re.findall(pattern, text)}
+    return {name.lower() for text in texts for name in re.findall(pattern, text)}

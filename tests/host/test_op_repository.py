@@ -14,6 +14,7 @@ from repository_sources import FILES, PROJECT, SECOND
 from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.include_finder import IncludeFinder, for_other_arch, repository_root
+from msopgen_wrap.run.neighbour_sources import registering_sources
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_project import open_project
 from msopgen_wrap.run.op_runtime import OpRuntimeError
@@ -642,3 +643,23 @@ def test_each_side_has_its_own_header_of_one_name(tmp_path):
     assert first(project.include_dirs) == tmp_path / "common" / "op_host"
     assert first(project.kernel_include_dirs) == tmp_path / "common" / "op_kernel"
     assert project.kernel("Shift").path == tmp_path / op / "op_kernel" / "shift.cpp"
+
+
+@pytest.mark.parametrize("declares", ["OP_ADD(AbsRows);", "DECLARE_ROWS(Abs)"])
+def test_functions_that_are_registered_in_a_common_folder(tmp_path, declares):
+    """Of an op that a macro declares nothing but the folder tells the name."""
+    own = tmp_path / "rows/abs_rows/op_host/abs_rows.cpp"
+    write(
+        tmp_path,
+        {
+            "build.sh": "",
+            "rows/abs_rows/op_host/abs_rows.cpp": declares,
+            "common/src/rows/tiling.cc": "IMPL_OP_OPTILING(AbsRows).Tiling(TilingRows);",
+            "common/src/rows/others.cpp": "IMPL_OP_OPTILING(AbsRowsOther);",
+            "common/inc/tiling.h": "IMPL_OP_OPTILING(AbsRows)",
+        },
+    )
+    found = registering_sources(tmp_path / "rows/abs_rows", {own: declares})
+    assert found == [tmp_path / "common/src/rows/tiling.cc"]
+    complete = "AICore().SetTiling(F); SetInferShape(S);"
+    assert registering_sources(tmp_path / "rows/abs_rows", {own: complete}) == []
