@@ -309,10 +309,15 @@ def test_needs_are_read_from_the_text(text, twin, host, ge, libraries):
     assert program_sources.framework_libraries([text]) == libraries
 
 
+# The compiler's own names precede every include of device code.
+_OWN = [f"ascendc_emu/{name}.h" for name in ("macros", "types", "compiler_enums")]
+_DEVICE = ["ascendc_emu/program.h", "ascendc_emu/compiler_enums.h"]
+
+
 @pytest.mark.parametrize(
     ("text", "twin", "single", "flags"),
     [
-        ("__aicore__ void k() {}", True, False, []),
+        ("__aicore__ void k() {}", True, False, _OWN),
         ("memcpy(a, b, 4);", True, False, ["tikicpulib.h"]),
         ("memcpy(a, b, 4);", False, False, []),
         (
@@ -325,9 +330,9 @@ def test_needs_are_read_from_the_text(text, twin, host, ge, libraries):
             "k<<<1, 0, s>>>();",
             False,
             True,
-            ["-DOPGEN_PROGRAM", "-DOPGEN_HOST_CODE", "ascendc_emu/program.h"],
+            ["-DOPGEN_PROGRAM", "-DOPGEN_HOST_CODE", *_DEVICE],
         ),
-        ("k<<<1, 0, s>>>();", False, False, ["-DOPGEN_HOST_CODE", "ascendc_emu/program.h"]),
+        ("k<<<1, 0, s>>>();", False, False, ["-DOPGEN_HOST_CODE", *_DEVICE]),
     ],
 )
 def test_flags_follow_the_text(text, twin, single, flags):
