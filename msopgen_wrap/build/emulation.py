@@ -26,8 +26,8 @@ from .toolchain import find_toolchain, native_flags
 
 # half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
 # include.
-_COMPILERS_OWN = ("macros.h", "types.h", "compiler_enums.h")
-PRELUDE = tuple(flag for name in _COMPILERS_OWN for flag in ("-include", f"ascendc_emu/{name}"))
+COMPILER_ENUMS = ("-include", "ascendc_emu/compiler_enums.h")
+PRELUDE = ("-include", "ascendc_emu/macros.h", "-include", "ascendc_emu/types.h", *COMPILER_ENUMS)
 
 
 def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str]:

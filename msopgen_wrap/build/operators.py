@@ -10,6 +10,7 @@ from pathlib import Path
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.names import macro_names
 
 # Kernel-side C++ types behind DTYPE_<NAME>, as CANN's kernel compiler defines them.
 KERNEL_TYPES = {
@@ -59,16 +60,11 @@ def dtype_key(spec: OpSpec, combo: int) -> str:
 
 
 def kernel_defines(spec: OpSpec, combo: int) -> list[str]:
-    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line.
-
-    An output with the name of an input is ``DTYPE_X_REF``.
-    """
-    dtypes = {p.name.upper(): p.dtypes[combo] for p in spec.inputs}
-    for output in spec.outputs:
-        name = output.name.upper()
-        dtypes[f"{name}_REF" if name in dtypes else name] = output.dtypes[combo]
+    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line."""
+    params = (*spec.inputs, *spec.outputs)
+    names = macro_names([p.name for p in params])
     defines = []
-    for name, dtype in sorted(dtypes.items()):
+    for name, dtype in sorted(zip(names, (p.dtypes[combo] for p in params), strict=True)):
         defines += [f"DTYPE_{name}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{name}={GE_TYPES[dtype]}"]
     return defines
 

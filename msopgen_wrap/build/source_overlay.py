@@ -44,7 +44,7 @@ def local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
 
 def _text(path: Path) -> str:
     # Without the mark that editors on Windows begin a file with: text may come to stand before it.
-    return path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
 
 
 def _first_file(name: str, folders: Sequence[Path]) -> Path | None:

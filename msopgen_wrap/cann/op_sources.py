@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE
 from msopgen_wrap.cann.tiling_prelude import strip_comments
-from msopgen_wrap.spec.names import snake_case
+from msopgen_wrap.spec.names import macro_names, snake_case
 
 _CLASS = re.compile(r"class\s+(\w+)\s*(?:final\s*)?:\s*public\s+(?:ops::)?OpDef\b")
 _PARAM = re.compile(r"\b(?:this->)?(Input|Output)\s*\(\s*\"(\w+)\"\s*\)([^;]*);", re.DOTALL)
@@ -89,12 +89,10 @@ class OpSource:
     def kernel_defines(self, combo: int) -> list[str]:
         """Return the macros CANN puts on the kernel's compile line for a combination.
 
-        A dtype without a C++ type for kernels (complex64) has no ``DTYPE_X``. An output with the
-        name of an input is ``DTYPE_X_REF``.
+        A dtype without a C++ type for kernels (complex64) has no ``DTYPE_X``.
         """
         defines = []
-        for index, (name, dtype) in enumerate(zip(self.params, self.combos[combo], strict=True)):
-            upper = name.upper() + ("_REF" if name in self.params[:index] else "")
+        for upper, dtype in zip(macro_names(self.params), self.combos[combo], strict=True):
             defines.append(f"ORIG_DTYPE_{upper}={dtype}")
             if dtype in KERNEL_TYPES:
                 defines.append(f"DTYPE_{upper}={KERNEL_TYPES[dtype]}")

@@ -230,9 +230,9 @@ def fixed_attrs(
     kinds = {a["name"]: a["type"] for a in declared["attrs"]}
     found = {}
     for label, value in fixed:
-        chosen = _attrs_by_label([label], list(kinds), partly=True)
-        if chosen:
-            found[chosen[0]] = _as_kind(value, kinds[chosen[0]])
+        name = _attr_named(label, list(kinds))
+        if name is not None:
+            found[name] = _as_kind(value, kinds[name])
     return found
 
 
@@ -262,23 +262,18 @@ def order_tensors(
     return [args[i] for i in order], [labels[i] for i in order]
 
 
-def _attrs_by_label(
-    labels: Sequence[str], names: Sequence[str], *, partly: bool = False
-) -> list[str] | None:
-    """Return the attr that each label names when every one names another attr, exactly one.
+def _attrs_by_label(labels: Sequence[str], names: Sequence[str]) -> list[str] | None:
+    """Return the attr that each label names when every one names another attr, exactly one."""
+    chosen = [name for label in labels if (name := _attr_named(label, names)) is not None]
+    return chosen if len(chosen) == len(labels) and len(set(chosen)) == len(names) else None
 
-    Args:
-        partly: attrs that no label names do not matter.
-    """
-    chosen = []
-    for label in labels:
-        plain = label.lower().replace("_", "")
-        alike = [n for n in names if _alike(plain, n.lower().replace("_", ""))]
-        fits = [n for n in alike if n.lower().replace("_", "") == plain] or alike
-        if not plain or len(fits) != 1:
-            return None
-        chosen += fits
-    return chosen if partly or len(set(chosen)) == len(names) else None
+
+def _attr_named(label: str, names: Sequence[str]) -> str | None:
+    """Return the one attr that a label names, in part or in full."""
+    plain = label.lower().replace("_", "")
+    alike = [n for n in names if _alike(plain, n.lower().replace("_", ""))]
+    fits = [n for n in alike if n.lower().replace("_", "") == plain] or alike
+    return fits[0] if plain and len(fits) == 1 else None
 
 
 def _alike(label: str, name: str) -> bool:

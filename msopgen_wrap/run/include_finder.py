@@ -47,6 +47,11 @@ def repository_root(project: Path) -> Path:
     return result
 
 
+def host_sources(folder: Path, pattern: str = "**/*") -> list[Path]:
+    """Return the C++ sources among the files below a folder that a glob pattern names, in order."""
+    return sorted(p for p in folder.glob(pattern) if p.suffix in HOST_SUFFIXES)
+
+
 def in_repository(path: Path) -> bool:
     """Return whether a repository holds the path, so that its headers may be searched for."""
     root = repository_root(path)

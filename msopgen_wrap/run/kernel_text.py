@@ -22,7 +22,7 @@ def without_launches(kernel: Path) -> Path:
 
     Lines keep their numbers and the copy says the original's name, so that messages point there.
     """
-    text = kernel.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
+    text = kernel.read_text(encoding="utf-8-sig", errors="replace")
     if "<<<" not in text:
         return kernel
     text = _without_host_calls(text)

@@ -15,7 +15,7 @@ from typing import Any
 
 from msopgen_wrap.build.source_text import blank_comments, matching, split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.include_finder import HOST_SUFFIXES
+from msopgen_wrap.run.include_finder import host_sources
 
 _CAST = re.compile(r"(?:static_cast\s*<\s*([\w:]+)\s*>\s*\(|\(\s*(float|double|bool|int\w*)\s*\))")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -34,9 +34,7 @@ def launcher_attrs(root: Path, op_type: str) -> list[LauncherAttr]:
     """Return the attributes that a project's aclnn layer passes to an op, in order."""
     call = re.compile(rf"\b(?:ADD_TO_LAUNCHER_LIST_AICORE|INFER_SHAPE)\s*(\()\s*{op_type}\s*,")
     for folder in ("op_api", "op_host"):
-        for path in sorted((root / folder).rglob("*.c*")):
-            if path.suffix not in HOST_SUFFIXES:
-                continue
+        for path in host_sources(root / folder):
             text = blank_comments(path.read_text(encoding="utf-8", errors="replace"))
             for match in call.finditer(text):
                 arguments = _arguments(text, match.start(1))

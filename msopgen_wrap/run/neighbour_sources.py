@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msopgen_wrap.build.source_text import blank_comments
-from msopgen_wrap.run.include_finder import HOST_SUFFIXES, for_other_arch, repository_root
+from msopgen_wrap.run.include_finder import for_other_arch, host_sources, repository_root
 
 _DECLARED = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
 _TILING = r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)"
 _SHAPE = r"\bIMPL_OP(?:_INFERSHAPE)?\s*\(\s*(\w+)"
 _SKIP = {"tests", "op_api", "examples", "op_graph"}
+_BESIDE = "*/op_host/**/*"
 
 
 def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
@@ -40,7 +41,7 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     if not any(wanted.values()):
         return []
     found = []
-    for path in [*_host_sources_beside(root), *_shared_sources(root)]:
+    for path in [*host_sources(root.absolute().parent, _BESIDE), *_shared_sources(root)]:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -52,17 +53,11 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
     return found
 
 
-def _host_sources_beside(root: Path) -> list[Path]:
-    paths = sorted(root.absolute().parent.glob("*/op_host/**/*.c*"))
-    return [path for path in paths if path.suffix in HOST_SUFFIXES]
-
-
 def _shared_sources(root: Path) -> list[Path]:
     """Return the sources of the ``common`` folders above a project, up to its repository's."""
     repository = repository_root(root)
     above = [p for p in root.absolute().parents if p.is_relative_to(repository)]
-    paths = [path for parent in above for path in sorted((parent / "common").rglob("*.c*"))]
-    return [path for path in paths if path.suffix in HOST_SUFFIXES]
+    return [path for parent in above for path in host_sources(parent / "common")]
 
 
 def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[Path]:
@@ -75,7 +70,7 @@ def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[P
     """
     wanted = [names for names in functions if names]
     found = []
-    for path in _host_sources_beside(root) if wanted else []:
+    for path in host_sources(root.absolute().parent, _BESIDE) if wanted else []:
         if path.is_relative_to(root.absolute()) or _SKIP & set(path.parts[len(root.parts) :]):
             continue
         if defines_one(path, wanted):

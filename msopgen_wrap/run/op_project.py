@@ -13,13 +13,13 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import covers, families, is_soc
 from msopgen_wrap.run.dtypes import BY_GE_NAME
 from msopgen_wrap.run.include_finder import (
-    HOST_SUFFIXES,
     IncludeFinder,
     for_other_arch,
+    host_sources,
     repository_root,
 )
 from msopgen_wrap.run.neighbour_sources import registering_sources
-from msopgen_wrap.spec.names import snake_case
+from msopgen_wrap.spec.names import macro_names, snake_case
 
 # Sources that need CANN's aclnn framework (op_api layers, execution of an op as another op's aclnn
 # call); the op runtime stands in for them. Sources with functions of an op are no such layer, even
@@ -133,8 +133,8 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
             )
     project = OpProject(root)
     texts: dict[Path, str] = {}
-    for path in sorted((root / "op_host").rglob("*")):
-        if path.suffix not in HOST_SUFFIXES or _in_tests(path, root):
+    for path in host_sources(root / "op_host"):
+        if _in_tests(path, root):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         layer = _API_SOURCE.search(text) and not _FUNCTIONS.search(text)
@@ -158,9 +158,7 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     project.host_sources += neighbours
     for beside in dict.fromkeys(p.parent for p in neighbours):
         project.other_arch_sources += [
-            p
-            for p in sorted(beside.rglob("*"))
-            if p.suffix in HOST_SUFFIXES and for_other_arch(p) and not _in_tests(p, beside)
+            p for p in host_sources(beside) if for_other_arch(p) and not _in_tests(p, beside)
         ]
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
     hosts = [*project.host_sources, *project.other_arch_sources]
@@ -240,15 +238,11 @@ def _in_tests(path: Path, root: Path) -> bool:
 
 @dataclass(frozen=True)
 class Combo:
-    """One dtype (and format) combination of an op: ge names per parameter, inputs then outputs.
-
-    ``inputs`` is how many of the parameters are inputs.
-    """
+    """One dtype (and format) combination of an op: ge names per parameter, inputs then outputs."""
 
     names: tuple[str, ...]
     dtypes: tuple[str, ...]
     formats: tuple[str, ...]
-    inputs: int
 
     @property
     def key(self) -> str:
@@ -257,16 +251,10 @@ class Combo:
 
     @property
     def defines(self) -> list[str]:
-        """The macros CANN gives a kernel: ``DTYPE_X``, ``ORIG_DTYPE_X``, ``FORMAT_X``.
-
-        An output with the name of an input is ``DTYPE_X_REF``.
-        """
+        """The macros CANN gives a kernel: ``DTYPE_X``, ``ORIG_DTYPE_X``, ``FORMAT_X``."""
         result: dict[str, str] = {}
-        parameters = zip(self.names, self.dtypes, self.formats, strict=True)
-        for index, (name, dtype, layout) in enumerate(parameters):
-            upper = name.upper()
-            if index >= self.inputs and name in self.names[: self.inputs]:
-                upper += "_REF"
+        names = macro_names(self.names)
+        for upper, dtype, layout in zip(names, self.dtypes, self.formats, strict=True):
             row = BY_GE_NAME.get(dtype)
             result[f"DTYPE_{upper}"] = KERNEL_TYPES.get(dtype) or (row.kernel if row else "void")
             result[f"ORIG_DTYPE_{upper}"] = dtype
@@ -307,12 +295,11 @@ def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
             rows = [[*row, choice] for row in rows for choice in choices]
         base.append(rows)
     parameters = tuple(p["name"] for p in params)
-    inputs = len(declaration["inputs"])
     result = []
     for index, rows in enumerate(base):
         formats = tuple(_at(p["formats"], index, "ND") for p in params)
         for row in rows:
-            result.append(Combo(parameters, tuple(_follow(row, params)), formats, inputs))
+            result.append(Combo(parameters, tuple(_follow(row, params)), formats))
     return list(dict.fromkeys(result))
 
 

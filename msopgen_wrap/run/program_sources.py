@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msopgen_wrap.build.device_dialect import host_text, program_text
-from msopgen_wrap.build.emulation import PRELUDE
+from msopgen_wrap.build.emulation import COMPILER_ENUMS, PRELUDE
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.run.launch_source import find_launches, kernel_kinds, rewrite
 
@@ -186,7 +186,7 @@ class SourceKind:
             flags += ["-DOPGEN_HOST_CODE", "-include", "ascendc_emu/program.h"]
         if self.device:
             # Beside host code only what names no type: half is also a name of PyTorch's.
-            flags += PRELUDE[-2:] if self.host else PRELUDE
+            flags += COMPILER_ENUMS if self.host else PRELUDE
         if twin and (self.host or self.standard):
             flags += ["-include", "tikicpulib.h"]
         return flags

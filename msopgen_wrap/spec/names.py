@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings
@@ -33,6 +34,20 @@ RESERVED = words(
         float int bool tuple list zip enumerate range print broadcast reduce rank numel like
         None True False"""
 )
+
+
+def macro_names(params: Sequence[str]) -> list[str]:
+    """Return what stands for X in CANN's macros ``DTYPE_X`` of each parameter of an op.
+
+    An output with the name of an input is ``X_REF``.
+
+    Args:
+        params: names of the inputs, then of the outputs.
+    """
+    return [
+        name.upper() + ("_REF" if name in params[:index] else "")
+        for index, name in enumerate(params)
+    ]
 
 
 def snake_case(name: str) -> str:
