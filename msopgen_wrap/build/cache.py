@@ -22,6 +22,7 @@ import platformdirs
 from filelock import FileLock
 
 from ..diagnostics import Diagnostic, OpgenError
+from ..resources import data_dir
 
 _MANIFEST = "manifest.json"
 _hashes: dict[tuple[str, int, int], str] = {}
@@ -49,6 +50,18 @@ def cache_dir() -> Path:
             )
         ) from error
     return path
+
+
+def moved_text(text: str) -> str:
+    """Return text (an argument, a path) with the kit's own C++ folder as ``<kit>``.
+
+    Two installations of one version then share what they compile from it.
+    """
+    return text.replace(str(data_dir("ascendc_kernels")), "<kit>")
+
+
+def _moved_path(name: str) -> Path:
+    return Path(name.replace("<kit>", str(data_dir("ascendc_kernels")), 1))
 
 
 def text_hash(*parts: str) -> str:
@@ -85,7 +98,7 @@ class CacheEntry:
 def _valid(folder: Path, manifest: dict) -> bool:
     for name, digest in manifest["deps"].items():
         try:
-            if file_hash(Path(name)) != digest:
+            if file_hash(_moved_path(name)) != digest:
                 return False
         except OSError:
             return False
@@ -137,7 +150,8 @@ def cached(
             inputs = build(stage)
             deps = {}
             for path in sorted({p.absolute() for p in inputs}):
-                deps[str(path)] = file_hash(path) if path.stat().st_mtime_ns < started else "edited"
+                unchanged = path.stat().st_mtime_ns < started
+                deps[moved_text(str(path))] = file_hash(path) if unchanged else "edited"
             outputs = sorted(p.name for p in stage.iterdir())
             manifest = {"label": label, "deps": deps, "outputs": outputs}
             (stage / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -19,6 +19,7 @@ def compile_object(
     code: str = "OPG303",
     what: str = "",
     native: bool = True,
+    relocatable: bool = False,
 ) -> Path:
     """Compile one source to a cached object file.
 
@@ -28,6 +29,8 @@ def compile_object(
         code: diagnostic code on failure.
         what: text put before the compiler's message.
         native: whether the result depends on this CPU.
+        relocatable: the source is the kit's own and nothing in the object names its folder, so
+            that every installation with the same content shares it.
 
     Returns:
         Path of the object in the cache.
@@ -37,7 +40,11 @@ def compile_object(
     if not source.is_file():
         raise OpgenError(Diagnostic(code, f"no such source file: {source}", Location(str(source))))
     arguments = [*common_flags(tool), *flags]
-    key = cache.text_hash(tool.identity, cpu_identity() if native else "", *arguments, str(source))
+    names = [*arguments, str(source)]
+    if relocatable:
+        arguments += relative_names([])
+        names = [cache.moved_text(name) for name in names]
+    key = cache.text_hash(tool.identity, cpu_identity() if native else "", *names)
 
     def build(folder: Path) -> list[Path]:
         deps, out = folder / "deps.d", str(folder / "out.o")

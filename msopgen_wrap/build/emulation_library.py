@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..resources import data_dir
 from . import cache
-from .compiled_objects import compile_object, link_objects, relative_names
+from .compiled_objects import compile_object, link_objects
 from .toolchain import Toolchain, find_toolchain, native_flags
 
 Progress = Callable[[str], None]
@@ -67,8 +67,6 @@ def emulation_library(
     sources = sorted((root / "src").glob("**/*.cpp"))
     table = _platform_table(root)
     flags = _optimisation(portable, tool)
-    if portable:
-        flags += relative_names([])
     flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}"]
     done = 0
 
@@ -80,6 +78,7 @@ def emulation_library(
             code="OPG304",
             what="the emulation library does not compile",
             native=not portable,
+            relocatable=True,
         )
         done += 1
         if progress:
