@@ -13,6 +13,7 @@ from pathlib import Path
 from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
+from .emulation_units import Unit, library_units
 from .toolchain import Toolchain, find_toolchain, native_flags
 
 Progress = Callable[[str], None]
@@ -64,16 +65,17 @@ def emulation_library(
     """
     tool = find_toolchain()
     root = data_dir("ascendc_kernels") / "emulation"
-    sources = sorted((root / "src").glob("**/*.cpp"))
+    units = library_units(root, list((root / "src").glob("**/*.cpp")))
     table = _platform_table(root)
     flags = _optimisation(portable, tool)
-    flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}"]
+    flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}", f"-I{root}"]
     done = 0
 
-    def one(source: Path) -> Path:
+    def one(unit: Unit) -> Path:
         nonlocal done
+        key = cache.text_hash(unit.text)
         result = compile_object(
-            source,
+            cache.stored("source", key, unit.name, "unit.cpp", unit.text.encode()),
             flags,
             code="OPG304",
             what="the emulation library does not compile",
@@ -82,11 +84,11 @@ def emulation_library(
         )
         done += 1
         if progress:
-            progress(f"emulation library: {done}/{len(sources)} {source.stem}")
+            progress(f"emulation library: {done}/{len(units)} {unit.name}")
         return result
 
     with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
-        objects = list(pool.map(one, sources))
+        objects = list(pool.map(one, units))
     digest = cache.text_hash(*(cache.file_hash(p) for p in objects))[:12]
     name = f"lib{_LIBRARY}-{digest}.so"
     path = link_objects(

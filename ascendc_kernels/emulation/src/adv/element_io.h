@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "ascendc_emu/adv.h"
 #include "ascendc_emu/tensor.h"
 #include "ascendc_emu/types.h"
 
@@ -113,6 +114,11 @@ inline void StoreReal(uint8_t* data, DType t, uint64_t i, double v) {
 }
 inline void StoreReal(const TensorRef& t, DType type, uint64_t i, double v) {
     StoreReal(t.ptr, type, i, v);
+}
+
+// The scratch operand of a high-level API, absent when the caller gives none.
+inline AdvOperand Tmp(const TensorRef* tmp) {
+    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
 }  // namespace ascendc_emu

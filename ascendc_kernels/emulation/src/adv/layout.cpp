@@ -10,10 +10,6 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp) {
-    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
-}
-
 bool OnCubeCore() { return Current().kind == CoreKind::kAic; }
 
 // Copies the source before the destination is written: public kernels broadcast in place.

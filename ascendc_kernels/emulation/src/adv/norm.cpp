@@ -7,10 +7,6 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp) {
-    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
-}
-
 void CheckShape(const char* name, uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
     if (rows != 0 && columns != 0 && stride >= columns) return;
     TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling on the host",

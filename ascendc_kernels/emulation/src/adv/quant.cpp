@@ -7,10 +7,6 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp) {
-    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
-}
-
 double ToHalf(double v) { return HalfBitsToFloat(FloatToHalfBits(static_cast<float>(v))); }
 
 // A 64-bit dequantisation scale holds the bits of a float32 in its low half.

@@ -9,10 +9,6 @@
 namespace ascendc_emu {
 namespace {
 
-AdvOperand Tmp(const TensorRef* tmp) {
-    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
-}
-
 // Pairwise, as the device adds: a half sum keeps its accuracy.
 double PairwiseSum(const std::vector<double>& values, size_t first, size_t count,
                    DType accumulate) {

@@ -13,7 +13,7 @@ namespace {
 constexpr int kHccl = -2;
 constexpr int kHandles = 128;
 
-struct State {
+struct Waiting {
     Scheduler* s;
     int object, handle, count;
     int& Done() { return s->shared.blockFlags[{nullptr, kHccl - object, handle}]; }
@@ -62,10 +62,10 @@ void HcclServe(int object, int handle, const HcclTask& task, Loc loc)
     const uint64_t room = GmBytes(core, task.dst, bytes, true, task.name, loc);
     memmove(task.dst, task.src, readable < room ? readable : room);
     EmitOrder(core, SyncKind::kBlockSet, object, handle, loc);
-    State state{core.scheduler, object, handle, task.repeat};
+    Waiting state{core.scheduler, object, handle, task.repeat};
     core.scheduler->Update(
         [](void* p) {
-            State& st = *static_cast<State*>(p);
+            Waiting& st = *static_cast<Waiting*>(p);
             st.Done() += st.count;
         },
         &state);
@@ -74,10 +74,10 @@ void HcclServe(int object, int handle, const HcclTask& task, Loc loc)
 int HcclServed(int object, int handle, Loc loc)
 {
     Core& core = Current();
-    State state{core.scheduler, object, handle, 0};
+    Waiting state{core.scheduler, object, handle, 0};
     core.scheduler->Update(
         [](void* p) {
-            State& st = *static_cast<State*>(p);
+            Waiting& st = *static_cast<Waiting*>(p);
             st.count = st.Done();
         },
         &state);
@@ -88,11 +88,11 @@ int HcclServed(int object, int handle, Loc loc)
 void HcclAwait(int object, int handle, int count, Loc loc)
 {
     Core& core = Current();
-    State state{core.scheduler, object, handle, count};
+    Waiting state{core.scheduler, object, handle, count};
     core.scheduler->Wait(
         core,
         [](void* p) {
-            State& st = *static_cast<State*>(p);
+            Waiting& st = *static_cast<Waiting*>(p);
             return st.Done() >= st.count;
         },
         &state, "Hccl::Wait", Where(core, loc));

@@ -41,7 +41,7 @@ struct Timer {
         if (made == getpid()) syscall(SYS_timer_delete, id);
     }
 };
-struct sigaction g_before;
+struct sigaction g_urgent_before;
 const char kMark = 0;  // tells this timer's signals from others
 
 uintptr_t Place(void* context) {
@@ -55,10 +55,10 @@ uintptr_t Place(void* context) {
 
 void OnTick(int signal, siginfo_t* info, void* context) {
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &kMark) {
-        if ((g_before.sa_flags & SA_SIGINFO) != 0) {
-            g_before.sa_sigaction(signal, info, context);
-        } else if (g_before.sa_handler != SIG_DFL && g_before.sa_handler != SIG_IGN) {
-            g_before.sa_handler(signal);
+        if ((g_urgent_before.sa_flags & SA_SIGINFO) != 0) {
+            g_urgent_before.sa_sigaction(signal, info, context);
+        } else if (g_urgent_before.sa_handler != SIG_DFL && g_urgent_before.sa_handler != SIG_IGN) {
+            g_urgent_before.sa_handler(signal);
         }
         return;
     }
@@ -88,7 +88,7 @@ void InstallHandler() {
     action.sa_sigaction = OnTick;
     // The handler switches stacks, so the signal must not stay blocked in this thread.
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
-    sigaction(SIGURG, &action, &g_before);
+    sigaction(SIGURG, &action, &g_urgent_before);
 }
 
 int FindText(dl_phdr_info* info, size_t, void* found) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "host/lower_case.h"
 #include "host/op_scope.h"
 
 namespace ascendc_emu {
@@ -20,7 +21,7 @@ struct Kernel {
     void *address = nullptr;
 };
 
-std::mutex &Mutex() {
+std::mutex &KernelsMutex() {
     static std::mutex mutex;
     return mutex;
 }
@@ -28,13 +29,6 @@ std::mutex &Mutex() {
 std::vector<Kernel> &Kernels() {
     static std::vector<Kernel> kernels;
     return kernels;
-}
-
-std::string Lower(std::string text) {
-    for (char &c : text) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return text;
 }
 
 std::vector<std::string> Split(const std::string &text) {
@@ -84,13 +78,13 @@ void Load(Kernel &kernel) {
 
 void RegisterKernel(const std::string &op_type, const std::string &soc, const std::string &key,
                     const std::string &path, const std::string &entry) {
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(KernelsMutex());
     Kernels().push_back({CurrentScope(), op_type, Lower(soc), key, path, entry, nullptr});
 }
 
 void *KernelEntry(const OpCall &call, std::string *name) {
     const std::string wanted = call.KernelKey();
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(KernelsMutex());
     std::string known;
     for (auto kernel = Kernels().rbegin(); kernel != Kernels().rend(); ++kernel) {
         if (kernel->op_type != call.op_type() || kernel->scope != CurrentScope()) {

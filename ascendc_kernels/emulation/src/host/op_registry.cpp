@@ -12,7 +12,7 @@
 
 namespace ascendc_emu {
 namespace {
-std::recursive_mutex &Mutex() {
+std::recursive_mutex &RegistryMutex() {
     static std::recursive_mutex mutex;
     return mutex;
 }
@@ -25,7 +25,7 @@ std::map<std::string, std::shared_ptr<OpEntry>> &Entries() {
 // Changes an entry. Readers may hold the old one, so a changed copy takes its place.
 template <typename Change>
 void Update(const ge::AscendString &op_type, Change change) {
-    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    const std::lock_guard<std::recursive_mutex> lock(RegistryMutex());
     std::shared_ptr<OpEntry> &entry = Entries()[ScopedName(op_type.GetString())];
     entry = entry == nullptr ? std::make_shared<OpEntry>() : std::make_shared<OpEntry>(*entry);
     change(*entry);
@@ -52,7 +52,7 @@ void DropForeign(Function &function, const void *library) {
 }  // namespace
 
 std::shared_ptr<const OpEntry> FindOp(const std::string &op_type) {
-    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    const std::lock_guard<std::recursive_mutex> lock(RegistryMutex());
     auto it = Entries().find(ScopedName(op_type));
     if (it == Entries().end()) {
         it = Entries().find(op_type);
@@ -61,7 +61,7 @@ std::shared_ptr<const OpEntry> FindOp(const std::string &op_type) {
 }
 
 std::vector<std::string> OpTypes() {
-    const std::lock_guard<std::recursive_mutex> lock(Mutex());
+    const std::lock_guard<std::recursive_mutex> lock(RegistryMutex());
     std::vector<std::string> names;
     const std::string prefix = ScopedName("");
     for (const auto &entry : Entries()) {

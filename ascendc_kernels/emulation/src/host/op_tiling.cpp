@@ -7,6 +7,7 @@
 #include "core/crash.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
+#include "host/lower_case.h"
 #include "host/op_call.h"
 #include "host/platform_instance.h"
 #include "host/stdout_capture.h"
@@ -16,13 +17,6 @@ namespace ascendc_emu {
 namespace {
 constexpr size_t kMinTilingCapacity = 16 * 1024;
 constexpr size_t kMaxWorkspaces = 16;
-
-std::string Lower(std::string text) {
-    for (char &c : text) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return text;
-}
 
 // Room for any registered struct of this op ("Op" or "Op_<key>").
 size_t TilingCapacity(const std::string &op_type) {

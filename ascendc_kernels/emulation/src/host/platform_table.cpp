@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "host/lower_case.h"
+
 namespace ascendc_emu {
 namespace {
 // Written from platform_facts.csv when the library is built.
@@ -21,14 +23,6 @@ const char *const kReferenceParts[][2] = {
     {"ascend310b", "ascend310b1"},
     {"ascend910", "ascend910a"},
 };
-
-std::string Lower(const std::string &text) {
-    std::string lower = text;
-    for (char &c : lower) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return lower;
-}
 
 // Splits one CSV line; a quoted cell may contain commas.
 std::vector<std::string> Cells(const std::string &line) {

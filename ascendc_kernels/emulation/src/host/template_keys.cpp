@@ -17,7 +17,7 @@ struct Declared {
     std::map<uint64_t, uint64_t> encoded;  // keys made of it, and when
 };
 
-std::mutex &Mutex() {
+std::mutex &TemplatesMutex() {
     static std::mutex mutex;
     return mutex;
 }
@@ -135,7 +135,7 @@ const char *KindName(TemplateKind kind) {
 }  // namespace
 
 TemplateParams DeclareTemplate(const char *op_type, const TemplateParams &params) {
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(TemplatesMutex());
     std::vector<Declared> &known = Templates()[op_type];
     const auto same = [&](const Declared &declared) { return Same(declared.params, params); };
     const auto place = std::find_if(known.begin(), known.end(), same);
@@ -149,7 +149,7 @@ TemplateParams DeclareTemplate(const char *op_type, const TemplateParams &params
 
 std::vector<TemplateParams> SelectTemplates(const TemplateParams &declared,
                                             const std::vector<TemplateParams> &selected) {
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(TemplatesMutex());
     ForEachLike(declared, [&](Declared &known) { known.selected = selected; });
     return selected;
 }
@@ -199,14 +199,14 @@ uint64_t EncodeTilingKey(const TemplateParams &declared,
         OPGEN_HOST_LOG_AT(kWarning, "no ASCENDC_TPL_ARGS_SEL contains these template parameters");
     }
     static uint64_t keys_made = 0;
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(TemplatesMutex());
     ++keys_made;
     ForEachLike(declared, [&](Declared &known) { known.encoded[key] = keys_made; });
     return key;
 }
 
 std::string TemplateJson(const std::string &op_type, uint64_t key) {
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(TemplatesMutex());
     const Declared *const known = Find(op_type, key);
     if (known == nullptr) {
         return "";
@@ -248,7 +248,7 @@ std::string TemplateJson(const std::string &op_type, uint64_t key) {
 std::string TemplateKeysJson(const std::string &op_type) {
     Declared known;
     {
-        const std::lock_guard<std::mutex> lock(Mutex());
+        const std::lock_guard<std::mutex> lock(TemplatesMutex());
         const auto it = Templates().find(op_type);
         if (it == Templates().end()) {
             return "[]";

@@ -10,7 +10,7 @@ namespace optiling {
 namespace {
 constexpr size_t kStructAlignment = 8;
 
-std::mutex &Mutex() {
+std::mutex &ClassesMutex() {
     static std::mutex mutex;
     return mutex;
 }
@@ -134,14 +134,14 @@ CTilingDataClassFactory &CTilingDataClassFactory::GetInstance() {
 
 void CTilingDataClassFactory::RegisterTilingData(const char *op_type,
                                                  const TilingDataConstructor constructor) {
-    const std::lock_guard<std::mutex> lock(Mutex());
+    const std::lock_guard<std::mutex> lock(ClassesMutex());
     Classes()[op_type] = constructor;
 }
 
 std::shared_ptr<TilingDef> CTilingDataClassFactory::CreateTilingDataInstance(const char *op_type) {
     TilingDataConstructor constructor = nullptr;
     {
-        const std::lock_guard<std::mutex> lock(Mutex());
+        const std::lock_guard<std::mutex> lock(ClassesMutex());
         const auto it = Classes().find(op_type);
         constructor = it == Classes().end() ? nullptr : it->second;
     }
@@ -151,7 +151,7 @@ std::shared_ptr<TilingDef> CTilingDataClassFactory::CreateTilingDataInstance(con
 
 namespace ascendc_emu {
 std::vector<std::pair<std::string, optiling::TilingDataConstructor>> TilingClasses() {
-    const std::lock_guard<std::mutex> lock(optiling::Mutex());
+    const std::lock_guard<std::mutex> lock(optiling::ClassesMutex());
     return {optiling::Classes().begin(), optiling::Classes().end()};
 }
 }  // namespace ascendc_emu
