@@ -9,7 +9,7 @@ from pathlib import Path
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..resources import data_dir
 from . import cache
-from .toolchain import common_flags, cpu_identity, find_toolchain, run_compiler
+from .toolchain import common_flags, find_toolchain, run_compiler
 
 
 def compile_object(
@@ -18,7 +18,6 @@ def compile_object(
     *,
     code: str = "OPG303",
     what: str = "",
-    native: bool = True,
     relocatable: bool = False,
 ) -> Path:
     """Compile one source to a cached object file.
@@ -28,7 +27,6 @@ def compile_object(
         flags: all flags but ``-c``, ``-o`` and the common ones.
         code: diagnostic code on failure.
         what: text put before the compiler's message.
-        native: whether the result depends on this CPU.
         relocatable: the source is the kit's own and nothing in the object names its folder, so
             that every installation with the same content shares it.
 
@@ -44,7 +42,7 @@ def compile_object(
     if relocatable:
         arguments += relative_names([])
         names = [cache.moved_text(name) for name in names]
-    key = cache.text_hash(tool.identity, cpu_identity() if native else "", *names)
+    key = cache.text_hash(tool.identity, *names)
 
     def build(folder: Path) -> list[Path]:
         deps, out = folder / "deps.d", str(folder / "out.o")

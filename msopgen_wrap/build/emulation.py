@@ -22,7 +22,6 @@ from .core_kinds import (
 from .emulation_library import emulation_library
 from .kernel_sources import kernel_sources
 from .object_file import ObjectGroup
-from .toolchain import find_toolchain, native_flags
 
 # half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
 # include.
@@ -78,7 +77,7 @@ def compile_kernel(
         output_name: file name of the result; default ``lib<stem>.so``.
         opt: optimisation flag.
         arch: NPU architecture whose predefined macros are set.
-        portable: link against the portable library and do not use this CPU's instructions.
+        portable: for a package: no line tables and no folder of this machine in the result.
         flags: further compiler flags.
 
     Raises:
@@ -97,7 +96,7 @@ def compile_kernel(
                 flags=[*PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
                 first_flags=sources.flags,
             )
-            return compile_object(sources.main, arguments, native=not portable)
+            return compile_object(sources.main, arguments)
 
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(one, passes))
@@ -131,7 +130,7 @@ def _core_objects(built: Sequence[Path]) -> list[Path]:
         )
         data = text.encode("utf-8")
         table = cache.stored("source", cache.text_hash(text), "core kinds", "kinds.cpp", data)
-        result.append(compile_object(table, [], native=False))
+        result.append(compile_object(table, []))
     return result
 
 
@@ -204,7 +203,7 @@ def compile_objects(
     )
 
     def compiled(source: Path) -> Path:
-        return compile_object(Path(source), arguments, code=code, native=not portable)
+        return compile_object(Path(source), arguments, code=code)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(compiled, sources))
@@ -221,11 +220,10 @@ def _arguments(
     first_flags: Sequence[str] = (),
 ) -> list[str]:
     """Return the flags of one compilation; ``first_flags`` come before the include folders."""
-    tool = find_toolchain()
-    library = emulation_library(portable=portable)
+    library = emulation_library()
     arguments = [opt, "-fvisibility-inlines-hidden", "-w", *first_flags]
     # Line tables name the line at which code crashes; they do not change the code.
-    arguments += relative_names(sources) if portable else ["-g1", *native_flags(tool)]
+    arguments += relative_names(sources) if portable else ["-g1"]
     arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
     arguments += [f"-I{d}" for d in library.include_dirs]
     arguments += [*_define_flags(defines), *flags]
@@ -242,7 +240,7 @@ def _link_shared(
     link_flags: Sequence[str] = (),
     code: str = "OPG303",
 ) -> Path:
-    library = emulation_library(portable=portable)
+    library = emulation_library()
     link = [str(lib) if isinstance(lib, Path) else f"-l{lib}" for lib in libs]
     link += [str(library.path), f"-Wl,-rpath,{library.path.parent}", "-Wl,-z,defs", *link_flags]
     inputs = [library.path, *(lib for lib in libs if isinstance(lib, Path))]

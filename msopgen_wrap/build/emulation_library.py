@@ -14,7 +14,6 @@ from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
 from .emulation_units import Unit, library_units
-from .toolchain import Toolchain, find_toolchain, native_flags
 
 Progress = Callable[[str], None]
 _LIBRARY = "ascendc_emulation"
@@ -27,12 +26,10 @@ class EmulationLibrary:
     Attributes:
         path: ``libascendc_emulation-<hash>.so``; the file name is its SONAME.
         include_dirs: what kernels and host sources are compiled with.
-        portable: built for the baseline CPU (packages) rather than this one.
     """
 
     path: Path
     include_dirs: tuple[Path, ...]
-    portable: bool = False
 
 
 def include_dirs() -> tuple[Path, ...]:
@@ -51,23 +48,19 @@ def include_dirs() -> tuple[Path, ...]:
     return (own, base, base / "op_host", *api, root / "include")
 
 
-def emulation_library(
-    *, portable: bool = False, progress: Progress | None = None
-) -> EmulationLibrary:
+def emulation_library(*, progress: Progress | None = None) -> EmulationLibrary:
     """Return the emulation library, building what is missing (two compilations at a time).
 
     Args:
-        portable: for the baseline CPU of this architecture instead of this machine's.
         progress: called with a short text per step.
 
     Raises:
         OpgenError: OPG301/302 (compiler), OPG304 (the library does not compile).
     """
-    tool = find_toolchain()
     root = data_dir("ascendc_kernels") / "emulation"
     units = library_units(root, list((root / "src").glob("**/*.cpp")))
     table = _platform_table(root)
-    flags = _optimisation(portable, tool)
+    flags = ["-O3", "-fno-trapping-math", "-fvisibility-inlines-hidden"]
     flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}", f"-I{root}"]
     done = 0
 
@@ -79,7 +72,6 @@ def emulation_library(
             flags,
             code="OPG304",
             what="the emulation library does not compile",
-            native=not portable,
             relocatable=True,
         )
         done += 1
@@ -94,12 +86,7 @@ def emulation_library(
     path = link_objects(
         objects, name, [f"-Wl,-soname,{name}", "-ldl"], [], "emulation library", "OPG304"
     )
-    return EmulationLibrary(path, include_dirs(), portable)
-
-
-def _optimisation(portable: bool, tool: Toolchain) -> list[str]:
-    flags = ["-O3", "-fno-trapping-math", "-fvisibility-inlines-hidden"]
-    return flags if portable else flags + native_flags(tool)
+    return EmulationLibrary(path, include_dirs())
 
 
 def _platform_table(root: Path) -> Path:
@@ -122,5 +109,5 @@ def _platform_table(root: Path) -> Path:
 
 @functools.lru_cache(maxsize=1)
 def load_emulation_library() -> ctypes.CDLL:
-    """Load the (native) library into this process once."""
+    """Load the library into this process once."""
     return ctypes.CDLL(str(emulation_library().path), mode=ctypes.RTLD_GLOBAL)

@@ -84,7 +84,7 @@ def build_operators(
         project: root of the tree (``op_host/``, ``op_kernel/``).
         progress: called with a short text as each object starts.
         jobs: compilers to run at once.
-        portable: build for the oldest CPU of this architecture instead of this machine's own.
+        portable: for a package: no line tables and no folder of this machine in the result.
         arch: NPU architecture the kernels are compiled for.
 
     Raises:

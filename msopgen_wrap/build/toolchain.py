@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from ..diagnostics import Diagnostic, Location, OpgenError
 from .compiler_errors import compiler_diagnostics
+from .cpu_level import cpu_level
 
 MIN_GCC = (10, 0)
 MIN_CLANG = (11, 0)
@@ -131,21 +131,6 @@ def find_toolchain() -> Toolchain:
     return _find(wanted)
 
 
-@functools.lru_cache(maxsize=1)
-def cpu_identity() -> str:
-    """A short hash of the CPU's instruction set: ``-march=native`` code is only valid for it."""
-    flags = ""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith(("flags", "Features", "model name", "CPU part")):
-                flags += line
-                if line.startswith(("flags", "CPU part")):
-                    break
-    except OSError:
-        flags = platform.processor()
-    return hashlib.sha256((platform.machine() + flags).encode()).hexdigest()[:12]
-
-
 def common_flags(tool: Toolchain) -> list[str]:
     """Flags every compilation of the kit uses.
 
@@ -163,14 +148,7 @@ def common_flags(tool: Toolchain) -> list[str]:
     ]
     if tool.family == "gcc":
         flags.append("-fno-gnu-unique")
-    return flags
-
-
-def native_flags(tool: Toolchain) -> list[str]:
-    """Flags for code that only runs on this CPU."""
-    if platform.machine() in ("aarch64", "arm64"):
-        return ["-mcpu=native"]
-    return ["-march=native"]
+    return [*flags, *cpu_level().flags]
 
 
 def _unknown(name: str) -> re.Pattern[str]:

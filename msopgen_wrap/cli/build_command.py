@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from msopgen_wrap.cli import output
     type=click.Choice(["cpu", "npu"]),
     default="cpu",
     show_default=True,
-    help="cpu: emulated kernels, runs anywhere; npu: built by CANN, where CANN is.",
+    help="cpu: emulated kernels; npu: built by CANN, where CANN is.",
 )
 @click.option(
     "-o",
@@ -34,6 +35,11 @@ from msopgen_wrap.cli import output
     help="Also install the package to this folder (as --install-path).",
 )
 @click.option(
+    "--baseline",
+    is_flag=True,
+    help="cpu: for any CPU of the architecture; default: with AVX2 where this machine has it.",
+)
+@click.option(
     "--cann",
     type=click.Path(file_okay=False, path_type=Path),
     help="npu: the CANN to build with; default: ASCEND_HOME_PATH.",
@@ -44,6 +50,7 @@ def command(
     target: str,
     out: Path | None,
     install_path: Path | None,
+    baseline: bool,
     cann: Path | None,
     as_json: bool,
 ) -> None:
@@ -52,7 +59,11 @@ def command(
     Exit code: 0 built, 1 a source or CANN's build failed, 2 wrong usage, 3 the machine lacks a
     compiler or CANN (the message says what, and what to run where).
     """
+    from msopgen_wrap.build import cpu_level
     from msopgen_wrap.package.project_tree import read_project
+
+    if baseline:
+        os.environ[cpu_level.ENVIRONMENT] = "baseline"
 
     tree = read_project(project)
     folder = out or project / "dist"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msopgen_wrap.cann.project import compute_units, render_install_scripts
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.package.archive import machine, make_run, run_name
-from msopgen_wrap.package.layout import VendorTree, fill_vendor_tree
+from msopgen_wrap.package.archive import make_run, run_name
+from msopgen_wrap.package.layout import VendorTree, fill_vendor_tree, package_stamps
 from msopgen_wrap.package.project_tree import ProjectTree
 
 Progress = Callable[[str], None]
@@ -94,7 +94,7 @@ def pack_vendor_tree(project: ProjectTree, root: Path, tree: VendorTree, run: Pa
         units,
         target="cpu",
         style=project.style,
-        extra=[("arch", machine())],
+        extra=package_stamps(),
         folder="",
     )
     for script in scripts:

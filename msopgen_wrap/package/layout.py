@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msopgen_wrap.build.cpu_level import cpu_level
 from msopgen_wrap.cann.project import compute_units, render_install_scripts
 from msopgen_wrap.cann.soc_targets import soc_target
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
@@ -90,13 +91,23 @@ def fill_vendor_tree(
         units,
         target="cpu",
         style=project.style,
-        extra=[("arch", machine())],
+        extra=package_stamps(),
         folder="",
     ):
         if script.path == "version.info":
             _write(tree, "version.info", script.text)
     tree.files.sort()
     return tree
+
+
+def package_stamps() -> list[tuple[str, str]]:
+    """Return what a package of this process says of the machines it runs on, for its installer."""
+    level = cpu_level()
+    return [
+        ("arch", machine()),
+        ("cpu_level", level.name),
+        ("cpu_features", " ".join(level.features)),
+    ]
 
 
 def _kernels_for(

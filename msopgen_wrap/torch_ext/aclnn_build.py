@@ -37,7 +37,7 @@ def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = Fals
     Args:
         project: root of the generated project (``op_api/aclnn_<op>.cpp``).
         specs: its ops.
-        portable: for the baseline CPU of this architecture (packages) instead of this machine's.
+        portable: for a package: no folder of this machine in the result.
 
     Raises:
         OpgenError: OPG322, a source is missing; OPG303, it does not compile.
