@@ -1,15 +1,20 @@
-"""Compile the ops of a project for the CPU: one host library, one kernel object per dtype combo."""
+"""Compile the ops of a project for the CPU: one host library, kernel objects per dtype combination.
+
+A kernel is compiled once more for each choice of absent optional inputs, without their macros, as
+CANN compiles it for a call that leaves them out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import macro_names
 
 # Kernel-side C++ types behind DTYPE_<NAME>, as CANN's kernel compiler defines them.
@@ -47,24 +52,85 @@ class BuiltOperators:
 
     Attributes:
         host: the op_host library (OpDefs, InferShape, tiling of all ops).
-        kernels: per op type a mapping from dtype key (see ``dtype_key``) to its kernel object.
+        kernels: per op type a mapping from dtype key (see ``dtype_key``) to its kernel object, in
+            the order of ``kernel_variants``.
     """
 
     host: Path
     kernels: dict[str, dict[str, Path]] = field(default_factory=dict)
 
 
-def dtype_key(spec: OpSpec, combo: int) -> str:
-    """Return the key the op runtime finds a kernel by: dtypes of inputs then outputs, by comma."""
-    return ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
+# What stands in a kernel's key for the dtype of an absent input.
+ABSENT = "undefined"
+# Of more optional inputs only none, each and all of them are left out.
+MAX_OPTIONAL = 3
 
 
-def kernel_defines(spec: OpSpec, combo: int) -> list[str]:
-    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line."""
+@dataclass(frozen=True)
+class KernelVariant:
+    """One compilation of an op's kernel.
+
+    Attributes:
+        combo: index of the dtype combination.
+        absent: names of the optional inputs that the call leaves out.
+    """
+
+    combo: int
+    absent: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """What tells its object from the others of the op: ``0``, ``2_no_bias``."""
+        return f"{self.combo}" + "".join(f"_no_{name}" for name in self.absent)
+
+
+def kernel_variants(spec: OpSpec) -> list[KernelVariant]:
+    """Return every compilation of the op's kernel, those with more absent inputs later.
+
+    The op runtime takes the kernel that was registered last among those that fit, and an absent
+    input fits every dtype: in this order it finds the kernel that was compiled without the input.
+    """
+    variants: dict[str, KernelVariant] = {}
+    for absent in _absent_choices(spec):
+        for combo in range(spec.combos):
+            # combinations that differ in what is absent are one
+            variants.setdefault(dtype_key(spec, combo, absent), KernelVariant(combo, absent))
+    return list(variants.values())
+
+
+def _absent_choices(spec: OpSpec) -> Iterator[tuple[str, ...]]:
+    names = [p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL]
+    for count in range(len(names) + 1):
+        if len(names) <= MAX_OPTIONAL or count in (0, 1, len(names)):
+            yield from itertools.combinations(names, count)
+
+
+def dtype_key(spec: OpSpec, combo: int, absent: Sequence[str] = ()) -> str:
+    """Return the key the op runtime finds a kernel by: dtypes of inputs then outputs, by comma.
+
+    Args:
+        absent: names of the optional inputs that are left out.
+    """
+    inputs = [ABSENT if p.name in absent else p.dtypes[combo] for p in spec.inputs]
+    return ",".join([*inputs, *(p.dtypes[combo] for p in spec.outputs)])
+
+
+def kernel_defines(spec: OpSpec, combo: int, absent: Sequence[str] = ()) -> list[str]:
+    """Return the ``DTYPE_X`` / ``ORIG_DTYPE_X`` macros CANN puts on a kernel's compile line.
+
+    Args:
+        absent: names of the optional inputs that are left out; they have no macros.
+    """
     params = (*spec.inputs, *spec.outputs)
     names = macro_names([p.name for p in params])
+    left_out = [p.name in absent for p in spec.inputs] + [False] * len(spec.outputs)
+    given = [
+        (name, p.dtypes[combo])
+        for name, p, out in zip(names, params, left_out, strict=True)
+        if not out
+    ]
     defines = []
-    for name, dtype in sorted(zip(names, (p.dtypes[combo] for p in params), strict=True)):
+    for name, dtype in sorted(given):
         defines += [f"DTYPE_{name}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{name}={GE_TYPES[dtype]}"]
     return defines
 
@@ -94,15 +160,15 @@ def build_operators(
     host = _compile_host(specs, project, portable)
     headers = _tiling_headers(specs, project)
 
-    def kernel(spec: OpSpec, combo: int) -> tuple[str, str, Path]:
-        key = dtype_key(spec, combo)
+    def kernel(spec: OpSpec, variant: KernelVariant) -> tuple[str, str, Path]:
+        key = dtype_key(spec, variant.combo, variant.absent)
         progress(f"{spec.name} [{key}]")
         header = headers.get(spec.op)
         path = compile_kernel(
             project / "op_kernel" / f"{spec.name}.cpp",
-            defines=kernel_defines(spec, combo),
+            defines=kernel_defines(spec, variant.combo, variant.absent),
             include_dirs=_include_dirs(project),
-            output_name=f"lib{spec.name}_{combo}.so",
+            output_name=f"lib{spec.name}_{variant.suffix}.so",
             portable=portable,
             arch=arch,
             flags=["-include", str(header)] if header else [],
@@ -111,7 +177,7 @@ def build_operators(
 
     kernels: dict[str, dict[str, Path]] = {}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(kernel, s, combo) for s in specs for combo in range(s.combos)]
+        futures = [pool.submit(kernel, s, v) for s in specs for v in kernel_variants(s)]
         for future in futures:
             op, key, path = future.result()
             kernels.setdefault(op, {})[key] = path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.program_text import ProgramText, local_name
 from msopgen_wrap.render.tiling_text import TilingText
@@ -168,6 +169,7 @@ def kernel_values(spec: OpSpec, plan: OpPlan, style: str) -> dict[str, Any]:
     broadcast = has_broadcast(plan)
     names: dict[Scalar, str] = plan.details["scalar_names"]
     kernels = [kernel_text(spec, plan, body, names, broadcast) for body in plan.bodies]
+    branches = dispatch(spec, plan, broadcast)
     return {
         "spec": spec,
         "style": style,
@@ -178,7 +180,8 @@ def kernel_values(spec: OpSpec, plan: OpPlan, style: str) -> dict[str, Any]:
         "foreach": plan.family == "foreach",
         "max_tensors": MAX_TENSORS,
         "entry": kernel_args(spec),
-        "dispatch": dispatch(spec, plan, broadcast),
+        "dispatch": branches,
+        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelSources,
@@ -46,6 +47,7 @@ def render_row(spec: OpSpec, plan: OpPlan, style: str) -> KernelSources:
 
     names: dict[Scalar, str] = plan.details["scalar_names"]
     kernels = [_kernel(spec, plan, body, names) for body in plan.bodies]
+    branches = _dispatch(spec, plan)
     text = (
         environment("op_kernel")
         .get_template("row.cpp.jinja")
@@ -56,7 +58,8 @@ def render_row(spec: OpSpec, plan: OpPlan, style: str) -> KernelSources:
             doc=doc_lines(spec),
             kernels=kernels,
             entry=kernel_args(spec),
-            dispatch=_dispatch(spec, plan),
+            dispatch=branches,
+            absent_types=absent_types(spec, " ".join(b["type"] for b in branches)),
             row_share=ROW_SHARE,
             copy_in=_copy_in,
             compute=_compute,

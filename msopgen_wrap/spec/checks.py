@@ -161,6 +161,15 @@ def check_inplace(spec: OpSpec, findings: Findings) -> None:
                 place,
             )
         taken[target] = output.name
+        if output.name != target:
+            findings.error(
+                "OPG019",
+                f"output '{output.name}' overwrites '{target}' but has another name",
+                place,
+                why="CANN's tools know an output in place by the name that it shares with its "
+                "input; under another name they make a second argument of it",
+                fix=f"call the output '{target}', in compute too",
+            )
         if source.dtypes != output.dtypes:
             findings.error(
                 "OPG019",

@@ -140,10 +140,14 @@ def _float_text(value: float) -> str:
 # ---- aclnn -------------------------------------------------------------------------------------
 
 
+# Attr types whose parameters opbuild marks as optional: those it passes as pointers.
+_OPTIONAL_ATTRS = ("str", "list_int", "list_float")
+
+
 def lower_camel(name: str) -> str:
-    """Return the form opbuild gives parameter names: ``input_x`` -> ``inputX``."""
+    """Return the form opbuild gives parameter names: ``input_x`` -> ``inputX``, ``X`` -> ``x``."""
     head, *rest = name.split("_")
-    return head + "".join(word[:1].upper() + word[1:] for word in rest)
+    return head[:1].lower() + head[1:] + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 @dataclass(frozen=True)
@@ -172,21 +176,21 @@ def aclnn_inputs(spec: OpSpec) -> list[AclnnParam]:
     for p in spec.inputs:
         inplace = mutated_input(spec, p)
         name = lower_camel(p.name)
-        if p.kind is ParamKind.OPTIONAL:
-            name += "Optional"
         if inplace:
             name += "Ref"
+        if p.kind is ParamKind.OPTIONAL:
+            name += "Optional"
         kind = "aclTensorList* " if p.kind is ParamKind.DYNAMIC else "aclTensor* "
         result.append(AclnnParam(("" if inplace else "const ") + kind + name, name, p.name))
     return result
 
 
 def aclnn_attrs(spec: OpSpec) -> list[AclnnParam]:
-    """Parameters of the attrs; optional ones end in ``Optional``, except a float."""
+    """Parameters of the attrs; optional text and lists end in ``Optional``, numbers do not."""
     result = []
     for a in spec.attrs:
         name = lower_camel(a.name)
-        if not a.required and a.type != "float":
+        if not a.required and a.type in _OPTIONAL_ATTRS:
             name += "Optional"
         result.append(AclnnParam(_ACLNN_ATTRS[a.type] + name, name, a.name))
     return result

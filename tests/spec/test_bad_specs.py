@@ -93,6 +93,7 @@ BAD = [
     ("OPG018", swap("y: x", "y: {dtype: x, default: @@1.0}")),
     ("OPG018", swap("y: x", "y: {dtype: x, optional: true, @@list: true}")),
     ("OPG019", swap("z: broadcast(x, y)", "@@z: {inplace: w, dtype: x}")),
+    ("OPG019", swap("z: broadcast(x, y)", "@@z: {inplace: x, dtype: x}")),
     ("OPG019", swap("z: broadcast(x, y)", "@@z: {inplace: x, dtype: float32}")),
     ("OPG019", swap("z: broadcast(x, y)", '@@z: {inplace: x, shape: "broadcast(x, y)"}')),
     # attrs

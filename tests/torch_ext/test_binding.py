@@ -154,6 +154,48 @@ print(error(lambda: ops.fake_add(x.to("meta"), x.double().to("meta"))))
     assert out.count("'y' float64; allowed are") == 2
 
 
+# Arguments (c: on the CPU, m: on meta), and the arguments that the message must name, if any.
+DEVICES = [
+    ("ops.fake_add(c, m)", "'y' is on meta, but 'x' is on cpu"),
+    ("ops.fake_add(m, c)", "'y' is on cpu, but 'x' is on meta"),
+    ("ops.fake_add(m, c[0, 0])", "'y' is on cpu, but 'x' is on meta"),
+    ("ops.fake_add(m)", ""),
+    ("ops.fake_add(m, m)", ""),
+    ("ops.fake_step(c, m)", "'grad' is on meta, but 'var' is on cpu"),
+    ("ops.fake_step(m, c)", "'grad' is on cpu, but 'var' is on meta"),
+    ("ops.fake_each([c, m], [c, c])", "'a[1]' is on meta, but 'a[0]' is on cpu"),
+    ("ops.fake_each([c, c], [c, m])", "'b[1]' is on meta, but 'a[0]' is on cpu"),
+    ("ops.fake_each([m, m], [c, c])", "'b[0]' is on cpu, but 'a[0]' is on meta"),
+    ("ops.fake_each([m, m], [m, m])", ""),
+    ("package.fake_add(c, m)", "'y' is on meta, but 'x' is on cpu"),
+]
+
+
+@pytest.mark.parametrize("kernel", ["emulated", "reference"])
+def test_tensors_of_several_devices_are_refused(project: Path, custom: dict, kernel: str) -> None:
+    run(
+        project,
+        f"""
+c = torch.randn(3, 4)
+m = c.to("meta")
+for grad in (False, True):
+    for call, text in {DEVICES!r}:
+        c, m = c.detach(), m.detach()
+        if "fake_step" not in call:
+            c.requires_grad_(grad), m.requires_grad_(grad)
+        if text:
+            message = error(lambda: eval(call))
+            assert text in message and "must be on one device" in message, (call, message)
+        else:
+            result = eval(call)
+            for t in result if isinstance(result, list) else [result]:
+                assert t.is_meta, call
+""",
+        **custom,
+        OPGEN_CPU_KERNEL=kernel,
+    )
+
+
 def test_missing_package_names_paths_and_cure_and_is_found_later(
     project: Path, fake_vendor: Path
 ) -> None:

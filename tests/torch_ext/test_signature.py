@@ -39,7 +39,7 @@ compute: |
             "int64_t count",
             "double rate",
             "char* modeOptional",
-            "bool keepOptional",
+            "bool keep",
             "const aclIntArray* dimsOptional",
             "const aclFloatArray* weightsOptional",
             "const aclTensor* zOut",
@@ -83,6 +83,40 @@ backward: none
 """,
         "my_step(Tensor(a!) var, Tensor grad) -> Tensor",
         ["aclTensor* varRef", "const aclTensor* grad", "const aclTensor* sizeOut"],
+    ),
+    # As opbuild of CANN master writes them: the first letter small, Ref before Optional, and
+    # Optional only on attrs that are pointers.
+    "optional attrs and capitals": (
+        """
+op: MyOp
+inputs: {X: float32, y_2: X}
+outputs: {z: like X}
+attrs:
+  count: 1
+  rate: 0.5
+  keep: true
+  kind: {type: dtype, default: float16}
+  mode: tanh
+  dims: [0, -1]
+  weights: [0.5]
+  need: {type: str}
+compute: X * rate + y_2
+""",
+        "my_op(Tensor X, Tensor y_2, int count, float rate, bool keep, ScalarType kind, "
+        "str mode, int[] dims, float[] weights, str need) -> Tensor",
+        [
+            "const aclTensor* x",
+            "const aclTensor* y2",
+            "int64_t count",
+            "double rate",
+            "bool keep",
+            "int64_t kind",
+            "char* modeOptional",
+            "const aclIntArray* dimsOptional",
+            "const aclFloatArray* weightsOptional",
+            "char* need",
+            "const aclTensor* out",
+        ],
     ),
     "lists": (
         """

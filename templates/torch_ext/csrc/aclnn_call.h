@@ -243,7 +243,7 @@ private:
     }
 
     static std::string DeviceText(const Tensor& t) {
-        return OnCpu(t) ? "the CPU" : "device " + std::to_string(DeviceIndex(t));
+        return OnCpu(t) ? "cpu" : "device " + std::to_string(DeviceIndex(t));
     }
 
     const Tensor& Any() const {

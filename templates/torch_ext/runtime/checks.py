@@ -105,6 +105,32 @@ def check_rank(op: str, name: str, tensor: Any, low: int, high: int) -> None:
         )
 
 
+def check_devices(op: str, names: Sequence[str], *tensors: Any) -> None:
+    """Refuse tensors of several devices, as the kernels do.
+
+    The dispatcher calls the fake kernel as soon as one tensor is on ``meta``: what it allocated for
+    the others would be memory that nothing fills.
+
+    Args:
+        names: parameter names.
+        tensors: per parameter a tensor, None (absent) or a list of tensors.
+    """
+    first: tuple[str, torch.device] | None = None
+    for name, given in zip(names, tensors, strict=True):
+        is_list = isinstance(given, (list, tuple))
+        for i, tensor in enumerate(given if is_list else (given,)):
+            if tensor is None:
+                continue
+            label = f"{name}[{i}]" if is_list else name
+            if first is None:
+                first = label, tensor.device
+            elif tensor.device != first[1]:
+                raise RuntimeError(
+                    f"{op}: '{label}' is on {tensor.device}, but '{first[0]}' is on {first[1]}; "
+                    "all tensors must be on one device"
+                )
+
+
 def shape_or_scalar(tensor: torch.Tensor | None) -> Sequence[int]:
     """Return the shape of an optional input; an absent one broadcasts to anything."""
     return () if tensor is None else tensor.shape
