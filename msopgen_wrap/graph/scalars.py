@@ -263,16 +263,23 @@ def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
     return expr
 
 
-def to_cpp(expr: ScalarExpr) -> str:
-    """Format for the host: a double (or int64) expression over ``<attr>`` variables.
+def attr_variable(name: str) -> str:
+    """Return the variable of an attr in TilingFunc: never one that TilingFunc uses itself."""
+    return f"{name}Value"
 
-    Attr ``alpha`` is spelled ``alpha``, dimension ``axis`` of ``x`` ``opgen::DimAt(xShape, axis)``
-    (negative axes count from the end), both provided by the tiling template.
+
+def to_cpp(expr: ScalarExpr) -> str:
+    """Format for the host: a double (or int64) expression over attr variables.
+
+    Attr ``alpha`` is spelled ``alphaValue``, dimension ``axis`` of ``x``
+    ``opgen::DimAt(xShape, axis)`` (negative axes count from the end), both provided by the tiling
+    template.
     """
     if isinstance(expr, Const):
         return cpp_number(expr.value)
     if isinstance(expr, AttrRef):
-        name = expr.name if expr.index is None else f"{expr.name}[{expr.index}]"
+        name = attr_variable(expr.name)
+        name = name if expr.index is None else f"{name}[{expr.index}]"
         return name if expr.integer else f"static_cast<double>({name})"
     if isinstance(expr, DimRef):
         axis = expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis

@@ -301,6 +301,15 @@ def _attr_values(
     return values
 
 
+def constant_tensor(node: Node) -> torch.Tensor:
+    """Return the tensor that a ``get_attr`` node of a traced graph stands for."""
+    module = node.graph.owning_module
+    assert module is not None
+    tensor = getattr(module, str(node.target))
+    assert isinstance(tensor, torch.Tensor)
+    return tensor
+
+
 def _constants(node: Node) -> list[Any]:
     found: list[Any] = []
 
@@ -318,6 +327,8 @@ def _constants(node: Node) -> list[Any]:
 
     visit(list(node.args))
     visit(dict(node.kwargs))
+    if node.op == "get_attr":
+        visit(constant_tensor(node).flatten().tolist())
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.scalars import attr_variable
 from msopgen_wrap.render.kernel import member_name, tidy
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
@@ -83,6 +84,7 @@ def render_row_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingText:
             scalars=scalar_values(names, used),
             walks=walks,
             axes={"attr": "", "all": False, "axes": (), **axes},
+            axes_value=attr_variable(axes.get("attr", "")),
             axes_is_list="attr" in axes and spec.attr(axes["attr"]).type == "list_int",
             positions=positions,
             row_unit=ROW_UNIT,

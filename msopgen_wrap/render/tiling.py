@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.scalars import ScalarExpr, to_cpp
+from msopgen_wrap.graph.scalars import ScalarExpr, attr_variable, to_cpp
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import MAX_TENSORS, has_broadcast, member_name, tidy
 from msopgen_wrap.render.tiling_text import TilingText
@@ -116,18 +116,18 @@ _ATTR_GET = {
 
 
 def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
-    """Return the statements that fetch attrs into variables called like them."""
+    """Return the statements that fetch attrs into their variables (``attr_variable``)."""
     rows = []
     for index, attr in enumerate(spec.attrs):
         if attr.name not in wanted:
             continue
-        pointer = f"{attr.name}Attr"
+        pointer, variable = f"{attr.name}Attr", attr_variable(attr.name)
         if attr.type in ("list_int", "list_float"):
             getter = "GetListInt" if attr.type == "list_int" else "GetListFloat"
             load = (
                 f"const auto* {pointer} = context->GetAttrs()->{getter}({index});\n"
                 f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
-                f"    const auto* {attr.name} = {pointer}->GetData();"
+                f"    const auto* {variable} = {pointer}->GetData();"
             )
         else:
             cpp, getter = _ATTR_GET[attr.type]
@@ -136,26 +136,33 @@ def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
                 f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
             )
             if attr.type == "str":
-                load += f"    const std::string {attr.name}({pointer});"
+                load += f"    const std::string {variable}({pointer});"
             else:
-                load += f"    const {cpp} {attr.name} = *{pointer};"
+                load += f"    const {cpp} {variable} = *{pointer};"
         rows.append({"name": attr.name, "load": load})
     return rows
 
 
 def attr_test(attr: Attr, value: Any) -> str:
     """Return the C++ condition that an attr has a value."""
+    name = attr_variable(attr.name)
     if attr.type == "bool":
-        return attr.name if value else f"!{attr.name}"
+        return name if value else f"!{name}"
     if attr.type == "str":
-        return f'{attr.name} == "{value}"'
+        return f'{name} == "{value}"'
     if attr.type == "dtype":
-        return f"{attr.name} == static_cast<int64_t>({GE_DTYPE[value]})"
-    if attr.type == "float":
-        return f"{attr.name} == static_cast<float>({value!r})"
+        return f"{name} == static_cast<int64_t>({GE_DTYPE[value]})"
     if attr.type in ("list_int", "list_float"):
-        raise NotImplementedError("list attrs with allowed values")
-    return f"{attr.name} == {value}"
+        items = [_number_test(f"{name}[{i}]", v, attr.type) for i, v in enumerate(value)]
+        return " && ".join([f"{attr.name}Attr->GetSize() == {len(value)}", *items])
+    return _number_test(name, value, attr.type)
+
+
+def _number_test(place: str, value: Any, kind: str) -> str:
+    """Return the C++ condition that a number has a value; floats are compared as float32."""
+    if kind.endswith("float"):
+        return f"{place} == static_cast<float>({float(value)!r})"
+    return f"{place} == {value}"
 
 
 def variant_lines(spec: OpSpec, plan: OpPlan) -> list[str]:

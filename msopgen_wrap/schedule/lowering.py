@@ -22,7 +22,7 @@ from msopgen_wrap.graph.scalars import (
     fold,
     is_const,
 )
-from msopgen_wrap.graph.tracing import TracedGraph, constant_expr
+from msopgen_wrap.graph.tracing import TracedGraph, constant_expr, constant_tensor
 from msopgen_wrap.schedule.program import (
     COMPUTE_KIND,
     F32,
@@ -110,6 +110,8 @@ class Lowerer:
                 self.values[node] = View.of_input(
                     self.traced.inputs[node.name], len(node.meta["val"].shape)
                 )
+            elif node.op == "get_attr":
+                self.values[node] = self._constant(node)
             elif node.op == "call_function":
                 self.values[node] = self._call(node)
         for param in self.spec.outputs:
@@ -139,6 +141,13 @@ class Lowerer:
         if handler is None:
             raise OpgenError(self.unsupported(node))
         return handler(self, node)
+
+    def _constant(self, node: Node) -> Operand:
+        """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""
+        tensor = constant_tensor(node)
+        if tensor.numel() != 1:
+            raise OpgenError(self.unsupported(node, "several numbers"))
+        return self.operand(tensor.item())
 
     def _size(self, source: Any, axis: int) -> Any:
         view = self.values[source]
@@ -398,6 +407,8 @@ def target_name(node: Node | None) -> str:
     if node is None:
         return ""
     target = node.target
+    if node.op == "get_attr":
+        return "torch.tensor"
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
     module = getattr(target, "__module__", "") or ""

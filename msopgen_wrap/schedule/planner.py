@@ -7,27 +7,9 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
-from msopgen_wrap.schedule.lowering import target_name
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
-
-REDUCTIONS = {
-    "sum",
-    "mean",
-    "amax",
-    "amin",
-    "max",
-    "min",
-    "prod",
-    "any",
-    "all",
-    "argmax",
-    "argmin",
-    "var",
-    "std",
-    "logsumexp",
-}
 
 
 def plan_op(spec: OpSpec) -> OpPlan:
@@ -56,12 +38,9 @@ def plan_op(spec: OpSpec) -> OpPlan:
 
 def is_row(traced: TracedGraph) -> bool:
     """Whether the graph reduces along an axis."""
-    for node in traced.graph.nodes:
-        if node.op == "call_function":
-            parts = target_name(node).split(".")
-            if parts[0] == "aten" and len(parts) > 1 and parts[1] in REDUCTIONS:
-                return True
-    return False
+    from msopgen_wrap.schedule.row_lowering import reduction_kind
+
+    return any(reduction_kind(node) for node in traced.graph.nodes)
 
 
 def prove(plan: OpPlan) -> None:

@@ -1,0 +1,59 @@
+"""How TilingFunc tells variants apart: every attr type, every kind of allowed value."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check, make_spec
+
+from msopgen_wrap.render.tiling import attr_test
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import Attr, ShapeLike
+
+CONDITIONS = [
+    ("int", 3, "aValue == 3"),
+    ("int", -1, "aValue == -1"),
+    ("float", 0.5, "aValue == static_cast<float>(0.5)"),
+    ("float", 2, "aValue == static_cast<float>(2.0)"),
+    ("bool", True, "aValue"),
+    ("bool", False, "!aValue"),
+    ("str", "tanh", 'aValue == "tanh"'),
+    ("dtype", "float16", "aValue == static_cast<int64_t>(ge::DT_FLOAT16)"),
+    ("list_int", (), "aAttr->GetSize() == 0"),
+    ("list_int", (0, -1), "aAttr->GetSize() == 2 && aValue[0] == 0 && aValue[1] == -1"),
+    ("list_float", (1, 0.1), "aAttr->GetSize() == 2 && aValue[0] == static_cast<float>(1.0) && "
+     "aValue[1] == static_cast<float>(0.1)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), CONDITIONS)
+def test_conditions(kind, value, text):
+    assert attr_test(Attr("a", kind, value), value) == text
+
+
+def test_kernels_of_like_values_have_names_of_their_own():
+    values = ((2.0, 0.1), (20.0, 0.1), (2.0, 1.0), (2.0, 10.0), (-2.0, 1.0))
+    attr = Attr("w", "list_float", values[0], allowed=values)
+    plan = plan_op(make_spec("x * w[0] + w[1]", attrs=(attr,)))
+    names = [body.class_name for body in plan.bodies]
+    assert len(set(names)) == len(values), names
+    assert all(re.fullmatch(r"\w+", n) for n in names)
+
+
+@pytest.mark.slow
+def test_lists_choose_the_kernel(tmp_path):
+    # the attr is called like a variable of TilingFunc
+    values = ((-1,), (0,), (0, 1))
+    attr = Attr("axes", "list_int", (-1,), allowed=values)
+    compute = "x * len(axes) + (1.0 if axes[0] == 0 else 2.0)"
+    op = BuiltOp(make_spec(compute, attrs=(attr,), shapes={"z": ShapeLike("x")}), tmp_path)
+    for value in values:
+        outputs, golden, _ = op.run({"x": torch.rand(3, 70)}, {"axes": list(value)})
+        check(outputs["z"], golden["z"])
