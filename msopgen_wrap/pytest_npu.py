@@ -1,8 +1,9 @@
 """Pytest plugin: run tests on npu tensors where there is no NPU.
 
 Installed with the kit. ``pytest --npu`` (or ``opgen_npu = auto`` in the ini file) activates the
-emulation before any test module is imported; without it the plugin does nothing but skip tests that
-want the device. On a machine with CANN, ``auto`` uses the real NPU.
+emulation before any test module or conftest is imported; without it the plugin skips tests that
+want the device, and keeps a torch_npu that has no runtime from failing ``import torch``. On a
+machine with CANN, ``auto`` uses the real NPU.
 
 It lies outside ``msopgen_wrap.npu`` because importing that package is what activates.
 
@@ -39,18 +40,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _wish(config: pytest.Config) -> str:
-    wish = config.getoption("opgen_npu") or config.getini("opgen_npu")
+    wish = config.known_args_namespace.opgen_npu or config.getini("opgen_npu")
     if wish not in _CHOICES:
         raise pytest.UsageError(f"opgen_npu = {wish}: expected one of {', '.join(_CHOICES)}")
     return str(wish)
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Prepare ``import torch`` before the first conftest that may do it."""
+    _prepare(early_config)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Activate before test modules and their imports of torch are collected."""
+    """Add the marker; prepare ``import torch`` where the plugin came too late for the hook above."""
     config.addinivalue_line("markers", "npu: needs npu tensors, emulated or real (pytest --npu)")
+    _prepare(config)
+
+
+def _prepare(config: pytest.Config) -> None:
     wish = _wish(config)
     if wish == "off":
+        from msopgen_wrap.torch_ext.torch_import import keep_unusable_backends_out
+
+        keep_unusable_backends_out()
         return
     from msopgen_wrap.npu.activation import activate
 

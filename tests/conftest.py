@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.torch_ext.torch_import import keep_unusable_backends_out
+
+# The plugin of the kit does so where it is installed; a checkout on PYTHONPATH has no plugin.
+keep_unusable_backends_out()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
+from msopgen_wrap.torch_ext.torch_import import torch
 
 _aten = torch.ops.aten
 

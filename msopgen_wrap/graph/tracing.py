@@ -8,9 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from torch.fx import Graph, Node
-
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
@@ -24,6 +21,10 @@ from msopgen_wrap.graph.scalars import (
 )
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
 
 # Half-precision tensors are traced as float32: that is what the kernel computes in, and the
 # casts that decompositions would add around them disappear.

@@ -139,6 +139,12 @@ def activate(wish: str | None = None) -> None:
             sys.meta_path.insert(0, _Finder())
 
 
+def is_prepared() -> bool:
+    """Whether the hook is installed and a later ``import torch_npu`` gets the emulation."""
+    hooked = any(isinstance(finder, _Finder) for finder in sys.meta_path)
+    return hooked and choose().emulated
+
+
 def is_active() -> bool:
     """Whether torch_npu was imported in this process and runs on the emulation."""
     return bool(_state.get("active"))

@@ -106,7 +106,7 @@ def _compare_float(
     native: torch.Tensor | None,
     tolerance: tuple[float, float] | None,
 ) -> Accuracy:
-    import torch
+    from msopgen_wrap.torch_ext.torch_import import torch
 
     name = str(actual.dtype).removeprefix("torch.")
     limits = THRESHOLDS[name]
@@ -144,7 +144,7 @@ def _compare_float(
 
 def _class_mismatch(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     """Where exactly one side is nan or infinite, or the infinities' signs differ."""
-    import torch
+    from msopgen_wrap.torch_ext.torch_import import torch
 
     same = (torch.isnan(want) & torch.isnan(got)) | (want == got)
     return (~torch.isfinite(want) | ~torch.isfinite(got)) & ~same
@@ -205,7 +205,7 @@ def _native_allowance(reference, truncated, positions, region, max_limit, limits
 
 
 def _first(mask: torch.Tensor) -> tuple[int, ...]:
-    import torch
+    from msopgen_wrap.torch_ext.torch_import import torch
 
     if mask.dim() == 0:
         return ()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import torch
-
 from msopgen_wrap.run.accuracy import Accuracy, compare
 from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
 from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.torch_ext.torch_import import torch
 
 # No plausible result: an output the kernel did not write cannot look right.
 _POISON = 0xA5

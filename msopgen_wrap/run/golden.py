@@ -6,13 +6,13 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
-
 from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.torch_ext.torch_import import torch
+
+TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
+tree_map = torch.utils._pytree.tree_map
 
 # exp overflows float32 above 88; half still adds and squares a row of these.
 WIDE = 120.0

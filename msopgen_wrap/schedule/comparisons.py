@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.fx import Node
-
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from torch.fx import Node
-
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.scalars import (
     AttrRef,
@@ -37,6 +34,9 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.views import View, apply_view
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 Handler = Callable[["Lowerer", Node], Any]
 HANDLERS: dict[str, Handler] = {}

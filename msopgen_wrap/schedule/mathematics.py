@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torch.fx import Node
-
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 # Building blocks: kinds of the scratch tiles each needs, after dst and the sources.
 BLOCKS: dict[str, tuple[str, ...]] = {

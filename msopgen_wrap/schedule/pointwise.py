@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.fx import Node
-
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule import comparisons, mathematics
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 _SMALL = {"int8": 24, "uint8": 24, "int16": 16}
 

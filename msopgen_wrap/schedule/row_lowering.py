@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch.fx import Node
-
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import (
     Binary,
@@ -20,6 +18,9 @@ from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.lowering import VIEW_OPS, Lowerer, lowers, target_name
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
 from msopgen_wrap.schedule.views import Step, View, apply_view
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 Axes = tuple["int | None", ...]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torch.fx import Node
-
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Node = torch.fx.Node
 
 _ZERO = Const(0)
 

@@ -259,16 +259,9 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
 
 
 def _torch() -> Any:
-    try:
-        from msopgen_wrap.torch_ext.torch_import import import_torch
+    from msopgen_wrap.torch_ext.torch_import import import_torch
 
-        return import_torch()
-    except ModuleNotFoundError as error:
-        if error.name != "msopgen_wrap.torch_ext.torch_import":
-            raise
-    import torch
-
-    return torch
+    return import_torch()
 
 
 def _import_for_torch(name: str, *args: Any, **kwargs: Any) -> Any:

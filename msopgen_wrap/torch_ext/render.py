@@ -14,6 +14,7 @@ from msopgen_wrap.torch_ext.ops_render import render_op, render_reference
 # Copied as they are; they know nothing of the ops.
 RUNTIME = (
     "__init__.py",
+    "backends.py",
     "build.py",
     "checks.py",
     "gradients.py",
