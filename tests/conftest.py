@@ -9,8 +9,8 @@ import pytest
 
 from msopgen_wrap.torch_ext.torch_import import keep_unusable_backends_out
 
-# The plugin of the kit does so where it is installed; a checkout on PYTHONPATH has no plugin.
-keep_unusable_backends_out()
+# These tests are about CPU tensors; those of tests/npu/cases activate the emulation before (--npu).
+keep_unusable_backends_out(always=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

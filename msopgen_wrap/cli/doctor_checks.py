@@ -121,7 +121,7 @@ def torch_checks() -> Iterator[HealthCheck]:
             "torch_npu version",
             PROBLEM,
             f"torch_npu {npu} does not fit torch {base}",
-            f"pip install torch_npu=={base}",
+            f"pip install --no-deps torch_npu=={base}",
         )
 
 

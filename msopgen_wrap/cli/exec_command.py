@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from pathlib import Path
 
 import click
 
@@ -42,9 +45,22 @@ def command(
     """
     from msopgen_wrap.npu.launcher import child_environment, run
 
+    if _runs_this_python(argv[0]):
+        from msopgen_wrap.npu.runtime_build import find_wheel
+        from msopgen_wrap.npu.torch_build import check_build
+
+        check_build(find_wheel())
     environment, choice = child_environment(
         dict(os.environ), wish=wish, soc=soc, devices=devices, memory=memory, check=check
     )
     if verbose:
         output.echo(f"opgen exec: {choice.kind} ({choice.reason})", err=True)
     return run(list(argv), environment)
+
+
+def _runs_this_python(program: str) -> bool:
+    """Whether the program is the Python that opgen runs under, whose torch can be looked at."""
+    if not Path(program).name.startswith("python"):
+        return False
+    found = shutil.which(program)
+    return found is None or Path(found).parent == Path(sys.executable).parent

@@ -34,6 +34,8 @@ ENVIRONMENT_CODES = frozenset(
         "OPG620",
         "OPG701",
         "OPG702",
+        "OPG706",
+        "OPG708",
     }
 )
 

@@ -163,6 +163,7 @@ def preload() -> None:
     ``dlopen("libascendcl.so")`` find these; no LD_LIBRARY_PATH is needed.
     """
     from .runtime_build import build_runtime, find_wheel
+    from .torch_build import check_build, install_cure
 
     with _lock:
         if "libraries" in _state:
@@ -173,9 +174,10 @@ def preload() -> None:
                 Diagnostic(
                     "OPG706",
                     "torch_npu is not installed in this Python",
-                    fix="pip install 'opgen[npu]' (torch==2.13.0 and torch_npu==2.13.0)",
+                    fix=install_cure(),
                 )
             )
+        check_build(wheel)
         if os.environ.get("OPGEN_SOC"):
             platform(os.environ["OPGEN_SOC"])
         runtime = build_runtime(wheel)

@@ -8,8 +8,8 @@ from ..diagnostics import HealthCheck, OpgenError
 from .elf_symbols import read_symbols
 from .runtime_build import TorchNpuWheel, build_runtime, find_wheel
 from .selection import choose
+from .torch_build import TESTED, build_problem, install_cure
 
-TESTED = "2.13.0"
 _OK, _WARNING, _PROBLEM, _ABSENT = "ok", "warning", "problem", "absent"
 
 
@@ -28,14 +28,18 @@ def health_checks() -> Iterator[HealthCheck]:
         )
         return
     status = _OK if wheel.version.split("+")[0] == TESTED else _WARNING
-    cure = "" if status == _OK else f"pip install torch=={TESTED} torch_npu=={TESTED}"
+    cure = "" if status == _OK else install_cure()
     detail = wheel.version if status == _OK else f"{wheel.version}; tested is {TESTED}"
     yield HealthCheck("torch_npu", status, detail, cure, {"path": str(wheel.folder)})
+    problem = build_problem(wheel)
+    if problem is not None:
+        yield HealthCheck("torch_npu and torch", _PROBLEM, problem.what, problem.fix)
+        return
     try:
         choice = choose()
     except OpgenError as error:
-        problem = error.diagnostics[0]
-        yield HealthCheck("npu runtime", _PROBLEM, problem.what, problem.fix)
+        wrong = error.diagnostics[0]
+        yield HealthCheck("npu runtime", _PROBLEM, wrong.what, wrong.fix)
         return
     data: dict[str, object] = {"kind": choice.kind, "library": str(choice.library or "")}
     yield HealthCheck("npu runtime", _OK, f"{choice.kind}: {choice.reason}", "", data)

@@ -131,7 +131,7 @@ def check_symbols(
                 "OPG702",
                 f"torch_npu {wheel.version} does not fit the installed torch: {shown} missing",
                 why="torch_npu is built for exactly one torch version",
-                fix="install the pair the kit is tested with: torch==2.13.0 torch_npu==2.13.0",
+                fix="install the pair the kit is tested with; `opgen doctor` says how",
             )
         )
     return missing
@@ -251,7 +251,7 @@ def _add_stubs(
                 + listing,
                 why="the emulation is tested with torch_npu 2.13.0; calling an unknown function "
                 "could only crash or lie",
-                fix="install torch==2.13.0 torch_npu==2.13.0, or report this list",
+                fix="install the pair that `opgen doctor` names, or report this list",
             )
         )
     stubs = stage / "stubs.cpp"

@@ -88,16 +88,18 @@ def torch_npu_is_unusable() -> bool:
 
     In such a Python a plain ``import torch`` fails.
     """
-    if importlib.util.find_spec("torch_npu") is None:
-        return False
-    activation = sys.modules.get("msopgen_wrap.npu.activation")
-    if activation is not None and activation.is_prepared():
+    if importlib.util.find_spec("torch_npu") is None or _emulation_is_prepared():
         return False
     try:
         ctypes.CDLL("libascendcl.so")
     except OSError:
         return True
     return False
+
+
+def _emulation_is_prepared() -> bool:
+    activation = sys.modules.get("msopgen_wrap.npu.activation")
+    return activation is not None and bool(activation.is_prepared())
 
 
 class _Loader(importlib.abc.Loader):
@@ -120,7 +122,8 @@ class _Loader(importlib.abc.Loader):
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds only ``torch``, and only where torch_npu would make its import fail."""
 
-    def __init__(self) -> None:
+    def __init__(self, always: bool) -> None:
+        self._always = always
         self._busy = threading.local()
 
     def find_spec(
@@ -130,7 +133,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         self._busy.value = True
         try:
-            if not torch_npu_is_unusable():
+            if not (self._always or torch_npu_is_unusable()):
                 return None
             spec = importlib.util.find_spec(name)
         finally:
@@ -140,11 +143,16 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def keep_unusable_backends_out() -> None:
+def keep_unusable_backends_out(*, always: bool = False) -> None:
     """Make a later plain ``import torch`` in this process go without an unusable torch_npu.
 
     For processes that run other people's modules, such as pytest. Whether torch_npu is usable is
     looked at when torch is imported. Child processes are not changed.
+
+    Args:
+        always: keep every backend out, also when the emulation is activated after this call.
     """
+    if always and _emulation_is_prepared():
+        return
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.insert(0, _Finder(always))
