@@ -54,7 +54,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the marker; prepare ``import torch`` where the plugin came too late for the hook above."""
+    """Add the marker; prepare ``import torch`` where the hook above came too late."""
     config.addinivalue_line("markers", "npu: needs npu tensors, emulated or real (pytest --npu)")
     _prepare(config)
 

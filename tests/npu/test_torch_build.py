@@ -43,7 +43,7 @@ def test_cuda_version(tmp_path: Path, text: str, version: str) -> None:
 def test_only_cuda_builds_are_refused(tmp_path: Path) -> None:
     torch_build.check_build(None)
     torch_build.check_build(wheel(tmp_path, CPU))
-    with pytest.raises(OpgenError, match="OPG708.*CUDA 13.0") as caught:
+    with pytest.raises(OpgenError, match="OPG708") as caught:
         torch_build.check_build(wheel(tmp_path, CUDA))
     fix = caught.value.diagnostics[0].fix
     assert "CPU build of torch 2.14.0" in fix and "--no-deps torch_npu==2.14.0" in fix
