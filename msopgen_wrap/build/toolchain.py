@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, Location, OpgenError
+from ..machine_errors import disk_full_message
 from .compiler_errors import compiler_diagnostics
 from .cpu_level import cpu_level
 
@@ -216,6 +217,8 @@ def run_compiler(
         tried, messages = other, later.stderr
         done = later if later.returncode == 0 else done
     if done.returncode != 0:
+        if (full := disk_full_message(done.stderr)) is not None:
+            raise OpgenError(full)
         if "Killed" in done.stderr or done.returncode in (-9, 137):
             raise OpgenError(
                 Diagnostic(

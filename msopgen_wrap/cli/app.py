@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from msopgen_wrap import __version__
 from msopgen_wrap.cli import output
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.machine_errors import machine_error
 
 # name -> (one-line help, section); the module is msopgen_wrap.cli.<name>_command.
 COMMANDS = {
@@ -30,6 +33,8 @@ COMMANDS = {
     "explain": ("Explain a diagnostic or CANN error code.", "Help"),
     "cache": ("Show or clear the build cache.", "Help"),
 }
+# Commands that are no use without a compiler and a cache: both are looked at before anything else.
+COMPILING = frozenset({"test", "run", "build", "verify"})
 REPORT = "please report it with this text and the spec"
 
 
@@ -44,6 +49,10 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"msopgen_wrap.cli.{name}_command")
         command: click.Command = module.command
+        if name in COMPILING and not hasattr(command.callback, "__wrapped__"):
+            command.callback = _after_machine_checks(name, command.callback)
+        if command.epilog is None and name != "exec":
+            command.epilog = output.EXIT_CODES
         return command
 
     def resolve_command(
@@ -63,6 +72,28 @@ class LazyGroup(click.Group):
             rows = [(n, text) for n, (text, place) in COMMANDS.items() if place == section]
             with formatter.section(section):
                 formatter.write_dl(rows, col_spacing=4)
+
+
+def _after_machine_checks(name: str, callback: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return the callback of a command that compiles, with a look at the machine before it.
+
+    Raises (when called):
+        OpgenError: OPG301, OPG302 (no usable compiler), OPG305 (the cache cannot be written).
+    """
+    assert callback is not None
+
+    @functools.wraps(callback)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        from msopgen_wrap.build.cache import cache_dir
+        from msopgen_wrap.build.toolchain import find_toolchain
+
+        # CANN's own build brings its compilers.
+        if not (name == "build" and kwargs.get("target") == "npu"):
+            find_toolchain()
+            cache_dir()
+        return callback(*args, **kwargs)
+
+    return checked
 
 
 @click.group(
@@ -90,6 +121,38 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if position < end:
             debug = True
             del args[position]
+    as_json = _wants_json(args)
+    code = output.INTERNAL
+    try:
+        with output.json_only() if as_json else contextlib.nullcontext():
+            code = _run(args, debug, as_json)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return _without_output(output.OK)  # the reader has gone: `opgen list | head`
+    except OSError as error:
+        problem = machine_error(error)
+        if problem is None:
+            raise
+        _without_output(code)
+        return _fail([problem], output.ENVIRONMENT, as_json=False)
+    return code
+
+
+def _wants_json(args: list[str]) -> bool:
+    """Whether ``--json`` is meant for opgen: not behind ``--``, and not for the program of exec."""
+    name = next((arg for arg in args if not arg.startswith("-")), "")
+    end = args.index("--") if "--" in args else len(args)
+    return name != "exec" and "--json" in args[:end]
+
+
+def _without_output(code: int) -> int:
+    """Keep Python from complaining about a closed or full standard output at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
+
+
+def _run(args: list[str], debug: bool, as_json: bool) -> int:
     try:
         result = opgen.main(args, prog_name="opgen", standalone_mode=False)
         return result if isinstance(result, int) else output.OK
@@ -97,60 +160,69 @@ def run(arguments: Sequence[str] | None = None) -> int:
         output.echo(error.format_message())
         return output.USAGE
     except click.UsageError as error:
+        if as_json:
+            return _fail([Diagnostic("OPG096", error.format_message())], output.USAGE, as_json)
         error.show()
         return output.USAGE
     except click.exceptions.Exit as error:
         return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        if as_json:
+            return _fail([Diagnostic("OPG097", "interrupted")], output.INTERRUPTED, as_json)
+        output.echo("interrupted", err=True)
+        return output.INTERRUPTED
     except click.ClickException as error:
+        if as_json:
+            return _fail([Diagnostic("OPG096", error.format_message())], output.FINDINGS, as_json)
         error.show()
         return output.FINDINGS
-    except click.Abort:
-        output.echo("interrupted", err=True)
-        return output.INTERRUPTED
-    except KeyboardInterrupt:
-        output.echo("interrupted", err=True)
-        return output.INTERRUPTED
     except OpgenError as error:
         if debug:
             traceback.print_exc()
-        return _report(error, args)
+        code = output.exit_code(error.diagnostics) or output.FINDINGS
+        return _fail(error.diagnostics, code, as_json)
     except BrokenPipeError:
-        # The reader of our pipe has gone (`opgen list | head`); keep Python from complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return output.OK
+        raise
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except OSError as error:
+        problem = machine_error(error)
+        if problem is None:
+            return _internal(error, debug, as_json)
+        if debug:
+            traceback.print_exc()
+        return _fail([problem], output.ENVIRONMENT, as_json)
     except Exception as error:
-        return _internal(error, debug)
+        return _internal(error, debug, as_json)
 
 
-def _report(error: OpgenError, args: list[str]) -> int:
-    code = output.exit_code(error.diagnostics) or output.FINDINGS
-    if "--json" in args:
-        output.print_json({"ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]})
+def _fail(diagnostics: list[Diagnostic], code: int, as_json: bool) -> int:
+    """Print the diagnostics of a failed command and return its exit code."""
+    if as_json:
+        output.print_json({"ok": False, "diagnostics": [d.as_dict() for d in diagnostics]})
         return code
-    output.print_diagnostics(error.diagnostics)
-    codes = list(dict.fromkeys(d.code for d in error.diagnostics))
+    output.print_diagnostics(diagnostics)
+    codes = list(dict.fromkeys(d.code for d in diagnostics))
     output.echo(
-        f"{output.count_text(error.diagnostics)}; `opgen explain {codes[0]}` tells more", err=True
+        f"{output.count_text(diagnostics)}; `opgen explain {codes[0]}` tells more", err=True
     )
     return code
 
 
-def _internal(error: Exception, debug: bool) -> int:
+def _internal(error: Exception, debug: bool, as_json: bool) -> int:
     if debug:
         traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" at {os.path.basename(frame[0].filename)}:{frame[0].lineno}" if frame else ""
     text = str(error).splitlines()
     detail = f": {text[0]}" if text else ""
+    what = f"{type(error).__name__}{detail}{place}"
+    why = f"this is a bug in opgen {__version__}, not in your input"
+    fix = f"{REPORT}; the same command with --debug shows the traceback"
+    if as_json:
+        return _fail([Diagnostic("OPG099", what, why=why, fix=fix)], output.INTERNAL, as_json)
     head = output.styled("internal error[OPG099]", "error")
-    output.echo(f"{head}: {type(error).__name__}{detail}{place}", err=True)
-    output.echo(
-        f"      why: this is a bug in opgen {__version__}, not in your input\n"
-        f"      fix: {REPORT}; the same command with --debug shows the traceback",
-        err=True,
-    )
+    output.echo(f"{head}: {what}\n      why: {why}\n      fix: {fix}", err=True)
     return output.INTERNAL
 
 

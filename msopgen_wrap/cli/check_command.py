@@ -29,9 +29,11 @@ def command(specs: tuple[Path, ...], deep: bool, strict: bool, as_json: bool) ->
         results = [_with(r, deep_findings(r.spec)) if r.spec else r for r in results]
     findings = [d for r in results for d in r.diagnostics]
     failed = any(d.severity == "error" or strict for d in findings)
+    # Findings about the machine (check --deep without torch) are no findings about the specs.
+    code = (output.exit_code(findings) or output.FINDINGS) if failed else output.OK
     if as_json:
         output.print_json(_json(results, failed))
-        return output.FINDINGS if failed else output.OK
+        return code
     output.print_diagnostics(findings, err=False)
     good = sum(1 for r in results if r.spec is not None)
     word = "spec" if len(results) == 1 else "specs"
@@ -39,7 +41,7 @@ def command(specs: tuple[Path, ...], deep: bool, strict: bool, as_json: bool) ->
     if failed:
         codes = " ".join(sorted({d.code for d in findings})[:6])
         output.echo(f"`opgen explain {codes}` tells more")
-    return output.FINDINGS if failed else output.OK
+    return code
 
 
 def _with(result: LoadResult, more: list[Diagnostic]) -> LoadResult:

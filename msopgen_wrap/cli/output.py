@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
 from msopgen_wrap.diagnostics import Diagnostic, render
+from msopgen_wrap.machine_errors import is_about_machine
 
 OK = 0
 FINDINGS = 1
@@ -20,24 +23,8 @@ INTERNAL = 70
 INTERRUPTED = 130
 
 EXIT_CODES = """Exit codes: 0 all right; 1 findings or failed tests; 2 wrong usage; 3 the machine
-lacks something (compiler, torch, CANN), `opgen doctor` tells what; 70 internal error."""
-
-# Codes that say something about the machine rather than about the user's spec or sources.
-ENVIRONMENT_CODES = frozenset(
-    {
-        "OPG301",
-        "OPG302",
-        "OPG305",
-        "OPG320",
-        "OPG601",
-        "OPG602",
-        "OPG620",
-        "OPG701",
-        "OPG702",
-        "OPG706",
-        "OPG708",
-    }
-)
+lacks something (compiler, torch, CANN, disk space), `opgen doctor` tells what; 70 internal error,
+a bug of opgen; 130 interrupted."""
 
 _STYLES: dict[str, dict[str, Any]] = {
     "error": {"fg": "red", "bold": True},
@@ -77,6 +64,36 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False))
 
 
+@contextlib.contextmanager
+def json_only() -> Iterator[None]:
+    """Keep standard output for what Python prints, which with ``--json`` is one JSON document.
+
+    What C code of this process and child processes write to file descriptor 1, such as printf in a
+    kernel, goes to standard error meanwhile.
+    """
+    try:
+        is_process_output = sys.stdout.fileno() == 1
+    except (OSError, ValueError, AttributeError):
+        is_process_output = False  # a test captures it
+    if not is_process_output:
+        yield
+        return
+    sys.stdout.flush()
+    plain, real = sys.stdout, os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace")
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.close()
+        finally:
+            sys.stdout = plain
+            ctypes.CDLL(None).fflush(None)
+            os.dup2(real, 1)
+            os.close(real)
+
+
 def print_diagnostics(
     diagnostics: Iterable[Diagnostic], sources: dict[str, str] | None = None, err: bool = True
 ) -> None:
@@ -99,7 +116,7 @@ def count_text(diagnostics: Iterable[Diagnostic]) -> str:
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
     """Return the exit code of a failure: ENVIRONMENT if all errors are about the machine."""
-    codes = {d.code for d in diagnostics if d.severity == "error"}
-    if codes and codes <= ENVIRONMENT_CODES:
+    errors = [d for d in diagnostics if d.severity == "error"]
+    if is_about_machine(errors):
         return ENVIRONMENT
-    return FINDINGS if codes else OK
+    return FINDINGS if errors else OK

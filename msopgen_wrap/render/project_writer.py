@@ -21,6 +21,7 @@ from typing import Any
 
 from msopgen_wrap import __version__
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.machine_errors import disk_full
 from msopgen_wrap.render.files import GeneratedFile
 
 MANIFEST = "opgen.json"
@@ -205,7 +206,8 @@ def write_project(
     except OSError as error:
         name = error.filename or root
         raise OpgenError(
-            Diagnostic(
+            disk_full(error)
+            or Diagnostic(
                 "OPG093",
                 f"cannot write the project: {error.strerror or error}",
                 Location(str(name)),

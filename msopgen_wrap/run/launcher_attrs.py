@@ -15,6 +15,7 @@ from typing import Any
 
 from msopgen_wrap.build.source_text import blank_comments, matching, split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.attr_text import attr_value
 from msopgen_wrap.run.include_finder import host_sources
 
 _CAST = re.compile(r"(?:static_cast\s*<\s*([\w:]+)\s*>\s*\(|\(\s*(float|double|bool|int\w*)\s*\))")
@@ -64,11 +65,12 @@ def arranged_attrs(
         OpgenError: OPG518, an attribute is unknown or missing.
     """
     if declared["attrs"] or not reads_attrs:
-        return {name: value for name, value in attrs.items()}
+        kinds = {attr["name"]: attr.get("type", "") for attr in declared["attrs"]}
+        return {name: attr_value(value, kinds.get(name, "")) for name, value in attrs.items()}
     op = declared["op"]
     known = launcher_attrs(root, op)
     if not known:
-        return dict(enumerate(attrs.values()))
+        return dict(enumerate(attr_value(value, "") for value in attrs.values()))
     given = {_loose(name): value for name, value in attrs.items()}
     names = [_loose(attr.name) for attr in known]
     place = Location(str(root))
@@ -89,7 +91,7 @@ def arranged_attrs(
                 fix=" ".join(f"--attr {name}=VALUE" for name in missing),
             )
         )
-    return {i: _typed(given[_loose(attr.name)], attr.type) for i, attr in enumerate(known)}
+    return {i: _given(given[_loose(attr.name)], attr.type) for i, attr in enumerate(known)}
 
 
 def _arguments(text: str, begin: int) -> list[str]:
@@ -112,6 +114,10 @@ def _attr(argument: str, before: str) -> LauncherAttr:
     declared = re.findall(rf"([\w:]+)\s*[*&]*\s*\b{name[0]}\b\s*[,)=;]", before)
     types = [t for t in declared if t not in ("return", "const")]
     return LauncherAttr(name[0], types[-1] if types else "")
+
+
+def _given(value: Any, cpp_type: str) -> Any:
+    return _typed(attr_value(value, cpp_type), cpp_type)
 
 
 def _typed(value: Any, cpp_type: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.attr_text import AttrText
 from msopgen_wrap.run.tensors import Tensor, TensorSpec, load_output, load_tensor, parse_spec
 
 _KEYS = ("op", "inputs", "outputs", "attrs")
@@ -47,7 +47,7 @@ def read_run_inputs(
     Args:
         inputs: ``name=VALUE`` texts; several tensors of a list are separated by ``;``.
         outputs: ``name=dtype[shape]`` texts, or ``name=VALUE`` for what is in one before.
-        attrs: ``name=VALUE`` texts; VALUE is a Python literal, else a string.
+        attrs: ``name=VALUE`` texts; what VALUE is depends on the attr's type (``AttrText``).
         case: YAML file with the keys op, inputs, outputs and attrs.
         seed: of the random inputs.
 
@@ -67,7 +67,7 @@ def read_run_inputs(
         result.outputs[name] = _tensors(value, lambda v: load_output(v, rng))
     for text in attrs:
         name, value = _split(text, "--attr")
-        result.attrs[name] = _literal(value)
+        result.attrs[name] = AttrText(value)
     return result
 
 
@@ -88,16 +88,6 @@ def _tensors(text: str, read: Any) -> Any:
     if ";" in text:
         return [read(part.strip()) for part in text.split(";") if part.strip()]
     return read(text)
-
-
-def _literal(text: str) -> Any:
-    known = {"true": True, "false": False, "none": None}
-    if text.lower() in known:
-        return known[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
 
 
 def _read_case(path: Path, into: RunInputs, rng: np.random.Generator) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.machine_errors import is_about_machine, machine_error
 from msopgen_wrap.spec.model import OpSpec
 
 Emit = Callable[[dict[str, Any]], None]
@@ -66,6 +67,11 @@ def main() -> int:
         run_job(job, emit)
     except OpgenError as error:
         emit({"event": "error", "diagnostics": [d.as_dict() for d in error.diagnostics]})
+    except OSError as error:
+        problem = machine_error(error)
+        if problem is None:
+            raise
+        emit({"event": "error", "diagnostics": [problem.as_dict()]})
     return 0
 
 
@@ -80,6 +86,8 @@ def run_job(job: Job, emit: Emit) -> None:
             try:
                 _run_op(spec, job, Path(scratch), emit)
             except OpgenError as error:
+                if is_about_machine(error.diagnostics):
+                    raise  # the next op would fail alike
                 emit(
                     {
                         "event": "diagnostics",

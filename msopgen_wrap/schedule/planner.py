@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
@@ -16,8 +17,24 @@ def plan_op(spec: OpSpec) -> OpPlan:
     """Plan the kernels of an op.
 
     Raises:
-        OpgenError: ``compute`` cannot be traced or lowered, or a plan does not fit in UB.
+        OpgenError: ``compute`` cannot be traced or lowered, or a plan does not fit in UB. Every
+            diagnostic names the op and the spec's file.
     """
+    try:
+        return _plan(spec)
+    except OpgenError as error:
+        raise OpgenError([_placed(d, spec) for d in error.diagnostics]) from error
+
+
+def _placed(diagnostic: Diagnostic, spec: OpSpec) -> Diagnostic:
+    """Add the op and the file to a diagnostic of a stage that knows neither."""
+    if diagnostic.location.file:
+        return diagnostic
+    what = diagnostic.what if spec.op in diagnostic.what else f"{spec.op}: {diagnostic.what}"
+    return replace(diagnostic, what=what, location=Location(spec.path))
+
+
+def _plan(spec: OpSpec) -> OpPlan:
     if spec.kernel is not None:
         return OpPlan(spec, "handwritten", [Variant()], [], {})
     if spec.compute is None:

@@ -400,7 +400,7 @@ def test_tensor_texts():
     assert load_tensor("arange:bfloat16[3]", rng).to_float().tolist() == [0, 1, 2]
     given = read_run_inputs(None, ["x=[float16[2];float16[0]]", "y=none"], (), ["a=[1,2]"], None, 0)
     assert [t.shape for t in given.inputs["x"]] == [(2,), (0,)]
-    assert given.inputs["y"] is None and given.attrs == {"a": [1, 2]}
+    assert given.inputs["y"] is None and given.attrs == {"a": "[1,2]"}
     with pytest.raises(OpgenError, match="OPG525"):
         load_tensor("/no/such/file.npy", rng)
 
