@@ -42,6 +42,9 @@ def command(
 
     The child and its own children are covered. On a machine with CANN the real runtime is used
     unless ``--npu emulation`` asks otherwise. Write options of COMMAND after ``--``.
+
+    Exit code: that of COMMAND, 128 + the signal that killed it; 2 wrong usage and 3 the machine
+    lacks something, when COMMAND was not started.
     """
     from msopgen_wrap.npu.launcher import child_environment, run
 

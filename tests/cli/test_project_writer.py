@@ -124,7 +124,7 @@ def test_an_error_while_writing_leaves_the_project_as_it_was(
     monkeypatch.setattr(project_writer, "_write", failing)
     with pytest.raises(OpgenError) as caught:
         write_project(files(a="2\n", b="2\n"), root, MANIFEST)
-    assert caught.value.diagnostics[0].code == "OPG093"
+    assert caught.value.diagnostics[0].code == "OPG094"
     assert snapshot(root) == before
     with pytest.raises(OpgenError):
         calls.clear()
