@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from .core_kinds import (
 from .emulation_library import emulation_library
 from .kernel_sources import kernel_sources
 from .object_file import ObjectGroup
+from .toolchain import find_toolchain
+from .warning_flags import warnings_as_errors
 
 # half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
 # include.
@@ -67,6 +69,7 @@ def compile_kernel(
     arch: int = 2201,
     portable: bool = False,
     flags: Sequence[str] = (),
+    own: bool = False,
 ) -> Path:
     """Compile one kernel source to a shared object whose entry is ``extern "C" void op(...)``.
 
@@ -79,6 +82,7 @@ def compile_kernel(
         arch: NPU architecture whose predefined macros are set.
         portable: for a package: no line tables and no folder of this machine in the result.
         flags: further compiler flags.
+        own: the source is the kit's: warnings are errors. Foreign code is compiled without any.
 
     Raises:
         OpgenError: OPG303 with the first true error at the kernel's line.
@@ -95,6 +99,7 @@ def compile_kernel(
                 portable=portable,
                 flags=[*PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
                 first_flags=sources.flags,
+                own=own,
             )
             return compile_object(sources.main, arguments)
 
@@ -146,6 +151,7 @@ def compile_shared(
     flags: Sequence[str] = (),
     link_flags: Sequence[str] = (),
     code: str = "OPG303",
+    own: Collection[Path] = (),
 ) -> Path:
     """Compile sources to one shared object linked with the emulation library.
 
@@ -153,6 +159,7 @@ def compile_shared(
         sources: C++ files.
         libs: further libraries, as paths or ``-l`` names without the prefix.
         link_flags: given to the linker driver as they are.
+        own: those of the sources that are the kit's: warnings in them are errors.
         Other arguments as for :func:`compile_kernel`.
 
     Returns:
@@ -166,6 +173,7 @@ def compile_shared(
         portable=portable,
         flags=flags,
         code=code,
+        own=own,
     )
     return _link_shared(
         objects,
@@ -187,22 +195,28 @@ def compile_objects(
     portable: bool = False,
     flags: Sequence[str] = (),
     code: str = "OPG303",
+    own: Collection[Path] = (),
 ) -> list[Path]:
     """Compile sources side by side; arguments as for :func:`compile_shared`.
 
     Returns:
         Paths of the objects in the cache, in the order of the sources.
     """
-    arguments = _arguments(
-        sources,
-        defines=defines,
-        include_dirs=include_dirs,
-        opt=opt,
-        portable=portable,
-        flags=flags,
+    foreign, strict = (
+        _arguments(
+            sources,
+            defines=defines,
+            include_dirs=include_dirs,
+            opt=opt,
+            portable=portable,
+            flags=flags,
+            own=mine,
+        )
+        for mine in (False, True)
     )
 
     def compiled(source: Path) -> Path:
+        arguments = strict if source in own else foreign
         return compile_object(Path(source), arguments, code=code)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
@@ -218,14 +232,17 @@ def _arguments(
     portable: bool,
     flags: Sequence[str],
     first_flags: Sequence[str] = (),
+    own: bool = False,
 ) -> list[str]:
     """Return the flags of one compilation; ``first_flags`` come before the include folders."""
     library = emulation_library()
-    arguments = [opt, "-fvisibility-inlines-hidden", "-w", *first_flags]
+    warnings = warnings_as_errors(find_toolchain().family) if own else ["-w"]
+    arguments = [opt, "-fvisibility-inlines-hidden", *warnings, *first_flags]
     # Line tables name the line at which code crashes; they do not change the code.
     arguments += relative_names(sources) if portable else ["-g1"]
     arguments += [f"-I{Path(d).absolute()}" for d in include_dirs]
-    arguments += [f"-I{d}" for d in library.include_dirs]
+    # The emulation stands for CANN's headers: what they do is no finding about the code under test.
+    arguments += [f"{'-isystem' if own else '-I'}{d}" for d in library.include_dirs]
     arguments += [*_define_flags(defines), *flags]
     return [*arguments, *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
 

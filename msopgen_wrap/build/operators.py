@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
+from msopgen_wrap.build.warning_flags import generated_sources
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import macro_names
 
@@ -159,19 +160,22 @@ def build_operators(
     progress("op_host")
     host = _compile_host(specs, project, portable)
     headers = _tiling_headers(specs, project)
+    own = generated_sources(project, [project / "op_kernel" / f"{s.name}.cpp" for s in specs])
 
     def kernel(spec: OpSpec, variant: KernelVariant) -> tuple[str, str, Path]:
         key = dtype_key(spec, variant.combo, variant.absent)
         progress(f"{spec.name} [{key}]")
         header = headers.get(spec.op)
+        source = project / "op_kernel" / f"{spec.name}.cpp"
         path = compile_kernel(
-            project / "op_kernel" / f"{spec.name}.cpp",
+            source,
             defines=kernel_defines(spec, variant.combo, variant.absent),
             include_dirs=_include_dirs(project),
             output_name=f"lib{spec.name}_{variant.suffix}.so",
             portable=portable,
             arch=arch,
             flags=["-include", str(header)] if header else [],
+            own=source in own,
         )
         return spec.op, key, path
 
@@ -189,11 +193,13 @@ def _include_dirs(project: Path) -> list[Path]:
 
 
 def _compile_host(specs: Sequence[OpSpec], project: Path, portable: bool) -> Path:
+    sources = [project / "op_host" / f"{spec.name}.cpp" for spec in specs]
     return compile_shared(
-        [project / "op_host" / f"{spec.name}.cpp" for spec in specs],
+        sources,
         include_dirs=_include_dirs(project),
         output_name="libop_host.so",
         portable=portable,
+        own=generated_sources(project, sources),
     )
 
 

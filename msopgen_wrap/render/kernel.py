@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,6 +162,7 @@ class KernelText:
     words: int
     masks: int
     bytes: bool
+    counts: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -247,7 +249,22 @@ def kernel_text(
         body.placement.words,
         body.placement.masks,
         small,
+        _counts(statements),
     )
+
+
+def _counts(statements: list[str]) -> list[str]:
+    """Declare the element counts that the statements name."""
+    joined = "\n".join(statements)
+    lines = []
+    if re.search(r"(?<!part\.)\bcount\b", joined):
+        lines.append("const uint32_t count = part.count;")
+    if re.search(r"\blanes\b", joined):
+        lines.append(
+            "const uint32_t lanes = opgen::AlignLanes(part.count);"
+            "  // comparisons work on whole repeats"
+        )
+    return lines
 
 
 def _output(spec: OpSpec, name: str) -> TensorParam:

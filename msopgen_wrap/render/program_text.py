@@ -245,7 +245,7 @@ class ProgramText:
                 return []
             return [
                 f"Muls({self.name(inst.dst)}, {self.name(source, I32)}, "
-                "static_cast<int32_t>(1), {count});"
+                f"static_cast<int32_t>(1), {count});"
             ]
         if op == "ShiftRightLogical":
             return [

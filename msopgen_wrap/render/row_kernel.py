@@ -145,7 +145,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
         body.placement.words,
         body.placement.masks,
         small,
-        extra,
+        extra=extra,
     )
 
 

@@ -43,6 +43,7 @@ def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = Fals
         OpgenError: OPG322, a source is missing; OPG303, it does not compile.
     """
     from msopgen_wrap.build.emulation import compile_shared
+    from msopgen_wrap.build.warning_flags import generated_sources
 
     sources = [project / "op_api" / f"aclnn_{spec.name}.cpp" for spec in specs]
     for source in sources:
@@ -65,6 +66,7 @@ def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = Fals
         portable=portable,
         flags=_flags(),
         link_flags=["-ldl"],
+        own=generated_sources(project, sources),
     )
 
 

@@ -100,9 +100,8 @@ class BuiltOp:
             data_dir("ascendc_kernels") / "include",
         ]
         self.runtime = OpRuntime()
-        self.runtime.load_host(
-            compile_shared([folder / "op_host" / f"{spec.name}.cpp"], include_dirs=include)
-        )
+        host = folder / "op_host" / f"{spec.name}.cpp"
+        self.runtime.load_host(compile_shared([host], include_dirs=include, own=[host]))
         header = None
         if style == "8.1":
             header = kernel_tiling_header(spec.op, self.runtime.tiling_defs())
@@ -114,6 +113,7 @@ class BuiltOp:
                 include_dirs=include,
                 flags=["-include", str(header)] if header else [],
                 opt="-O1",
+                own=True,
             )
             self.runtime.register_kernel(spec.op, "", dtype_key(spec, combo), library, spec.name)
 

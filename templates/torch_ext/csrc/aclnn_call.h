@@ -16,7 +16,7 @@
 #include "shapes.h"
 #include "torch_api.h"
 
-namespace __attribute__((visibility("hidden"))) opgen_torch {
+namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 // torch dtype -> (name, aclDataType); the dtypes a spec can use.
 struct DtypeInfo {

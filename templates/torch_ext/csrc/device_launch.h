@@ -15,7 +15,7 @@
 #include "opapi_library.h"
 #include "torch_api.h"
 
-namespace __attribute__((visibility("hidden"))) opgen_torch {
+namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 // Same size class and calling convention as c10_npu::NPUStream (a c10::Stream with a destructor,
 // so it is returned through memory); only ever passed back to torch_npu.

@@ -27,7 +27,7 @@ struct aclIntArray;
 struct aclFloatArray;
 struct aclOpExecutor;
 
-namespace __attribute__((visibility("hidden"))) opgen_torch {
+namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 // A libcust_opapi.so and the functions of the aclnn base library behind it.
 struct OpApi {

@@ -10,7 +10,7 @@
 
 #include "torch_api.h"
 
-namespace __attribute__((visibility("hidden"))) opgen_torch {
+namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 inline std::string Text(const Sizes& sizes) {
     std::string text = "[";

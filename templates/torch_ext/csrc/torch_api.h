@@ -38,7 +38,7 @@
 #include <torch/csrc/stable/tensor.h>
 #endif
 
-namespace __attribute__((visibility("hidden"))) opgen_torch {
+namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 using Sizes = std::vector<int64_t>;
 

@@ -1,0 +1,174 @@
+"""What the kit generates compiles without a warning, by g++ and by a clang as the device's is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+from msopgen_wrap.build import emulation, operators
+from msopgen_wrap.build.emulation_library import include_dirs
+from msopgen_wrap.build.warning_flags import generated_sources, warnings_as_errors
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.render.project_writer import Manifest, write_project
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import load_spec, load_specs
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
+
+LIBRARY = data_dir("op_specs")
+# The ops of the golden files: elementwise, row, tensor lists, optional inputs, in-place outputs.
+GOLDEN = (
+    "elementwise/fused_add_relu",
+    "activation/custom_gelu",
+    "norm/softmax",
+    "foreach/foreach_addcdiv_scalar",
+    "optimizer/apply_adam_w",
+)
+COMPILERS = {"gcc": "g++", "clang": "clang++"}
+# Whatever the suite compiles and runs is strict with g++ already.
+each_family = pytest.mark.parametrize(
+    "family", ["clang", pytest.param("gcc", marks=pytest.mark.slow)]
+)
+
+
+def compiler(family: str) -> str:
+    """Return a compiler of the family; without one the test is skipped, but not in CI."""
+    path = shutil.which(COMPILERS[family])
+    if path is None:
+        missing = f"no {COMPILERS[family]} on this machine"
+        assert not os.environ.get("CI"), missing
+        pytest.skip(missing)
+    return path
+
+
+def problems(family: str, source: Path, flags: Sequence[str]) -> str:
+    """Return what a compiler says about a source, warnings included."""
+    done = subprocess.run(
+        [
+            compiler(family),
+            *("-std=c++17", "-fsyntax-only"),
+            *warnings_as_errors(family),
+            *flags,
+            str(source),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (not done.stderr.strip()), done.stderr
+    return done.stderr
+
+
+def project(specs: Sequence[OpSpec], root: Path) -> None:
+    """Write a project of the style whose tiling struct is a plain header."""
+    files = render_project(specs, ProjectOptions(vendor="acme", style="9.x"))
+    write_project(files, root, Manifest("acme", "9.x", ("ascend910b",), (), {}))
+
+
+def sources(spec: OpSpec, root: Path, combos: Sequence[int]) -> list[tuple[Path, list[str]]]:
+    """Return kernel, host and aclnn sources of an op, and what each is compiled with."""
+    own = [f"-I{root / folder}" for folder in ("op_host", "op_kernel", "op_api")]
+    system = [f"-isystem{folder}" for folder in (*include_dirs(), nnopbase_dir())]
+    kernel = root / "op_kernel" / f"{spec.name}.cpp"
+    device = [*emulation.kernel_defines(), *emulation.PRELUDE]
+    found = [
+        (kernel, [*own, *system, *device, *(f"-D{d}" for d in defines)])
+        for defines in (operators.kernel_defines(spec, combo) for combo in combos)
+    ]
+    host = [root / "op_host" / f"{spec.name}.cpp", root / "op_api" / f"aclnn_{spec.name}.cpp"]
+    return [*found, *((source, [*own, *system]) for source in host)]
+
+
+def check(specs: Sequence[OpSpec], root: Path, family: str, every: bool = False) -> None:
+    """Compile all sources of some ops; ``every``: the kernels of all dtypes, not of the first."""
+    compiler(family)
+    project(specs, root)
+    work = [
+        item for spec in specs for item in sources(spec, root, range(spec.combos if every else 1))
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda item: problems(family, *item), work))
+    assert not "".join(said), "".join(said)
+
+
+@each_family
+def test_golden_ops(family, tmp_path):
+    check([load_spec(LIBRARY / f"{name}.yaml") for name in GOLDEN], tmp_path, family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", COMPILERS)
+def test_library_ops(family, tmp_path):
+    # g++ compiles the kernels of all dtypes when the library is tested.
+    check(load_specs([LIBRARY]), tmp_path, family, every=family == "clang")
+
+
+# Code that only some formulas reach: bits, masks without numbers, integers, copies.
+FORMULAS = {
+    "SignAgain": ("float32", "torch.copysign(x, y) + y"),
+    "MaskOnly": ("bool", "torch.logical_and(x, y)"),
+    "Counts": ("int32", "torch.where(x > y, x // 3, y % 5) + (x << 2)"),
+    "Bytes": ("int8", "torch.maximum(x, y) - x"),
+    "Copy": ("float16", "torch.where(x == y, x, x)"),
+    "Powers": ("float32", "torch.pow(x, y) + torch.fmod(x, y) + torch.sin(x) + torch.atan2(x, y)"),
+}
+
+
+@each_family
+def test_formulas(family, tmp_path):
+    files = []
+    for op, (dtype, compute) in FORMULAS.items():
+        path = tmp_path / f"{op}.yaml"
+        path.write_text(
+            f"op: {op}\ninputs:\n  x: [{dtype}]\n  y: x\n"
+            f"outputs:\n  z: {{dtype: x, shape: 'broadcast(x, y)'}}\ncompute: {compute}\n"
+        )
+        files.append(path)
+    check(load_specs(files), tmp_path / "project", family)
+
+
+@each_family
+def test_binding(family, tmp_path):
+    specs = [load_spec(LIBRARY / f"{name}.yaml") for name in GOLDEN]
+    for file in render_project(specs, ProjectOptions(vendor="acme", style="9.x")):
+        if file.path.endswith((".cpp", ".h")) and "/csrc/" in file.path:
+            path = tmp_path / Path(file.path).name
+            path.write_text(file.text)
+    root = Path(torch.__file__).parent / "include"
+    include = [f"-isystem{root}", f"-isystem{root / 'torch' / 'csrc' / 'api' / 'include'}"]
+    assert not problems(family, tmp_path / "binding.cpp", include)
+
+
+def test_warnings_stop_generated_code_only(tmp_path):
+    """A warning is an error in a file as it was generated, and nothing in one that was edited."""
+    spec = load_spec(LIBRARY / "elementwise" / "fused_add_relu.yaml")
+    project([spec], tmp_path)
+    host = tmp_path / "op_host" / f"{spec.name}.cpp"
+    foreign = tmp_path / "op_host" / "foreign.cpp"
+    foreign.write_text("int Foreign() { int unused; return 0; }\n")
+    assert generated_sources(tmp_path, [host, foreign]) == [host]
+    host.write_text(host.read_text() + "\nint Edited() { int unused; return 0; }\n")
+    assert generated_sources(tmp_path, [host]) == []
+    operators._compile_host([spec], tmp_path, portable=False)
+    (tmp_path / "opgen.json").unlink()
+    assert generated_sources(tmp_path, [host]) == [host]
+    with pytest.raises(OpgenError, match="unused"):
+        operators._compile_host([spec], tmp_path, portable=False)
+
+
+def test_edited_blocks_are_the_users(tmp_path):
+    spec = load_spec(LIBRARY / "elementwise" / "fused_add_relu.yaml")
+    project([spec], tmp_path)
+    kernel = tmp_path / "op_kernel" / f"{spec.name}.cpp"
+    assert generated_sources(tmp_path, [kernel]) == [kernel]
+    block = tmp_path / "op_kernel" / "opgen" / "tile.h"
+    block.write_text(block.read_text() + "// mine\n")
+    assert generated_sources(tmp_path, [kernel]) == []
