@@ -73,22 +73,30 @@ def project(specs: Sequence[OpSpec], root: Path) -> None:
     write_project(files, root, Manifest("acme", "9.x", ("ascend910b",), (), {}))
 
 
-def sources(spec: OpSpec, root: Path, combos: Sequence[int]) -> list[tuple[Path, list[str]]]:
-    """Return kernel, host and aclnn sources of an op, and what each is compiled with."""
+def sources(spec: OpSpec, root: Path, every: bool) -> list[tuple[Path, list[str]]]:
+    """Return kernel, host and aclnn sources of an op, and what each is compiled with.
+
+    Args:
+        every: the kernel with every dtype and without each optional input, instead of with the
+            first dtype, all inputs present and all that are optional left out.
+    """
     own = [f"-I{root / folder}" for folder in ("op_host", "op_kernel", "op_api")]
     system = [f"-isystem{folder}" for folder in (*include_dirs(), nnopbase_dir())]
+    variants = operators.kernel_variants(spec)
+    if not every:
+        variants = [v for v in variants if v.combo == 0 and v.absent in ((), variants[-1].absent)]
     kernel = root / "op_kernel" / f"{spec.name}.cpp"
     device = [*emulation.kernel_defines(), *emulation.PRELUDE]
     found = [
         (kernel, [*own, *system, *device, *(f"-D{d}" for d in defines)])
-        for defines in (operators.kernel_defines(spec, combo) for combo in combos)
+        for defines in (operators.kernel_defines(spec, v.combo, v.absent) for v in variants)
     ]
     host = [root / "op_host" / f"{spec.name}.cpp", root / "op_api" / f"aclnn_{spec.name}.cpp"]
     return [*found, *((source, [*own, *system]) for source in host)]
 
 
 def check(specs: Sequence[OpSpec], root: Path, family: str, every: bool = False) -> None:
-    """Compile all sources of some ops; ``every``: the kernels of all dtypes, not of the first."""
+    """Compile all sources of some ops (``every`` as for :func:`sources`)."""
     compiler(family)
     project(specs, root)
     work = [
