@@ -1,15 +1,15 @@
 """The build cache: a folder of entries keyed by content, safe for concurrent processes.
 
-``<cache>/<kind>/<key>/`` holds one compiled result. ``key`` covers command line, compiler and (for
-``-march=native`` code) the CPU. Headers are covered by a dependency manifest beside the result:
-an entry is used only while every file the compiler read still has the recorded content.
+``<cache>/<kind>/<key>/`` holds one compiled result. ``key`` covers command line and compiler.
+Headers are covered by a dependency manifest beside the result: an entry is used only while every
+file the compiler read still has the recorded content, and so has every file that the compiler wrote
+(``cache_entry``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -19,13 +19,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ..diagnostics import Diagnostic, OpgenError
-from ..resources import data_dir
+from .cache_entry import (
+    MANIFEST,
+    Manifest,
+    describe_outputs,
+    file_hash,
+    folder_size,
+    moved_text,
+    read_manifest,
+    used_now,
+)
 
-_MANIFEST = "manifest.json"
-_hashes: dict[tuple[str, int, int], str] = {}
+__all__ = [
+    "CacheEntry",
+    "cache_dir",
+    "cached",
+    "clear",
+    "entries",
+    "file_hash",
+    "others_may_write",
+    "stored",
+    "text_hash",
+]
 
 
 def cache_dir() -> Path:
@@ -37,7 +55,7 @@ def cache_dir() -> Path:
     path = Path(os.environ.get("OPGEN_CACHE_DIR") or platformdirs.user_cache_dir("opgen"))
     path = path.expanduser().absolute()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not os.access(path, os.W_OK):
             raise PermissionError(13, "not writable")
     except OSError as error:
@@ -52,16 +70,10 @@ def cache_dir() -> Path:
     return path
 
 
-def moved_text(text: str) -> str:
-    """Return text (an argument, a path) with the kit's own C++ folder as ``<kit>``.
-
-    Two installations of one version then share what they compile from it.
-    """
-    return text.replace(str(data_dir("ascendc_kernels")), "<kit>")
-
-
-def _moved_path(name: str) -> Path:
-    return Path(name.replace("<kit>", str(data_dir("ascendc_kernels")), 1))
+def others_may_write(path: Path) -> bool:
+    """Whether users other than this one may change what the kit will load from ``path``."""
+    stat = path.stat()
+    return bool(stat.st_mode & 0o002) or stat.st_uid not in (0, os.geteuid())
 
 
 def text_hash(*parts: str) -> str:
@@ -72,15 +84,6 @@ def text_hash(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()[:24]
-
-
-def file_hash(path: Path) -> str:
-    """Return the content hash of a file; remembered per path, size and mtime in this process."""
-    stat = path.stat()
-    key = (str(path), stat.st_mtime_ns, stat.st_size)
-    if key not in _hashes:
-        _hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()[:24]
-    return _hashes[key]
 
 
 @dataclass(frozen=True)
@@ -95,26 +98,14 @@ class CacheEntry:
     path: Path
 
 
-def _valid(folder: Path, manifest: dict) -> bool:
-    for name, digest in manifest["deps"].items():
-        try:
-            if file_hash(_moved_path(name)) != digest:
-                return False
-        except OSError:
-            return False
-    return all((folder / name).exists() for name in manifest["outputs"])
-
-
 def _lookup(root: Path) -> Path | None:
-    for manifest_path in sorted(root.glob(f"*/{_MANIFEST}")):
-        try:
-            manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if _valid(manifest_path.parent, manifest):
+    for manifest_path in sorted(root.glob(f"*/{MANIFEST}")):
+        folder = manifest_path.parent
+        manifest = read_manifest(folder)
+        if manifest and manifest.is_current(folder):
             with contextlib.suppress(OSError):
-                os.utime(manifest_path.parent)
-            return manifest_path.parent
+                used_now(folder)
+            return folder
     return None
 
 
@@ -138,11 +129,12 @@ def cached(
     if found:
         return found, False
     root.mkdir(parents=True, exist_ok=True)
-    with FileLock(str(root) + ".lock"):
+    with FileLock(_lock_of(root)):
         found = _lookup(root)
         if found:
             return found, False
-        stage = Path(tempfile.mkdtemp(prefix=".stage-", dir=root.parent))
+        _remove_stages(root)
+        stage = Path(tempfile.mkdtemp(prefix=_stage_prefix(root), dir=root.parent))
         try:
             # Hash inputs by the content seen before the compiler ran: a file edited meanwhile must
             # not look up to date afterwards.
@@ -152,9 +144,7 @@ def cached(
             for path in sorted({p.absolute() for p in inputs}):
                 unchanged = path.stat().st_mtime_ns < started
                 deps[moved_text(str(path))] = file_hash(path) if unchanged else "edited"
-            outputs = sorted(p.name for p in stage.iterdir())
-            manifest = {"label": label, "deps": deps, "outputs": outputs}
-            (stage / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            Manifest(label, deps, describe_outputs(stage)).write(stage)
             target = root / text_hash(*(f"{k}={v}" for k, v in deps.items()))[:12]
             if target.exists():
                 shutil.rmtree(target)
@@ -164,6 +154,20 @@ def cached(
                 shutil.rmtree(stage, ignore_errors=True)
         _prune(root, keep=4)
         return target, True
+
+
+def _lock_of(root: Path) -> str:
+    return f"{root}.lock"
+
+
+def _stage_prefix(root: Path) -> str:
+    return f".stage-{root.name}-"
+
+
+def _remove_stages(root: Path) -> None:
+    """Remove what a killed process left of this key; the caller holds the key's lock."""
+    for stage in root.parent.glob(f"{_stage_prefix(root)}*"):
+        shutil.rmtree(stage, ignore_errors=True)
 
 
 def stored(kind: str, key: str, label: str, name: str, data: bytes) -> Path:
@@ -192,22 +196,22 @@ def _prune(root: Path, keep: int) -> None:
 
 
 def entries() -> Iterator[CacheEntry]:
-    """List the entries of the cache."""
+    """List the entries of the cache, those that cannot be read included (label "unreadable")."""
     root = cache_dir()
-    for manifest_path in sorted(root.glob(f"*/*/*/{_MANIFEST}")):
-        folder = manifest_path.parent
+    for folder in sorted(p for p in root.glob("*/*/*") if p.is_dir()):
+        manifest = read_manifest(folder)
+        label = manifest.label if manifest else "unreadable"
         try:
-            manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
-            size = sum(p.stat().st_size for p in folder.iterdir())
-            used = folder.stat().st_mtime
-        except (OSError, ValueError):
+            size, used = folder_size(folder), folder.stat().st_mtime
+        except OSError:
             continue
-        kind, key = folder.parent.parent.name, folder.parent.name
-        yield CacheEntry(kind, key, manifest.get("label", ""), size, used, folder)
+        yield CacheEntry(folder.parent.parent.name, folder.parent.name, label, size, used, folder)
 
 
 def clear(kind: str | None = None, older_than_days: float | None = None) -> tuple[int, int]:
-    """Remove entries; return how many and how many bytes.
+    """Remove entries, and what interrupted builds left; return how many entries and bytes.
+
+    Keys that a process is building right now are left alone.
 
     Args:
         kind: only this kind; None: all.
@@ -223,4 +227,31 @@ def clear(kind: str | None = None, older_than_days: float | None = None) -> tupl
         shutil.rmtree(entry.path, ignore_errors=True)
         count += 1
         size += entry.size
+    for folder in sorted(p for p in cache_dir().glob(kind or "*") if p.is_dir()):
+        _sweep(folder)
     return count, size
+
+
+def _sweep(folder: Path) -> None:
+    """Remove empty keys, and locks and stages that no process holds, of one kind."""
+    keys = {p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")}
+    keys |= {p.name.removesuffix(".lock") for p in folder.glob("*.lock")}
+    keys |= {p.name.removeprefix(".stage-").rpartition("-")[0] for p in folder.glob(".stage-*-*")}
+    for key in sorted(keys):
+        root = folder / key
+        lock = FileLock(_lock_of(root))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            continue
+        try:
+            _remove_stages(root)
+            with contextlib.suppress(OSError):
+                root.rmdir()
+            if not root.exists():
+                with contextlib.suppress(OSError):
+                    os.unlink(_lock_of(root))
+        finally:
+            lock.release()
+    with contextlib.suppress(OSError):
+        folder.rmdir()

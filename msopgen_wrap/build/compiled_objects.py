@@ -9,6 +9,7 @@ from pathlib import Path
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..resources import data_dir
 from . import cache
+from .cache_entry import moved_text
 from .toolchain import common_flags, find_toolchain, run_compiler
 
 
@@ -41,7 +42,7 @@ def compile_object(
     names = [*arguments, str(source)]
     if relocatable:
         arguments += relative_names([])
-        names = [cache.moved_text(name) for name in names]
+        names = [moved_text(name) for name in names]
     key = cache.text_hash(tool.identity, *names)
 
     def build(folder: Path) -> list[Path]:

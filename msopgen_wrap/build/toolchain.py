@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..machine_errors import disk_full_message
+from .child_processes import run_child
 from .compiler_errors import compiler_diagnostics
 from .cpu_level import cpu_level
 
@@ -239,7 +240,7 @@ def run_compiler(
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     env = dict(os.environ, LC_ALL="C", LANGUAGE="C")
     try:
-        return subprocess.run(list(command), capture_output=True, text=True, env=env, check=False)
+        return run_child(command, env)
     except OSError as error:
         raise OpgenError(
             Diagnostic("OPG301", f"cannot run {command[0]}: {error.strerror}", fix=_INSTALL_HINT)

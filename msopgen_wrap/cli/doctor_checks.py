@@ -142,5 +142,13 @@ def cache_checks() -> Iterator[HealthCheck]:
         problem = error.diagnostics[0]
         yield HealthCheck("build cache", PROBLEM, problem.what, problem.fix)
         return
+    if cache.others_may_write(folder):
+        yield HealthCheck(
+            "build cache",
+            PROBLEM,
+            f"other users can change {folder}, and the kit runs what is in it",
+            f"chmod go-w {folder}, or set OPGEN_CACHE_DIR to a folder of your own",
+        )
+        return
     size = sum(entry.size for entry in cache.entries())
     yield HealthCheck("build cache", OK, f"{folder} ({size / 2**20:.0f} MiB)")

@@ -16,6 +16,9 @@ from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job
 
+# For a worker that is told to end; one inside a kernel cannot answer.
+_END_SECONDS = 3.0
+
 Listener = Callable[[dict[str, Any]], None]
 
 
@@ -60,10 +63,19 @@ def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
             _follow(process.stdout, follower)
             code = process.wait()
         except BaseException:
-            process.kill()
-            process.wait()
+            _end(process)
             raise
         return code, _tail(log)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the worker: it stops its compilers and removes its folders when it is asked to."""
+    process.terminate()
+    try:
+        process.wait(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _follow(stream: IO[str], follower: _Follower) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.build.child_processes import end_children_on_signals
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.machine_errors import is_about_machine, machine_error
 from msopgen_wrap.spec.model import OpSpec
@@ -56,6 +57,7 @@ def main() -> int:
     # Events own the real stdout; whatever a kernel prints goes to stderr.
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    end_children_on_signals()
     raw = json.loads(sys.stdin.read())
     job = Job(**{**raw, "specs": tuple(raw["specs"]), "skip": tuple(raw.get("skip", ()))})
 
