@@ -42,6 +42,12 @@ X86_64_V3 = CpuLevel(
 )
 
 
+def machine_name(name: str = "") -> str:
+    """Return an architecture (default: this machine's) as CANN spells it: x86_64, aarch64."""
+    name = (name or platform.machine()).lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
 def cpu_level() -> CpuLevel:
     """Return the level this process compiles for.
 
@@ -58,7 +64,7 @@ def cpu_level() -> CpuLevel:
                 fix=f"unset {ENVIRONMENT}, or set it to baseline",
             )
         )
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    machine = machine_name()
     if machine == "x86_64" and not chosen and set(X86_64_V3.features) <= _cpu_features():
         return X86_64_V3
     return CpuLevel({"x86_64": "x86-64", "aarch64": "armv8-a"}.get(machine, machine))

@@ -13,10 +13,13 @@ from pathlib import Path
 from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
+from .cpu_level import cpu_level
 from .emulation_units import Unit, library_units
+from .prebuilt_library import prebuilt_library
+from .toolchain import find_toolchain
 
 Progress = Callable[[str], None]
-_LIBRARY = "ascendc_emulation"
+LIBRARY = "ascendc_emulation"
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def include_dirs() -> tuple[Path, ...]:
 
 
 def emulation_library(*, progress: Progress | None = None) -> EmulationLibrary:
-    """Return the emulation library, building what is missing (two compilations at a time).
+    """Return the emulation library: the wheel's, or built here, a compiler per core.
 
     Args:
         progress: called with a short text per step.
@@ -57,11 +60,32 @@ def emulation_library(*, progress: Progress | None = None) -> EmulationLibrary:
     Raises:
         OpgenError: OPG301/302 (compiler), OPG304 (the library does not compile).
     """
-    root = data_dir("ascendc_kernels") / "emulation"
-    units = library_units(root, list((root / "src").glob("**/*.cpp")))
-    table = _platform_table(root)
+    # Finding it again means reading the manifests of all objects; once a process is enough.
+    place = (find_toolchain().identity, str(cache.cache_dir()), cpu_level().name)
+    path = _found.get(place)
+    if path is None or not path.is_file():
+        path = _found[place] = prebuilt_library() or _build(progress)
+    return EmulationLibrary(path, include_dirs())
+
+
+_found: dict[tuple[str, str, str], Path] = {}
+
+
+def library_flags(root: Path, table: Path) -> list[str]:
+    """Return the library's own compiler flags, besides the common ones.
+
+    Args:
+        root: the emulation's folder.
+        table: folder of :func:`platform_table`.
+    """
     flags = ["-O3", "-fno-trapping-math", "-fvisibility-inlines-hidden"]
-    flags += [f"-I{d}" for d in include_dirs()] + [f"-I{root / 'src'}", f"-I{table}", f"-I{root}"]
+    return flags + [f"-I{d}" for d in (*include_dirs(), root / "src", table, root)]
+
+
+def _build(progress: Progress | None) -> Path:
+    root = data_dir("ascendc_kernels") / "emulation"
+    units = library_units(root)
+    flags = library_flags(root, platform_table())
     done = 0
 
     def one(unit: Unit) -> Path:
@@ -79,18 +103,17 @@ def emulation_library(*, progress: Progress | None = None) -> EmulationLibrary:
             progress(f"emulation library: {done}/{len(units)} {unit.name}")
         return result
 
-    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         objects = list(pool.map(one, units))
     digest = cache.text_hash(*(cache.file_hash(p) for p in objects))[:12]
-    name = f"lib{_LIBRARY}-{digest}.so"
-    path = link_objects(
-        objects, name, [f"-Wl,-soname,{name}", "-ldl"], [], "emulation library", "OPG304"
-    )
-    return EmulationLibrary(path, include_dirs())
+    name = f"lib{LIBRARY}-{digest}.so"
+    arguments = [f"-Wl,-soname,{name}", "-ldl"]
+    return link_objects(objects, name, arguments, [], "emulation library", "OPG304")
 
 
-def _platform_table(root: Path) -> Path:
+def platform_table() -> Path:
     """Write the tables of facts as C++ raw strings the library includes; return their folder."""
+    root = data_dir("ascendc_kernels") / "emulation"
     tables = {
         name: (root / f"{name}.csv").read_text(encoding="utf-8")
         for name in ("platform_facts", "api_arch")

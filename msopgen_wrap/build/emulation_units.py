@@ -7,7 +7,6 @@ Names in anonymous namespaces must be unique within a folder; the compiler repor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -39,11 +38,12 @@ class Unit:
         return "".join(f'#include "{name}"\n' for name in self.sources)
 
 
-def library_units(root: Path, sources: Sequence[Path]) -> list[Unit]:
-    """Cut ``sources`` (below ``root``) into units, the same for the same names; the longest first.
+def library_units(root: Path) -> list[Unit]:
+    """Cut the sources in ``root/src`` into units, the same for the same names; the longest first.
 
     The order keeps several compilers busy to the end.
     """
+    sources = (root / "src").glob("**/*.cpp")
     sizes = {s.relative_to(root).as_posix(): s.stat().st_size for s in sources}
     names = sorted(sizes)
     units = [Unit(Path(n).stem, (n,)) for n in names if n.startswith(_ALONE)]

@@ -16,7 +16,7 @@ from ..diagnostics import Diagnostic, Location, OpgenError
 from ..machine_errors import disk_full_message
 from .child_processes import run_child
 from .compiler_errors import compiler_diagnostics
-from .cpu_level import cpu_level
+from .cpu_level import cpu_level, machine_name
 
 MIN_GCC = (10, 0)
 MIN_CLANG = (11, 0)
@@ -56,9 +56,7 @@ class Toolchain:
     @property
     def is_native(self) -> bool:
         """Whether its code runs on this machine: shells for cross builds set CXX."""
-        names = {"amd64": "x86_64", "arm64": "aarch64"}
-        target, here = self.machine.split("-")[0].lower(), platform.machine().lower()
-        return names.get(target, target) == names.get(here, here)
+        return machine_name(self.machine.split("-")[0]) == machine_name()
 
 
 def _probe(cxx: str) -> Toolchain | None:
@@ -134,7 +132,12 @@ def find_toolchain() -> Toolchain:
 
 
 def common_flags(tool: Toolchain) -> list[str]:
-    """Flags every compilation of the kit uses.
+    """Flags every compilation of the kit for this machine uses."""
+    return [*base_flags(tool.family), *cpu_level().flags]
+
+
+def base_flags(family: str) -> list[str]:
+    """Flags for any machine, by compiler family.
 
     No strict aliasing: kernels reinterpret buffers freely. No contraction: an Add after a Mul must
     round twice as the vector unit does. No GNU-unique symbols: two kernels that define the same
@@ -148,9 +151,9 @@ def common_flags(tool: Toolchain) -> list[str]:
         "-fno-math-errno",
         "-pthread",
     ]
-    if tool.family == "gcc":
+    if family == "gcc":
         flags.append("-fno-gnu-unique")
-    return [*flags, *cpu_level().flags]
+    return flags
 
 
 def _unknown(name: str) -> re.Pattern[str]:

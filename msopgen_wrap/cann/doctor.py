@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from msopgen_wrap.build.cpu_level import machine_name
 from msopgen_wrap.cann.discovery import CannTree, find_cann
 from msopgen_wrap.diagnostics import HealthCheck
 from msopgen_wrap.package import elf
-from msopgen_wrap.package.archive import machine
 from msopgen_wrap.package.vendors import (
     VendorPackage,
     custom_opp_entries,
@@ -263,7 +263,7 @@ def _package_problems(package: VendorPackage, environ: Mapping[str, str]) -> lis
         )
     findings += _library_problems(package, environ)
     info = package.info
-    here = machine()
+    here = machine_name()
     if info.get("arch") and info["arch"] != here:
         findings.append(
             HealthCheck(

@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import io
 import os
-import platform
 import stat
 import tarfile
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import jinja2
 
+from msopgen_wrap.build.cpu_level import machine_name
 from msopgen_wrap.resources import data_dir
 
 _HEADER = "package/run_header.sh.jinja"
@@ -36,13 +36,7 @@ def run_name() -> str:
                 name = line[3:].strip().strip('"') or name
     except OSError:
         pass
-    return f"custom_opp_{name}_{machine()}.run"
-
-
-def machine() -> str:
-    """Return the architecture as CANN spells it: ``x86_64`` or ``aarch64``."""
-    name = platform.machine()
-    return {"arm64": "aarch64", "AMD64": "x86_64", "amd64": "x86_64"}.get(name, name)
+    return f"custom_opp_{name}_{machine_name()}.run"
 
 
 def make_run(

@@ -11,9 +11,8 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ class Job:
     Attributes:
         specs: spec files.
         project: a scaffolded project whose (possibly edited) sources are used, or None to render
-            the specs into a temporary tree.
+            the specs.
         mode: ``check``, ``fast`` or ``auto`` (check, but fast for very large cases).
         skip: ops that are already done, or that took the previous worker down.
     """
@@ -82,36 +81,36 @@ def run_job(job: Job, emit: Emit) -> None:
     from msopgen_wrap.spec.loader import load_specs
 
     specs = [s for s in load_specs([Path(p) for p in job.specs]) if s.op not in job.skip]
-    with tempfile.TemporaryDirectory(prefix="opgen-test-") as scratch:
-        for spec in specs:
-            emit({"event": "op", "op": spec.op, "spec": spec.path})
-            try:
-                _run_op(spec, job, Path(scratch), emit)
-            except OpgenError as error:
-                if is_about_machine(error.diagnostics):
-                    raise  # the next op would fail alike
-                emit(
-                    {
-                        "event": "diagnostics",
-                        "op": spec.op,
-                        "diagnostics": [d.as_dict() for d in error.diagnostics],
-                    }
-                )
-            emit({"event": "op_done", "op": spec.op})
+    for spec in specs:
+        emit({"event": "op", "op": spec.op, "spec": spec.path})
+        try:
+            _run_op(spec, job, emit)
+        except OpgenError as error:
+            if is_about_machine(error.diagnostics):
+                raise  # the next op would fail alike
+            emit(
+                {
+                    "event": "diagnostics",
+                    "op": spec.op,
+                    "diagnostics": [d.as_dict() for d in error.diagnostics],
+                }
+            )
+        emit({"event": "op_done", "op": spec.op})
 
 
-def _run_op(spec: OpSpec, job: Job, scratch: Path, emit: Emit) -> None:
+def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     from msopgen_wrap.build.operators import build_operators
     from msopgen_wrap.run.case_runner import run_case
     from msopgen_wrap.run.cases import case_grid
     from msopgen_wrap.run.op_runtime import OpRuntime
+    from msopgen_wrap.run.rendered_specs import rendered_spec
 
     def stage(name: str, started: float) -> None:
         seconds = time.perf_counter() - started
         emit({"event": "stage", "op": spec.op, "stage": name, "seconds": round(seconds, 3)})
 
     started = time.perf_counter()
-    project = Path(job.project) if job.project else _render([spec], job, scratch / spec.name)
+    project = Path(job.project) if job.project else rendered_spec(spec, job.vendor)
     stage("generate", started)
     started = time.perf_counter()
     built = build_operators(
@@ -135,17 +134,6 @@ def _run_op(spec: OpSpec, job: Job, scratch: Path, emit: Emit) -> None:
         result = run_case(spec, case, runtime, soc=job.soc, mode=mode)
         emit({"event": "case", **result.as_dict()})
     stage("run", started)
-
-
-def _render(specs: Sequence[OpSpec], job: Job, target: Path) -> Path:
-    from msopgen_wrap.render.project import ProjectOptions, render_project
-
-    options = ProjectOptions(vendor=job.vendor, parts=("op_host", "op_kernel"))
-    for file in render_project(specs, options):
-        path = target / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.text, encoding="utf-8")
-    return target
 
 
 def elements(shapes: dict[str, Any]) -> int:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.build.cpu_level import machine_name
 from msopgen_wrap.cann.project import render_install_scripts
-from msopgen_wrap.package.archive import machine, make_run
+from msopgen_wrap.package.archive import make_run
 from msopgen_wrap.spec.model import Code, OpSpec, ShapeLike, TensorParam
 
 
@@ -42,7 +43,7 @@ def package(tmp_path: Path) -> Callable[..., Path]:
         ops: Sequence[OpSpec] = (op("AddX", "add_x"),),
         content: str = "1",
         target: str = "cpu",
-        extra: Sequence[tuple[str, str]] = (("arch", machine()),),
+        extra: Sequence[tuple[str, str]] = (("arch", machine_name()),),
     ) -> Path:
         root = tmp_path / f"pack_{vendor}_{content}_{target}_{len(list(tmp_path.iterdir()))}"
         vendor_dir = root / "packages/vendors" / vendor

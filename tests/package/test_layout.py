@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.build.cpu_level import machine_name
 from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.package import elf, layout
-from msopgen_wrap.package.archive import machine, run_name
+from msopgen_wrap.package.archive import run_name
 from msopgen_wrap.package.builder import build_cpu_package
 from msopgen_wrap.package.ops_info import (
     binary_info_config,
@@ -26,7 +27,7 @@ from msopgen_wrap.spec.model import Attr, ParamKind, TensorParam
 
 from .conftest import op
 
-ARCH = machine()
+ARCH = machine_name()
 TBE = "op_impl/ai_core/tbe"
 
 

@@ -1,0 +1,54 @@
+"""The sources that ``opgen test SPEC`` runs: rendered once, kept in the build cache.
+
+A second run of the same spec then neither traces ``compute`` nor compiles: the folder is the same,
+so compiled objects are found again, and a finding names a file that is still there.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import metadata
+from pathlib import Path
+
+from msopgen_wrap.build import cache
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.model import OpSpec
+
+_PARTS = ("op_host", "op_kernel")
+
+
+def rendered_spec(spec: OpSpec, vendor: str) -> Path:
+    """Return a folder with the op_host and op_kernel sources of a spec.
+
+    Args:
+        vendor: as for ``opgen new``.
+
+    Raises:
+        OpgenError: the op cannot be planned, or a handwritten source cannot be read.
+    """
+    from msopgen_wrap.render.project import ProjectOptions, kernel_sources, render_project
+
+    handwritten = kernel_sources(spec) if spec.kernel is not None else []
+    texts = [text for file in handwritten for text in (file.path, file.text)]
+    key = cache.text_hash(_kit(), spec.path, spec.source, vendor, *texts)
+
+    def build(folder: Path) -> list[Path]:
+        for file in render_project([spec], ProjectOptions(vendor=vendor, parts=_PARTS)):
+            path = folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file.text, encoding="utf-8")
+        return []
+
+    return cache.cached("rendered", key, f"{spec.op} of {Path(spec.path).name}", build)[0]
+
+
+@functools.lru_cache(maxsize=1)
+def _kit() -> str:
+    """Return a hash of what decides the text that is rendered for a spec."""
+    package = Path(__file__).resolve().parent.parent
+    blocks = data_dir("ascendc_kernels") / "include"
+    files = [*package.rglob("*.py"), *data_dir("templates").rglob("*"), *blocks.rglob("*")]
+    facts = data_dir("ascendc_kernels") / "emulation" / "platform_facts.csv"
+    sources = sorted(p for p in [*files, facts] if p.is_file())
+    digests = [part for path in sources for part in (path.name, cache.file_hash(path))]
+    return cache.text_hash(metadata.version("torch"), *digests)
