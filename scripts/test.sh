@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 . scripts/environment.sh
 opgen_environment dev
 
+# Idle threads of torch in one test process must not keep the others from running.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 if [ $# -eq 0 ]; then
     set -- -m "not slow"
 fi

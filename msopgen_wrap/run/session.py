@@ -47,6 +47,8 @@ def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
 
 def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    # torch's threads otherwise spin between the small operations of the references.
+    env.setdefault("OMP_WAIT_POLICY", "passive")
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "msopgen_wrap.run.worker"],
