@@ -47,15 +47,9 @@ class ProjectUnderTest:
     @functools.cached_property
     def runtime(self) -> Any:
         """An ``OpRuntime`` with this op's host library and kernels."""
-        from msopgen_wrap.build.operators import build_operators
-        from msopgen_wrap.run.op_runtime import OpRuntime
+        from msopgen_wrap.run.preparation import load_op
 
-        built = build_operators([self.spec], self.root)
-        runtime = OpRuntime()
-        runtime.load_host(built.host)
-        for key, path in built.kernels[self.spec.op].items():
-            runtime.register_kernel(self.spec.op, "", key, path, self.spec.name)
-        return runtime
+        return load_op(self.spec, self.root)
 
     @functools.cached_property
     def _results(self) -> dict[str, CaseResult]:

@@ -1,4 +1,4 @@
-"""``opgen check``: validate specs, optionally down to graph and memory plan."""
+"""``opgen check``: validate specs, optionally down to compiled kernels and their tiling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from msopgen_wrap.spec.loader import LoadResult, read_specs
 @click.option(
     "--deep",
     is_flag=True,
-    help="Also run compute against the shape rules and prove the memory plan (needs torch).",
+    help="Also do all that `opgen test` does before it runs a kernel: compute against the shape "
+    "rules, memory plan, compiling, tiling of every case (needs torch and a compiler).",
 )
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")

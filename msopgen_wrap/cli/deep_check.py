@@ -1,9 +1,10 @@
-"""What ``opgen check --deep`` adds: compute against its shape rules, and the memory plan.
+"""What ``opgen check --deep`` adds: all that ``opgen test`` does before it runs a kernel.
 
 The first part runs ``compute`` on meta tensors (shapes and dtypes only, nothing is computed) for
 several ranks, every dtype combination and every value of closed attrs, and compares what comes out
-with what InferShape and InferDataType will say. The second asks the schedule stage for the plan,
-which traces the graph, lowers it and proves that it fits in UB on every SoC of the spec.
+with what InferShape and InferDataType will say. The second does what ``opgen test`` does before its
+first launch (``run.preparation``): plan, which traces the graph, lowers it and proves that it fits
+in UB on every SoC of the spec; render; compile; InferShape and tiling of every case of the grid.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.machine_errors import is_about_machine
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 
@@ -21,19 +23,23 @@ MAX_SHAPES = 24
 
 
 def deep_findings(spec: OpSpec) -> list[Diagnostic]:
-    """Return the problems that only show when compute runs or the op is planned."""
-    findings: list[Diagnostic] = []
-    if spec.compute is not None:
-        findings += contradictions(spec)
-    if findings or spec.kernel is not None:
-        return findings
-    from msopgen_wrap.schedule import plan_op
+    """Return the problems that only show when compute runs, or the op is planned and compiled.
 
-    try:
-        plan_op(spec)
-    except OpgenError as error:
-        findings += error.diagnostics
-    return findings
+    Raises:
+        OpgenError: this machine lacks something, so nothing is known about the spec.
+    """
+    from msopgen_wrap.run.preparation import quiet_torch, refusals
+
+    with quiet_torch():
+        findings = contradictions(spec) if spec.compute is not None else []
+        if findings or spec.compute is None:
+            return findings
+        try:
+            return refusals(spec)
+        except OpgenError as error:
+            if is_about_machine(error.diagnostics):
+                raise
+            return list(error.diagnostics)
 
 
 def contradictions(spec: OpSpec) -> list[Diagnostic]:

@@ -99,10 +99,9 @@ def run_job(job: Job, emit: Emit) -> None:
 
 
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
-    from msopgen_wrap.build.operators import build_operators
     from msopgen_wrap.run.case_runner import run_case
     from msopgen_wrap.run.cases import case_grid
-    from msopgen_wrap.run.op_runtime import OpRuntime
+    from msopgen_wrap.run.preparation import load_op
     from msopgen_wrap.run.rendered_specs import rendered_spec
 
     def stage(name: str, started: float) -> None:
@@ -113,15 +112,11 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     project = Path(job.project) if job.project else rendered_spec(spec, job.vendor)
     stage("generate", started)
     started = time.perf_counter()
-    built = build_operators(
-        [spec],
+    runtime = load_op(
+        spec,
         project,
         progress=lambda text: emit({"event": "compile", "op": spec.op, "unit": text}),
     )
-    runtime = OpRuntime()
-    runtime.load_host(built.host)
-    for key, path in built.kernels[spec.op].items():
-        runtime.register_kernel(spec.op, "", key, path, spec.name)
     stage("compile", started)
     started = time.perf_counter()
     cases = [c for c in case_grid(spec, large=job.large) if job.match in c.label(spec)]

@@ -1,0 +1,111 @@
+"""``check --deep`` refuses what ``opgen test`` would refuse before a launch, and is quiet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.cli.deep_check import deep_findings
+from msopgen_wrap.run.preparation import quiet_torch
+from msopgen_wrap.spec.loader import load_spec
+
+KERNEL = """
+#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void by_hand(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                              GM_ADDR tiling) {
+    BODY
+}
+"""
+# Spec, kernel source if any, and the codes that are found.
+SPECS = {
+    "a rule that the kernel's tiling does not follow": (
+        """
+op: ExpandTo
+inputs:
+  x: {dtype: float32, rank: 1}
+outputs:
+  y: {dtype: x, shape: "[n, x[0]]"}
+attrs:
+  n: 4
+compute: x.expand(n, x.shape[0])
+""",
+        "",
+        {"OPG073"},
+    ),
+    "a kernel that does not compile": (
+        """
+op: ByHand
+inputs: {x: float32}
+outputs: {y: like x}
+compute: x
+backward: none
+kernel: by_hand.cpp
+""",
+        KERNEL.replace("BODY", "no_such_type t;"),
+        {"OPG303"},
+    ),
+    "a kernel that names what is absent": (
+        """
+op: ByHand
+inputs: {x: {dtype: float32, optional: true}, z: float32}
+outputs: {y: like z}
+compute: z if x is None else z + x
+backward: none
+kernel: by_hand.cpp
+""",
+        KERNEL.replace("GM_ADDR y", "GM_ADDR z, GM_ADDR y").replace(
+            "BODY", "AscendC::GlobalTensor<DTYPE_X> source;"
+        ),
+        {"OPG303"},
+    ),
+    "a good spec": (
+        """
+op: PerToken
+inputs:
+  x: {dtype: float32, rank: [2, 3]}
+  w: {dtype: x, shape: "[x[-1]]", optional: true}
+outputs: {y: like x}
+attrs: {eps: 1.0e-5}
+compute: |
+  y = x / (x.abs().mean(-1, keepdim=True) + eps)
+  if w is not None:
+      y = y * w
+""",
+        "",
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_deep_check(name: str, tmp_path: Path) -> None:
+    text, kernel, codes = SPECS[name]
+    path = tmp_path / "spec.yaml"
+    path.write_text(text, encoding="utf-8")
+    (tmp_path / "by_hand.cpp").write_text(kernel, encoding="utf-8")
+    found = deep_findings(load_spec(path))
+    assert {d.code for d in found} == codes, [str(d) for d in found]
+    if codes == {"OPG073"}:
+        assert "y has shape [4, 1023], the inputs broadcast to [1023]" in found[0].why
+        assert len(found) == 3 and "refuses 4 cases" in found[-1].what
+
+
+def test_nothing_is_printed_for_a_good_spec(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPECS["a good spec"][0], encoding="utf-8")
+    command = [sys.executable, "-m", "msopgen_wrap.cli", "check", "--deep", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["1 spec, 1 valid: no findings"]
+
+
+def test_torch_is_heard_again_afterwards(caplog: pytest.LogCaptureFixture) -> None:
+    import logging
+
+    with quiet_torch():
+        logging.getLogger("torch.fx").error("while running")
+    logging.getLogger("torch.fx").error("later")
+    assert [r.message for r in caplog.records] == ["later"]
