@@ -7,9 +7,7 @@ is what makes ``[1, 2]``, quotes in a string and dtype defaults come out right.
 from __future__ import annotations
 
 import json
-import keyword
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -273,34 +271,3 @@ def patch_presets(text: str, vendor: str, units: Sequence[str], cann: str | None
             if key in cache and value is not None:
                 cache[key]["value"] = value
     return json.dumps(presets, indent=4) + "\n"
-
-
-_VENDOR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}\Z")
-
-
-# Python packages and torch.ops namespaces that a vendor's package would hide or clash with.
-_TAKEN_VENDORS = frozenset(
-    {
-        *("aten", "c10", "prim", "prims", "quantized", "torch", "torch_npu", "torchair"),
-        *("npu", "numpy", "onnx", "onnxscript", "msopgen_wrap"),
-    }
-)
-
-
-def check_vendor(vendor: str) -> str:
-    """Return ``vendor`` if CANN can use it as folder, CMake variable and sed replacement.
-
-    Raises:
-        OpgenError: OPG603.
-    """
-    if not _VENDOR.match(vendor) or keyword.iskeyword(vendor) or vendor in _TAKEN_VENDORS:
-        raise OpgenError(
-            Diagnostic(
-                "OPG603",
-                f"vendor name {vendor!r} cannot be used",
-                why="it becomes a folder, a shell variable, a Python package and a namespace of "
-                "torch.ops, so names that Python or torch use are taken",
-                fix="use letters, digits and '_', starting with a letter, at most 64 characters",
-            )
-        )
-    return vendor

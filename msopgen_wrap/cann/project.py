@@ -16,7 +16,6 @@ from typing import Protocol
 from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.msopgen_json import (
     MsopgenRun,
-    check_vendor,
     msopgen_json,
     patch_presets,
     run_msopgen,
@@ -27,6 +26,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.names import check_vendor
 from msopgen_wrap.templating import environment
 
 STYLES = ("8.1", "9.x")

@@ -58,7 +58,7 @@ def command(
         raise click.UsageError("--force and --keep contradict each other")
     root, old, loaded = _gather(specs, folder, vendor, only)
     options = ProjectOptions(
-        vendor=_vendor(vendor or (old.vendor if old else "opgen")),
+        vendor=_vendor(vendor if vendor is not None else old.vendor if old else "opgen"),
         style=_style(style, old),
         soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
@@ -111,7 +111,7 @@ def _gather(
 
 
 def _vendor(name: str) -> str:
-    from msopgen_wrap.cann.msopgen_json import check_vendor
+    from msopgen_wrap.spec.names import check_vendor
 
     return check_vendor(name)
 

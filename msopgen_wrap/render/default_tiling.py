@@ -6,6 +6,7 @@ from typing import Any
 
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.templating import environment
 
 MAX_RANK = 8
@@ -77,4 +78,4 @@ def _tensors(spec: OpSpec) -> list[dict[str, str]]:
         for i, p in enumerate(spec.outputs)
         if p in _params(spec)
     ]
-    return rows
+    return [{**row, "local": cpp_local(row["name"])} for row in rows]

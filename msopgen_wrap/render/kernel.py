@@ -8,14 +8,19 @@ from typing import Any
 
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.render.program_text import ProgramText, local_name
+from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.elementwise import needs_slot, slot_order
 from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, MASK, Scalar
 from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.target_text import cpp_comment
 from msopgen_wrap.templating import environment
 
+# Types of AscendC that look like the type of a tensor: TBuf is not that of a tensor buf.
+ASCENDC_TYPES = {"TBuf", "TBufHandle", "TBufPool", "TEventID", "TPipe", "TPosition", "TQue"}
+ASCENDC_TYPES |= {"TQueBind", "TQueConfig", "TQueSync", "TSCM", "TTagType"}
 # Tensors per list of a foreach op: their lengths travel as tiling data.
 MAX_TENSORS = 256
 
@@ -132,6 +137,8 @@ def kernel_args(spec: OpSpec) -> list[str]:
 def type_name(param: TensorParam, output: bool, spec: OpSpec) -> str:
     """Return the template parameter of a tensor's storage type: ``TX``."""
     base = "T" + "".join(w[:1].upper() + w[1:] for w in param.name.split("_"))
+    if base in ASCENDC_TYPES:
+        base += "Type"
     return f"{base}Out" if output and param.name in {p.name for p in spec.inputs} else base
 
 
@@ -194,7 +201,7 @@ def doc_lines(spec: OpSpec) -> list[str]:
     if spec.compute is not None:
         code = spec.compute.text.strip().splitlines()
         lines += ["", *(f"    {c}".rstrip() for c in code)]
-    return lines
+    return [cpp_comment(line) for line in lines]
 
 
 def has_broadcast(plan: OpPlan) -> bool:
@@ -230,6 +237,7 @@ def kernel_text(
         {"name": member_name(p, True, spec), "type": type_name(p, True, spec)} for p in spec.outputs
     ]
     gm = [{"name": p.name, "type": type_name(p, False, spec)} for p in inputs] + outputs
+    gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
     return KernelText(
         body.class_name,
@@ -386,7 +394,7 @@ def working_tiles(spec: OpSpec, body: Body) -> list[tuple[str, str]]:
             member, flag = name, "kBroadcast"
         else:
             member, flag = member_name(_output(spec, name), True, spec), "false"
-        variable = local_name(member)
+        variable = cpp_local(member)
         cpp = kinds[role, name]
         tiles.append(
             (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from msopgen_wrap.render.infer_shape import infer_data_type_body, infer_shape_bo
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.run.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
 from msopgen_wrap.templating import environment
 
 __all__ = ["TilingText", "render_op_host", "tiling_header_path"]
@@ -155,32 +154,13 @@ def _literal(attr: Attr) -> str:
     if attr.type == "bool":
         return "true" if value else "false"
     if attr.type == "int":
-        return _int(value)
+        return cpp_int(value)
     if attr.type == "float":
-        return _float(value)
+        return cpp_float(value)
     if attr.type == "str":
-        return _string(str(value))
-    convert = _int if attr.type == "list_int" else _float
+        return cpp_string(str(value))
+    convert = cpp_int if attr.type == "list_int" else cpp_float
     return "{" + ", ".join(convert(v) for v in value) + "}"
-
-
-def _int(value: int) -> str:
-    # The most negative number has no literal of its own.
-    return f"{int(value)}" if value > -(2**63) else "(-9223372036854775807 - 1)"
-
-
-def _float(value: float) -> str:
-    number = float(value)
-    if math.isnan(number):
-        return '__builtin_nanf("")'
-    if math.isinf(number):
-        return "__builtin_inff()" if number > 0 else "-__builtin_inff()"
-    text = repr(number)
-    return (text if any(c in text for c in ".e") else text + ".0") + "f"
-
-
-def _string(value: str) -> str:
-    return json.dumps(value)
 
 
 def _static(name: str) -> GeneratedFile:

@@ -18,33 +18,12 @@ from msopgen_wrap.schedule.program import (
     Scalar,
     Val,
 )
+from msopgen_wrap.spec.taken_names import cpp_local
 
-# Names a kernel uses itself; a tensor called so gets an underscore.
-RESERVED = {
-    "bytes",
-    "count",
-    "half",
-    "lanes",
-    "float",
-    "masks",
-    "part",
-    "pipe",
-    "scratch",
-    "stage",
-    "tile",
-    "tiles",
-    "tiling",
-    "workspace",
-}
 _BIT_OPS = {"BitAnd", "BitOr", "BitNot"}
 _MASK_OPS = {"MaskAnd", "MaskOr", "MaskNot"}
 _FLOAT_SELECT = "SELMODE::VSEL_TENSOR_TENSOR_MODE"
 _SCALAR_SELECT = "SELMODE::VSEL_TENSOR_SCALAR_MODE"
-
-
-def local_name(name: str) -> str:
-    """Return the C++ variable of a working tile."""
-    return f"{name}_" if name in RESERVED else name
 
 
 def device_number(value: float | int, kind: str) -> str:
@@ -169,7 +148,8 @@ class ProgramText:
         variable = place.name
         if place.role == "output":
             variable = self.output_names.get(variable, variable)
-        variable = local_name(variable)
+        if place.role in ("input", "output"):
+            variable = cpp_local(variable)
         if wanted == base:
             return variable
         suffix = {F32: "Float", I32: "Int", "int16_t": "Words", "uint16_t": "Words"}[wanted]

@@ -26,6 +26,7 @@ from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, Inst, Program, Scalar, Val
 from msopgen_wrap.schedule.row import MODES, ROW_SHARE, Passes, Piece
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.templating import environment
 
 
@@ -96,6 +97,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
     gm: list[dict[str, str]] = [
         {"name": p.name, "type": type_name(p, False, spec)} for p in spec.inputs if p.name in used
     ] + [{"name": o["name"], "type": o["type"]} for o in outputs]
+    gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
     make = _SectionMaker(spec, body, names, operands, outputs, small)
     row_only = {id(i) for i in (*passes.prologue, *passes.row_stores)}

@@ -13,6 +13,7 @@ from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
 from msopgen_wrap.schedule.views import Step, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
 from msopgen_wrap.templating import environment
 
 GE_DTYPE = {
@@ -149,7 +150,7 @@ def attr_test(attr: Attr, value: Any) -> str:
     if attr.type == "bool":
         return name if value else f"!{name}"
     if attr.type == "str":
-        return f'{name} == "{value}"'
+        return f"{name} == {cpp_string(value)}"
     if attr.type == "dtype":
         return f"{name} == static_cast<int64_t>({GE_DTYPE[value]})"
     if attr.type in ("list_int", "list_float"):
@@ -161,8 +162,8 @@ def attr_test(attr: Attr, value: Any) -> str:
 def _number_test(place: str, value: Any, kind: str) -> str:
     """Return the C++ condition that a number has a value; floats are compared as float32."""
     if kind.endswith("float"):
-        return f"{place} == static_cast<float>({float(value)!r})"
-    return f"{place} == {value}"
+        return f"{place} == {cpp_float(value)}"
+    return f"{place} == {cpp_int(value)}"
 
 
 def variant_lines(spec: OpSpec, plan: OpPlan) -> list[str]:

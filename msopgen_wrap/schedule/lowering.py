@@ -34,6 +34,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.views import View, apply_view
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
@@ -282,6 +283,7 @@ class Lowerer:
         base = "scalar"
         if isinstance(expr, AttrRef):
             base = expr.name if expr.index is None else f"{expr.name}{expr.index}"
+            base = cpp_local(base)
         name, count = base, 0
         while name in self.scalar_names.values() or name == "scalar":
             count += 1

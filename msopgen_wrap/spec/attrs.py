@@ -146,6 +146,16 @@ def attr_value(node: Node, kind: str, what: str, reader: Reader) -> Any:
             except OverflowError:
                 pass
         if kind == "str" and (isinstance(value, str) or node.quoted):
+            if any(c < " " for c in node.text):
+                reader.findings.error(
+                    "OPG021",
+                    f"{what} has a line break or a tab",
+                    node.location,
+                    why="it becomes a name of a kernel variant, a string of C++ and of torch's "
+                    "schema",
+                    fix="write it on one line",
+                )
+                return None
             return node.text
         if kind == "dtype" and isinstance(value, str):
             if value in DTYPES:

@@ -12,7 +12,7 @@ from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeLike, TensorParam
-from msopgen_wrap.spec.names import snake_case
+from msopgen_wrap.spec.names import check_aclnn_names, snake_case
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
@@ -125,14 +125,18 @@ def check_names(spec: OpSpec, findings: Findings) -> None:
                 why="CANN turns both into the same macro, DTYPE_" + item.name.upper(),
                 fix="rename one of the two",
             )
-    if spec.name in inputs or spec.name in outputs:
-        item = inputs.get(spec.name) or outputs[spec.name]
-        findings.error(
-            "OPG012",
-            f"'{spec.name}' is also the name of the kernel function",
-            item.location,
-            fix="rename it",
-        )
+    for taken, what in (
+        (spec.name, "the kernel function"),
+        (f"{spec.name}_kernel", "the namespace of the kernel"),
+    ):
+        if taken in inputs or taken in outputs:
+            item = inputs.get(taken) or outputs[taken]
+            findings.error(
+                "OPG012", f"'{taken}' is also the name of {what}", item.location, fix="rename it"
+            )
+    # Names that differ only in case have been reported.
+    if len({i.name.lower() for i in named}) == len({i.name for i in named}):
+        check_aclnn_names(spec.inputs, spec.outputs, spec.attrs, findings)
 
 
 def check_inplace(spec: OpSpec, findings: Findings) -> None:

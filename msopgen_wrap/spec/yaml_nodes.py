@@ -170,6 +170,7 @@ def _build(events: Any, text: str, lines: list[str], file: str, findings: Findin
         elif isinstance(event, yaml.ScalarEvent):
             ok &= _plain(event, lines, file, findings)
             node = _scalar(event, lines, file)
+            ok &= _printable(node, findings)
         elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             node = _close(stack.pop(), event.end_mark, text, lines, file, findings)
         if node is None:
@@ -203,6 +204,27 @@ def _plain(event: Any, lines: list[str], file: str, findings: Findings) -> bool:
         _location(file, event.start_mark, event.end_mark, lines),
         why="a spec is plain data: mappings, lists, text, numbers",
         fix="remove it, or put the text in quotes",
+    )
+    return False
+
+
+# Control characters but line ends and tabs, lone surrogates, marks that reorder the text shown.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def _printable(node: Scalar, findings: Findings) -> bool:
+    bad = _UNPRINTABLE.search(node.text)
+    if bad is None:
+        return True
+    findings.error(
+        "OPG009",
+        f"the text holds the character U+{ord(bad[0]):04X}",
+        node.location,
+        why="generated sources cannot hold control characters, halves of characters, or marks that "
+        "change the order in which text is shown",
+        fix="remove it",
     )
     return False
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.target_text import cpp_comment
 from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.signature import (
     ACL_DTYPES,
@@ -78,7 +79,7 @@ def render_aclnn(specs: Sequence[OpSpec], options: object = None) -> list[Genera
     for spec in specs:
         values = {
             "spec": spec,
-            "doc": " ".join(spec.doc.split()),
+            "doc": cpp_comment(" ".join(spec.doc.split())),
             "source": f"specs/{spec.name}.yaml",
             "api": aclnn_name(spec),
             "params": aclnn_params(spec),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast, ShapeRule, TensorParam
+from msopgen_wrap.target_text import cpp_comment, cpp_string
 from msopgen_wrap.templating import render_template, static_text
 from msopgen_wrap.torch_ext.shape_code import CppShapes
 from msopgen_wrap.torch_ext.signature import aclnn_name, fresh_outputs, torch_schema
@@ -88,7 +89,7 @@ def _cpp_type(param: TensorParam) -> str:
 
 def _output_lines(spec: OpSpec) -> tuple[str, ...]:
     lines = []
-    shapes = CppShapes(spec, "[item]")
+    shapes = CppShapes(spec, "[opgen_item]")
     for column, o in enumerate(spec.outputs, start=len(spec.inputs)):
         if o.inplace is not None:
             continue
@@ -97,7 +98,7 @@ def _output_lines(spec: OpSpec) -> tuple[str, ...]:
             source = list_source(spec, o)
             lines += [
                 f"TensorList {o.name};",
-                f"for (size_t item = 0; item < {source}.size(); ++item) {{",
+                f"for (size_t opgen_item = 0; opgen_item < {source}.size(); ++opgen_item) {{",
                 f"    {o.name}.push_back(opgen_call.Output({rule}, {column}));",
                 "}",
             ]
@@ -127,7 +128,7 @@ def _op(spec: OpSpec) -> _Op:
     dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
     return _Op(
         spec=spec,
-        doc=" ".join(spec.doc.split()),
+        doc=cpp_comment(" ".join(spec.doc.split())),
         schema=torch_schema(spec),
         aclnn=aclnn_name(spec),
         names=", ".join(f'"{p.name}"' for p in columns),
@@ -140,11 +141,6 @@ def _op(spec: OpSpec) -> _Op:
         arguments=", ".join(names),
         result=result,
     )
-
-
-def cpp_string(text: str) -> str:
-    """Return a C++ string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def render_binding(specs: Sequence[OpSpec], vendor: str) -> list[GeneratedFile]:

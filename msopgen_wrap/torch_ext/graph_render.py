@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.templating import render_template
-from msopgen_wrap.torch_ext.ops_render import plain_parameters
+from msopgen_wrap.torch_ext.ops_render import plain_parameters, reference_name
 from msopgen_wrap.torch_ext.signature import fresh_outputs, is_functional
 
 
@@ -27,7 +27,7 @@ def render_onnx(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
                 "inputs": repr(tuple((p.name, p.kind.value) for p in spec.inputs)),
                 "outputs": repr(tuple((o.name, o.kind.value) for o in fresh_outputs(spec))),
                 "attrs": repr(tuple((a.name, a.type) for a in spec.attrs)),
-                "reference": f"_reference.{spec.name}" if exportable else "None",
+                "reference": f"_reference.{reference_name(spec)}" if exportable else "None",
             }
         )
     text = render_template("torch_ext/onnx.py", source=_source(specs), vendor=vendor, ops=ops)

@@ -6,10 +6,13 @@ import dataclasses
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.compute_runner import function_source
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.taken_names import GENERATED_PYTHON
+from msopgen_wrap.target_text import python_doc
 from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
 from msopgen_wrap.torch_ext.shape_code import PythonShapes
@@ -29,6 +32,10 @@ _ATTR_TYPES = {
     "list_float": "list[float]",
     "dtype": "torch.dtype",
 }
+
+
+# A word is never broken: half an escape sequence would be another one.
+_WRAP: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def plain_parameters(spec: OpSpec) -> str:
 
 
 def _function_doc(spec: OpSpec) -> str:
-    lines = ['"""' + _escape(" ".join(spec.doc.split()) or spec.op), "", "Args:"]
+    lines = ['"""' + python_doc(" ".join(spec.doc.split()) or spec.op), "", "Args:"]
     for p in spec.inputs:
         dtypes = ", ".join(dict.fromkeys(p.dtypes))
         text = p.doc or ("list of tensors" if p.kind is ParamKind.DYNAMIC else "tensor")
@@ -97,28 +104,24 @@ def _function_doc(spec: OpSpec) -> str:
             text += ", may be None"
         if mutated_input(spec, p):
             text += "; written in place"
-        lines.append(f"    {p.name}: {_escape(text)}.")
+        lines.append(f"    {p.name}: {python_doc(text)}.")
     for a in spec.attrs:
         text = a.doc or a.type
         if a.allowed is not None:
             text += ", one of " + ", ".join(map(repr, a.allowed))
-        lines.append(f"    {a.name}: {_escape(text)}.")
+        lines.append(f"    {a.name}: {python_doc(text)}.")
     fresh = fresh_outputs(spec)
     if fresh:
         lines += ["", "Returns:"]
         for o in fresh:
             dtypes = ", ".join(dict.fromkeys(o.dtypes))
             shape = f", shape {o.shape_text}" if o.shape_text else ""
-            lines.append(f"    {o.name}: {_escape(dtypes + shape)}.")
+            lines.append(f"    {o.name}: {python_doc(dtypes + shape)}.")
     out: list[str] = []
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()) + 4)
-        out += textwrap.wrap(line, 96, subsequent_indent=indent) or [""]
+        out += textwrap.wrap(line, 96, subsequent_indent=indent, **_WRAP) or [""]
     return "\n".join([*out, '"""'])
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
 def _first_tensor(spec: OpSpec) -> str:
@@ -170,6 +173,14 @@ class _Explicit:
 
     name: str
     call: str
+
+
+def reference_name(spec: OpSpec) -> str:
+    """Return the name of the op's function in ``reference.py``.
+
+    An op called like a function that formulas use (``Abs``) must not hide it from the others.
+    """
+    return f"{spec.name}_" if spec.name in GENERATED_PYTHON else spec.name
 
 
 def backward_function(spec: OpSpec, target: str) -> str:
@@ -233,6 +244,7 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         quoted=lambda params: tuple_text([f'"{p.name}"' for p in params]),
         tuple_text=tuple_text,
         name=spec.name,
+        reference=reference_name(spec),
         doc=_module_doc(spec),
         fragment=not is_functional(spec),
         inputs=spec.inputs,
@@ -272,9 +284,10 @@ def reference_functions(spec: OpSpec) -> list[str]:
     """Return the sources of the op's reference and of its explicit gradients."""
     if spec.compute is None:
         why = f"the spec of {spec.op} has no compute, so there is no reference"
-        return [f"def {spec.name}(*args, **kwargs):\n    raise NotImplementedError({why!r})\n"]
-    doc = _escape(" ".join(spec.doc.split()) or spec.op)
-    sources = [_with_doc(function_source(spec, spec.name), doc)]
+        head = f"def {reference_name(spec)}(*args, **kwargs):"
+        return [f"{head}\n    raise NotImplementedError({why!r})\n"]
+    doc = python_doc(" ".join(spec.doc.split()) or spec.op)
+    sources = [_with_doc(function_source(spec, reference_name(spec)), doc)]
     if isinstance(spec.backward, dict):
         for target, code in spec.backward.items():
             name = backward_function(spec, target)
@@ -285,7 +298,8 @@ def reference_functions(spec: OpSpec) -> list[str]:
 
 def _with_doc(source: str, doc: str) -> str:
     head, body = source.split("\n", 1)
-    text = textwrap.fill(f'"""{doc}"""', 96, initial_indent="    ", subsequent_indent="    ")
+    indents: Any = {"initial_indent": "    ", "subsequent_indent": "    "}
+    text = textwrap.fill(f'"""{doc}"""', 96, **indents, **_WRAP)
     return f"{head}\n{text}\n{body}"
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.names import aclnn_attr, aclnn_input, aclnn_output
+from msopgen_wrap.target_text import cpp_string
 
 # aclDataType (= ge::DataType) numbers, from CANN's public acl_base.h.
 ACL_DTYPES = {
@@ -122,8 +124,7 @@ def _schema_default(attr: Attr) -> str:
     if attr.type == "bool":
         return "True" if value else "False"
     if attr.type == "str":
-        escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        return cpp_string(str(value))
     if attr.type in ("list_int", "list_float"):
         return "[" + ", ".join(repr(v) for v in value) + "]"
     if attr.type == "float":
@@ -138,16 +139,6 @@ def _float_text(value: float) -> str:
 
 
 # ---- aclnn -------------------------------------------------------------------------------------
-
-
-# Attr types whose parameters opbuild marks as optional: those it passes as pointers.
-_OPTIONAL_ATTRS = ("str", "list_int", "list_float")
-
-
-def lower_camel(name: str) -> str:
-    """Return the form opbuild gives parameter names: ``input_x`` -> ``inputX``, ``X`` -> ``x``."""
-    head, *rest = name.split("_")
-    return head[:1].lower() + head[1:] + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 @dataclass(frozen=True)
@@ -175,11 +166,7 @@ def aclnn_inputs(spec: OpSpec) -> list[AclnnParam]:
     result = []
     for p in spec.inputs:
         inplace = mutated_input(spec, p)
-        name = lower_camel(p.name)
-        if inplace:
-            name += "Ref"
-        if p.kind is ParamKind.OPTIONAL:
-            name += "Optional"
+        name = aclnn_input(p, inplace)
         kind = "aclTensorList* " if p.kind is ParamKind.DYNAMIC else "aclTensor* "
         result.append(AclnnParam(("" if inplace else "const ") + kind + name, name, p.name))
     return result
@@ -189,9 +176,7 @@ def aclnn_attrs(spec: OpSpec) -> list[AclnnParam]:
     """Parameters of the attrs; optional text and lists end in ``Optional``, numbers do not."""
     result = []
     for a in spec.attrs:
-        name = lower_camel(a.name)
-        if not a.required and a.type in _OPTIONAL_ATTRS:
-            name += "Optional"
+        name = aclnn_attr(a)
         result.append(AclnnParam(_ACLNN_ATTRS[a.type] + name, name, a.name))
     return result
 
@@ -201,7 +186,7 @@ def aclnn_outputs(spec: OpSpec) -> list[AclnnParam]:
     ``<name>Out``."""
     result = []
     for o in fresh_outputs(spec):
-        name = "out" if len(spec.outputs) == 1 else lower_camel(o.name) + "Out"
+        name = aclnn_output(o, len(spec.outputs) == 1)
         kind = "aclTensorList* " if o.kind is ParamKind.DYNAMIC else "aclTensor* "
         result.append(AclnnParam("const " + kind + name, name, o.name))
     return result

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from msopgen_wrap.cann.msopgen_json import check_vendor, cpp_default, msopgen_entry, patch_presets
+from msopgen_wrap.cann.msopgen_json import cpp_default, msopgen_entry, patch_presets
 from msopgen_wrap.cann.project import (
     STYLES,
     CannOptions,
@@ -18,6 +18,7 @@ from msopgen_wrap.cann.soc_targets import soc_target
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import Attr
+from msopgen_wrap.spec.names import check_vendor
 
 from .conftest import ATTRS, make_spec
 

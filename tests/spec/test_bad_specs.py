@@ -73,7 +73,7 @@ BAD = [
     ("OPG011", swap("  y: x\n", "  y: x\n  @@grad_z: x\n")),
     ("OPG011", swap("alpha", "__alpha").replace("__alpha: 1", "@@__alpha: 1")),
     ("OPG012", swap("  alpha: 1.0", "  alpha: 1.0\n  @@x: 2.0")),
-    ("OPG012", swap("  alpha: 1.0", "  alpha: 1.0\n  @@Alpha: 2.0")),
+    ("OPG012", swap("  alpha: 1.0", "  alpha: 1.0\n  @@alphA: 2.0")),
     ("OPG012", swap("  y: x\n", "  y: x\n  @@demo: x\n")),
     ("OPG013", swap("z: broadcast(x, y)", "@@x: broadcast(x, y)").replace("x * alpha", "x")),
     # dtypes
