@@ -125,9 +125,8 @@ def _output_shapes(spec: OpSpec, case: TestCase) -> list[Any] | None:
 
 
 def _on_meta(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:
-    from msopgen_wrap.torch_ext.torch_import import torch
-
     from msopgen_wrap.spec.compute_guard import compile_compute
+    from msopgen_wrap.torch_ext.torch_import import torch
 
     inputs: dict[str, Any] = {}
     for param in spec.inputs:

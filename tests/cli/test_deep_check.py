@@ -50,13 +50,13 @@ kernel: by_hand.cpp
     "a kernel that names what is absent": (
         """
 op: ByHand
-inputs: {x: {dtype: float32, optional: true}, z: float32}
+inputs: {z: float32, x: {dtype: float32, optional: true, shape: like z}}
 outputs: {y: like z}
 compute: z if x is None else z + x
 backward: none
 kernel: by_hand.cpp
 """,
-        KERNEL.replace("GM_ADDR y", "GM_ADDR z, GM_ADDR y").replace(
+        KERNEL.replace("GM_ADDR x", "GM_ADDR z, GM_ADDR x").replace(
             "BODY", "AscendC::GlobalTensor<DTYPE_X> source;"
         ),
         {"OPG303"},
