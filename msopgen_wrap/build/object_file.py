@@ -14,6 +14,8 @@ from pathlib import Path
 
 _SHT_SYMTAB, _SHT_RELA, _SHT_GROUP = 2, 4, 17
 _STB_LOCAL, _STT_SECTION = 0, 3
+_STT_FUNCTION, _STT_THREAD_LOCAL = 2, 6
+_STV_PROTECTED = 3
 _SHN_UNDEF, _SHN_RESERVED = 0, 0xFF00
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -31,6 +33,32 @@ class _Symbol:
     section: int
     visible: bool
     at: int  # file offset of the table entry
+    protected: bool = False  # ELF visibility "protected"
+
+    @property
+    def is_function(self) -> bool:
+        return self.kind == _STT_FUNCTION and self.section > _SHN_UNDEF
+
+    @property
+    def is_thread_local(self) -> bool:
+        return self.kind == _STT_THREAD_LOCAL and self.section > _SHN_UNDEF
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A place in a section that refers to a symbol, or to a section of the object.
+
+    Attributes:
+        section: number of the section with the code or data that refers.
+        offset: where in it, bytes.
+        name: the symbol, "" for a section.
+        target: number of the section referred to, 0 for an undefined symbol.
+    """
+
+    section: int
+    offset: int
+    name: str
+    target: int
 
 
 @dataclass
@@ -73,11 +101,13 @@ class ObjectFile:
                 section = -1  # absolute, common
             start = strings + name_at
             name = self.data[start : self.data.index(b"\0", start)].decode("utf-8", "replace")
-            symbol = _Symbol(name, info >> 4, info & 15, section, other & 3 == 0, at)
+            symbol = _Symbol(
+                name, info >> 4, info & 15, section, other & 3 == 0, at, other & 3 == _STV_PROTECTED
+            )
             self.symbols.append(symbol)
             if (
                 symbol.binding != _STB_LOCAL
-                and symbol.kind == 2
+                and symbol.kind == _STT_FUNCTION
                 and symbol.section != _SHN_UNDEF
                 and symbol.visible
             ):
@@ -120,6 +150,31 @@ class ObjectFile:
             )
             edges.setdefault(section[7], set()).update(row[2] for row in rows)
         return edges
+
+    def references(self) -> list[Reference]:
+        """Return every reference of code and data, those of debug information left out."""
+        found = []
+        for section in self._sections:
+            if section[1] != _SHT_RELA or section[6] != self._symtab:
+                continue
+            if self.section_name(section[7]).startswith((".debug", ".eh_frame")):
+                continue
+            rows = struct.iter_unpack(
+                "<QIIq", self.data[section[4] : section[4] + section[5] // 24 * 24]
+            )
+            for offset, _, index, _ in rows:
+                symbol = self.symbols[index]
+                name = "" if symbol.kind == _STT_SECTION else symbol.name
+                found.append(Reference(section[7], offset, name, max(symbol.section, 0)))
+        return found
+
+    def section_name(self, number: int) -> str:
+        """Return the name of a section."""
+        (names,) = struct.unpack_from("<H", self.data, 62)
+        if names == 0xFFFF:  # more sections than the header can count
+            names = _SECTION.unpack_from(self.data, self._table)[6]
+        start = self._sections[names][4] + self._sections[number][0]
+        return self.data[start : self.data.index(b"\0", start)].decode("utf-8", "replace")
 
     def shared(self) -> set[str]:
         """Return the symbols that other objects can refer to."""

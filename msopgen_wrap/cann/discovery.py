@@ -23,8 +23,30 @@ _PRUNE = {
 }
 _DEPTH = 5
 
+#: What checks are made against, and how reports call it.
+PARTS = {
+    "op_host": "op_host, plugins and prototypes",
+    "kernel": "kernels",
+    "debug": "CPU-debug headers of kernels",
+    "msopgen": "msopgen",
+}
+
 _HOST_MARK = Path("register/op_def_registry.h")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.([0-9A-Za-z.]+))?")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a part of a tree comes from: ``op_host``, ``kernel``, ``debug`` or ``msopgen``."""
+
+    part: str
+    root: Path
+    version: str | None
+
+    @property
+    def text(self) -> str:
+        """Version and root, for people."""
+        return f"CANN {self.version or 'of unknown version'} ({self.root})"
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,7 @@ class CannTree:
         project_template: ``op_project_templates/ascendc/customize``.
         bisheng: the device compiler.
         forced_include: header to put before a kernel, when parts of two versions are combined.
+        origins: which CANN each part is of; a part that is absent has none.
     """
 
     root: Path
@@ -56,6 +79,30 @@ class CannTree:
     project_template: Path | None
     bisheng: Path | None
     forced_include: Path | None = None
+    origins: tuple[Origin, ...] = ()
+
+    def origin(self, part: str) -> Origin | None:
+        """Return which CANN a part is of, None when no tree has it."""
+        return next((o for o in self.origins if o.part == part), None)
+
+    def origins_as_dict(self) -> dict[str, dict[str, str | None] | None]:
+        """Return the JSON form: per part its root and version, or null."""
+        found: dict[str, dict[str, str | None] | None] = {}
+        for part in PARTS:
+            origin = self.origin(part)
+            found[part] = None
+            if origin is not None:
+                found[part] = {"root": str(origin.root), "version": origin.version}
+        return found
+
+    @property
+    def sources(self) -> list[str]:
+        """What each part is checked against, in words; parts of one CANN share a line."""
+        by_tree: dict[str, list[str]] = {}
+        for part, name in PARTS.items():
+            origin = self.origin(part)
+            by_tree.setdefault(origin.text if origin else "nothing", []).append(name)
+        return [f"{', '.join(names)}: {text}" for text, names in by_tree.items()]
 
     @property
     def style(self) -> str:
@@ -165,6 +212,14 @@ def combine(trees: Sequence[CannTree]) -> CannTree:
             project_template=first.project_template or other.project_template,
             bisheng=first.bisheng or other.bisheng,
             forced_include=forced,
+            origins=(
+                *(o for o in first.origins if o.part != "op_host" or has_host),
+                *(
+                    o
+                    for o in other.origins
+                    if first.origin(o.part) is None or (o.part == "op_host" and not has_host)
+                ),
+            ),
         )
     return first
 
@@ -281,9 +336,17 @@ def _describe(root: Path) -> CannTree:
     msopgen = None
     if site:
         msopgen = _first(site / "bin/msopgen", site / "op_gen/msopgen.py")
+    version = _read_version(root)
+    there = {
+        "op_host": bool(host) and (host[0] / _HOST_MARK).is_file(),
+        "kernel": bool(kernel),
+        "debug": bool(debug),
+        "msopgen": msopgen is not None,
+    }
     return CannTree(
         root=root,
-        version=_read_version(root),
+        version=version,
+        origins=tuple(Origin(part, root, version) for part, has in there.items() if has),
         host_includes=tuple(host),
         kernel_includes=tuple(kernel),
         debug_includes=tuple(debug),

@@ -186,9 +186,17 @@ class MsopgenRun:
 
 
 def run_msopgen(
-    tree: CannTree, specs: Sequence[OpSpec], out: Path, framework: str = "onnx"
+    tree: CannTree,
+    ops: Sequence[tuple[str, str]],
+    soc: Sequence[str],
+    out: Path,
+    framework: str = "onnx",
 ) -> MsopgenRun:
-    """Run the msopgen of ``tree`` on ``specs``, writing a project to ``out`` (created, empty).
+    """Run the msopgen of ``tree``, writing a project to ``out`` (created, empty).
+
+    Args:
+        ops: name in snake_case and JSON text of each op, a list with one entry.
+        soc: SoC families or exact names.
 
     msopgen adds ops to an existing project one at a time (``-m 1``), so it runs once per op; the
     log is the concatenation. It stops at the first op that fails.
@@ -206,7 +214,7 @@ def run_msopgen(
                 "install the CANN toolkit package (Ascend-cann-toolkit), not only the runtime",
             )
         )
-    units = ",".join(t.msopgen for t in soc_targets([s for spec in specs for s in spec.soc]))
+    units = ",".join(t.msopgen for t in soc_targets(list(soc)))
     env = dict(os.environ)
     # msopgen looks for its templates below the install it belongs to, which in a combined tree is
     # not the root.
@@ -226,10 +234,10 @@ def run_msopgen(
     code = 0
     command: list[str] = []
     with tempfile.TemporaryDirectory(prefix="opgen_msopgen_") as tmp:
-        for index, spec in enumerate(specs):
+        for index, (name, text) in enumerate(ops):
             # msopgen refuses input that is not owned by the caller or writable by others.
-            source = Path(tmp) / f"{spec.name}.json"
-            source.write_text(msopgen_json([spec]), encoding="utf-8")
+            source = Path(tmp) / f"{name}.json"
+            source.write_text(text, encoding="utf-8")
             source.chmod(0o600)
             command = [sys.executable, str(tree.msopgen), "gen", "-i", str(source)]
             command += ["-f", framework, "-c", units, "-lan", "cpp"]

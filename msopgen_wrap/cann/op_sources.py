@@ -72,6 +72,8 @@ class OpSource:
         params: parameter names, inputs then outputs.
         combos: per dtype combination the ``DT_*`` name of every parameter.
         units: compute units of its ``AddConfig`` calls.
+        stem: name of the kernel entry, and of its file without suffix.
+        computed_shape: the kernel tells an output's shape, through one more parameter.
     """
 
     op: str
@@ -80,6 +82,8 @@ class OpSource:
     params: tuple[str, ...]
     combos: tuple[tuple[str, ...], ...]
     units: tuple[str, ...]
+    stem: str = ""
+    computed_shape: bool = False
 
     def label(self, combo: int) -> str:
         """Return the dtypes of a combination, shortened when all are the same."""
@@ -169,7 +173,9 @@ def _read_op(project: Path, host: Path, op: str, body: str, variables: dict[str,
     match = _OP_FILE.search(body)
     stem = match[1] if match else snake_case(op)
     units = tuple(dict.fromkeys(_CONFIG.findall(body)))
-    return OpSource(op, host, _kernel_file(project, stem), tuple(names), tuple(combos), units)
+    kernel = _kernel_file(project, stem)
+    computed = "OutputShapeDependOnCompute" in body
+    return OpSource(op, host, kernel, tuple(names), tuple(combos), units, stem, computed)
 
 
 def _kernel_file(project: Path, stem: str) -> Path | None:

@@ -229,7 +229,8 @@ def write_msopgen_project(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".opgen_", dir=out.parent) as tmp:
         work = Path(tmp) / "project"
-        run = run_msopgen(tree, specs, work)
+        ops = [(spec.name, msopgen_json([spec])) for spec in specs]
+        run = run_msopgen(tree, ops, [s for spec in specs for s in spec.soc], work)
         if run.returncode:
             raise OpgenError(
                 Diagnostic(

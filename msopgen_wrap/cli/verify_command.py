@@ -18,7 +18,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, render
 
 if TYPE_CHECKING:
     from msopgen_wrap.cann.discovery import CannTree
-    from msopgen_wrap.cann.verify import VerifyReport
+    from msopgen_wrap.cann.verify_report import VerifyReport
     from msopgen_wrap.spec.model import OpSpec
 
 
@@ -51,16 +51,20 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Compile-check a PROJECT, or SPECs, against the headers of CANN, and run its msopgen.
+    """Check a PROJECT, or SPECs, against the headers of CANN, and run its msopgen.
 
     Needs neither an NPU nor the device compiler. op_host is compiled as each of CANN's libraries
     (OP_PROTO_LIB, OP_TILING_LIB, neither), every kernel per SoC arch and dtype combination with the
-    official CPU-debug macros. Any project in msopgen layout (op_host/, op_kernel/) will do. This
-    proves names, overloads, templates and dtype support; not numbers, not the device compiler.
+    official CPU-debug macros; its entry and what the device's C++ lacks (exceptions, new,
+    containers, recursion, calls of host functions ...) are found in the object that the
+    emulation's headers give. OpDefs, op_proto, msopgen JSON, ONNX plugins and build files of the
+    project are held against one another and against its specs. Any project in msopgen layout
+    (op_host/, op_kernel/) will do. This proves names, overloads, templates and dtype support; not
+    numbers, not the device compiler. CONTRIBUTING.md lists what is out of reach.
 
     Exit code: 0 all passed, 1 something failed, 2 wrong usage, 3 no CANN or no compiler.
     """
-    from msopgen_wrap.cann.verify import FAILED, PASSED, SKIPPED
+    from msopgen_wrap.cann.verify_report import FAILED, PASSED, SKIPPED
 
     tree = _find_tree(cann)
     socs = [s.strip() for s in soc.split(",") if s.strip()]
@@ -73,14 +77,16 @@ def command(
             if not as_json:
                 _print(name, report, verbose)  # while rendered sources are there to be shown
     checks = [c for _, r in reports for c in r.checks]
+    compared = sum(r.compared for _, r in reports)
     counts = {s: sum(c.status == s for c in checks) for s in (PASSED, FAILED, SKIPPED)}
     if as_json:
         value: dict[str, Any] = {
-            "ok": counts[FAILED] == 0 and counts[PASSED] > 0,
+            "ok": counts[FAILED] == 0 and compared > 0,
             "cann": {
                 "root": str(tree.root),
                 "version": tree.version,
                 "style": tree.style,
+                "trees": tree.origins_as_dict(),
                 "missing": tree.missing,
             },
             **counts,
@@ -89,15 +95,17 @@ def command(
         click.echo(json.dumps(value, indent=2))
     else:
         seconds = sum(c.seconds for c in checks)
+        for line in tree.sources:
+            output.echo(f"against {line}")
         output.echo(
-            f"CANN {tree.version} ({tree.root}): {counts[PASSED]} passed, {counts[FAILED]} failed, "
-            f"{counts[SKIPPED]} skipped, {seconds:.0f} s of compiling"
+            f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[SKIPPED]} skipped, "
+            f"{seconds:.0f} s of compiling"
         )
     if counts[FAILED]:
         raise click.exceptions.Exit(output.FINDINGS)
-    if not counts[PASSED]:
+    if not compared:
         if not as_json:
-            output.echo("nothing could be checked with this tree", err=True)
+            output.echo("nothing could be held against CANN with this tree", err=True)
         raise click.exceptions.Exit(output.ENVIRONMENT)
 
 
@@ -168,7 +176,8 @@ def _reports(
     jobs: int,
     quiet: bool,
 ) -> Iterator[tuple[str, VerifyReport]]:
-    from msopgen_wrap.cann.verify import FAILED, Check, verify_project
+    from msopgen_wrap.cann.verify import verify_project
+    from msopgen_wrap.cann.verify_report import FAILED, Check
     from msopgen_wrap.package.project_tree import MANIFEST, read_project
 
     def progress(text: str) -> None:
@@ -182,7 +191,13 @@ def _reports(
             yield (
                 str(target),
                 verify_project(
-                    target, tree, specs=project.specs, soc=socs, jobs=jobs, progress=progress
+                    target,
+                    tree,
+                    specs=project.specs,
+                    vendor=project.vendor,
+                    soc=socs,
+                    jobs=jobs,
+                    progress=progress,
                 ),
             )
         elif (target / "op_host").is_dir():
@@ -200,7 +215,15 @@ def _reports(
         loaded, folder, failed = rendering.render(specs, tree)
         if not loaded:
             raise OpgenError([diagnostic for _, diagnostic in failed])
-        report = verify_project(folder, tree, specs=loaded, soc=socs, jobs=jobs, progress=progress)
+        report = verify_project(
+            folder,
+            tree,
+            specs=loaded,
+            vendor=rendering.vendor,
+            soc=socs,
+            jobs=jobs,
+            progress=progress,
+        )
         report.checks[:0] = [
             Check("render", spec.op, status=FAILED, error=diagnostic) for spec, diagnostic in failed
         ]

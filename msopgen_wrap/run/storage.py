@@ -55,7 +55,7 @@ def to_memory(values: Array, dtype: str, layout: str) -> Array:
         values = _to_fractals(values, _columns(values.dtype, dtype))
     elif layout in _BLOCKED_RANKS:
         values = _to_blocks(values, layout, _columns(values.dtype, dtype))
-    return _pack(values) if dtype == "int4" else np.ascontiguousarray(values)
+    return _pack(values) if dtype == "int4" else np.asarray(values, order="C")
 
 
 def from_memory(memory: Array, shape: tuple[int, ...], dtype: str, layout: str) -> Array:

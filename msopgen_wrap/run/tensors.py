@@ -93,14 +93,14 @@ class Tensor:
         """Return random values: uniform floats in [-1, 1), integers in [-10, 10] by default."""
         row = BY_NAME[spec.dtype]
         if spec.dtype == "bool":
-            flags = rng.integers(0, 2, spec.shape).astype(np.bool_)
+            flags = np.asarray(rng.integers(0, 2, spec.shape)).astype(np.bool_)
             return cls("bool", flags, spec.layout)
         if row.numpy is not None and np.dtype(row.numpy).kind in "iu":
             unsigned = np.dtype(row.numpy).kind == "u"
             least, most = (-8, 7) if spec.dtype == "int4" else (0 if unsigned else -10, 10)
             low = int(spec.low if spec.low is not None else least)
             high = int(spec.high if spec.high is not None else most)
-            values = rng.integers(low, high + 1, spec.shape).astype(row.numpy)
+            values = np.asarray(rng.integers(low, high + 1, spec.shape)).astype(row.numpy)
             return cls(spec.dtype, values, spec.layout)
         lowest = spec.low if spec.low is not None else -1.0
         highest = spec.high if spec.high is not None else 1.0
@@ -111,7 +111,7 @@ class Tensor:
         """Round float values to ``dtype`` (to nearest even)."""
         if dtype == "bfloat16":
             return cls(dtype, _to_bfloat16(np.asarray(values, np.float32)), layout)
-        stored = np.ascontiguousarray(np.asarray(values).astype(storage_dtype(dtype)))
+        stored = np.asarray(np.asarray(values).astype(storage_dtype(dtype)), order="C")
         return cls(dtype, stored, layout)
 
     def to_float(self) -> np.ndarray[Any, Any]:
@@ -167,7 +167,7 @@ def _aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    bits = np.ascontiguousarray(values).view(np.uint32)
+    bits = np.asarray(values, order="C").view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     # Rounding must not turn a NaN into infinity.
     return np.where(np.isnan(values), (bits >> 16) | 0x40, rounded).astype(np.uint16)
@@ -258,7 +258,7 @@ def load_tensor(text: str, rng: np.random.Generator) -> Tensor:
             spec = parse_spec(rest)
             data = np.fromfile(path, storage_dtype(spec.dtype))
             return Tensor(spec.dtype, data.reshape(spec.shape), spec.layout)
-        data = np.ascontiguousarray(np.load(path, allow_pickle=False))
+        data = np.asarray(np.load(path, allow_pickle=False), order="C")
     except (OSError, ValueError) as error:
         raise OpgenError(
             Diagnostic("OPG525", f"cannot read {path}: {error}", Location(path))
