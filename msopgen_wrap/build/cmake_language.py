@@ -47,11 +47,15 @@ class Word:
 
 @dataclass(frozen=True)
 class Command:
-    """One call: its name in lower case, its arguments, its line (from 1)."""
+    """One call: its name in lower case, its arguments, its line (from 1).
+
+    ``certain`` is False where it stands below a condition that could not be told.
+    """
 
     name: str
     words: tuple[Word, ...]
     line: int
+    certain: bool = True
 
     @property
     def texts(self) -> list[str]:
@@ -136,22 +140,19 @@ class Scope:
     def taken(self, source: str | Sequence[Command]) -> Iterator[Command]:
         """Yield the commands that a build takes, variables expanded; ``set`` is followed.
 
-        Bodies of functions and macros are left out: what calls them is not evaluated. Both branches
-        of a condition that is not known are taken, and what they set is unknown afterwards.
+        Bodies of functions and macros are taken once, where they stand, and set nothing: what calls
+        them is not evaluated. Both branches of a condition that is not known are taken. What they
+        and bodies of loops set is unknown afterwards.
 
         Raises:
             CMakeError: the text is not CMake.
         """
         # Per open if: whether the branch is taken (None: unknown), and whether one was before.
         open_ifs: list[list[bool | None]] = []
-        body = 0
+        functions = loops = 0
         for command in commands(source) if isinstance(source, str) else source:
-            if command.name in ("function", "macro"):
-                body += 1
-            elif command.name in ("endfunction", "endmacro"):
-                body -= 1
-            if body or command.name in ("endfunction", "endmacro"):
-                continue
+            functions += _opens(command.name, "function", "macro")
+            loops += _opens(command.name, "foreach", "while")
             if command.name in ("if", "elseif", "else", "endif"):
                 self._branch(open_ifs, command)
                 continue
@@ -159,8 +160,10 @@ class Scope:
             if False in states:
                 continue
             expanded = tuple(Word(self.expand(w.text), w.quoted) for w in command.words)
-            self._assign(command.name, expanded, certain=None not in states)
-            yield Command(command.name, expanded, command.line)
+            certain = None not in states
+            if not functions:
+                self._assign(command.name, expanded, certain=certain and not loops)
+            yield Command(command.name, expanded, command.line, certain)
 
     def _branch(self, open_ifs: list[list[bool | None]], command: Command) -> None:
         if command.name == "endif":
@@ -198,6 +201,12 @@ class Scope:
 
     def _assign(self, name: str, words: tuple[Word, ...], *, certain: bool) -> None:
         if not words or name not in ("set", "option", "unset", "list", "string"):
+            return
+        if name == "list" and words[0].text == "APPEND" and len(words) > 1 and certain:
+            variable = words[1].text
+            if variable in self.values:
+                old = [self.values[variable]] if self.values[variable] else []
+                self.values[variable] = ";".join([*old, *(w.text for w in words[2:])])
             return
         if name in ("list", "string"):
             # What these make is not followed; the variables they write are unknown from here on.
@@ -344,6 +353,11 @@ class Scope:
     @staticmethod
     def _truth_of(value: str) -> bool:
         return value.upper() not in _FALSE and not value.upper().endswith("-NOTFOUND")
+
+
+def _opens(name: str, *blocks: str) -> int:
+    """Return 1 for a command that begins one of the blocks, -1 for one that ends it, else 0."""
+    return (name in blocks) - (name in [f"end{b}" for b in blocks])
 
 
 def _is(word: Word, text: str) -> bool:

@@ -70,6 +70,21 @@ def child_environment(
     return child, choice
 
 
+def _with_our_python(environment: dict[str, str]) -> dict[str, str]:
+    """Return the environment with the Python that opgen runs under first in PATH.
+
+    Outside an activated environment ``python`` leads to one without torch and torch_npu, or to
+    none. An environment that is activated decides by itself, for scripts that start Python too.
+    """
+    path = environment.get("PATH", os.defpath)
+    folder = Path(sys.executable).parent
+    activated = environment.get("VIRTUAL_ENV") or environment.get("CONDA_PREFIX")
+    found = shutil.which("python", path=path) or shutil.which("python3", path=path)
+    if activated and found and Path(found).is_relative_to(Path(activated).absolute()):
+        return environment
+    return {**environment, "PATH": os.pathsep.join([str(folder), path])}
+
+
 def run(command: list[str], environment: dict[str, str]) -> int:
     """Run a command to its end and return its exit code (128 + signal when killed).
 
@@ -77,8 +92,11 @@ def run(command: list[str], environment: dict[str, str]) -> int:
         OpgenError: OPG707 when the program does not exist.
     """
     program = command[0]
-    if program in ("python", "python3") and shutil.which(program) is None:
-        command = [sys.executable, *command[1:]]
+    environment = _with_our_python(environment)
+    if program in ("python", "python3"):
+        # The interpreter's folder need not have both names.
+        found = shutil.which(program, path=environment["PATH"])
+        command = [found or sys.executable, *command[1:]]
     try:
         code = subprocess.call(command, env=environment)
     except OSError as error:

@@ -7,7 +7,9 @@ since public kernels built so leave out some barriers and flags).
 
 Read are the calls that CANN documents (``add_ops_compile_options``, ``npu_op_kernel_options``) or
 CMake has (``target_compile_options``), and what the op repositories add: ``add_kernel_sources`` and
-``scripts/kernel/binary_config/ascendc_config.json`` above the op.
+``scripts/kernel/binary_config/ascendc_config.json`` above the op. Of ``if()`` the branches count
+that a release build for the SoC takes; where that cannot be told, all of them do, and
+``CompileOptions.assumed`` names the calls.
 """
 
 from __future__ import annotations
@@ -21,14 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msopgen_wrap.build.cmake_language import CMakeError, Command, Scope, preset_variables
 from msopgen_wrap.platforms import find_platform
 
 _BUILD_FILES = ("CMakeLists.txt", "op_host/CMakeLists.txt", "op_kernel/CMakeLists.txt")
-_CALL = re.compile(
-    r"\b(\w*compile_options|npu_op_kernel_options|add_kernel_sources)"
-    r"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)",
-    re.IGNORECASE,
-)
+_CALL = re.compile(r"\w*compile_options|npu_op_kernel_options|add_kernel_sources")
 _SYNC = re.compile(r"^--cce-auto-sync(?:=(on|off))?$")
 # The keywords of those calls; what follows one belongs to it up to the next.
 _KEYWORDS = (
@@ -50,12 +49,14 @@ class CompileOptions:
         defines: macros, ``NAME`` or ``NAME=VALUE``.
         include_dirs: folders that exist.
         kernel: stem of the source that has the entry, "" where the op's name tells it.
+        assumed: calls that were taken although their conditions are not known, as ``file:line``.
     """
 
     auto_sync: bool = True
     defines: list[str] = field(default_factory=list)
     include_dirs: list[Path] = field(default_factory=list)
     kernel: str = ""
+    assumed: list[str] = field(default_factory=list)
 
     def add(self, words: Iterable[str], folder: Path, top: Path) -> None:
         """Take over the options among ``words``, of a build file in ``folder`` below ``top``."""
@@ -81,18 +82,21 @@ def read_options(root: Path, op: str | None = None, family: str | None = None) -
     root = root.absolute()
     top = _top(root)
     _add_config(options, root, op, family, top)
+    scope = Scope(_known_variables(root, family))
+    for folder in reversed([p for p in root.parents if p == top or top in p.parents]):
+        _taken(folder / "CMakeLists.txt", scope)  # for what they set
     for name in _BUILD_FILES:
         path = root / name
-        if not path.is_file():
-            continue
-        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8", errors="replace"))
-        for call in _CALL.finditer(text):
-            function = call[1].lower()
-            given = _arguments([w for w in re.split(r"[\s;<>\"]+", call[2]) if w])
-            if not (_names_op(function, given, op) and _names_unit(given, family)):
+        for call in _taken(path, scope):
+            if _CALL.fullmatch(call.name) is None:
                 continue
+            given = _arguments([w for t in call.texts for w in re.split(r"[\s;<>\"]+", t) if w])
+            if not (_names_op(call.name, given, op) and _names_unit(given, family)):
+                continue
+            if not call.certain:
+                options.assumed.append(f"{path}:{call.line}")
             words = given["OPTIONS"]
-            if function not in ("add_ops_compile_options", "npu_op_kernel_options"):
+            if call.name not in ("add_ops_compile_options", "npu_op_kernel_options"):
                 words = [*given[""], *words]
             options.add(words, path.parent, top)
             if given["AUTO_SYNC"]:
@@ -100,6 +104,30 @@ def read_options(root: Path, op: str | None = None, family: str | None = None) -
             if given["KERNEL_SRC"]:
                 options.kernel = Path(given["KERNEL_SRC"][0]).stem
     return options
+
+
+def _taken(path: Path, scope: Scope) -> list[Command]:
+    """Return the commands of a build file that a build takes; [] where CMake could not read it."""
+    try:
+        return list(scope.taken(path.read_text(encoding="utf-8", errors="replace")))
+    except (OSError, CMakeError):
+        return []
+
+
+def _known_variables(root: Path, family: str | None) -> dict[str, str]:
+    """Return what a release build of the project for a SoC family starts with."""
+    try:
+        presets = json.loads((root / "CMakePresets.json").read_text(encoding="utf-8"))
+        known = preset_variables(presets) if isinstance(presets, dict) else {}
+    except (OSError, ValueError):
+        known = {}
+    known.setdefault("CMAKE_BUILD_TYPE", "Release")
+    if family is not None:
+        known["ASCEND_COMPUTE_UNIT"] = family
+        part = find_platform(family)
+        if part is not None:
+            known["SOC_VERSION"] = part.official_name
+    return known
 
 
 def _arguments(words: Sequence[str]) -> dict[str, list[str]]:

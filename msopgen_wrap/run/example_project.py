@@ -18,7 +18,7 @@ from pathlib import Path
 from msopgen_wrap.build.source_overlay import local_sources
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.run.program_runner import ProgramOptions, compile_program, run_program
-from msopgen_wrap.run.program_sources import folder_sources
+from msopgen_wrap.run.program_sources import folder_sources, taken_cmake
 
 _ASSIGNMENTS = re.compile(r"^[ \t]*((?:[A-Z][A-Z0-9_]*=[\w.-]+[ \t]*)+)(?:#.*)?$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=([\w.-]+)")
@@ -29,8 +29,8 @@ _PASSED = re.compile(r"(?:-D|(?<![\w-]))([A-Z][A-Z0-9_]*)=\$\{\1\}")
 _RANGE = re.compile(r"(\d+)\s*[-~]\s*(\d+)")
 _PYTHON = re.compile(r"^\s*python3?\s+(\S*scripts/(\w+)\.py)([^#\n]*)", re.MULTILINE)
 _SCRIPT = re.compile(r"\bpython3?\s+(?:\.\./)?([\w./-]+\.py)\b")
-# Numbers a CMake file defines directly; of the branches of an if() the last, which is the one for a
-# simulator, counts.
+# Numbers a CMake file defines directly; of the branches of an if() that cannot be told the last,
+# which is the one for a simulator, counts.
 _LITERAL = re.compile(r"(?<![\w$-])(?:-D)?([A-Z][A-Z0-9_]*)=(\d+)(?![\w.])")
 _DEFINITIONS = re.compile(r"(?:target_compile_definitions|add_definitions)\(([^)]*)\)")
 # "Scenario 3 ...: only the 950 / dav-3510", the way READMEs mark what other parts cannot run.
@@ -114,7 +114,8 @@ def read_example(folder: Path) -> Example | None:
         example.defines[name] = defaults.get(name) or shown.get(name) or (values or ("1",))[0]
         if name.startswith("SCENARIO") and values:
             example.variable, example.scenarios = name, values
-    for group in _DEFINITIONS.findall(cmake):
+    chosen = [example.variable] if example.variable else []
+    for group in _DEFINITIONS.findall(taken_cmake(folder, unknown=chosen)):
         for name, value in _LITERAL.findall(group):
             if name not in passed and name not in ("ASC_ARCHITECTURES", "NPU_ARCH"):
                 example.defines[name] = value

@@ -6,6 +6,7 @@ build file and its module macro give it, for a Python script to load.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -168,7 +169,7 @@ def script_command(
         # Before the runtime, which tells the emulation of the memory it gives out if there is one.
         preloaded = [str(emulation_library().path), *filter(None, [variables.get("LD_PRELOAD")])]
         variables["LD_PRELOAD"] = os.pathsep.join(preloaded)
-    elif re.search(r"^\s*(?:import|from)\s+torch_npu\b", _text(script), re.MULTILINE):
+    elif needs_package(_text(script), "torch_npu"):
         raise OpgenError(
             Diagnostic(
                 "OPG706",
@@ -181,6 +182,31 @@ def script_command(
     folders = [str(library.parent), *filter(None, [variables.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(folders)
     return [sys.executable, str(script.resolve()), *arguments], variables
+
+
+def needs_package(text: str, package: str) -> bool:
+    """Say whether a script cannot start without a package: it imports it whatever happens.
+
+    An import inside ``try``, ``if`` or a function is the script's to handle.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False  # Python says what is wrong with it
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            names = [statement.module or ""] if statement.level == 0 else []
+        else:
+            if isinstance(statement, ast.With):
+                waiting += statement.body
+            continue
+        if any(name.split(".")[0] == package for name in names):
+            return True
+    return False
 
 
 def _text(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from msopgen_wrap.build.cmake_language import CMakeError, Scope, Word
 from msopgen_wrap.build.device_dialect import host_text, program_text
 from msopgen_wrap.build.emulation import COMPILER_ENUMS, PRELUDE
 from msopgen_wrap.build.source_text import blank_comments
@@ -76,12 +77,44 @@ def cmake_text(folder: Path) -> str:
     return re.sub(r"#[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))
 
 
+def taken_cmake(folder: Path, *, unknown: Iterable[str] = ()) -> str:
+    """Return the commands of the folder's CMakeLists.txt that a release build takes, one a line.
+
+    Branches of conditions that cannot be told are all there; so is the whole file where it is not
+    CMake.
+
+    Args:
+        unknown: variables whose values are the user's to choose.
+    """
+    text = cmake_text(folder)
+    scope = _ProgramScope({"CMAKE_BUILD_TYPE": "Release"}, free=frozenset(unknown))
+    lines = []
+    try:
+        for command in scope.taken(text):
+            words = " ".join(f'"{w.text}"' if w.quoted else w.text for w in command.words)
+            lines.append(f"{command.name}({words})")
+    except CMakeError:
+        return text
+    return "\n".join(lines)
+
+
+@dataclass
+class _ProgramScope(Scope):
+    """Variables of a program's build file; those in ``free`` never get a value."""
+
+    free: frozenset[str] = frozenset()
+
+    def _assign(self, name: str, words: tuple[Word, ...], *, certain: bool) -> None:
+        if not words or words[0].text not in self.free:
+            super()._assign(name, words, certain=certain)
+
+
 def cmake_sources(folder: Path) -> list[Path]:
     """Return the sources that the folder's CMakeLists.txt makes its program and libraries of.
 
     Files that are not there and those named through variables are left out; [] without such a file.
     """
-    text = cmake_text(folder)
+    text = taken_cmake(folder)
     text = re.sub(r"\$\{CMAKE_(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR)\}/", "", text)
     found: list[Path] = []
     for names in _CMAKE_TARGET.findall(text):
@@ -97,7 +130,7 @@ def cmake_includes(folder: Path) -> list[Path]:
 
     Relative ones only; variables are followed where a plain ``set(NAME path)`` gives them.
     """
-    text = _CMAKE_HERE.sub(".", cmake_text(folder))
+    text = _CMAKE_HERE.sub(".", taken_cmake(folder))
     values = {name: value.strip('"') for name, value in _CMAKE_SET.findall(text)}
     found: list[Path] = []
     for names in _CMAKE_INCLUDES.findall(text):

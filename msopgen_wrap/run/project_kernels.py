@@ -65,7 +65,10 @@ class ProjectKernels:
     def options(self, op: str) -> CompileOptions:
         """Return what the project's build files say of an op's kernel on the SoC."""
         if op not in self._options:
-            self._options[op] = read_options(self.project.root, op, self.platform.family)
+            found = read_options(self.project.root, op, self.platform.family)
+            for place in found.assumed:
+                self.progress(f"{place}: its options are taken; its condition is not known")
+            self._options[op] = found
         return self._options[op]
 
     def compile_all(self, declared: Mapping[str, Any]) -> int:

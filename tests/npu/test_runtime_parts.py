@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.npu import runtime_build, selection
+from msopgen_wrap.npu import launcher, runtime_build, selection
 from msopgen_wrap.npu.elf_symbols import read_symbols
 
 
@@ -229,3 +229,37 @@ def test_virtual_memory(runtime):
     assert library.aclrtFreePhysical(handle) == 0
     assert library.aclrtReleaseMemAddress(address) == 0
     assert library.aclrtReleaseMemAddress(address) != 0
+
+
+ACTIVATED = [
+    ("nothing", {}, "ours"),
+    ("virtual environment", {"VIRTUAL_ENV": "{other}"}, "other"),
+    ("conda", {"CONDA_PREFIX": "{other}"}, "other"),
+    ("environment without a Python", {"VIRTUAL_ENV": "{tmp}/gone"}, "ours"),
+]
+
+
+@pytest.mark.parametrize(("variables", "python"), [a[1:] for a in ACTIVATED], ids=str)
+@pytest.mark.parametrize("command", [["python"], ["python3"], ["sh", "-c", "python $1 $2", "sh"]])
+def test_exec_takes_the_python_of_the_environment(tmp_path, variables, python, command):
+    """Outside an activated environment: the one that opgen runs under, also for scripts."""
+    other = tmp_path / "other/bin"
+    other.mkdir(parents=True)
+    out = tmp_path / "out"
+    for name in ("python", "python3"):
+        (other / name).write_text(f"#!/bin/sh\necho other > {out}\n")
+        (other / name).chmod(0o755)
+    environment = {"PATH": f"{other}{os.pathsep}/usr/bin{os.pathsep}/bin"}
+    for name, value in variables.items():
+        environment[name] = value.format(other=other.parent, tmp=tmp_path)
+    code = f"open({str(out)!r},'w').write('ours')"
+    ours = Path(sys.executable).parent / "python"
+    if command[0] == "sh" and not ours.exists():
+        pytest.skip("this Python has no such name")
+    assert launcher.run([*command, "-c", code], environment) == 0
+    assert out.read_text().strip() == python
+
+
+def test_a_program_that_is_not_there_has_a_code(tmp_path):
+    with pytest.raises(OpgenError, match="OPG707"):
+        launcher.run([str(tmp_path / "none")], {})

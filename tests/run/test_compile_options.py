@@ -37,6 +37,17 @@ MINE = "add_ops_compile_options(OP_NAME MyOp OPTIONS --cce-auto-sync=off -Wall)"
         ("CMakeLists.txt", 'npu_op_kernel_options("" ALL OPTIONS --cce-auto-sync=off)', True),
         ("CMakeLists.txt", "npu_op_kernel_options(k Other OPTIONS --cce-auto-sync=off)", False),
         ("op_kernel/CMakeLists.txt", "add_kernel_sources(AUTO_SYNC false)", True),
+        (
+            "op_host/CMakeLists.txt",
+            f'if(CMAKE_BUILD_TYPE STREQUAL "Debug")\n{MINE}\nendif()',
+            False,
+        ),
+        (
+            "op_host/CMakeLists.txt",
+            f'if(ASCEND_COMPUTE_UNIT MATCHES "310p")\n{MINE}\nendif()',
+            False,
+        ),
+        ("op_host/CMakeLists.txt", f"if(NOT SOMETHING)\n{MINE}\nendif()", True),
         ("op_kernel/CMakeLists.txt", "add_kernel_sources(KERNEL_SRC my_op.cpp)", False),
         (
             "op_kernel/CMakeLists.txt",
@@ -55,6 +66,50 @@ def test_build_files(tmp_path: Path, file: str, text: str, off: bool) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     assert read_options(tmp_path, "MyOp", "ascend910b").auto_sync is not off
+
+
+BRANCHED = """
+set(EXTRA -DFROM_SET=1)
+if(ASCEND_COMPUTE_UNIT STREQUAL "ascend310p")
+  add_ops_compile_options(ALL OPTIONS -DSMALL=1)
+elseif("${SOC_VERSION}" MATCHES "^Ascend910B")
+  add_ops_compile_options(ALL OPTIONS -DLARGE=1 ${EXTRA})
+else()
+  add_ops_compile_options(ALL OPTIONS -DOTHER=1)
+endif()
+if(WITH_ASSERTS AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_ops_compile_options(ALL OPTIONS -DASSERTS=1)
+endif()
+if(OF_THE_USER)
+  add_ops_compile_options(ALL OPTIONS -DPERHAPS=1)
+endif()
+if(FROM_ABOVE)
+  add_ops_compile_options(ALL OPTIONS -DABOVE=1)
+endif()
+"""
+
+
+@pytest.mark.parametrize(
+    ("family", "defines"),
+    [
+        ("ascend910b", ["LARGE=1", "FROM_SET=1", "PERHAPS=1", "ABOVE=1"]),
+        ("ascend310p", ["SMALL=1", "PERHAPS=1", "ABOVE=1"]),
+    ],
+)
+def test_macros_of_branches_that_are_not_taken_stay_out(
+    tmp_path: Path, family: str, defines: list[str]
+) -> None:
+    root = tmp_path / "repository/op"
+    (root / "op_kernel").mkdir(parents=True)
+    top = "project(x)\noption(FROM_ABOVE doc ON)\nadd_subdirectory(op)\n"
+    (root.parent / "CMakeLists.txt").write_text(top, encoding="utf-8")
+    (root / "CMakeLists.txt").write_text("add_subdirectory(op_kernel)\n", encoding="utf-8")
+    build = root / "op_kernel/CMakeLists.txt"
+    build.write_text(BRANCHED, encoding="utf-8")
+    found = read_options(root, "MyOp", family)
+    assert found.defines == defines
+    line = BRANCHED.split("\n").index("  add_ops_compile_options(ALL OPTIONS -DPERHAPS=1)") + 1
+    assert found.assumed == [f"{build}:{line}"]
 
 
 def test_of_two_calls_the_last_wins(tmp_path: Path) -> None:

@@ -169,3 +169,23 @@ def test_the_emulation_is_there_before_torch_npus_runtime(monkeypatch, tmp_path)
     )
     emulation, first = variables["LD_PRELOAD"].split(":")
     assert Path(emulation).name.startswith("libascendc_emulation-") and first == "libfirst.so"
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("import torch_npu\n", True),
+        ("import torch, torch_npu.npu as n\n", True),
+        ("from torch_npu.contrib import x\n", True),
+        ("with open('x') as f:\n    import torch_npu\n", True),
+        ("try:\n    import torch_npu\nexcept ImportError:\n    torch_npu = None\n", False),
+        ("import os\nif 'NPU' in os.environ:\n    import torch_npu\n", False),
+        ("def on_npu():\n    import torch_npu\n", False),
+        ("text = '''\nimport torch_npu\n'''\n", False),
+        ("from . import torch_npu\n", False),
+        ("import torch_npu_tools\n", False),
+        ("import torch_npu ]\n", False),
+    ],
+)
+def test_only_an_import_that_is_always_made_needs_the_package(text, needed):
+    assert extensions.needs_package(text, "torch_npu") is needed
