@@ -51,6 +51,10 @@ _STANDARD = {
     "algorithm": re.compile(r"\bstd::(?:min|max|clamp|fill|copy|sort|swap)\s*(?:<[^;()]*>)?\s*\("),
 }
 
+# Structs of acl_prof.h that programs define for headers without them; CANN's guard is named so.
+_PROFILING_STRUCT = re.compile(r"\bstruct\s+aclprof(?:Tensor(?:Info)?|EventAttributes)\s*\{")
+_PROFILING_GUARD = "ACL_PROF_TENSOR_INFO_DEFINED"
+
 _CONTEXT_USED = re.compile(r"\bHcclOpResParam\b")
 _CONTEXT_DEFINED = re.compile(r"\bstruct\s+HcclOpResParam\s*\{")
 
@@ -59,8 +63,9 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
     """Return the flags for what only some sources write.
 
     These are statements that lack the semicolon before an ``ASSERT``, calls of instructions by the
-    compiler's names, calls of the standard library, and numbers of TopK's header; sources that
-    define functions or numbers of these names keep their own.
+    compiler's names, calls of the standard library, numbers of TopK's header, and structs of
+    profiling messages; sources that define functions, numbers or structs of these names keep
+    their own.
 
     Args:
         texts: of the sources and headers, comments blanked.
@@ -74,6 +79,9 @@ def dialect_flags(texts: Iterable[str]) -> list[str]:
     for header, called in _STANDARD.items():
         if any(called.search(t) for t in texts):
             flags += ["-include", header]
+    own = any(_PROFILING_STRUCT.search(t) for t in texts)
+    if own and not any(_PROFILING_GUARD in t for t in texts):
+        flags.append(f"-D{_PROFILING_GUARD}")
     return [*flags, *topk_flags(texts)]
 
 

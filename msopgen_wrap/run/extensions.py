@@ -28,6 +28,8 @@ _HEADER = re.compile(
 )
 _MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*(\w+)")
 _TARGET = re.compile(r"\b(?:add_library|pybind11_add_module)\s*\(\s*(\w+)")
+# NpuExtension("package.name", ...) in a setup.py, and its relatives.
+_SETUP_TARGET = re.compile(r"\b\w*Extension\s*\(\s*(?:name\s*=\s*)?[\"']([\w.]+)[\"']")
 _MACRO = "TORCH_EXTENSION_NAME"
 # torch first: it brings pybind11 along.
 _PACKAGES = {"torch/": "torch", "ATen/": "torch", "c10/": "torch", "pybind11/": "pybind11"}
@@ -141,6 +143,11 @@ def _python_library() -> list[str]:
 def _library_names(source: Path, texts: Sequence[str]) -> tuple[str, ...]:
     targets = _TARGET.findall(cmake_text(source.parent))
     modules = [m for t in texts for m in _MODULE.findall(t) if m != _MACRO]
+    for folder in (source.parent, source.parent.parent):
+        if (folder / "setup.py").is_file():
+            found = _SETUP_TARGET.findall(_text(folder / "setup.py"))
+            targets += [name.rpartition(".")[2] for name in found]
+            break
     names = [f"{m}.so" for m in modules]
     names += [n for t in [*targets, source.stem] for n in (f"lib{t}.so", f"{t}.so")]
     return tuple(dict.fromkeys(names))

@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Marks device functions in the symbol table, for `opgen verify` only: a function that a kernel
-// file declares with __aicore__ or __global__ has the ELF visibility "protected" in the object. What
-// has another one and is called from these is code of the host.
+// file declares with __aicore__ or __global__ has the ELF visibility "protected" in the object.
+// What has another one and is called from these is code of the host.
 #ifndef OPGEN_DEVICE_MARKS_H
 #define OPGEN_DEVICE_MARKS_H
 

@@ -82,8 +82,9 @@ MUTANTS = (
            "has no kernel entry scaled_add"),
     Mutant("entry with C++ linkage", KERNEL, 'extern "C" __global__', "__global__", "device",
            "has no C linkage"),
-    Mutant("parameter left out", KERNEL, "GM_ADDR workspace, GM_ADDR tiling) {",
-           "GM_ADDR tiling) {", "device", "has 4 parameters, not 5"),
+    Mutant("parameter too many", KERNEL, ENTRY + "GM_ADDR x, GM_ADDR y, GM_ADDR z,",
+           ENTRY + "GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR more,", "device",
+           "has 6 parameters, not 5"),
     Mutant("parameters swapped", KERNEL, ENTRY + "GM_ADDR x, GM_ADDR y,",
            ENTRY + "GM_ADDR y, GM_ADDR x,", "device", "has parameter y where CANN passes x"),
     # what the device's C++ lacks

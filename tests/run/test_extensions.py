@@ -189,3 +189,55 @@ def test_the_emulation_is_there_before_torch_npus_runtime(monkeypatch, tmp_path)
 )
 def test_only_an_import_that_is_always_made_needs_the_package(text, needed):
     assert extensions.needs_package(text, "torch_npu") is needed
+
+
+def test_the_library_has_the_names_of_its_build_files(tmp_path):
+    """Extensions that register a TORCH_LIBRARY alone are loaded by file name."""
+    folder = tmp_path / "csrc"
+    folder.mkdir()
+    setup = "setup(ext_modules=[NpuExtension(\n    name='my_ops._C', sources=['csrc/add.asc'])])"
+    (tmp_path / "setup.py").write_text(setup, encoding="utf-8")
+    (folder / "CMakeLists.txt").write_text("add_library(add_ops SHARED add.asc)", encoding="utf-8")
+    names = extensions._library_names(folder / "add.asc", ["TORCH_LIBRARY(my_ops, m) {}"])
+    assert set(names) >= {"libadd_ops.so", "_C.so", "libadd.so", "add.so"}
+
+
+LIBRARY = """
+#include <torch/library.h>
+#include <ATen/ATen.h>
+#include "kernel_operator.h"
+__global__ __aicore__ void plus_one(GM_ADDR x, GM_ADDR y, int n)
+{
+    for (int i = 0; i < n; ++i) {
+        reinterpret_cast<__gm__ float*>(y)[i] = reinterpret_cast<__gm__ float*>(x)[i] + 1;
+    }
+}
+static at::Tensor PlusOne(const at::Tensor& x)
+{
+    at::Tensor y = at::empty_like(x);
+    plus_one<<<1, nullptr, nullptr>>>(static_cast<GM_ADDR>(x.data_ptr()),
+        static_cast<GM_ADDR>(y.data_ptr()), static_cast<int>(x.numel()));
+    return y;
+}
+TORCH_LIBRARY(plus, m) { m.def("one(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(plus, CPU, m) { m.impl("one", &PlusOne); }
+"""
+GUARDED = """
+import torch
+try:
+    import torch_npu
+except ImportError:
+    torch_npu = None
+torch.ops.load_library("build/libplus.so")
+print(torch.ops.plus.one(torch.ones(3)).tolist())
+"""
+
+
+@pytest.mark.slow
+@needs_torch
+def test_a_torch_library_without_a_module_runs(tmp_path):
+    (tmp_path / "plus.asc").write_text(LIBRARY, encoding="utf-8")
+    (tmp_path / "t.py").write_text(GUARDED, encoding="utf-8")
+    done = run_program(tmp_path / "plus.asc", [str(tmp_path / "t.py")], OPTIONS, cwd=tmp_path)
+    assert "[2.0, 2.0, 2.0]" in done.output
+    assert (done.exit_code, done.launches, done.failures) == (0, 1, 0)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from msopgen_wrap.build.emulation_library import include_dirs
+from msopgen_wrap.build.kernel_sources import dialect_flags
+from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.run.program_runner import ProgramOptions, run_program
 
 PROGRAM = """
@@ -38,6 +43,39 @@ int main() {
     return aclprofStr2Id("a") == aclprofStr2Id("b") || aclprofStr2Id("a") != aclprofStr2Id("a");
 }
 """
+
+STRUCTS = """
+struct aclprofTensor { uint32_t type, format, dataType, shapeDim, shape[8]; };
+struct aclprofTensorInfo { uint64_t opNameId, opTypeId; uint32_t resv, tensorNum, kernelType,
+    blockNums; void* stream; aclprofTensor* tensors; };
+struct aclprofEventAttributes { uint16_t version, size; uint32_t messageType;
+    union message { aclprofTensorInfo* tensorInfo; } message; };
+"""
+REPORTS = """
+#include <cstdint>
+#include "acl/acl_prof.h"
+%s
+int main() {
+    aclprofTensor x = {0, 2, 0, 1, {8}};
+    aclprofTensorInfo info = {aclprofStr2Id("k"), 0, 0, 1, 0, 1, nullptr, &x};
+    aclprofEventAttributes message = {1, sizeof(message.message), 0, {&info}};
+    return aclprofRangePushEx(&message) || aclprofRangePop();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "own",
+    ["", STRUCTS, "#ifndef ACL_PROF_TENSOR_INFO_DEFINED\n" + STRUCTS + "#endif\n"],
+    ids=["header's", "own", "own, guarded"],
+)
+def test_tensors_of_a_kernel_can_be_reported(tmp_path: Path, own: str) -> None:
+    """The header has the structs; programs that bring their own keep them."""
+    source = tmp_path / "r.cpp"
+    source.write_text(REPORTS % own, encoding="utf-8")
+    flags = dialect_flags([source.read_text(encoding="utf-8")])
+    command = [find_toolchain().cxx, "-fsyntax-only", *flags, *(f"-I{d}" for d in include_dirs())]
+    run_compiler([*command, str(source)], source, code="OPG303")
 
 
 def test_a_program_that_profiles_itself(tmp_path: Path) -> None:

@@ -72,14 +72,47 @@ struct aclprofStepInfo {
 };
 struct aclprofStopConfig;
 struct aclprofAicoreEvents;
-// Programs define it themselves, as headers before CANN 9 lack it.
+struct aclprofTensor;
+struct aclprofTensorInfo;
 struct aclprofEventAttributes;
 typedef struct aclprofConfig aclprofConfig;
 typedef struct aclprofSubscribeConfig aclprofSubscribeConfig;
 typedef struct aclprofStepInfo aclprofStepInfo;
 typedef struct aclprofStopConfig aclprofStopConfig;
 typedef struct aclprofAicoreEvents aclprofAicoreEvents;
+typedef struct aclprofTensor aclprofTensor;
+typedef struct aclprofTensorInfo aclprofTensorInfo;
 typedef struct aclprofEventAttributes aclprofEventAttributes;
+
+// Headers before CANN 9 lack these, and programs for both define them under the same guard.
+#ifndef ACL_PROF_TENSOR_INFO_DEFINED
+#define ACL_PROF_TENSOR_INFO_DEFINED
+struct aclprofTensor {
+    uint32_t type;  // 0: input, 1: output
+    uint32_t format;
+    uint32_t dataType;
+    uint32_t shapeDim;
+    uint32_t shape[8];
+};
+struct aclprofTensorInfo {
+    uint64_t opNameId;
+    uint64_t opTypeId;
+    uint32_t resv;
+    uint32_t tensorNum;
+    uint32_t kernelType;
+    uint32_t blockNums;
+    void* stream;
+    aclprofTensor* tensors;
+};
+struct aclprofEventAttributes {
+    uint16_t version;
+    uint16_t size;         // of the message, bytes
+    uint32_t messageType;  // 0: tensors
+    union message {
+        aclprofTensorInfo* tensorInfo;
+    } message;
+};
+#endif  // ACL_PROF_TENSOR_INFO_DEFINED
 
 // ---- sessions and subscriptions: accepted, nothing is recorded ---------------------------------
 
