@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_ext.torch_import import torch
 
 _aten = torch.ops.aten
@@ -20,13 +21,6 @@ def _dims(x: torch.Tensor, dim: Any) -> list[int]:
     return [dim] if isinstance(dim, int) else list(dim)
 
 
-def _count(x: torch.Tensor, dims: list[int]) -> Any:
-    count: Any = 1
-    for d in dims:
-        count = count * x.shape[d]
-    return count
-
-
 def _squeeze(value: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
     return value if keepdim or not dims else _aten.squeeze.dims(value, dims)
 
@@ -35,8 +29,10 @@ def _variance(x: torch.Tensor, dims: list[int], correction: Any) -> tuple[Any, A
     mean = x.mean(dims, keepdim=True) if dims else x
     centred = x - mean
     total = (centred * centred).sum(dims, keepdim=True) if dims else centred * centred
-    # Like PyTorch: too few elements for the correction divide by 0, not by a negative count.
-    freedom = torch.sym_max(0, _count(x, dims) - (1 if correction is None else correction))
+    freedom = reduced_count(x, dims)
+    if type(correction) is not int or correction != 0:
+        # Like PyTorch: too few elements for the correction divide by 0, not by a negative count.
+        freedom = torch.sym_max(0, freedom - (1 if correction is None else correction))
     return total / freedom, mean
 
 

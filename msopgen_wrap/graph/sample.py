@@ -10,11 +10,31 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
 _SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
+# Other sizes for a proof that the first ones did not matter: an odd last one, and sizes of 1.
+# Where an attr counts something, sizes that many numbers divide.
+_DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
+_OTHER_SIZES = ((2, 3, 2, 4, 7, 2, 9, 15), (2, 2, 3, 2, 1, 6, 1, 10))
 
 
-def base_shape(rank: int) -> tuple[int, ...]:
+def base_shape(rank: int, sizes: tuple[int, ...] = _SIZES) -> tuple[int, ...]:
     """Return the sample shape of a rank."""
-    return _SIZES[len(_SIZES) - rank :] if rank else ()
+    return sizes[len(sizes) - rank :] if rank else ()
+
+
+def other_shapes(spec: OpSpec, shapes: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield shapes of the same ranks with other sizes, as far as the shape rules have some."""
+    for sizes in () if count_attrs(spec) else _OTHER_SIZES:
+        result: dict[str, Any] = {}
+        for param in spec.inputs:
+            if param.name not in shapes:
+                continue
+            rank = len(shapes[param.name])
+            shape = _one_shape(spec, param, rank, result, sizes)
+            if shape is None or len(shape) != rank:
+                break
+            result[param.name] = shape
+        else:
+            yield result
 
 
 def sample_attrs(spec: OpSpec) -> dict[str, Any]:
@@ -42,7 +62,9 @@ def sample_attrs(spec: OpSpec) -> dict[str, Any]:
                 values[name] = value
     for name in count_attrs(spec):
         given = [c.attrs[name] for c in spec.cases if c.attrs.get(name, 1) > 1]
-        values[name] = given[0] if given else values[name]
+        # 1 would hide what depends on it
+        few = spec.attr(name).maximum is not None and spec.attr(name).maximum < 2
+        values[name] = given[0] if given else max(values[name], 1 if few else 2)
     return values
 
 
@@ -55,11 +77,17 @@ def count_attrs(spec: OpSpec) -> list[str]:
     ]
 
 
-def candidate_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
+def candidate_shapes(spec: OpSpec, rank: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield input shapes to try, most general first; a dynamic input gets a list of one shape.
 
     With an attr such as ``num_groups`` the cases come first: their shapes and attrs fit together.
+    A ``rank`` gives the shapes of that rank only, for the inputs that may have it.
     """
+    if rank is not None:
+        shapes = _shapes_at(spec, rank)
+        if shapes is not None:
+            yield shapes
+        return
     if count_attrs(spec):
         yield from _case_shapes(spec)
     low = max((p.min_rank for p in spec.inputs), default=0)
@@ -88,8 +116,9 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
 
 def _shapes_at(spec: OpSpec, rank: int) -> dict[str, Any] | None:
     shapes: dict[str, Any] = {}
+    sizes = _DIVISIBLE if count_attrs(spec) else _SIZES
     for param in spec.inputs:
-        shape = _one_shape(spec, param, rank, shapes)
+        shape = _one_shape(spec, param, rank, shapes, sizes)
         if shape is None:
             return None
         shapes[param.name] = [shape] if param.kind is ParamKind.DYNAMIC else shape
@@ -97,7 +126,11 @@ def _shapes_at(spec: OpSpec, rank: int) -> dict[str, Any] | None:
 
 
 def _one_shape(
-    spec: OpSpec, param: TensorParam, rank: int, known: dict[str, Any]
+    spec: OpSpec,
+    param: TensorParam,
+    rank: int,
+    known: dict[str, Any],
+    base: tuple[int, ...] = _SIZES,
 ) -> tuple[int, ...] | None:
     if param.shape is not None:
         from msopgen_wrap.spec.shapes import evaluate
@@ -108,4 +141,4 @@ def _one_shape(
             return tuple(sizes)
         except Exception:
             return None
-    return base_shape(max(param.min_rank, min(rank, param.max_rank)))
+    return base_shape(max(param.min_rank, min(rank, param.max_rank)), base)

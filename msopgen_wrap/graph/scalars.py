@@ -1,14 +1,12 @@
-"""Attribute values that remember where they came from, and the scalar expressions they form.
+"""Scalar expressions over attrs and sizes: what the host computes for the tiling data.
 
-A non-variant attr must reach the kernel as tiling data, so tracing has to see through
-``1 - alpha`` or ``float(alpha) ** 2``. ``TracedFloat`` and ``TracedInt`` are real Python numbers
-with an unlikely value; arithmetic on them records an expression under the resulting value, and
-after tracing every constant of the graph is looked up in that record. Two traces with different
-values (see ``tracing``) prove that nothing else in the graph depends on the attr.
+The traced graph has them as nodes (``graph.symbols``); a lowering turns these into the expressions
+here, which are evaluated in Python for plans and printed as C++ for tiling functions.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, Union
@@ -32,11 +30,28 @@ class AttrRef:
 
 @dataclass(frozen=True)
 class DimRef:
-    """Size of dimension ``axis`` of input ``tensor`` in the traced sample of rank ``rank``."""
+    """Size of dimension ``axis`` of input ``tensor`` in the traced sample of rank ``rank``.
+
+    ``signed`` is the axis for every rank, where traces of two ranks have shown it.
+    """
 
     tensor: str
     axis: int
     rank: int
+    signed: int | None = None
+
+    def from_either_end(self) -> int:
+        """Return the axis for tensors of other ranks: negative ones count from the end."""
+        if self.signed is not None:
+            return self.signed
+        return self.axis - self.rank if self.axis * 2 >= self.rank else self.axis
+
+
+@dataclass(frozen=True)
+class Numel:
+    """Number of elements of input ``tensor``."""
+
+    tensor: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class ReducedCount:
 
 @dataclass(frozen=True)
 class Unary:
-    """``op`` one of ``neg abs sqrt exp log float int floor ceil``."""
+    """``op`` is ``neg``, ``float``, ``int`` (toward zero) or one of ``UNARY_FUNCTIONS``."""
 
     op: str
     arg: ScalarExpr
@@ -61,137 +76,19 @@ class Binary:
     right: ScalarExpr
 
 
-ScalarExpr = Union[Const, AttrRef, DimRef, ReducedCount, Unary, Binary]  # noqa: UP007  (forward references)
+ScalarExpr = Union[Const, AttrRef, DimRef, Numel, ReducedCount, Unary, Binary]  # noqa: UP007  (forward references)
 
 
-class StructureError(Exception):
-    """The structure of ``compute`` depends on an attr that is not a variant."""
-
-    def __init__(self, name: str):
-        self.name = name
-        super().__init__(f"the value of attr {name!r} decides the structure of the graph")
-
-
-class Record:
-    """Values seen during one trace and the expression behind each."""
-
-    def __init__(self) -> None:
-        self._by_value: dict[float, ScalarExpr] = {}
-
-    def note(self, value: float | int, expr: ScalarExpr) -> None:
-        """Remember that ``value`` is ``expr``."""
-        self._by_value.setdefault(float(value), expr)
-
-    def lookup(self, value: float | int) -> ScalarExpr | None:
-        """Return the expression recorded for a constant, or None for a plain literal."""
-        return self._by_value.get(float(value))
-
-
-_BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-}
-
-
-class _Traced:
-    """Mixin: arithmetic keeps the expression, anything that would branch raises."""
-
-    expr: ScalarExpr
-    record: Record
-    root: str
-
-    def _refuse(self, *_: Any) -> Any:
-        raise StructureError(self.root)
-
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-
-    def __eq__(self, other: object) -> bool:
-        if other is None or isinstance(other, str):
-            return False
-        raise StructureError(self.root)
-
-    def __ne__(self, other: object) -> bool:
-        if other is None or isinstance(other, str):
-            return True
-        raise StructureError(self.root)
-
-    def __neg__(self) -> Any:
-        return wrap(-_plain(self), Unary("neg", self.expr), self.record, self.root)
-
-    def __abs__(self) -> Any:
-        return wrap(abs(_plain(self)), Unary("abs", self.expr), self.record, self.root)
-
-    def __pos__(self) -> Any:
-        return self
-
-
-def _plain(value: Any) -> float | int:
-    """Return the plain Python number behind a traced one."""
-    if isinstance(value, TracedFloat):
-        return float.__float__(value)
-    if isinstance(value, TracedInt):
-        return int.__int__(value)
-    return value
-
-
-def _expr(value: Any) -> ScalarExpr:
-    return value.expr if isinstance(value, _Traced) else Const(value)
-
-
-def _make_binary(method: str, symbol: str, swapped: bool) -> Any:
-    name = f"__{method}__"
-
-    def operate(self: Any, other: Any) -> Any:
-        if isinstance(other, bool) or not isinstance(other, (int, float)):
-            return NotImplemented
-        a, b = (other, self) if swapped else (self, other)
-        result = getattr(_promote(_plain(a), _plain(b)), name)(_plain(b))
-        if result is NotImplemented:
-            return NotImplemented
-        return wrap(result, Binary(symbol, _expr(a), _expr(b)), self.record, self.root)
-
-    return operate
-
-
-def _promote(a: float | int, b: float | int) -> float | int:
-    return float(a) if isinstance(b, float) else a
-
-
-for _method, _symbol in _BINARY.items():
-    setattr(_Traced, f"__{_method}__", _make_binary(_method, _symbol, False))
-    setattr(_Traced, f"__r{_method}__", _make_binary(_method, _symbol, True))
-
-
-class TracedFloat(_Traced, float):
-    """A float attr (or a float computed from attrs) during a trace."""
-
-    __hash__ = float.__hash__
-
-
-class TracedInt(_Traced, int):
-    """An int attr during a trace."""
-
-    __hash__ = int.__hash__
-
-    def __float__(self) -> float:
-        # The result loses the subclass, but the value stays findable in the record.
-        value = float(int.__int__(self))
-        self.record.note(value, self.expr)
-        return value
-
-
-def wrap(value: float | int, expr: ScalarExpr, record: Record, root: str) -> Any:
-    """Return a traced number of the right type and note its value."""
-    cls = TracedInt if isinstance(value, int) else TracedFloat
-    traced = cls(value)
-    traced.expr, traced.record, traced.root = expr, record, root
-    record.note(value, expr)
-    return traced
+# Functions of one number: of Python, and of C++ by the same name where none is given.
+UNARY_FUNCTIONS = {
+    name: getattr(math, name)
+    for name in (
+        *("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1"),
+        *("sin", "cos", "tan", "tanh", "erf", "floor", "ceil", "trunc"),
+    )
+} | {"abs": abs, "round": round}
+_WHOLE = ("floor", "ceil", "trunc", "round")
+_CPP_NAME = {"abs": "fabs", "round": "nearbyint"}
 
 
 def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
@@ -202,8 +99,9 @@ def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[in
         value = attrs[expr.name]
         return value if expr.index is None else value[expr.index]
     if isinstance(expr, DimRef):
-        shape = shapes[expr.tensor]
-        return shape[expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis]
+        return shapes[expr.tensor][expr.from_either_end()]
+    if isinstance(expr, Numel):
+        return math.prod(shapes[expr.tensor])
     if isinstance(expr, ReducedCount):
         return attrs["reducedCount"]
     if isinstance(expr, Unary):
@@ -212,16 +110,25 @@ def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[in
     return _BINARY_EVAL[expr.op](a, b)
 
 
+def _guarded(function: Any) -> Any:
+    """Give nan and infinity where Python raises, as C++ does."""
+
+    def call(a: Any) -> Any:
+        try:
+            return function(a)
+        except ValueError:
+            return -math.inf if a == 0 else math.nan
+        except OverflowError:
+            return math.inf
+
+    return call
+
+
 _UNARY_EVAL: dict[str, Any] = {
+    **{name: _guarded(function) for name, function in UNARY_FUNCTIONS.items()},
     "neg": lambda a: -a,
-    "abs": abs,
-    "sqrt": lambda a: math.sqrt(a) if a >= 0 else math.nan,
-    "exp": math.exp,
-    "log": lambda a: math.log(a) if a > 0 else (-math.inf if a == 0 else math.nan),
     "float": float,
     "int": int,
-    "floor": math.floor,
-    "ceil": math.ceil,
 }
 
 
@@ -231,14 +138,24 @@ def _divide(a: Any, b: Any) -> float:
     return a / b
 
 
+def _power(a: Any, b: Any) -> Any:
+    try:
+        value = a**b
+    except ZeroDivisionError:
+        return math.inf
+    except OverflowError:
+        return math.inf if a > 0 or b % 2 == 0 else -math.inf
+    return math.nan if isinstance(value, complex) else value
+
+
 _BINARY_EVAL: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": _divide,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "**": lambda a, b: a**b,
+    "//": lambda a, b: a // b if b else (0 if isinstance(a, int) else math.nan),
+    "%": lambda a, b: a % b if b else (0 if isinstance(a, int) else math.nan),
+    "**": lambda a, b: _power(a, b),
     "min": min,
     "max": max,
 }
@@ -268,8 +185,40 @@ def attr_variable(name: str) -> str:
     return f"{name}Value"
 
 
+def with_numel(expr: ScalarExpr) -> ScalarExpr:
+    """Write the product of all sizes of an input as its ``numel``, which holds for any rank."""
+    factors = _factors(expr)
+    for tensor, rank in dict.fromkeys((f.tensor, f.rank) for f in factors if isinstance(f, DimRef)):
+        sizes = [f for f in factors if isinstance(f, DimRef) and f.tensor == tensor]
+        if rank > 1 and sorted(f.axis for f in sizes) == list(range(rank)):
+            rest = [f for f in factors if f not in sizes]
+            return functools.reduce(functools.partial(Binary, "*"), [Numel(tensor), *rest])
+    return expr
+
+
+def _factors(expr: ScalarExpr) -> list[ScalarExpr]:
+    if isinstance(expr, Binary) and expr.op == "*":
+        return [*_factors(expr.left), *_factors(expr.right)]
+    return [expr]
+
+
+def is_integer(expr: ScalarExpr) -> bool:
+    """Whether Python computes the expression in integers."""
+    if isinstance(expr, Const):
+        return isinstance(expr.value, int)
+    if isinstance(expr, AttrRef):
+        return expr.integer
+    if isinstance(expr, (DimRef, Numel, ReducedCount)):
+        return True
+    if isinstance(expr, Unary):
+        if expr.op in ("neg", "abs"):
+            return is_integer(expr.arg)
+        return expr.op == "int" or expr.op in _WHOLE
+    return expr.op != "/" and is_integer(expr.left) and is_integer(expr.right)
+
+
 def to_cpp(expr: ScalarExpr) -> str:
-    """Format for the host: a double (or int64) expression over attr variables.
+    """Format for the host: an ``int64_t`` expression where Python has integers, else a ``double``.
 
     Attr ``alpha`` is spelled ``alphaValue``, dimension ``axis`` of ``x``
     ``opgen::DimAt(xShape, axis)`` (negative axes count from the end), both provided by the tiling
@@ -282,31 +231,52 @@ def to_cpp(expr: ScalarExpr) -> str:
         name = name if expr.index is None else f"{name}[{expr.index}]"
         return name if expr.integer else f"static_cast<double>({name})"
     if isinstance(expr, DimRef):
-        axis = expr.axis - expr.rank if expr.axis * 2 >= expr.rank else expr.axis
-        return f"opgen::DimAt({expr.tensor}Shape, {axis})"
+        return f"opgen::DimAt({expr.tensor}Shape, {expr.from_either_end()})"
+    if isinstance(expr, Numel):
+        return f"opgen::Numel({expr.tensor}Shape)"
     if isinstance(expr, ReducedCount):
-        return "reducedCount"
+        return "space.reducedCount"
     if isinstance(expr, Unary):
-        inner = to_cpp(expr.arg)
-        if expr.op == "neg":
-            return f"(-{inner})"
-        if expr.op == "float":
-            return f"static_cast<double>({inner})"
-        if expr.op == "int":
-            return f"static_cast<int64_t>({inner})"
-        return f"std::{'fabs' if expr.op == 'abs' else expr.op}(static_cast<double>({inner}))"
+        return _unary_cpp(expr)
     a, b = to_cpp(expr.left), to_cpp(expr.right)
+    whole = is_integer(expr.left) and is_integer(expr.right)
     if expr.op == "**":
-        return f"std::pow(static_cast<double>({a}), static_cast<double>({b}))"
+        power = f"std::pow(static_cast<double>({a}), static_cast<double>({b}))"
+        return f"static_cast<int64_t>({power})" if whole else power
     if expr.op in ("min", "max"):
-        return f"std::{expr.op}<double>({a}, {b})"
+        return f"std::{expr.op}<{'int64_t' if whole else 'double'}>({a}, {b})"
     if expr.op == "/":
-        return f"(static_cast<double>({a}) / static_cast<double>({b}))"
-    if expr.op == "//":
-        return f"opgen::FloorDiv({a}, {b})"
-    if expr.op == "%":
-        return f"opgen::FloorMod({a}, {b})"
+        return f"({_double(expr.left)} / {_double(expr.right)})"
+    if expr.op in ("//", "%"):
+        function = "FloorDiv" if expr.op == "//" else "FloorMod"
+        if whole:
+            return f"opgen::{function}({a}, {b})"
+        return f"opgen::{function}({_double(expr.left)}, {_double(expr.right)})"
+    if not whole:
+        a, b = _double(expr.left), _double(expr.right)
     return f"({a} {expr.op} {b})"
+
+
+def _unary_cpp(expr: Unary) -> str:
+    inner = to_cpp(expr.arg)
+    if expr.op == "neg":
+        return f"(-{inner})"
+    if expr.op == "float":
+        return _double(expr.arg)
+    if expr.op == "int":
+        return inner if is_integer(expr.arg) else f"static_cast<int64_t>({inner})"
+    if expr.op == "abs" and is_integer(expr.arg):
+        return f"std::max<int64_t>({inner}, -{inner})"
+    call = f"std::{_CPP_NAME.get(expr.op, expr.op)}({_double(expr.arg)})"
+    return f"static_cast<int64_t>({call})" if expr.op in _WHOLE else call
+
+
+def _double(expr: ScalarExpr) -> str:
+    """Format as a double; what is one already stays as it is."""
+    if isinstance(expr, Const):
+        return cpp_number(float(expr.value))
+    text = to_cpp(expr)
+    return f"static_cast<double>({text})" if is_integer(expr) else text
 
 
 def cpp_number(value: float | int | bool) -> str:
@@ -329,7 +299,10 @@ def describe(expr: ScalarExpr) -> str:
     if isinstance(expr, AttrRef):
         return expr.name if expr.index is None else f"{expr.name}[{expr.index}]"
     if isinstance(expr, DimRef):
-        return f"{expr.tensor}.shape[{expr.axis}]"
+        axis = expr.axis if expr.signed is None else expr.signed
+        return f"{expr.tensor}.shape[{axis}]"
+    if isinstance(expr, Numel):
+        return f"{expr.tensor}.numel()"
     if isinstance(expr, ReducedCount):
         return "n"
     if isinstance(expr, Unary):

@@ -1,7 +1,13 @@
-"""Trace ``compute`` to a core ATen graph with symbolic sizes and symbolic attrs."""
+"""Trace ``compute`` to a core ATen graph with symbolic sizes and symbolic attrs.
+
+``make_fx`` runs ``compute`` on fake tensors whose sizes, and on attrs, that are symbols of one
+shape environment (``graph.symbols`` says why and how); the attrs are placeholders of the graph,
+after the tensors.
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,29 +16,21 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.graph.proof import prove_symbols
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
-from msopgen_wrap.graph.scalars import (
-    AttrRef,
-    Record,
-    ScalarExpr,
-    StructureError,
-    TracedInt,
-    wrap,
-)
+from msopgen_wrap.graph.scalars import AttrRef
+from msopgen_wrap.graph.structural import count_values, restore_count
+from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Graph = torch.fx.Graph
-Node = torch.fx.Node
+GraphModule = torch.fx.GraphModule
 
 # Half-precision tensors are traced as float32: that is what the kernel computes in, and the
 # casts that decompositions would add around them disappear.
 _COMPUTE_DTYPE = {"float16": "float32", "bfloat16": "float32"}
-
-# Two sets of unlikely values; a constant that changes between traces must be an attr expression.
-_FLOAT_SEEDS = ((0.8414709848, 0.0371094301), (0.6535897932, 0.0518281828))
-_INT_SEEDS = ((104729, 31), (130363, 37))
 
 
 @dataclass
@@ -40,30 +38,40 @@ class TracedGraph:
     """One traced variant.
 
     Attributes:
-        graph: fx graph of core ATen calls; placeholders are the tensor inputs only.
+        module: what holds the constants of the graph.
+        graph: fx graph of core ATen calls; placeholders are the tensor inputs, then the attrs.
         inputs: placeholder name -> spec input name (dynamic inputs: their single sample tensor).
+        attrs: placeholder name -> attr, or element of a list attr, that it stands for.
         outputs: spec output name -> node (or a Python number).
-        record: looks up the attr expression behind a constant.
         shapes: the sample shapes by input name.
-        structural: int and list attrs that shaped the graph, with the sample value used.
+        structural: attrs that shaped the graph, with the sample value used.
         dtypes: traced (compute) dtype by input name.
+        numbers: attr -> constants that the code compared it with.
     """
 
+    module: GraphModule
     graph: Graph
     inputs: dict[str, str]
+    attrs: dict[str, AttrRef]
     outputs: dict[str, Any]
-    record: Record
     shapes: dict[str, Any]
     variant: Variant
     structural: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, set[float]] = field(default_factory=dict)
 
 
-def compute_function(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
-    """Return ``compute`` as ``f(inputs, attrs) -> outputs`` (guarded, no builtins)."""
-    from msopgen_wrap.spec.compute_guard import compile_compute
+def compute_function(
+    spec: OpSpec, replacements: dict[str, Any] | None = None
+) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
+    """Return ``compute`` as ``f(inputs, attrs) -> outputs`` (guarded, no builtins).
 
-    return compile_compute(spec, wrap_errors=False)
+    Args:
+        replacements: values for names in ``compute`` and for the helpers that it is rewritten to.
+    """
+    from msopgen_wrap.spec.compute_runner import compile_compute
+
+    return compile_compute(spec, wrap_errors=False, replacements=replacements)
 
 
 @functools.lru_cache(maxsize=1)
@@ -107,25 +115,32 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def trace(
-    spec: OpSpec, variant: Variant, combo: int = 0, samples: dict[str, Any] | None = None
+    spec: OpSpec,
+    variant: Variant,
+    combo: int = 0,
+    samples: dict[str, Any] | None = None,
+    rank: int | None = None,
 ) -> TracedGraph:
     """Trace one variant of ``compute`` for dtype combination ``combo``.
 
     Args:
         samples: values to take for structural attrs instead of their defaults.
+        rank: rank of the inputs of open rank; None for the most general sample.
 
     Raises:
         OpgenError: OPG201 when ``compute`` fails on every sample shape, OPG202 when an attr
-            without ``allowed`` values decides the structure of the graph.
+            without ``allowed`` values decides the structure of the graph, OPG203 when a size does.
     """
     failure: Exception | None = None
-    for shapes in candidate_shapes(spec):
+    for shapes in candidate_shapes(spec, rank):
         try:
             return _trace_at(spec, variant, combo, shapes, samples or {})
         except OpgenError:
             raise
         except Exception as error:
             failure = failure or error
+    if isinstance(failure, StructureError):
+        raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(_trace_failure(spec, failure))
 
 
@@ -148,36 +163,68 @@ def _trace_at(
     shapes: dict[str, Any],
     chosen: dict[str, Any],
 ) -> TracedGraph:
-    structural: dict[str, Any] = {}
     closed = {name for name, _ in variant.attrs}
     open_attrs = [a for a in spec.attrs if a.name not in closed]
     samples = {**sample_attrs(spec), **chosen}
-    # lists are structural (their length is), so are strings without a closed set
+    counts = count_attrs(spec)
+    used = _names_used(spec)
+    structural: dict[str, Any] = {}
     for attr in open_attrs:
+        if attr.type == "str" and attr.name in used:
+            raise OpgenError(structure_diagnostic(spec, attr.name))  # text only decides
         if attr.type in ("str", "list_int"):
             structural[attr.name] = samples[attr.name]
     while True:
         try:
-            first = _trace_once(spec, variant, combo, shapes, structural, 0)
-            second = _trace_once(spec, variant, combo, shapes, structural, 1)
+            traced = _trace_once(spec, variant, combo, shapes, structural)
             break
         except StructureError as error:
-            attr = spec.attr(error.name)
-            if attr.type != "int" or error.name in structural:
-                raise OpgenError(_structure_diagnostic(spec, error.name)) from None
-            structural[error.name] = samples[error.name]
-        except (IndexError, RuntimeError, TypeError, ValueError):
-            # A traced int used as a dimension is out of range: take sample values for all ints.
-            ints = [a.name for a in open_attrs if a.type == "int" and a.name not in structural]
-            if not ints:
+            added = False
+            for name in error.names:
+                if error.branches or spec.attr(name).type != "int" or name in structural:
+                    raise OpgenError(structure_diagnostic(spec, name)) from None
+                structural[name] = samples[name]
+                added = True
+            if not added:
                 raise
-            structural.update({name: samples[name] for name in ints})
-    _compare_traces(spec, first, second)
-    first.structural = structural
-    return first
+        except SizeBranchError:
+            raise OpgenError(_size_diagnostic(spec)) from None
+    traced.structural = {name: value for name, value in structural.items() if name in used}
+    if any(name in structural for name in counts):
+        traced = _with_counts(spec, variant, combo, shapes, traced)
+    prove_symbols(spec, traced)
+    return traced
 
 
-def _structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
+def _names_used(spec: OpSpec) -> set[str]:
+    assert spec.compute is not None
+    tree = ast.parse(spec.compute.text.strip())
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _with_counts(
+    spec: OpSpec, variant: Variant, combo: int, shapes: dict[str, Any], traced: TracedGraph
+) -> TracedGraph:
+    """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
+    for name in count_attrs(spec):
+        if name not in traced.structural:
+            continue
+        for value in count_values(traced.structural[name]):
+            try:
+                other = _trace_once(
+                    spec, variant, combo, shapes, {**traced.structural, name: value}
+                )
+            except Exception:  # a count that does not divide the sample
+                continue
+            if restore_count(traced, name, other, value):
+                break
+        else:
+            raise StructureError((name,))  # other sample sizes may do
+    return traced
+
+
+def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
+    """Return OPG202: the value of an attr without ``allowed`` decides the graph."""
     return Diagnostic(
         "OPG202",
         f"the value of attr {name!r} decides which operations compute runs",
@@ -189,19 +236,31 @@ def _structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
     )
 
 
+def _size_diagnostic(spec: OpSpec) -> Diagnostic:
+    assert spec.compute is not None
+    return Diagnostic(
+        "OPG203",
+        f"compute of {spec.op} branches on the size of an input",
+        spec.compute.location,
+        "the graph is traced once and its kernel serves every size",
+        "write it without the branch (torch.where, min, max), or make it an attr with `allowed:`",
+    )
+
+
 def _trace_once(
     spec: OpSpec,
     variant: Variant,
     combo: int,
     shapes: dict[str, Any],
     structural: dict[str, Any],
-    seed: int,
 ) -> TracedGraph:
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch._dynamo.source import ConstantSource
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
-    record = Record()
-    attrs = _attr_values(spec, variant, structural, record, seed)
-    function = compute_function(spec)
+    env = SymbolEnv()
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
     names: list[str] = []
     tensors: list[torch.Tensor] = []
     dtypes: dict[str, str] = {}
@@ -213,16 +272,29 @@ def _trace_once(
         dtypes[param.name] = dtype
         names.append(param.name)
         concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
-        tensors.append(torch.ones(concrete, dtype=getattr(torch, dtype)))
-
+        dynamic = [DimDynamic.DYNAMIC] * len(concrete)
+        tensors.append(
+            mode.from_tensor(
+                torch.ones(concrete, dtype=getattr(torch, dtype)),
+                source=ConstantSource(f"input_{param.name}"),
+                symbolic_context=StatelessSymbolicContext(dynamic),
+            )
+        )
+    fixed, symbols = _attr_values(spec, variant, structural, env)
+    function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
     numbers: dict[str, Any] = {}
 
-    def run(*args: torch.Tensor) -> list[torch.Tensor]:
+    def run(*args: Any) -> list[torch.Tensor]:
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
-        for name, value in zip(names, args, strict=True):
-            dynamic = spec.param(name).kind is ParamKind.DYNAMIC
-            inputs[name] = [value] if dynamic else value
+        for name, value in zip(names, args, strict=False):
+            inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
+        attrs = dict(fixed)
+        for (_, ref), value in zip(symbols, args[len(names) :], strict=True):
+            if ref.index is None:
+                attrs[ref.name] = value
+            else:
+                attrs[ref.name][ref.index] = value
         outputs = function(inputs, attrs)
         result = []
         for name in output_names:
@@ -231,134 +303,84 @@ def _trace_once(
                 value = value[0]
             if not isinstance(value, torch.Tensor):
                 numbers[name] = value
-                value = args[0] if args else torch.zeros(())
+                value = args[0] if names else torch.zeros(())
             result.append(value)
         return result
 
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    functional = torch.func.functionalize(run, remove="mutations")
+
+    def start(*args: Any) -> list[torch.Tensor]:
+        proxies = get_proxy_mode()
+        assert proxies is not None
+        env.tracer = proxies.tracer
+        return functional(*args)
+
+    arguments = [*tensors, *(symbol for symbol, _ in symbols)]
+    start.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(f"in{i}", inspect.Parameter.POSITIONAL_ONLY)
-            for i in range(len(tensors))
+            for i in range(len(arguments))
         ]
     )
-    functional = torch.func.functionalize(run, remove="mutations")
-    with torch.no_grad():
-        module = make_fx(functional, decomposition_table=decompositions(), tracing_mode="symbolic")(
-            *tensors
-        )
+    with torch.no_grad(), mode:
+        table = env.decompositions(decompositions())
+        module = make_fx(start, decomposition_table=table)(*arguments)
+    if env.refused is not None:
+        raise env.refused
+    if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):
+        raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
+    env.restore(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")
     results = dict(zip(output_names, output.args[0], strict=True))
     results.update(numbers)
     return TracedGraph(
+        module,
         module.graph,
-        {node.name: name for node, name in zip(placeholders, names, strict=True)},
+        {node.name: name for node, name in zip(placeholders, names, strict=False)},
+        {
+            node.name: ref
+            for node, (_, ref) in zip(placeholders[len(names) :], symbols, strict=True)
+        },
         results,
-        record,
         {n: (shapes[n][0] if isinstance(shapes[n], list) else shapes[n]) for n in names},
         variant,
         dtypes=dtypes,
+        numbers=env.numbers,
     )
 
 
 def _attr_values(
-    spec: OpSpec, variant: Variant, structural: dict[str, Any], record: Record, seed: int
-) -> dict[str, Any]:
-    values: dict[str, Any] = dict(structural)
-    for name in count_attrs(spec):
-        if name in structural:
-            # a literal of this value in the graph is the attr: sizes are divided by it
-            record.note(structural[name], AttrRef(name, True))
+    spec: OpSpec, variant: Variant, structural: dict[str, Any], env: SymbolEnv
+) -> tuple[dict[str, Any], list[tuple[Any, AttrRef]]]:
+    """Return the attrs with a fixed value, and the symbols with what they stand for."""
+    counts = count_attrs(spec)
+    values: dict[str, Any] = {}
+    symbols: list[tuple[Any, AttrRef]] = []
     closed = dict(variant.attrs)
+    samples = {**sample_attrs(spec), **structural}
     for position, attr in enumerate(spec.attrs):
-        if attr.name in values:
-            continue
-        if attr.name in closed:
-            value = closed[attr.name]
-            values[attr.name] = getattr(torch, value) if attr.type == "dtype" else value
-        elif attr.type == "float":
-            base, step = _FLOAT_SEEDS[seed]
-            values[attr.name] = wrap(
-                base + step * (position + 1), AttrRef(attr.name), record, attr.name
-            )
-        elif attr.type == "int":
-            first, stride = _INT_SEEDS[seed]
-            values[attr.name] = wrap(
-                first + stride * position, AttrRef(attr.name, True), record, attr.name
-            )
-        elif attr.type == "list_float":
-            base, step = _FLOAT_SEEDS[seed]
-            length = len(sample_attrs(spec)[attr.name])
-            values[attr.name] = [
-                wrap(
-                    base + step * (position + 1) + 1e-3 * (i + 1),
-                    AttrRef(attr.name, False, i),
-                    record,
-                    attr.name,
-                )
-                for i in range(length)
-            ]
-    return values
-
-
-def constant_tensor(node: Node) -> torch.Tensor:
-    """Return the tensor that a ``get_attr`` node of a traced graph stands for."""
-    module = node.graph.owning_module
-    assert module is not None
-    tensor = getattr(module, str(node.target))
-    assert isinstance(tensor, torch.Tensor)
-    return tensor
-
-
-def _constants(node: Node) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(value: Any) -> None:
-        if isinstance(value, (list, tuple)):
-            for item in value:
-                visit(item)
-        elif isinstance(value, dict):
-            for key in sorted(value):
-                visit(value[key])
-        elif isinstance(value, Node):
-            found.append(value.name)
+        name, sample = attr.name, samples[attr.name]
+        fixed = name in structural and attr.type != "list_int"
+        if name in closed:
+            value = closed[name]
+            values[name] = getattr(torch, value) if attr.type == "dtype" else value
+        elif attr.type == "str" or (fixed and name in counts):
+            values[name] = sample
+        elif attr.type in ("float", "int"):
+            integer = attr.type == "int"
+            if fixed:
+                env.structural.add(name)
+            hint = sample if fixed else hint_of(position, int(sample) if integer else float(sample))
+            symbols.append((env.attr_symbol(name, hint), AttrRef(name, integer)))
         else:
-            found.append(value)
-
-    visit(list(node.args))
-    visit(dict(node.kwargs))
-    if node.op == "get_attr":
-        visit(constant_tensor(node).flatten().tolist())
-    return found
-
-
-def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and (a == b or (a != a and b != b))
-
-
-def _compare_traces(spec: OpSpec, first: TracedGraph, second: TracedGraph) -> None:
-    """Prove that the graphs differ only in constants that are attr expressions."""
-    nodes_a, nodes_b = list(first.graph.nodes), list(second.graph.nodes)
-    if len(nodes_a) != len(nodes_b):
-        raise OpgenError(_structure_diagnostic(spec, _open_attr(spec)))
-    for a, b in zip(nodes_a, nodes_b, strict=True):
-        values_a, values_b = _constants(a), _constants(b)
-        if a.target != b.target or len(values_a) != len(values_b):
-            raise OpgenError(_structure_diagnostic(spec, _open_attr(spec)))
-        for x, y in zip(values_a, values_b, strict=True):
-            if isinstance(x, (int, float)) and not isinstance(x, bool) and not _same(x, y):
-                left, right = first.record.lookup(x), second.record.lookup(y)
-                if left is None or left != right:
-                    raise OpgenError(_structure_diagnostic(spec, _open_attr(spec)))
-
-
-def _open_attr(spec: OpSpec) -> str:
-    return next((a.name for a in spec.attrs if a.type in ("float", "int") and not a.allowed), "")
-
-
-def constant_expr(traced: TracedGraph, value: Any) -> ScalarExpr | None:
-    """Return the attr expression behind a constant of the graph, or None for a literal."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return value.expr if isinstance(value, TracedInt) else traced.record.lookup(value)
+            integer = attr.type == "list_int"
+            if integer:
+                env.structural.add(name)
+            values[name] = [None] * len(sample)
+            for i, item in enumerate(sample):
+                hint = item if integer else hint_of(position, float(item))
+                symbol = env.attr_symbol(name, hint, f"{name}_{i}")
+                symbols.append((symbol, AttrRef(name, integer, i)))
+    return values, symbols

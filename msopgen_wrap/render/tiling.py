@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.scalars import ScalarExpr, attr_variable, to_cpp
+from msopgen_wrap.graph.sample import sample_attrs
+from msopgen_wrap.graph.scalars import ScalarExpr, attr_variable, describe, to_cpp
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import MAX_TENSORS, has_broadcast, member_name, tidy
 from msopgen_wrap.render.tiling_text import TilingText
@@ -79,8 +80,6 @@ def header_text(
 
 def scalar_fields(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, Any]]:
     """Return tiling fields for the scalar operands of all kernels."""
-    from msopgen_wrap.graph.scalars import describe
-
     return [
         {
             "type": "float" if scalar.kind == F32 else "int32_t",
@@ -94,10 +93,15 @@ def scalar_fields(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
 
 
 def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, str]]:
-    """Return name and host expression of the scalar fields."""
+    """Return name and host expression of the scalar fields.
+
+    ``whole`` is the 64-bit expression of a field that is 32 bits wide: it may not fit.
+    """
     return [
         {
             "name": name,
+            "whole": "" if s.kind == F32 else to_cpp(s.expr),
+            "doc": describe(s.expr),
             "value": f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
         }
         for s, name in names.items()
@@ -130,6 +134,14 @@ def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
                 f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
                 f"    const auto* {variable} = {pointer}->GetData();"
             )
+            if attr.type == "list_float" and not attr.allowed:
+                length = len(sample_attrs(spec)[attr.name])
+                load = load.replace(
+                    f"    const auto* {variable} =",
+                    f"    OPGEN_CHECK(context, {pointer}->GetSize() == {length}, "
+                    f'"{attr.name} has %zu numbers, the kernel is made for {length}", '
+                    f"{pointer}->GetSize());\n    const auto* {variable} =",
+                )
         else:
             cpp, getter = _ATTR_GET[attr.type]
             load = (
@@ -202,9 +214,9 @@ def attrs_of(expr: ScalarExpr) -> set[str]:
 
 def dims_of(expr: ScalarExpr) -> set[str]:
     """Return the inputs whose sizes an expression reads."""
-    from msopgen_wrap.graph.scalars import Binary, DimRef, Unary
+    from msopgen_wrap.graph.scalars import Binary, DimRef, Numel, Unary
 
-    if isinstance(expr, DimRef):
+    if isinstance(expr, (DimRef, Numel)):
         return {expr.tensor}
     if isinstance(expr, Unary):
         return dims_of(expr.arg)

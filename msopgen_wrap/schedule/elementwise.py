@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
@@ -18,6 +20,7 @@ from msopgen_wrap.schedule.program import (
     Val,
     signature,
 )
+from msopgen_wrap.schedule.ranks import axis_names
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
@@ -48,12 +51,15 @@ def plan_elementwise(
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
         for combo in range(spec.combos):
             traced = _traced(spec, variant, combo, traced_by, (first or {}).get(index))
+            if combo == 0:
+                ends = axis_names(spec, traced, functools.partial(_lowered, spec))
             lowerer = Lowerer(
                 spec,
                 traced,
                 combo,
                 operand_names=operand_names,
                 scalar_names=scalar_names,
+                axis_names=ends,
             )
             program = lowerer.run()
             order = [p.name for p in spec.inputs]
@@ -72,6 +78,11 @@ def plan_elementwise(
             plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
     plan.details["scalar_names"] = scalar_names
     return plan
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph) -> tuple[Program, dict[str, View]]:
+    lowerer = Lowerer(spec, traced, 0)
+    return lowerer.run(), lowerer.operands
 
 
 def _check_lists(spec: OpSpec) -> None:

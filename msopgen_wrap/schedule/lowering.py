@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.scalars import (
+    UNARY_FUNCTIONS,
     AttrRef,
     Binary,
     Const,
     DimRef,
+    Numel,
     ReducedCount,
     ScalarExpr,
     Unary,
     fold,
     is_const,
+    is_integer,
+    with_numel,
 )
-from msopgen_wrap.graph.tracing import TracedGraph, constant_expr, constant_tensor
+from msopgen_wrap.graph.sizes import reduced_count, size_of, size_symbols
+from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.program import (
     COMPUTE_KIND,
     F32,
@@ -57,7 +63,8 @@ VIEW_OPS = {
     "aten.split.Tensor",
     "aten.split_with_sizes.default",
 }
-_SCALAR_CALLS = {"sym_float", "sym_max", "sym_min", "math.sqrt", "sym_sqrt"}
+_SCALAR_CALLS = {"sym_float", "sym_int", "sym_max", "sym_min", "sym_sqrt"}
+RESHAPES = {"aten.view.default", "aten.reshape.default", "aten._unsafe_view.default"}
 _IDENTITY = {
     "aten.alias.default",
     "aten.detach.default",
@@ -89,6 +96,7 @@ class Lowerer:
         operands: loaded views by operand name (the input's name, or ``x1`` for a second view).
         operand_names, scalar_names: names given so far; shared by the lowerings of one op, so
             that a name means the same in all its kernels.
+        axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
     """
 
     spec: OpSpec
@@ -99,6 +107,7 @@ class Lowerer:
     operands: dict[str, View] = field(default_factory=dict)
     operand_names: dict[View, str] = field(default_factory=dict)
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
+    axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
     _loaded: dict[View, Val] = field(default_factory=dict)
     _note: str = ""
 
@@ -107,7 +116,9 @@ class Lowerer:
     def run(self) -> Program:
         """Lower every node, store the outputs and drop what is unused."""
         for node in self.traced.graph.nodes:
-            if node.op == "placeholder":
+            if node.op == "placeholder" and node.name in self.traced.attrs:
+                self.values[node] = self.traced.attrs[node.name]
+            elif node.op == "placeholder":
                 self.values[node] = View.of_input(
                     self.traced.inputs[node.name], len(node.meta["val"].shape)
                 )
@@ -126,13 +137,22 @@ class Lowerer:
             self.program.store(param.name, self.tile(value), f"store {param.name}")
         return eliminate_dead(share_common(self.program))
 
+    def _constant(self, node: Node) -> Operand:
+        """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""
+        tensor = getattr(self.traced.module, str(node.target))
+        if tensor.numel() != 1:
+            raise OpgenError(self.unsupported(node, "several numbers"))
+        return self.operand(tensor.item())
+
     def _call(self, node: Node) -> Any:
         target = target_name(node)
         self._note = target.rsplit(".", 1)[0] if target.startswith("aten") else target
         if target == "aten.sym_size.int":
             source, axis = node.args[0], node.args[1]
             return self._size(source, int(axis))  # type: ignore[arg-type]
-        if target.startswith("operator.") or target in _SCALAR_CALLS:
+        if node.target is reduced_count:
+            return self._reduced_count(node)
+        if target.startswith(("operator.", "math.")) or target in _SCALAR_CALLS:
             return self._scalar_call(node, target)
         if target in _IDENTITY:
             return self.values[node.args[0]]  # type: ignore[index]
@@ -143,32 +163,50 @@ class Lowerer:
             raise OpgenError(self.unsupported(node))
         return handler(self, node)
 
-    def _constant(self, node: Node) -> Operand:
-        """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""
-        tensor = constant_tensor(node)
-        if tensor.numel() != 1:
-            raise OpgenError(self.unsupported(node, "several numbers"))
-        return self.operand(tensor.item())
-
     def _size(self, source: Any, axis: int) -> Any:
         view = self.values[source]
+        axis %= len(source.meta["val"].shape)
         if isinstance(view, View) and not view.steps:
-            return DimRef(view.tensor, axis, view.rank)
+            return DimRef(view.tensor, axis, view.rank, self.axis_names.get((view.tensor, axis)))
+        size = self._intermediate_size(source, axis)
+        if size is not None:
+            return size
         raise OpgenError(
             Diagnostic(
                 "OPG334",
                 "compute uses the size of an intermediate tensor",
                 self.location("shape"),
-                "only sizes of inputs are known to the tiling function",
+                "only what follows from the sizes of inputs is known to the tiling function",
                 "take the size from an input",
             )
         )
+
+    def _intermediate_size(self, source: Node, axis: int) -> ScalarExpr | None:
+        if target_name(source) in RESHAPES:
+            sizes: Any = source.args[1]
+            if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
+                return self.scalar_expr(sizes[axis])
+        if any(ref.name in self.traced.structural for ref in self.traced.attrs.values()):
+            return None  # sizes in the graph hold the sample's value of a counting attr
+        return size_of(source, axis, self._size_symbols())
+
+    def _size_symbols(self) -> Any:
+        known = size_symbols(self.traced.graph, self.traced.inputs)
+        return {
+            symbol: replace(ref, signed=self.axis_names.get((ref.tensor, ref.axis)))
+            for symbol, ref in known.items()
+        }
+
+    def _reduced_count(self, node: Node) -> ScalarExpr:
+        dims: Any = node.args[1]
+        sizes = [self._size(node.args[0], int(d)) for d in dims]
+        return functools.reduce(functools.partial(fold, "*"), sizes)
 
     def _scalar_call(self, node: Node, target: str) -> Any:
         name = target.split(".")[-1]
         if name == "getitem":
             return self.values[node.args[0]][node.args[1]]  # type: ignore[index]
-        args = [self.scalar_expr(a) for a in node.args]
+        args = [self.scalar_expr(a) for a in node.args if a is not None]
         binary = {
             "add": "+",
             "sub": "-",
@@ -183,13 +221,13 @@ class Lowerer:
             "sym_min": "min",
         }
         if name in binary:
-            return fold(binary[name], *args)
+            return with_numel(fold(binary[name], *args))
         if name == "neg":
             return fold("neg", *args)
-        if name == "sym_float":
-            return fold("float", *args)
-        if name in ("sqrt", "sym_sqrt"):
-            return fold("sqrt", *args)
+        if name in ("sym_float", "sym_int"):
+            return fold(name.removeprefix("sym_"), *args)
+        if name.removeprefix("sym_") in UNARY_FUNCTIONS:
+            return fold(name.removeprefix("sym_"), *args)
         raise OpgenError(self.unsupported(node))
 
     def _view(self, node: Node, target: str) -> Any:
@@ -223,17 +261,16 @@ class Lowerer:
         if isinstance(value, bool):
             return Scalar(Const(int(value)), I32)
         if isinstance(value, (int, float)):
-            expr = constant_expr(self.traced, value) or Const(value)
-            return Scalar(expr, F32 if isinstance(value, float) else I32)
-        if isinstance(value, (AttrRef, Binary, Const, DimRef, ReducedCount, Unary)):
-            return Scalar(value, I32 if _is_integer(value) else F32)
+            return Scalar(Const(value), F32 if isinstance(value, float) else I32)
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)):
+            return Scalar(value, I32 if is_integer(value) else F32)
         raise TypeError(f"no operand for {type(value).__name__}")
 
     def scalar_expr(self, value: Any) -> ScalarExpr:
         """Return the scalar expression of an argument that must be a scalar."""
         if isinstance(value, Node) and not isinstance(self.values[value], (View, Val)):
             value = self.values[value]
-        if isinstance(value, (AttrRef, Binary, Const, DimRef, ReducedCount, Unary)):
+        if isinstance(value, (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)):
             return value
         operand = self.operand(value)
         if isinstance(operand, Scalar):
@@ -390,20 +427,6 @@ def _truncate(value: Any) -> int:
     return int(value) if value == value and abs(value) < 2**31 else 0
 
 
-def _is_integer(expr: ScalarExpr) -> bool:
-    if isinstance(expr, Const):
-        return isinstance(expr.value, int)
-    if isinstance(expr, AttrRef):
-        return expr.integer
-    if isinstance(expr, (DimRef, ReducedCount)):
-        return True
-    if isinstance(expr, Unary):
-        return expr.op in ("int", "floor", "ceil") or (
-            expr.op in ("neg", "abs") and _is_integer(expr.arg)
-        )
-    return expr.op != "/" and _is_integer(expr.left) and _is_integer(expr.right)
-
-
 def target_name(node: Node | None) -> str:
     """Return ``aten.add.Tensor``-like text for a call."""
     if node is None:
@@ -417,7 +440,7 @@ def target_name(node: Node | None) -> str:
     name = getattr(target, "__name__", str(target))
     if module in ("_operator", "operator", "builtins"):
         return f"operator.{name}"
-    return "math.sqrt" if module == "math" else name
+    return f"math.{name}" if module == "math" else name
 
 
 def find_in_compute(spec: OpSpec, word: str) -> Location:

@@ -11,6 +11,7 @@ through the workspace after each).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,9 +39,10 @@ from msopgen_wrap.schedule.program import (
     share_common,
     signature,
 )
+from msopgen_wrap.schedule.ranks import axis_names
 from msopgen_wrap.schedule.row_lowering import RowLowerer
 from msopgen_wrap.schedule.views import View
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 
 # The last digit of the tiling key.
 MODES = {"resident": 0, "streamed": 1}
@@ -100,8 +102,10 @@ def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph
         for combo in range(spec.combos):
             traced = first.get(index) if combo == 0 and index in first else None
             traced = traced or trace(spec, variant, combo)
-            program, lowerer = _lower(spec, traced, combo, operand_names, scalar_names)
-            _check_general(spec, variant, combo, traced, program)
+            if combo == 0:
+                ends = axis_names(spec, traced, functools.partial(_lowered, spec))
+            program, lowerer = _lower(spec, traced, combo, operand_names, scalar_names, ends)
+            _check_general(spec, variant, combo, traced, program, lowerer)
             for other, _, combos in groups:
                 if signature(other) == signature(program):
                     combos.append(combo)
@@ -131,14 +135,25 @@ def _lower(
     combo: int,
     operand_names: dict[View, str],
     scalar_names: dict[Scalar, str],
+    ends: dict[tuple[str, int], int],
 ) -> tuple[Program, RowLowerer]:
     lowerer = RowLowerer(
-        spec, traced, combo, operand_names=operand_names, scalar_names=scalar_names
+        spec,
+        traced,
+        combo,
+        operand_names=operand_names,
+        scalar_names=scalar_names,
+        axis_names=ends,
     )
     lowerer.find_axes()
     program = lowerer.run()
     program = eliminate_dead(share_common(assign_extents(spec, program, lowerer)))
     return program, lowerer
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph) -> tuple[Program, dict[str, View]]:
+    program, lowerer = _lower(spec, traced, 0, {}, {}, {})
+    return program, lowerer.operands
 
 
 def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> dict[str, Any]:
@@ -165,35 +180,57 @@ def _is_dim(spec: OpSpec, traced: TracedGraph, name: str, lowerer: RowLowerer) -
 
 
 def _check_general(
-    spec: OpSpec, variant: Variant, combo: int, traced: TracedGraph, program: Program
+    spec: OpSpec,
+    variant: Variant,
+    combo: int,
+    traced: TracedGraph,
+    program: Program,
+    first: RowLowerer,
 ) -> None:
-    """Prove that another value of a dim attr gives the same program."""
-    for name, value in traced.structural.items():
+    """Prove that other values of a dim attr give the same program."""
+    counts = count_attrs(spec)
+    rule = _axes_rule(spec, traced, first)
+    for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
-        if attr.type == "list_int":
-            other: Any = [0]
-        elif attr.type == "int" and isinstance(value, int) and value == -1:
-            other = 0
-        else:
-            continue
-        try:
-            again = trace(spec, variant, combo, {name: other})
-            lowerer = RowLowerer(spec, again, combo)
-            lowerer.find_axes()
+        for value in [] if name in counts else _other_values(attr, traced):
+            try:
+                again = trace(spec, variant, combo, {name: value})
+                lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
+                lowerer.find_axes()
+            except OpgenError as error:
+                if any(d.code == "OPG201" for d in error.diagnostics):
+                    continue  # no axis of the sample
+                raise
             second = lowerer.run()
             second = eliminate_dead(share_common(assign_extents(spec, second, lowerer)))
-        except OpgenError:
-            raise
-        if signature(second) != signature(program):
-            raise OpgenError(
-                Diagnostic(
-                    "OPG202",
-                    f"attr {name!r} changes what compute does beyond the axes it reduces",
-                    attr.location,
-                    "the kernel is generated once and must serve every value",
-                    "give it `allowed:` values, or use it only as `dim`",
+            same_axes = _axes_rule(spec, again, lowerer) == rule
+            if not same_axes or signature(second) != signature(program):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG202",
+                        f"attr {name!r} changes what compute does beyond the axes it reduces",
+                        attr.location,
+                        "the kernel is generated once and must serve every value",
+                        "give it `allowed:` values, or use it only as `dim`",
+                    )
                 )
-            )
+
+
+def _other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
+    """Other axes than the sample's, and values around what the code compares the attr with."""
+    known = traced.structural[attr.name]
+    if attr.type == "list_int":
+        return [v for v in ([0], [-1], [0, 1]) if v != list(known)]
+    values = [0, -1]
+    for number in sorted(traced.numbers.get(attr.name, ())):
+        values += [int(number) - 1, int(number), int(number) + 1]
+    return [
+        v
+        for v in dict.fromkeys(values)
+        if v != known
+        and (attr.minimum is None or v >= attr.minimum)
+        and (attr.maximum is None or v <= attr.maximum)
+    ]
 
 
 # ---- extents -----------------------------------------------------------------------------------

@@ -6,16 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import (
-    Binary,
-    Const,
-    DimRef,
-    ReducedCount,
-    ScalarExpr,
-    Unary,
-)
+from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr
 from msopgen_wrap.schedule import comparisons
-from msopgen_wrap.schedule.lowering import VIEW_OPS, Lowerer, lowers, target_name
+from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, Lowerer, lowers, target_name
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
 from msopgen_wrap.schedule.views import Step, View, apply_view
 from msopgen_wrap.torch_ext.torch_import import torch
@@ -126,7 +119,7 @@ class RowLowerer(Lowerer):
         if node.op == "placeholder":
             return True
         target = target_name(node)
-        if target in VIEW_OPS or target in _RESHAPES or target == "operator.getitem":
+        if target in VIEW_OPS or target in RESHAPES or target == "operator.getitem":
             return self._is_view(node.args[0])
         return target in ("aten.alias.default", "aten.clone.default", "aten.detach.default") and (
             self._is_view(node.args[0])
@@ -156,7 +149,7 @@ class RowLowerer(Lowerer):
         if target == "aten.expand.default":
             extra = len(_shape(node)) - len(known)
             return (*([None] * extra), *known)
-        if target in _RESHAPES:
+        if target in RESHAPES:
             return tuple(range(len(_shape(node))))
         if target == "operator.getitem":
             return known
@@ -212,7 +205,7 @@ class RowLowerer(Lowerer):
     def _call(self, node: Node) -> Any:
         self._current = node
         target = target_name(node)
-        if target in _RESHAPES:
+        if target in RESHAPES:
             self._note = target
             return self._reshape(node)
         if target in VIEW_OPS and not isinstance(self.values.get(node.args[0]), View):  # type: ignore[arg-type]
@@ -228,12 +221,12 @@ class RowLowerer(Lowerer):
         step = Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
         return View(value.tensor, len(sizes), (*value.steps, step))
 
-    def _size(self, source: Any, axis: int) -> Any:
-        view = self.values[source]
-        if len(_shape(source)) == self.rank and not (isinstance(view, View) and not view.steps):
-            # a size of the iteration space itself; only a product over the reduced axes is known
-            return DimRef("", axis, self.rank)
-        return super()._size(source, axis)
+    def _reduced_count(self, node: Node) -> ScalarExpr:
+        source: Any = node.args[0]
+        dims: Any = node.args[1]
+        axes = self.axes[source]
+        named = {axes[int(d)] for d in dims if axes[int(d)] is not None}
+        return ReducedCount() if named == set(self.reduced) else super()._reduced_count(node)
 
     def _reshape_size(self, size: Any) -> ScalarExpr:
         return self.scalar_expr(size)
@@ -268,55 +261,12 @@ class RowLowerer(Lowerer):
                 )
         return tuple(range(self.rank))
 
-    def scalar_expr(self, value: Any) -> ScalarExpr:
-        """Return a scalar expression with sizes of reduced axes named as the reduced count."""
-        return self._counted(super().scalar_expr(value))
-
-    def operand(self, value: Any) -> Any:
-        """As in Lowerer; sizes of reduced axes become the reduced count."""
-        operand = super().operand(value)
-        if isinstance(operand, Scalar):
-            return Scalar(self._counted(operand.expr), operand.kind)
-        return operand
-
-    def _axis(self, expr: DimRef) -> int | None:
-        axis = self.rank - expr.rank + expr.axis
-        return axis if axis in self.reduced else None
-
-    def _counted(self, expr: ScalarExpr) -> ScalarExpr:
-        if isinstance(expr, Binary) and expr.op == "*":
-            factors = _factors(expr)
-            sizes = [f for f in factors if isinstance(f, DimRef) and self._axis(f) is not None]
-            axes = {self._axis(f) for f in sizes}
-            if axes == set(self.reduced) and len(sizes) == len(axes):
-                rest = [f for f in factors if f not in sizes]
-                result: ScalarExpr = ReducedCount()
-                for factor in rest:
-                    result = Binary("*", result, self._counted(factor))
-                return result
-        if isinstance(expr, DimRef) and self._axis(expr) is not None and len(self.reduced) == 1:
-            return ReducedCount()
-        if isinstance(expr, Unary):
-            return Unary(expr.op, self._counted(expr.arg))
-        if isinstance(expr, Binary):
-            return Binary(expr.op, self._counted(expr.left), self._counted(expr.right))
-        return expr
-
     def reduce(self, kind: str, value: Val) -> Val:
         """Append a reduction over the reduced axes."""
         dst = self.program.value(F32, "row")
         scratch = self.program.value(F32)
         self.program.insts.append(Inst("Reduce", dst, (value,), kind, (scratch,), self._note))
         return dst
-
-
-_RESHAPES = {"aten.view.default", "aten.reshape.default", "aten._unsafe_view.default"}
-
-
-def _factors(expr: ScalarExpr) -> list[ScalarExpr]:
-    if isinstance(expr, Binary) and expr.op == "*":
-        return [*_factors(expr.left), *_factors(expr.right)]
-    return [expr]
 
 
 @lowers(*(f"aten.{name}" for name in _REDUCTIONS))

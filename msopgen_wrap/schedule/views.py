@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, fold
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
@@ -107,7 +107,7 @@ def _dim(view: View, axis: int) -> ScalarExpr:
             break
         if step.op in ("unsqueeze", "squeeze", "permute", "select"):
             raise OpgenError(Diagnostic("OPG334", "a slice of a reshaped input has no known size"))
-    return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank)
+    return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank, axis)
 
 
 def _slice(view: View, args: list[Any], node: Node) -> View:
@@ -133,12 +133,31 @@ def _is_max(value: Any) -> bool:
 
 
 def _clip(position: ScalarExpr, size: ScalarExpr) -> ScalarExpr:
+    """Where a slice begins or ends, in 0 .. size; negative positions count from the end."""
     if isinstance(position, Const):
         if position.value == 0:
             return position
         if position.value < 0:
             return Binary("max", Binary("+", size, position), Const(0))
+    elif not _not_negative(position):
+        negative = fold("min", fold("max", fold("neg", position), Const(0)), Const(1))
+        from_start = Binary("+", position, Binary("*", size, negative))
+        return Binary("max", Binary("min", from_start, size), Const(0))
     return Binary("min", position, size)
+
+
+def _not_negative(expr: ScalarExpr) -> bool:
+    """Whether an expression cannot be negative, whatever the sizes and attrs are."""
+    if isinstance(expr, Const):
+        return expr.value >= 0
+    if isinstance(expr, (DimRef, Numel)):
+        return True
+    if not isinstance(expr, Binary):
+        return False
+    left, right = _not_negative(expr.left), _not_negative(expr.right)
+    if expr.op == "max":
+        return left or right
+    return expr.op in ("+", "*", "//", "%", "min") and left and right
 
 
 def _split(view: View, target: str, args: list[Any], node: Node) -> list[View]:

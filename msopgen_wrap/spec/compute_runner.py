@@ -69,7 +69,7 @@ def _checked(code: Code, scope: Scope) -> CheckedCode:
 
 
 def compile_compute(
-    spec: OpSpec, *, wrap_errors: bool = True
+    spec: OpSpec, *, wrap_errors: bool = True, replacements: Mapping[str, Any] | None = None
 ) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs]:
     """Return ``f(inputs, attrs) -> outputs`` that runs the golden reference.
 
@@ -92,6 +92,7 @@ def compile_compute(
     checked = _checked(code, compute_scope(spec))
     names = tuple(p.name for p in spec.outputs)
     program, namespace = _program(checked, code)
+    namespace.update(replacements or {})
 
     def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
         values = dict(namespace)
@@ -204,6 +205,39 @@ class _Rewriter(ast.NodeTransformer):
         value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
         return ast.copy_location(ast.Assign([target], self.visit(value)), node)
 
+    def test(self, node: ast.expr) -> ast.expr:
+        """Hand a condition to a helper: a tracer must know that code branches on a symbol."""
+        if not self.guards:
+            return node
+        call = ast.Call(ast.Name("__opgen_test", ast.Load()), [node], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.test(node.test)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.test(node.test)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        node.values = [self.test(value) for value in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = self.test(node.operand)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.ifs = [self.test(condition) for condition in node.ifs]
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         helper = {ast.Pow: "__opgen_pow", ast.LShift: "__opgen_shift", ast.Mult: "__opgen_mul"}
@@ -255,6 +289,7 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
     namespace["__opgen_pow"] = _power
     namespace["__opgen_shift"] = _shift
     namespace["__opgen_mul"] = _multiply
+    namespace["__opgen_test"] = _test
     return program, namespace
 
 
@@ -284,6 +319,10 @@ def _shift(value: Any, count: Any) -> Any:
     if type(value) is int and type(count) is int and value.bit_length() + count > MAX_POWER_BITS:
         raise OverflowError(f"{value} << {count} does not fit 64 bits")
     return value << count
+
+
+def _test(condition: Any) -> Any:
+    return condition
 
 
 def _multiply(left: Any, right: Any) -> Any:

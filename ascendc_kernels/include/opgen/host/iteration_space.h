@@ -6,6 +6,7 @@
 #define OPGEN_HOST_ITERATION_SPACE_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@ namespace opgen {
 constexpr int32_t kMaxDims = 8;
 constexpr int64_t kUnit = 256;
 constexpr int64_t kMaxBlockCount = 4095;
+// Copies take the distance between rows as an unsigned 32-bit count of bytes.
+constexpr int64_t kMaxRowBytes = 0xFFFFFFFFLL;
+// Offsets and byte counts of that many elements fit int64_t, whatever the element type is.
+constexpr int64_t kMaxElements = INT64_MAX / 16;
 
 inline int64_t CeilDiv(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -27,6 +32,18 @@ inline int64_t FloorDiv(int64_t a, int64_t b) {
 }
 inline int64_t FloorMod(int64_t a, int64_t b) {
     return b == 0 ? 0 : a - FloorDiv(a, b) * b;
+}
+// Product of sizes; one that does not fit stays at kMaxElements, which Addressable refuses.
+inline int64_t Times(int64_t a, int64_t b) {
+    return b > 0 && a > kMaxElements / b ? kMaxElements : a * b;
+}
+// Of floats: as Python has them, not a number where the divisor is 0.
+inline double FloorDiv(double a, double b) {
+    return b == 0.0 ? std::nan("") : std::floor(a / b);
+}
+inline double FloorMod(double a, double b) {
+    const double rest = b == 0.0 ? std::nan("") : std::fmod(a, b);
+    return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
 // Sizes, strides (elements) and first element of a tensor as an operand reads it.
@@ -44,7 +61,7 @@ struct View {
         }
         view.stride.assign(view.dim.size(), 1);
         for (size_t i = view.dim.size(); i > 1; --i) {
-            view.stride[i - 2] = view.stride[i - 1] * view.dim[i - 1];
+            view.stride[i - 2] = Times(view.stride[i - 1], view.dim[i - 1]);
         }
         return view;
     }
@@ -157,6 +174,28 @@ struct View {
 inline int64_t DimAt(const View& view, int64_t axis) {
     size_t index = 0;
     return view.Axis(axis, index) ? view.dim[index] : 0;
+}
+
+inline int64_t Numel(const View& view) {
+    int64_t total = 1;
+    for (size_t i = 0; i < view.dim.size(); ++i) {
+        total = Times(total, view.dim[i]);
+    }
+    return total;
+}
+
+// Whether 64-bit offsets reach every element of a space; a size of 0 does not hide the others.
+inline bool Addressable(const std::vector<int64_t>& dims) {
+    int64_t total = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        total = Times(total, std::max<int64_t>(1, dims[i]));
+    }
+    return total < kMaxElements;
+}
+
+// Whether a number can be an int32 tiling field.
+inline bool FitsInt32(int64_t value) {
+    return value >= INT32_MIN && value <= INT32_MAX;
 }
 
 inline std::string ShapeText(const std::vector<int64_t>& dims) {
@@ -333,13 +372,14 @@ struct BoxShape {
     }
 
 private:
-    // Gaps between rows are unsigned 32-bit byte counts.
+    // Whether several rows can be copied at once. The gap between rows is largest for the last,
+    // narrower box, so the whole stride has to fit.
     static bool RowsFit(const IterationSpace& space, const std::vector<int64_t>& sizes) {
         const int64_t allCols = space.dim[kMaxDims - 1];
         for (size_t v = 0; v < space.stride.size(); ++v) {
             const int64_t row = space.stride[v][kMaxDims - 2];
             const int64_t used = space.stride[v][kMaxDims - 1] == 0 ? 1 : allCols;
-            if (row != 0 && (row < used || (row - used) * sizes[v] > 0xFFFFFFFFLL)) {
+            if (row != 0 && (row < used || row > kMaxRowBytes / sizes[v])) {
                 return false;
             }
         }

@@ -177,12 +177,12 @@ private:
             dim[i] = order[i].size;
         }
     }
-    // Gaps between rows are unsigned 32-bit byte counts.
+    // Whether several rows can be copied at once, also in the last, narrower box.
     bool RowsFit(int64_t cols, const std::vector<int64_t>& sizes) const {
         for (size_t v = 0; v < stride.size(); ++v) {
             const int64_t row = stride[v][kMaxDims - 2];
             const int64_t used = stride[v][kMaxDims - 1] == 0 ? 1 : cols;
-            if (row != 0 && (row < used || (row - used) * sizes[v] > 0xFFFFFFFFLL)) {
+            if (row != 0 && (row < used || row > kMaxRowBytes / sizes[v])) {
                 return false;
             }
         }

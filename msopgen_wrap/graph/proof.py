@@ -1,0 +1,163 @@
+"""Run a traced graph against ``compute`` itself, on attrs and sizes that the sample did not have.
+
+A graph whose symbols are all in place gives what ``compute`` gives for every value. Where PyTorch
+branched on a symbol while the graph was traced, or computed with a number it should have left
+symbolic, the two differ for some value: then the op is refused, as its kernel would be wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.torch_ext.torch_import import torch
+
+GraphModule = torch.fx.GraphModule
+
+_FLOATS = (0.0, 1.0, -1.0, 0.37, 2.5, 19.0)
+_INTS = (0, 1, 2, -1, 3, 7)
+# Samples of high rank are too large to run.
+_MAX_ELEMENTS = 100_000
+# Where rounding decides (floor, comparisons) single elements may differ.
+_MAY_DIFFER = 0.02
+
+
+def prove_symbols(spec: OpSpec, traced: Any) -> None:
+    """Compare the graph of a variant with ``compute``.
+
+    Raises:
+        OpgenError: OPG202 when the graph is wrong for another value of an attr, OPG203 when it is
+            for other sizes.
+    """
+    sized = any("sym_" in str(n.target) for n in traced.graph.nodes if n.op == "call_function")
+    if not traced.attrs and not sized:
+        return
+    module = GraphModule(traced.module, traced.graph)
+    from msopgen_wrap.graph.tracing import compute_function
+
+    function = compute_function(spec)
+    base = _base_attrs(spec, traced)
+    for name, attrs in _assignments(spec, traced, base):
+        if not _agrees(spec, traced, module, function, traced.shapes, attrs):
+            from msopgen_wrap.graph.tracing import structure_diagnostic
+
+            raise OpgenError(structure_diagnostic(spec, name or next(iter(base))))
+    if not sized:
+        return
+    for shapes in other_shapes(spec, traced.shapes):
+        if not _agrees(spec, traced, module, function, shapes, base):
+            raise OpgenError(_sizes_matter(spec, shapes))
+
+
+def _base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {**sample_attrs(spec), **dict(traced.variant.attrs)}
+    values.update(traced.structural)
+    return values
+
+
+def _assignments(
+    spec: OpSpec, traced: Any, base: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield attrs to run with: the sample's, and every open attr at special values."""
+    yield "", base
+    counts = count_attrs(spec)
+    for name in dict.fromkeys(ref.name for ref in traced.attrs.values()):
+        if name in traced.structural and name not in counts:
+            continue  # the sample's value is in the graph; the schedule compares other graphs
+        attr = spec.attr(name)
+        for value in _values(attr, traced.numbers.get(name, set())):
+            if attr.type == "list_float":
+                length = len(base[name])
+                yield name, {**base, name: [value * (1 + 0.1 * i) for i in range(length)]}
+            else:
+                yield name, {**base, name: value}
+
+
+def _values(attr: Attr, numbers: set[float]) -> list[Any]:
+    if attr.type == "int":
+        values: list[Any] = list(_INTS)
+        for number in sorted(numbers):
+            values += [int(number) - 1, int(number), int(number) + 1]
+    else:
+        values = list(_FLOATS)
+        for number in sorted(numbers):
+            values += [number - 0.5, number, number + 0.5]
+    low, high = attr.minimum, attr.maximum
+    values += [v for v in (low, high) if v is not None and abs(v) < 1e6]
+    return [
+        v
+        for v in dict.fromkeys(values)
+        if (low is None or v >= low) and (high is None or v <= high)
+    ]
+
+
+def _agrees(
+    spec: OpSpec, traced: Any, module: Any, function: Any, shapes: dict[str, Any], attrs: Any
+) -> bool:
+    """Whether graph and compute agree; True also where compute itself fails."""
+    if any(math.prod(shape) > _MAX_ELEMENTS for shape in shapes.values()):
+        return True
+    generator = torch.Generator().manual_seed(17)
+    tensors = {
+        name: _data(shapes[name], getattr(torch, traced.dtypes[name]), generator)
+        for name in traced.inputs.values()
+    }
+    inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
+    for name, value in tensors.items():
+        dynamic = spec.param(name).kind is ParamKind.DYNAMIC
+        inputs[name] = [value] if dynamic else value
+    try:
+        with torch.no_grad():
+            expected = function(inputs, attrs)
+    except Exception:  # compute does not accept these values or sizes
+        return True
+    given = [
+        attrs[ref.name] if ref.index is None else attrs[ref.name][ref.index]
+        for ref in traced.attrs.values()
+    ]
+    try:
+        with torch.no_grad():
+            results = module.forward(*tensors.values(), *given)
+    except (ArithmeticError, ValueError, RuntimeError, TypeError, IndexError):
+        return False
+    for param, result in zip(spec.outputs, results, strict=True):
+        value = expected[param.name]
+        value = value[0] if isinstance(value, (list, tuple)) else value
+        if isinstance(value, torch.Tensor) and not _close(result, value):
+            return False
+    return True
+
+
+def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    if dtype == torch.bool:
+        return torch.rand(shape, generator=generator) > 0.5
+    if not dtype.is_floating_point:
+        return torch.randint(1, 8, tuple(shape), generator=generator).to(dtype)
+    return (torch.rand(shape, generator=generator) * 4 - 1.5).to(dtype)
+
+
+def _close(result: torch.Tensor, value: torch.Tensor) -> bool:
+    if result.shape != value.shape:
+        return False
+    if not value.numel():
+        return True
+    near = torch.isclose(result.double(), value.double(), rtol=2e-3, atol=1e-4, equal_nan=True) | ~(
+        torch.isfinite(result.double()) | torch.isfinite(value.double())
+    )
+    return math.floor(_MAY_DIFFER * value.numel()) >= int((~near).sum())
+
+
+def _sizes_matter(spec: OpSpec, shapes: dict[str, Any]) -> Diagnostic:
+    assert spec.compute is not None
+    text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    return Diagnostic(
+        "OPG203",
+        f"the sizes of the inputs of {spec.op} decide which operations compute runs",
+        spec.compute.location,
+        f"its graph does not hold for the shapes {text}; one kernel serves every size",
+        "give input `rank`/`shape` rules, or write it without the dependence on sizes",
+    )

@@ -1,0 +1,77 @@
+"""Sizes of intermediate tensors as expressions over the sizes of inputs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import sympy
+
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+
+def reduced_count(x: torch.Tensor, dims: list[int]) -> Any:
+    """Return how many elements a reduction of ``x`` over ``dims`` combines.
+
+    In a trace this is a node of its own: a row kernel knows the number by its iteration space,
+    however the sizes behind it were broadcast.
+    """
+    from msopgen_wrap.graph.symbols import SymbolEnv
+
+    count: Any = 1
+    for d in dims:
+        count = count * x.shape[d]
+    env = getattr(getattr(x, "fake_mode", None), "shape_env", None)
+    if not isinstance(env, SymbolEnv) or env.tracer is None or not dims:
+        return count
+    return env.derive_count(reduced_count, x, list(dims), count)
+
+
+def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, DimRef]:
+    """Return which dimension of which input every size symbol of a traced graph is."""
+    found: dict[sympy.Symbol, DimRef] = {}
+    for node in graph.nodes:
+        if node.op != "placeholder" or node.name not in inputs:
+            continue
+        shape = node.meta["val"].shape
+        for axis, size in enumerate(shape):
+            symbol = getattr(getattr(size, "node", None), "_expr", None)
+            if isinstance(symbol, sympy.Symbol):
+                found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
+    return found
+
+
+def size_of(node: Node, axis: int, symbols: dict[sympy.Symbol, DimRef]) -> ScalarExpr | None:
+    """Return a size of a node's tensor over sizes of inputs, None when it has no such form."""
+    size = node.meta["val"].shape[axis]
+    if isinstance(size, int):
+        return Const(size)
+    return _convert(size.node.expr, symbols)
+
+
+def _convert(expr: Any, symbols: dict[sympy.Symbol, DimRef]) -> ScalarExpr | None:
+    if isinstance(expr, sympy.Integer):
+        return Const(int(expr))
+    if isinstance(expr, sympy.Symbol):
+        return symbols.get(expr)
+    args = [_convert(a, symbols) for a in expr.args]
+    known = [a for a in args if a is not None]
+    if not known or len(known) != len(args):
+        return None
+    name = type(expr).__name__
+    if name in _FOLDED:
+        return functools.reduce(functools.partial(fold, _FOLDED[name]), known)
+    if name in _PAIRS and len(known) == 2:
+        return Binary(_PAIRS[name], known[0], known[1])
+    power = known[1].value if name == "Pow" and isinstance(known[1], Const) else 0
+    if isinstance(power, int) and 1 <= power <= 8:
+        return functools.reduce(functools.partial(fold, "*"), [known[0]] * power)
+    return None
+
+
+_FOLDED = {"Add": "+", "Mul": "*", "Max": "max", "Min": "min"}
+_PAIRS = {"FloorDiv": "//", "CleanDiv": "//", "Mod": "%", "PythonMod": "%"}

@@ -1,0 +1,317 @@
+"""Attrs and sizes keep their identity from the spec to the tiling function.
+
+Random formulas over attrs whose defaults are equal, 0, 1 or -1, and over sizes, are planned; the
+scalar expressions that reach the tiling function are evaluated, in Python and as compiled C++, for
+values and shapes other than the sample's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import itertools
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check, make_spec
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.scalars import Const, evaluate, to_cpp
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import Attr, DimOf, DimSlice, ShapeList
+
+# Defaults that say nothing about which attr a number is.
+ATTRS = (
+    Attr("a", "float", 1.0),
+    Attr("b", "float", 1.0),
+    Attr("zero", "float", 0.0),
+    Attr("minus", "float", -1.0),
+    Attr("n", "int", 1),
+    Attr("k", "int", 1),
+    Attr("m", "int", -1),
+    Attr("rates", "list_float", (1.0, 1.0)),
+)
+SIZES = ("x.shape[-1]", "x.shape[0]", "x.numel()", "(x.shape[-1] // 2)")
+VALUES: list[dict[str, Any]] = [
+    {"a": 1.0, "b": 1.0, "zero": 0.0, "minus": -1.0, "n": 1, "k": 1, "m": -1, "rates": [1.0, 1.0]},
+    {"a": 0.9, "b": 0.75, "zero": 3.5, "minus": 0.25, "n": 3, "k": 5, "m": 2, "rates": [0.5, 2.0]},
+    {"a": -2.5, "b": 0.0, "zero": 1.0, "minus": 7.0, "n": 0, "k": -3, "m": 1, "rates": [-1.0, 0.0]},
+]
+
+
+class Formula:
+    """A random number formula; Python can compute every value of it."""
+
+    def __init__(self, rng: random.Random):
+        self.rng = rng
+
+    def integer(self, depth: int) -> str:
+        leaves = ("n", "k", "m", "1", "2", "7", *SIZES)
+        if depth == 0:
+            return self.rng.choice(leaves)
+        left, right = self.integer(depth - 1), self.integer(depth - 1)
+        forms = (
+            f"({left} + {right})",
+            f"({left} - {right})",
+            f"({left} // (abs({right}) + 1))",
+            f"({left} % (abs({right}) + 2))",
+            f"max({left}, {right})",
+            f"min({left}, {right})",
+            f"abs({left})",
+        )
+        return self.rng.choice(forms)
+
+    def number(self, depth: int) -> str:
+        leaves = ("a", "b", "zero", "minus", "rates[0]", "rates[1]", "1.0", "0.5", "1", "n")
+        if depth == 0:
+            return self.rng.choice(leaves)
+        left, right = self.number(depth - 1), self.number(depth - 1)
+        whole = self.integer(1)
+        forms = (
+            f"({left} + {right})",
+            f"({left} - {right})",
+            f"({left} * {right})",
+            f"({left} / (abs({right}) + 1))",
+            f"({left} + {whole})",
+            f"({left} / (abs({whole}) + 1))",
+            f"(1 - (abs({left}) + 0.5) ** n)",
+            f"(abs({left}) + 0.5) ** (k / 4)",
+            f"math.sqrt(abs({left}))",
+            f"math.exp(min({left}, 2.0))",
+            f"math.log(abs({left}) + 1)",
+            f"max({left}, {right})",
+            f"(-{left})",
+            f"float({whole})",
+        )
+        return self.rng.choice(forms)
+
+
+def expected(text: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> float:
+    """Compute a formula in Python."""
+    return float(eval(text, {"math": math}, {**attrs, "x": torch.empty(shape)}))
+
+
+def planned(texts: list[str]) -> list[Any]:
+    """Return the scalars that ``x * (text)`` multiplies with, None for literals."""
+    names = [f"z{i}" for i in range(len(texts))]
+    lines = [f"{name} = x * ({text})" for name, text in zip(names, texts, strict=True)]
+    program = (
+        plan_op(make_spec("\n".join(lines), outputs=" ".join(names), attrs=ATTRS)).bodies[0].program
+    )
+    made = {inst.dst: inst for inst in program.insts if inst.dst is not None}
+    found = []
+    for store in sorted(program.stores, key=lambda inst: inst.mode):
+        inst = made[store.args[0]]
+        literal = inst.op != "Muls" or isinstance(inst.args[1].expr, Const)
+        found.append(None if literal else inst.args[1].expr)
+    return found
+
+
+def agree(got: float, want: float) -> bool:
+    return math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def formulas(seeds: range) -> list[str]:
+    return [
+        Formula(random.Random(seed)).number(1 + seed % 3)
+        if seed % 4
+        else Formula(random.Random(seed)).integer(1 + seed % 2)
+        for seed in seeds
+    ]
+
+
+def prove(texts: list[str], folder: Path) -> None:
+    """Plan formulas and compute their scalars for other values and shapes, in Python and in C++."""
+    shapes = ((5, 7, 24), (2, 3, 15), (4, 1, 1))
+    lines = ['#include "opgen/host/iteration_space.h"', 'extern "C" {']
+    places = []
+    scalars = [e for i in range(0, len(texts), 8) for e in planned(texts[i : i + 8])]
+    for (text, expr), attrs, shape in itertools.product(
+        zip(texts, scalars, strict=True), VALUES, shapes
+    ):
+        try:
+            want = expected(text, attrs, shape)
+        except (ZeroDivisionError, OverflowError):
+            continue
+        if expr is None:
+            assert want == expected(text, VALUES[0], shapes[0]), text
+            continue
+        assert agree(float(evaluate(expr, attrs, {"x": shape})), want), (text, attrs, shape)
+        places.append((text, attrs, shape, want))
+        lines.append(cpp_function(f"f{len(places) - 1}", expr, attrs, shape))
+    source = folder / "scalars.cpp"
+    source.write_text("\n".join([*lines, "}"]), encoding="utf-8")
+    include = data_dir("ascendc_kernels") / "include"
+    library = folder / "scalars.so"
+    subprocess.run(
+        ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", f"-I{include}", source, "-o", library],
+        check=True,
+    )
+    loaded = ctypes.CDLL(str(library))
+    for number, (text, attrs, shape, want) in enumerate(places):
+        function = loaded[f"f{number}"]
+        function.restype = ctypes.c_double
+        assert agree(function(), want), (text, attrs, shape)
+
+
+def cpp_function(name: str, expr: Any, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
+    """Return a function with the variables that a TilingFunc has."""
+    floats = [f"[[maybe_unused]] float {k} = {v!r};" for k, v in attrs.items() if type(v) is float]
+    ints = [f"[[maybe_unused]] int64_t {k} = {v};" for k, v in attrs.items() if type(v) is int]
+    rates = f"[[maybe_unused]] float rates[] = {{{attrs['rates'][0]}, {attrs['rates'][1]}}};"
+    sizes = ", ".join(map(str, shape))
+    view = f"opgen::View xShape; xShape.dim = {{{sizes}}};"
+    # attrs are float32 in CANN: take values that float32 holds, and doubles for the others
+    floats = [line.replace(" float ", " double ") for line in floats]
+    body = " ".join([*floats, *ints, rates, view])
+    return f"double {name}() {{ {body} return static_cast<double>({to_cpp(expr)}); }}"
+
+
+def test_formulas_keep_their_attrs(tmp_path: Path) -> None:
+    """A few fixed ones that were wrong, and random ones."""
+    fixed = [
+        "1 - a ** n",
+        "1 - b ** k",
+        "(1 - a ** n) / (1 - b ** n)",
+        "a * 1 + k",
+        "x.shape[-1] // 2",
+        "x.shape[-1] % 7 - n",
+        "n // 2 + m % 3",
+        "minus % 0.75",
+        "minus // 0.75",
+        "int(a * 3.5) + round(b * 2.5)",
+    ]
+    prove([*fixed, *formulas(range(12))], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(100, 400, 30))
+def test_many_formulas(start: int, tmp_path: Path) -> None:
+    prove(formulas(range(start, start + 30)), tmp_path)
+
+
+def test_equal_defaults_stay_apart_in_a_kernel(tmp_path: Path) -> None:
+    """Compiled and run with attrs and shapes that the sample did not have; step as attr."""
+    op = BuiltOp(
+        make_spec(
+            "z = x * (1 - a ** n) + (1 - b ** n)\n"
+            "w = x * b + x.shape[-1] // 2 + (1 + k) * a + F.huber_loss(x, x * m, delta=b, "
+            "reduction='none')",
+            outputs="z w",
+            attrs=ATTRS,
+        ),
+        tmp_path,
+    )
+    for shape, attrs in itertools.product(([3, 5], [2, 3, 41]), VALUES):
+        attrs = {**attrs, "n": abs(attrs["n"]), "b": abs(attrs["b"]) + 0.25}
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, attrs, mode="check")
+        assert result.findings == []
+        for name, value in outputs.items():
+            torch.testing.assert_close(value.double(), golden[name], rtol=2e-4, atol=2e-4)
+
+
+def test_step_as_tensor(tmp_path: Path) -> None:
+    """The bias corrections of Adam with the step as a 0-d tensor."""
+    spec = make_spec(
+        "g / (1 - beta1 ** step) + torch.sqrt(g * g / (1 - beta2 ** step))",
+        "g step",
+        attrs=(Attr("beta1", "float", 0.9), Attr("beta2", "float", 0.9)),
+        shapes={"z": ShapeList((DimSlice("g", None, None),))},
+    )
+    scalar = dataclasses.replace(spec.inputs[1], min_rank=0, max_rank=0)
+    op = BuiltOp(dataclasses.replace(spec, inputs=(spec.inputs[0], scalar)), tmp_path)
+    for step, beta2 in ((1.0, 0.999), (7.0, 0.5)):
+        inputs = {"g": torch.randn(3, 33), "step": torch.tensor(step)}
+        outputs, golden, _ = op.run(inputs, {"beta1": 0.8, "beta2": beta2})
+        torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=2e-3, atol=1e-4)
+
+
+def test_sizes_in_a_row_kernel(tmp_path: Path) -> None:
+    """Sizes beside a reduction are the input's own, whatever is reduced."""
+    op = BuiltOp(
+        make_spec(
+            "half = x.shape[-1] // 2\n"
+            "z = torch.softmax(x, -1) * half + x.mean(-1, keepdim=True) * x.numel()\n"
+            "m = x.sum(-1) / x.shape[-1] - x.shape[0]",
+            outputs="z m",
+            shapes={"m": ShapeList((DimSlice("x", None, -1),))},
+        ),
+        tmp_path,
+    )
+    for shape in ([4, 6], [2, 3, 37], [1, 2, 3, 9]):
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
+        assert result.findings == []
+        for name, value in outputs.items():
+            torch.testing.assert_close(value.double(), golden[name], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("groups", [None, 3])
+def test_a_literal_is_not_the_attr(groups: int | None) -> None:
+    """The literals of the formula stay literals beside an attr that divides sizes."""
+    spec = make_spec(
+        "F.group_norm(x, num_groups, eps=eps) * 1.5 + torch.full_like(x, 1)",
+        attrs=(Attr("num_groups", "int", groups or 1, minimum=1), Attr("eps", "float", 1.0)),
+    )
+    x = dataclasses.replace(spec.inputs[0], min_rank=2)
+    plan = plan_op(dataclasses.replace(spec, inputs=(x,)))
+    assert {str(s) for s in plan.scalars().values()} == {"(1 / n)", "eps"}
+    assert "num_groups" in str(plan.operands()["x"].steps)
+
+
+DECIDES = {
+    "x if a > 0 else -x": "OPG202",
+    "x * (a if n == 1 else b)": "OPG202",
+    "x if x.shape[-1] > 4 else -x": "OPG203",
+    "x * 2 if mode == 'sum' else x": "OPG202",
+    "torch.softmax(x, n) * (1 if n == 5 else 2)": "OPG202",
+    "torch.softmax(x, -1) if n == 7 else torch.softmax(x, 0)": "OPG202",
+    "torch.linalg.vector_norm(x, a, -1, keepdim=True) * x": "OPG202",
+    "torch.tensor(a) * x": "OPG202",
+}
+
+
+@pytest.mark.parametrize("text", DECIDES)
+def test_symbols_that_decide_are_refused(text: str) -> None:
+    attrs = (*ATTRS, Attr("mode", "str", "sum"))
+    with pytest.raises(OpgenError) as caught:
+        plan_op(make_spec(text, attrs=attrs))
+    assert {d.code for d in caught.value.diagnostics} == {DECIDES[text]}
+
+
+NORMS = {
+    "F.layer_norm(x, [x.shape[-1]], eps=a)": "a",
+    "F.layer_norm(x, [x.shape[-1]], eps=a * b)": "(a * b)",
+    "F.smooth_l1_loss(x, x * x, beta=b, reduction='none')": "b",
+    "torch.logit(x, zero)": "zero",
+}
+
+
+@pytest.mark.parametrize("text", NORMS)
+def test_numbers_that_cpp_takes_stay_symbols(text: str) -> None:
+    """A schema says float, C++ gets one; the symbol is back in the graph."""
+    assert NORMS[text] in {str(s) for s in plan_op(make_spec(text, attrs=ATTRS)).scalars().values()}
+
+
+def test_negative_slice_bounds_count_from_the_end(tmp_path: Path) -> None:
+    op = BuiltOp(
+        make_spec(
+            "x[..., n:] * 2",
+            attrs=(Attr("n", "int", 1),),
+            shapes={"z": ShapeList((DimSlice("x", None, -1), DimOf("x", -1)))},
+        ),
+        tmp_path,
+    )
+    for size, start in ((9, 3), (9, -4), (9, 0), (5, -7)):
+        x = torch.randn(2, size)
+        outputs, golden, _ = op.run({"x": x}, {"n": start})
+        check(outputs["z"], golden["z"])
