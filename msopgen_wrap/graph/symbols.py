@@ -33,11 +33,12 @@ from typing import Any
 
 import sympy
 
-# isort: split  (parts of torch come after its door)
+from msopgen_wrap.torch_ext.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
 from torch.fx.experimental.proxy_tensor import get_proxy_slot, set_proxy_slot, thunkify
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
-
-from msopgen_wrap.torch_ext.torch_import import torch
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
