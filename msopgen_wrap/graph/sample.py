@@ -63,7 +63,8 @@ def sample_attrs(spec: OpSpec) -> dict[str, Any]:
     for name in count_attrs(spec):
         given = [c.attrs[name] for c in spec.cases if c.attrs.get(name, 1) > 1]
         # 1 would hide what depends on it
-        few = spec.attr(name).maximum is not None and spec.attr(name).maximum < 2
+        most = spec.attr(name).maximum
+        few = most is not None and most < 2
         values[name] = given[0] if given else max(values[name], 1 if few else 2)
     return values
 

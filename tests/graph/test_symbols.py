@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.scalars import Const, evaluate, to_cpp
+from msopgen_wrap.graph.scalars import Const, attr_variable, evaluate, to_cpp
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.spec.model import Attr, DimOf, DimSlice, ShapeList
@@ -166,14 +166,17 @@ def prove(texts: list[str], folder: Path) -> None:
 
 def cpp_function(name: str, expr: Any, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
     """Return a function with the variables that a TilingFunc has."""
-    floats = [f"[[maybe_unused]] float {k} = {v!r};" for k, v in attrs.items() if type(v) is float]
-    ints = [f"[[maybe_unused]] int64_t {k} = {v};" for k, v in attrs.items() if type(v) is int]
-    rates = f"[[maybe_unused]] float rates[] = {{{attrs['rates'][0]}, {attrs['rates'][1]}}};"
+    # attrs are float32 in CANN; here they are what Python computes with
+    lines = []
+    for key, value in attrs.items():
+        kind = "int64_t" if type(value) is int else "double"
+        variable, literal = attr_variable(key), str(value)
+        if isinstance(value, list):
+            variable, literal = f"{variable}[]", "{" + ", ".join(map(str, value)) + "}"
+        lines.append(f"[[maybe_unused]] {kind} {variable} = {literal};")
     sizes = ", ".join(map(str, shape))
     view = f"opgen::View xShape; xShape.dim = {{{sizes}}};"
-    # attrs are float32 in CANN: take values that float32 holds, and doubles for the others
-    floats = [line.replace(" float ", " double ") for line in floats]
-    body = " ".join([*floats, *ints, rates, view])
+    body = " ".join([*lines, view])
     return f"double {name}() {{ {body} return static_cast<double>({to_cpp(expr)}); }}"
 
 
