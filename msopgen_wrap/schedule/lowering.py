@@ -47,6 +47,9 @@ Node = torch.fx.Node
 
 Handler = Callable[["Lowerer", Node], Any]
 HANDLERS: dict[str, Handler] = {}
+# Note of an instruction (``aten.sin``, ``aten.add with alpha``) -> how its lowering deliberately
+# differs from PyTorch.
+DIFFERENCES: dict[str, str] = {}
 
 # Accepted view operations; they change which elements of an input a tile reads, not the values.
 VIEW_OPS = {
@@ -74,12 +77,19 @@ _IDENTITY = {
 }
 
 
-def lowers(*targets: str) -> Callable[[Handler], Handler]:
-    """Register a function as the lowering of ATen overloads (``aten.add.Tensor``)."""
+def lowers(*targets: str, differs: str = "") -> Callable[[Handler], Handler]:
+    """Register a function as the lowering of ATen overloads (``aten.add.Tensor``).
+
+    Args:
+        differs: where its results deliberately differ from PyTorch's, as ``opgen plan`` and
+            ``op_specs/README.md`` say it; the sweep over special values fails for any other.
+    """
 
     def register(function: Handler) -> Handler:
         for target in targets:
             HANDLERS[target] = function
+            if differs:
+                DIFFERENCES[target.rsplit(".", 1)[0]] = differs
         return function
 
     return register
@@ -335,6 +345,10 @@ class Lowerer:
             raise AssertionError("no scalar masks")
         return self.emit("Fill", operand.kind, self.scalar(operand, operand.kind))
 
+    def refine_note(self, text: str) -> None:
+        """Add what matters about the arguments to the note of the current ATen op."""
+        self._note = f"{self._note} {text}"
+
     def emit(self, op: str, kind: str, *args: Operand, **rest: Any) -> Val:
         """Append an instruction noted with the current ATen op."""
         rest.setdefault("note", self._note)
@@ -457,4 +471,12 @@ def find_in_compute(spec: OpSpec, word: str) -> Location:
     return start
 
 
-__all__ = ["HANDLERS", "Lowerer", "find_in_compute", "is_const", "lowers", "target_name"]
+__all__ = [
+    "DIFFERENCES",
+    "HANDLERS",
+    "Lowerer",
+    "find_in_compute",
+    "is_const",
+    "lowers",
+    "target_name",
+]

@@ -9,6 +9,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
+from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
@@ -33,7 +34,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "Acosh": (F32, F32, F32, F32, MASK),
     "Atanh": (F32, F32, F32, MASK),
     "Pow": (F32, F32, F32, MASK, MASK, MASK),
-    "FloorQuotient": (F32, F32, MASK),
+    "FloorQuotient": (F32, F32, F32, F32, F32, MASK),
     "Fmod": (F32, F32, F32, F32, F32, MASK, MASK),
     "Remainder": (F32, F32, F32, F32, F32, MASK, MASK),
     "DivideFloor": (F32, F32, I32, I32, MASK, MASK),
@@ -41,6 +42,16 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "RoundTo": (F32,),
 }
 OPS.update({f"opgen::{name}": OpInfo(f"opgen::{name}", in_place=False) for name in BLOCKS})
+
+# How lowerings of more than one name differ from PyTorch.
+LARGE_ANGLE = (
+    "loses accuracy for arguments beyond 1e5 (the result stays within its range): the argument is "
+    "reduced with pi in four parts"
+)
+ROUNDED_STEPS = (
+    "rounds the product to float32 before the sum, and it may overflow there; PyTorch fuses the two"
+)
+_DIFFERS = {"sin": LARGE_ANGLE, "cos": LARGE_ANGLE, "tan": LARGE_ANGLE}
 
 _BY_ATEN = {
     "expm1": "Expm1",
@@ -62,9 +73,9 @@ _BY_ATEN = {
 }
 
 
-def block(low: Lowerer, name: str, *args: Operand, kind: str = F32) -> Val:
-    """Emit a building block with its scratch tiles."""
-    return low.emit(f"opgen::{name}", kind, *args, temps=BLOCKS[name])
+def block(low: Lowerer, name: str, *args: Operand, kind: str = F32, mode: str = "") -> Val:
+    """Emit a building block with its scratch tiles; ``mode`` is its template argument."""
+    return low.emit(f"opgen::{name}", kind, *args, mode=mode, temps=BLOCKS[name])
 
 
 def _float(low: Lowerer, value: Any) -> Val:
@@ -77,7 +88,7 @@ def _register_blocks() -> None:
         def handler(low: Lowerer, node: Node, name: str = name) -> Any:
             return block(low, name, _float(low, node.args[0]))
 
-        lowers(f"aten.{aten}.default")(handler)
+        lowers(f"aten.{aten}.default", differs=_DIFFERS.get(aten, ""))(handler)
 
 
 _register_blocks()
@@ -190,14 +201,36 @@ def floor_quotient(low: Lowerer, a: Val, b: Val) -> Val:
     return block(low, "FloorQuotient", a, b)
 
 
-def fmod(low: Lowerer, a: Val, b: Val) -> Val:
-    """C remainder, sign of a."""
-    return block(low, "Fmod", a, b)
+# Bits of the largest quotient of two float32 and of two float16 numbers.
+_FLOAT_QUOTIENT_BITS = 277
+_HALF_QUOTIENT_BITS = 40
 
 
-def remainder(low: Lowerer, a: Val, b: Val) -> Val:
-    """Python remainder, sign of b."""
-    return block(low, "Remainder", a, b)
+def _quotient_bits(low: Lowerer, node: Node) -> str:
+    """Return how many bits a quotient of the arguments can have: what exact division costs."""
+    dividend, divisor = (low.operand(v) for v in node.args[:2])
+    if isinstance(divisor, Scalar) and isinstance(divisor.expr, Const):
+        value = abs(float(divisor.expr.value))
+        if value and math.isfinite(value) and isinstance(dividend, Val):
+            # |dividend| < 2^128 and value >= 2^(exponent - 1)
+            return str(max(1, min(_FLOAT_QUOTIENT_BITS, 129 - math.frexp(value)[1])))
+    stored = all(
+        isinstance(v, Node)
+        and isinstance(view := low.values[v], View)
+        and low.spec.param(view.tensor).dtypes[low.combo] == "float16"
+        for v in node.args[:2]
+    )
+    return str(_HALF_QUOTIENT_BITS if stored else _FLOAT_QUOTIENT_BITS)
+
+
+def fmod(low: Lowerer, node: Node, a: Val, b: Val) -> Val:
+    """C remainder of the node's arguments ``a`` and ``b``, exact, sign of a."""
+    return block(low, "Fmod", a, b, mode=_quotient_bits(low, node))
+
+
+def remainder(low: Lowerer, node: Node, a: Val, b: Val) -> Val:
+    """Python remainder of the node's arguments ``a`` and ``b``, sign of b."""
+    return block(low, "Remainder", a, b, mode=_quotient_bits(low, node))
 
 
 @lowers("aten.hypot.default")
@@ -205,11 +238,22 @@ def _hypot(low: Lowerer, node: Node) -> Any:
     a = low.emit("Abs", F32, _float(low, node.args[0]))
     b = low.emit("Abs", F32, _float(low, node.args[1]))
     large, small = low.emit("Max", F32, a, b), low.emit("Min", F32, a, b)
-    tiny = low.emit("Maxs", F32, large, Scalar(Const(1e-30)))
-    ratio = low.emit("Div", F32, small, tiny)
+    # 0 / 0 and inf / inf count as 0
+    positive = low.emit("Compares", MASK, large, Scalar(Const(0.0)), mode="GT")
+    finite = low.emit("Compares", MASK, large, Scalar(Const(math.inf)), mode="LT")
+    usual = low.emit("MaskAnd", MASK, positive, finite)
+    ratio = low.emit("Div", F32, small, large)
+    ratio = low.emit("Selects", F32, usual, ratio, Scalar(Const(0.0)))
     root = low.emit("Mul", F32, ratio, ratio)
     root = low.emit("Adds", F32, root, Scalar(Const(1.0)))
-    return low.emit("Mul", F32, large, low.emit("Sqrt", F32, root))
+    length = low.emit("Mul", F32, large, low.emit("Sqrt", F32, root))
+    # infinite with a NaN beside it, too
+    infinite = [
+        low.emit("Compares", MASK, side, Scalar(Const(math.inf)), mode="EQ") for side in (a, b)
+    ]
+    endless = low.emit("MaskOr", MASK, *infinite)
+    kept = low.emit("MaskNot", MASK, endless)
+    return low.emit("Selects", F32, kept, length, Scalar(Const(math.inf)))
 
 
 @lowers("aten.copysign.Tensor", "aten.copysign.Scalar")
@@ -259,12 +303,8 @@ def _constant_power(
     if exponent == int(exponent) and -4 <= exponent < 0:
         return one_over(low, _product(low, F32, value, -int(exponent)))
     if abs(exponent) == 0.5:
-        # pow(-inf, 0.5) is inf while sqrt gives nan; + 0.0 turns -0 into 0 as pow does.
-        cleared = low.emit("Adds", F32, value, Scalar(Const(0.0)))
-        root = low.emit("Sqrt", F32, cleared)
-        infinite = low.emit("Compares", MASK, value, Scalar(Const(-math.inf)), mode="EQ")
-        kept = low.emit("MaskNot", MASK, infinite)
-        root = low.emit("Selects", F32, kept, root, Scalar(Const(math.inf)))
+        # as PyTorch does it, which gives NaN for -inf and -0 for -0 where C's pow does not
+        root = low.emit("Sqrt", F32, value)
         return root if exponent > 0 else one_over(low, root)
     return None
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule import comparisons, mathematics
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.lowering import DIFFERENCES, Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
 
+ZERO_SIGN = "which sign a zero has among zeros is the instruction's choice, not PyTorch's"
 _SMALL = {"int8": 24, "uint8": 24, "int16": 16}
 
 
@@ -83,11 +84,18 @@ def divide(low: Lowerer, a: Operand, b: Operand) -> Operand:
     return low.emit("Div", F32, low.tile(a), b)
 
 
+DIFFERENCES.update(
+    {f"aten.{name} with alpha": mathematics.ROUNDED_STEPS for name in ("add", "sub")}
+)
+
+
 @lowers("aten.add.Tensor", "aten.add.Scalar", "aten.sub.Tensor", "aten.sub.Scalar")
 def _add(low: Lowerer, node: Node) -> Any:
     kind, (a, b) = numbers(low, node, *node.args[:2])
     alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
-    b = multiply(low, kind, b, low.as_kind(low.operand(alpha), kind)) if alpha != 1 else b
+    if alpha != 1:
+        low.refine_note("with alpha")
+        b = multiply(low, kind, b, low.as_kind(low.operand(alpha), kind))
     join = add if "add" in str(node.target) else subtract
     return wrap_small(low, join(low, kind, a, b), low.dtype(node))
 
@@ -146,7 +154,7 @@ def _remainder(low: Lowerer, node: Node) -> Any:
         quotient = integer_divide(low, a, b, "floor")
         product = low.emit("Mul", I32, quotient, low.tile(b))
         return low.emit("Sub", I32, low.tile(a), product)
-    return mathematics.remainder(low, low.tile(a), low.tile(b))
+    return mathematics.remainder(low, node, low.tile(a), low.tile(b))
 
 
 @lowers("aten.fmod.Tensor", "aten.fmod.Scalar")
@@ -156,7 +164,7 @@ def _fmod(low: Lowerer, node: Node) -> Any:
         quotient = integer_divide(low, a, b, "trunc")
         product = low.emit("Mul", I32, quotient, low.tile(b))
         return low.emit("Sub", I32, low.tile(a), product)
-    return mathematics.fmod(low, low.tile(a), low.tile(b))
+    return mathematics.fmod(low, node, low.tile(a), low.tile(b))
 
 
 @lowers("aten.neg.default")
@@ -179,7 +187,7 @@ def _abs(low: Lowerer, node: Node) -> Any:
     return wrap_small(low, low.emit("Max", I32, a, negated), low.dtype(node))
 
 
-@lowers("aten.maximum.default", "aten.minimum.default")
+@lowers("aten.maximum.default", "aten.minimum.default", differs=ZERO_SIGN)
 def _extremum(low: Lowerer, node: Node) -> Any:
     which = "Max" if "maximum" in str(node.target) else "Min"
     if low.dtype(node) == "bool":
@@ -199,7 +207,7 @@ def extremum(low: Lowerer, which: str, kind: str, a: Operand, b: Operand) -> Ope
     return low.emit(which, kind, a, b)
 
 
-@lowers("aten.clamp.default", "aten.clamp.Tensor", "aten.hardtanh.default")
+@lowers("aten.clamp.default", "aten.clamp.Tensor", "aten.hardtanh.default", differs=ZERO_SIGN)
 def _clamp(low: Lowerer, node: Node) -> Any:
     arguments = [*node.args, None, None][:3]
     lower = node.kwargs.get("min", arguments[1])
@@ -212,13 +220,18 @@ def _clamp(low: Lowerer, node: Node) -> Any:
     return value
 
 
-@lowers("aten.clamp_min.default", "aten.clamp_max.default", "aten.clamp_min.Tensor")
+@lowers(
+    "aten.clamp_min.default",
+    "aten.clamp_max.default",
+    "aten.clamp_min.Tensor",
+    differs=ZERO_SIGN,
+)
 def _clamp_one(low: Lowerer, node: Node) -> Any:
     kind, (a, b) = numbers(low, node, *node.args[:2])
     return extremum(low, "Max" if "clamp_min" in str(node.target) else "Min", kind, a, b)
 
 
-@lowers("aten.relu.default")
+@lowers("aten.relu.default", differs=ZERO_SIGN)
 def _relu(low: Lowerer, node: Node) -> Any:
     kind, (a,) = numbers(low, node, node.args[0])
     return low.emit("Relu", kind, low.tile(a))
@@ -230,16 +243,28 @@ def _square(low: Lowerer, node: Node) -> Any:
     return wrap_small(low, multiply(low, kind, a, a), low.dtype(node))
 
 
-@lowers("aten.lerp.Scalar", "aten.lerp.Tensor")
+@lowers("aten.lerp.Scalar", "aten.lerp.Tensor", differs=mathematics.ROUNDED_STEPS)
 def _lerp(low: Lowerer, node: Node) -> Any:
     kind, (start, end, weight) = numbers(low, node, *node.args[:3])
-    # end - (end - start) * (1 - w) is exact at w = 1; PyTorch switches at 0.5 for the same reason,
-    # and the two forms agree to one rounding.
     step = subtract(low, kind, end, start)
-    return add(low, kind, start, multiply(low, kind, step, weight))
+
+    def near_start() -> Operand:
+        return add(low, kind, start, multiply(low, kind, step, weight))
+
+    def near_end() -> Operand:
+        # exact at weight 1
+        rest = subtract(low, kind, Scalar(Const(1.0), kind), weight)
+        return subtract(low, kind, end, multiply(low, kind, step, rest))
+
+    if isinstance(weight, Scalar):
+        if isinstance(weight.expr, Const):
+            return near_start() if abs(float(weight.expr.value)) < 0.5 else near_end()
+        weight = low.tile(weight)
+    close = low.emit("Compares", MASK, low.emit("Abs", F32, weight), Scalar(Const(0.5)), mode="LT")
+    return low.emit("Select", F32, close, low.tile(near_start()), low.tile(near_end()))
 
 
-@lowers("aten.addcmul.default", "aten.addcdiv.default")
+@lowers("aten.addcmul.default", "aten.addcdiv.default", differs=mathematics.ROUNDED_STEPS)
 def _addc(low: Lowerer, node: Node) -> Any:
     kind, (base, first, second) = numbers(low, node, *node.args[:3])
     value = low.as_kind(low.operand(node.kwargs.get("value", 1)), kind)

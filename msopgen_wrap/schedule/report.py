@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.sample import sample_attrs
+from msopgen_wrap.schedule.lowering import DIFFERENCES
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.tiling_model import Tiling, tile_call
 from msopgen_wrap.spec.model import ParamKind
@@ -54,6 +55,7 @@ def as_dict(plan: OpPlan) -> dict[str, Any]:
                 "variant": body.variant,
                 "dtypes": [_dtypes(plan, c) for c in body.combos],
                 "program": body.program.text().splitlines(),
+                "differences": differences(body),
                 "ub": [
                     {
                         "dtypes": dtypes,
@@ -81,6 +83,12 @@ def as_dict(plan: OpPlan) -> dict[str, Any]:
     }
 
 
+def differences(body: Body) -> list[str]:
+    """Return where the results of a body deliberately differ from PyTorch's."""
+    used = dict.fromkeys(inst.note for inst in body.program.insts)
+    return [f"{note}: {DIFFERENCES[note]}" for note in used if note in DIFFERENCES]
+
+
 def _table(rows: list[list[str]], indent: str = "  ") -> list[str]:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = []
@@ -105,6 +113,7 @@ def as_text(plan: OpPlan, shapes: dict[str, Any] | None = None) -> str:
         combos = "; ".join(_dtypes(plan, c) for c in body.combos)
         lines += ["", f"  {body.class_name}{f' ({label})' if label else ''}: {combos}"]
         lines += [f"    {line}" for line in body.program.text().splitlines()]
+        lines += [f"    differs from torch: {text}" for text in differences(body)]
         rows = _budget_rows(plan, body)
         if rows:
             lines += ["", *_buffer_table(rows)]

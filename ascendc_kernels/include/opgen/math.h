@@ -21,6 +21,7 @@ using MaskTile = LocalTensor<uint8_t>;
 // Written as bit patterns' builtins because <cmath> is a host header.
 constexpr float kInf = __builtin_huge_valf();
 constexpr float kNan = __builtin_nanf("");
+constexpr float kMax = 0x1.fffffep127f;
 constexpr float kHalfPi = 1.57079632679489662f;
 constexpr float kPi = 3.14159265358979324f;
 constexpr float kLn2 = 0.693147180559945309f;
@@ -41,13 +42,18 @@ __aicore__ inline void Polynomial(const Tile32& dst, const Tile32& s, const floa
     VectorBarrier();
 }
 
-// dst = sign(x) * dst for dst >= 0; NaN stays.
+// dst = dst with the sign of x, that of a zero included, for dst >= 0; NaN stays.
 __aicore__ inline void ApplySign(const Tile32& dst, const Tile32& x, const Tile32& t0,
                                  const MaskTile& mask, uint32_t count) {
-    AscendC::CompareScalar(mask, x, 0.0f, CMPMODE::LT, count);
+    AscendC::ShiftRight(t0.template ReinterpretCast<uint32_t>(),
+                        x.template ReinterpretCast<uint32_t>(), static_cast<uint32_t>(31),
+                        static_cast<int32_t>(count));
+    VectorBarrier();
+    AscendC::CompareScalar(mask, t0.template ReinterpretCast<int32_t>(), static_cast<int32_t>(0),
+                           CMPMODE::EQ, count);
     AscendC::Muls(t0, dst, -1.0f, count);
     VectorBarrier();
-    AscendC::Select(dst, mask, t0, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Select(dst, mask, dst, t0, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     VectorBarrier();
 }
 
@@ -217,6 +223,7 @@ __aicore__ inline void Erfc(const Tile32& dst, const Tile32& x, const Tile32& t0
 
 // (-1)^k sin(r) for x = (k + shift) pi + r, |r| <= pi/2. pi is subtracted in four parts, the first
 // three short enough for exact products: good to |x| of about 10^5, where float spacing is 0.008.
+// Beyond, the rest is no longer exact; the bounds keep the result within [-1, 1].
 __aicore__ inline void SinShifted(const Tile32& dst, const Tile32& x, float shift, float sign,
                                   const Tile32& t0, const Tile32& t1, const Tile32& t2,
                                   uint32_t count) {
@@ -248,10 +255,9 @@ __aicore__ inline void SinShifted(const Tile32& dst, const Tile32& x, float shif
     AscendC::Muls(t1, t1, -2.0f * sign, count);
     VectorBarrier();
     AscendC::Adds(t1, t1, sign, count);
-    if (shift != 0.0f) {
-        AscendC::Adds(t0, t0, shift, count);
-        VectorBarrier();
-    }
+    // Without a shift this makes +0 of -0, so that a zero x keeps its sign below.
+    AscendC::Adds(t0, t0, shift, count);
+    VectorBarrier();
     AscendC::Muls(t2, t0, -kPiParts[0], count);
     VectorBarrier();
     AscendC::Add(dst, x, t2, count);
@@ -262,6 +268,10 @@ __aicore__ inline void SinShifted(const Tile32& dst, const Tile32& x, float shif
         AscendC::Add(dst, dst, t2, count);
         VectorBarrier();
     }
+    AscendC::Mins(dst, dst, kHalfPi, count);
+    VectorBarrier();
+    AscendC::Maxs(dst, dst, -kHalfPi, count);
+    VectorBarrier();
     AscendC::Mul(t1, t1, dst, count);
     AscendC::Mul(t0, dst, dst, count);
     VectorBarrier();
@@ -520,7 +530,7 @@ __aicore__ inline void Atanh(const Tile32& dst, const Tile32& x, const Tile32& t
 }
 
 // x^y = exp(y log|x|) with the sign and the special cases of IEEE pow: integers y of negative x,
-// NaN for other y, 1 for y = 0 and |x| = 1. (A zero x counts as +0.)
+// NaN for other y, 1 for y = 0 and |x| = 1.
 __aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, const Tile32& t0,
                            const Tile32& t1, const Tile32& t2, const MaskTile& m0,
                            const MaskTile& m1, const MaskTile& m2, uint32_t count) {
@@ -537,7 +547,13 @@ __aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, 
     VectorBarrier();
     AscendC::Exp(t1, t1, count);
     AscendC::Cast(t2, t0, RoundMode::CAST_FLOOR, count);
-    // m1: the power is defined for negative x
+    // m1: the power is defined for negative x: integer y, or x infinite or zero
+    VectorBarrier();
+    AscendC::Or(m1.template ReinterpretCast<uint16_t>(), m1.template ReinterpretCast<uint16_t>(),
+                m2.template ReinterpretCast<uint16_t>(), count / 16);
+    VectorBarrier();
+    AscendC::CompareScalar(m2, x, 0.0f, CMPMODE::EQ, count);
+    VectorBarrier();
     AscendC::Or(m1.template ReinterpretCast<uint16_t>(), m1.template ReinterpretCast<uint16_t>(),
                 m2.template ReinterpretCast<uint16_t>(), count / 16);
     VectorBarrier();
@@ -553,40 +569,37 @@ __aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, 
                 m0.template ReinterpretCast<uint16_t>(), count / 16);
     VectorBarrier();
     AscendC::Select(t2, m2, t1, t2, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
-    AscendC::CompareScalar(m0, x, 0.0f, CMPMODE::LT, count);
+    AscendC::ShiftRight(t0.template ReinterpretCast<uint32_t>(),
+                        x.template ReinterpretCast<uint32_t>(), static_cast<uint32_t>(31),
+                        static_cast<int32_t>(count));
     VectorBarrier();
+    // m0: no sign bit, which a zero can have, too
+    AscendC::CompareScalar(m0, t0.template ReinterpretCast<int32_t>(), static_cast<int32_t>(0),
+                           CMPMODE::EQ, count);
     AscendC::Select(t2, m1, t2, kNan, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
     VectorBarrier();
-    AscendC::Select(dst, m0, t2, t1, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Select(dst, m0, t1, t2, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     AscendC::CompareScalar(m1, y, 0.0f, CMPMODE::NE, count);
     VectorBarrier();
     AscendC::Select(dst, m1, dst, 1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
     VectorBarrier();
 }
 
-// floor(a / b). The rounded quotient can be the next integer: then quotient * b exceeds a, which
-// rounding cannot hide because a is itself a float.
-__aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const Tile32& b,
-                                     const Tile32& t0, const Tile32& t1, const MaskTile& mask,
-                                     uint32_t count) {
-    AscendC::Div(t0, a, b, count);
+// high = a number of the upper 12 significant bits of x, rest = x - high of as many: products of two
+// halves are exact. x is finite; rest may be x.
+__aicore__ inline void SplitBits(const Tile32& high, const Tile32& rest, const Tile32& x,
+                                 uint32_t count) {
+    LocalTensor<int32_t> bits = high.template ReinterpretCast<int32_t>();
+    AscendC::ShiftRight(bits, x.template ReinterpretCast<int32_t>(), 12,
+                        static_cast<int32_t>(count));
     VectorBarrier();
-    AscendC::Cast(dst, t0, RoundMode::CAST_FLOOR, count);
+    AscendC::ShiftLeft(bits, bits, 12, static_cast<int32_t>(count));
     VectorBarrier();
-    AscendC::Mul(t0, dst, b, count);
-    VectorBarrier();
-    AscendC::Sub(t0, a, t0, count);
-    VectorBarrier();
-    AscendC::Mul(t0, t0, b, count);
-    AscendC::Adds(t1, dst, -1.0f, count);
-    VectorBarrier();
-    AscendC::CompareScalar(mask, t0, 0.0f, CMPMODE::LT, count);
-    VectorBarrier();
-    AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Sub(rest, x, high, count);
     VectorBarrier();
 }
 
-// |a| - q b for one half q of the quotient: both products are exact.
+// rest -= q (high + low), where both products are exact.
 __aicore__ inline void SubtractProducts(const Tile32& rest, const Tile32& q, const Tile32& high,
                                         const Tile32& low, const Tile32& product, uint32_t count) {
     AscendC::Mul(product, q, high, count);
@@ -599,48 +612,124 @@ __aicore__ inline void SubtractProducts(const Tile32& rest, const Tile32& q, con
     VectorBarrier();
 }
 
-// a - trunc(a / b) b with the sign of a. The product is formed from 12-bit halves of quotient and
-// divisor, so that every partial product is exact; quotients up to 2^23.
+// floor(a / b); NaN for infinite a, as PyTorch has it. The rounded quotient can be the next integer:
+// then a - quotient * b, from exact products of halves, has the other sign than b. An infinite b
+// counts as the largest number there: floor(-1 / inf) is -1.
+__aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const Tile32& b,
+                                     const Tile32& t0, const Tile32& t1, const Tile32& t2,
+                                     const Tile32& t3, const Tile32& t4, const MaskTile& mask,
+                                     uint32_t count) {
+    AscendC::Div(dst, a, b, count);
+    AscendC::Mins(t1, b, kMax, count);
+    AscendC::Muls(t0, a, 1.0f, count);
+    VectorBarrier();
+    AscendC::Cast(dst, dst, RoundMode::CAST_FLOOR, count);
+    AscendC::Maxs(t1, t1, -kMax, count);
+    VectorBarrier();
+    SplitBits(t2, t1, t1, count);
+    SplitBits(t3, t4, dst, count);
+    SubtractProducts(t0, t3, t2, t1, t4, count);
+    AscendC::Sub(t3, dst, t3, count);
+    VectorBarrier();
+    SubtractProducts(t0, t3, t2, t1, t4, count);
+    // the sign of b as a factor
+    AscendC::Mins(t1, b, kMax, count);
+    VectorBarrier();
+    AscendC::Maxs(t1, t1, -kMax, count);
+    VectorBarrier();
+    AscendC::Abs(t2, t1, count);
+    VectorBarrier();
+    AscendC::Div(t1, t1, t2, count);
+    VectorBarrier();
+    AscendC::Mul(t0, t0, t1, count);
+    VectorBarrier();
+    AscendC::Adds(t1, dst, -1.0f, count);
+    VectorBarrier();
+    AscendC::CompareScalar(mask, t0, 0.0f, CMPMODE::LT, count);
+    AscendC::Sub(t0, a, a, count);
+    VectorBarrier();
+    AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    VectorBarrier();
+    // a - a is NaN for infinite a; a division by zero stays what it is
+    AscendC::CompareScalar(mask, t0, 0.0f, CMPMODE::EQ, count);
+    AscendC::Div(t1, a, b, count);
+    VectorBarrier();
+    AscendC::Select(t0, mask, dst, kNan, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    AscendC::CompareScalar(mask, b, 0.0f, CMPMODE::EQ, count);
+    VectorBarrier();
+    AscendC::Select(dst, mask, t1, t0, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    VectorBarrier();
+}
+
+// rest -= trunc(rest / (b step)) b step, exact, for |rest| up to 2^12 times b step. `divisor` is b
+// times a power of two (infinite where rest cannot reach it), high + low are its 12-bit halves,
+// finite, and step is a power of two. A quotient that the division rounded up leaves a small
+// negative rest, which the next step takes back.
+__aicore__ inline void SubtractMultiple(const Tile32& rest, const Tile32& divisor,
+                                        const Tile32& high, const Tile32& low, float step,
+                                        const Tile32& quotient, const Tile32& product,
+                                        uint32_t count) {
+    AscendC::Muls(quotient, divisor, step, count);
+    VectorBarrier();
+    AscendC::Div(quotient, rest, quotient, count);
+    VectorBarrier();
+    AscendC::Cast(quotient, quotient, RoundMode::CAST_TRUNC, count);
+    VectorBarrier();
+    AscendC::Muls(quotient, quotient, step, count);
+    VectorBarrier();
+    SubtractProducts(rest, quotient, high, low, product, count);
+}
+
+// a - trunc(a / b) b with the sign of a, exact: the long division of |a| by |b|, 11 bits of the
+// quotient a step, so that every product is exact. A quotient of kBits bits takes kBits / 11 steps:
+// 277 for any two floats, 40 for any two numbers of half, 23 for integers.
+template <int32_t kBits>
 __aicore__ inline void Fmod(const Tile32& dst, const Tile32& a, const Tile32& b, const Tile32& t0,
                             const Tile32& t1, const Tile32& t2, const Tile32& t3, const Tile32& t4,
                             const MaskTile& mask, const MaskTile& small, uint32_t count) {
+    constexpr int32_t kStepBits = 11;
+    constexpr int32_t kStageBits = 126;  // powers of two beyond this are no floats
+    constexpr float kStage = 0x1p126f;
     AscendC::Abs(dst, a, count);
-    AscendC::Abs(t3, b, count);
+    AscendC::Abs(t0, b, count);
     VectorBarrier();
-    AscendC::Div(t0, dst, t3, count);
-    VectorBarrier();
-    AscendC::Cast(t0, t0, RoundMode::CAST_TRUNC, count);  // quotient
-    VectorBarrier();
-    AscendC::CompareScalar(small, t0, 0.0f, CMPMODE::EQ, count);
-    AscendC::Muls(t1, t3, 4097.0f, count);
-    VectorBarrier();
-    AscendC::Sub(t2, t1, t3, count);
-    VectorBarrier();
-    AscendC::Sub(t1, t1, t2, count);  // high half of the divisor
-    VectorBarrier();
-    AscendC::Sub(t3, t3, t1, count);  // low half
-    AscendC::Muls(t2, t0, 1.0f / 4096.0f, count);
-    VectorBarrier();
-    AscendC::Cast(t2, t2, RoundMode::CAST_TRUNC, count);
-    VectorBarrier();
-    AscendC::Muls(t2, t2, 4096.0f, count);  // high half of the quotient
-    VectorBarrier();
-    AscendC::Sub(t0, t0, t2, count);  // low half
-    VectorBarrier();
-    SubtractProducts(dst, t2, t1, t3, t4, count);
-    SubtractProducts(dst, t0, t1, t3, t4, count);
-    // the rounded quotient may be one off either way
-    AscendC::Add(t1, t1, t3, count);
+    AscendC::Compare(small, dst, t0, CMPMODE::LT, count);
+    for (int32_t stage = (kBits - 1) / kStageBits; stage >= 0; --stage) {
+        // t0 = |b| 2^(126 stage), infinite where |a| cannot reach it; t1 = the same, finite
+        float largest = kMax;
+        for (int32_t i = 0; i < stage; ++i) {
+            largest /= kStage;
+        }
+        AscendC::Abs(t0, b, count);
+        VectorBarrier();
+        AscendC::Mins(t1, t0, largest, count);
+        VectorBarrier();
+        for (int32_t i = 0; i < stage; ++i) {
+            AscendC::Muls(t0, t0, kStage, count);
+            AscendC::Muls(t1, t1, kStage, count);
+            VectorBarrier();
+        }
+        SplitBits(t2, t1, t1, count);
+        const int32_t left = kBits - stage * kStageBits;
+        int32_t shift = ((left < kStageBits ? left : kStageBits) - 1) / kStepBits * kStepBits;
+        for (; shift >= 0; shift -= kStepBits) {
+            float step = 1.0f;
+            for (int32_t i = 0; i < shift; ++i) {
+                step *= 2.0f;
+            }
+            SubtractMultiple(dst, t0, t2, t1, step, t3, t4, count);
+        }
+    }
+    // the rounded quotient may have been one off either way
     AscendC::CompareScalar(mask, dst, 0.0f, CMPMODE::LT, count);
+    AscendC::Add(t1, dst, t0, count);
     VectorBarrier();
-    AscendC::Add(t0, dst, t1, count);
+    AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     VectorBarrier();
-    AscendC::Select(dst, mask, t0, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Compare(mask, dst, t0, CMPMODE::GE, count);
+    AscendC::Sub(t1, dst, t0, count);
     VectorBarrier();
-    AscendC::Compare(mask, dst, t1, CMPMODE::GE, count);
-    AscendC::Sub(t0, dst, t1, count);
-    VectorBarrier();
-    AscendC::Select(dst, mask, t0, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     AscendC::Abs(t1, a, count);
     VectorBarrier();
     // |a| < |b|, infinite b included: a itself
@@ -650,11 +739,12 @@ __aicore__ inline void Fmod(const Tile32& dst, const Tile32& a, const Tile32& b,
 }
 
 // Fmod moved to the sign of b.
+template <int32_t kBits>
 __aicore__ inline void Remainder(const Tile32& dst, const Tile32& a, const Tile32& b,
                                  const Tile32& t0, const Tile32& t1, const Tile32& t2,
                                  const Tile32& t3, const Tile32& t4, const MaskTile& mask,
                                  const MaskTile& small, uint32_t count) {
-    Fmod(dst, a, b, t0, t1, t2, t3, t4, mask, small, count);
+    Fmod<kBits>(dst, a, b, t0, t1, t2, t3, t4, mask, small, count);
     AscendC::CompareScalar(mask, dst, 0.0f, CMPMODE::LT, count);
     AscendC::CompareScalar(small, b, 0.0f, CMPMODE::LT, count);
     AscendC::Add(t0, dst, b, count);

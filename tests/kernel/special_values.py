@@ -1,0 +1,286 @@
+"""Formulas and values of the sweep over every pointwise lowering; see test_special_values.py."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import make_spec
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.schedule import comparisons, mathematics, pointwise
+from msopgen_wrap.schedule.lowering import HANDLERS, target_name
+from msopgen_wrap.spec.model import OpSpec, ShapeLike, TensorParam
+
+MODULES = {m.__name__ for m in (pointwise, mathematics, comparisons)}
+FLOATS = ("float32", "float16", "bfloat16")
+INTEGERS = ("int32", "int16", "int8", "uint8", "bool")
+# Inputs after the tensors of a formula: what a number argument of a schema becomes.
+NUMBERS = {"float32": ("0.5", "-3.0"), "int32": ("3", "-5")}
+
+ACTIVATIONS = (
+    *("mish", "softplus", "elu", "selu", "celu", "hardswish", "hardsigmoid", "logsigmoid"),
+    *("softsign", "tanhshrink", "hardshrink", "softshrink", "leaky_relu"),
+)
+
+# Lowerings that no formula reaches by its own name, or that need more than one.
+FORMULAS: dict[str, tuple[str, ...]] = {
+    "aten.add.Tensor": ("x + y", "torch.add(x, y, alpha=2)", "x + 1.5"),
+    "aten.sub.Tensor": ("x - y", "1.5 - x"),
+    "aten.div.Tensor": ("x / y", "x / 3.0", "2.0 / x"),
+    "aten.div.Tensor_mode": (
+        "torch.div(x, y, rounding_mode='floor')",
+        "torch.div(x, y, rounding_mode='trunc')",
+    ),
+    "aten.floor_divide.default": ("x // y", "x // 3"),
+    "aten.clamp.default": ("torch.clamp(x, -1.5, 2.0)", "torch.clamp(x, min=0.5)"),
+    "aten.clamp.Tensor": ("torch.clamp(x, y, y + 1)",),
+    "aten.hardtanh.default": ("F.hardtanh(x)", "F.relu6(x)"),
+    "aten.relu.default": ("torch.relu(x)", "torch.relu(x + x)"),
+    "aten.gelu.default": ("F.gelu(x)", "F.gelu(x, approximate='tanh')"),
+    "aten.pow.Tensor_Scalar": tuple(
+        f"x ** {e}" for e in ("2", "3", "8", "-1", "-3", "0.5", "-0.5", "2.5", "0", "9", "-7.5")
+    ),
+    "aten.pow.Tensor_Tensor": ("x ** y",),
+    "aten.pow.Scalar": ("2.0 ** x", "0.5 ** x"),
+    "aten.lerp.Scalar": ("torch.lerp(x, y, 0.3)",),
+    "aten.lerp.Tensor": ("torch.lerp(x, y, torch.sigmoid(x))",),
+    "aten.addcmul.default": ("torch.addcmul(x, y, y, value=0.5)",),
+    "aten.addcdiv.default": ("torch.addcdiv(x, y, x, value=0.5)",),
+    "aten._to_copy.default": (
+        "x.to(torch.float16).to(torch.float32)",
+        "x.to(torch.bfloat16).to(torch.float32)",
+        "x.to(torch.bool)",
+        "(x > 0).to(torch.float32)",
+    ),
+    "aten.copysign.Tensor": ("torch.copysign(x, y) + y",),
+    "aten.where.self": ("torch.where(x > y, x, y)", "torch.where(x == x, 2.0, y)"),
+    "aten.masked_fill.Scalar": ("x.masked_fill(x > 1, 3.0)",),
+    "aten.full_like.default": ("torch.full_like(x, 2.5)",),
+    "aten.bitwise_left_shift.Tensor_Scalar": ("x << 3",),
+    "aten.bitwise_right_shift.Tensor_Scalar": ("x >> 3",),
+    "": (
+        # compositions of torch.nn.functional, and what a user writes by hand
+        *(f"F.{name}(x)" for name in ACTIVATIONS),
+        "torch.logaddexp(x, y)",
+        "torch.nan_to_num(x)",
+        "torch.sinc(x)",
+        "torch.xlogy(x, y)",
+        "torch.logit(x)",
+        "F.smooth_l1_loss(x, y, reduction='none')",
+        "torch.fmax(x, y)",
+        "torch.signbit(x)",
+    ),
+}
+
+
+def lowerings() -> list[str]:
+    """Return the ATen overloads that the pointwise modules lower."""
+    return sorted(t for t, f in HANDLERS.items() if f.__module__ in MODULES)
+
+
+def candidates(target: str, dtype: str) -> list[tuple[str, ...]]:
+    """Return groups of formulas that may reach an overload, made from its schema."""
+    found = []
+    namespace, name, overload = target.split(".")
+    operator = getattr(getattr(getattr(torch.ops, namespace), name), overload)
+    tensors, first, second = iter("xyw"), [], []
+    numbers = NUMBERS.get(dtype, NUMBERS["int32" if dtype in INTEGERS else "float32"])
+    for argument in operator._schema.arguments:
+        kind = str(argument.type)
+        if argument.has_default_value() or argument.kwarg_only:
+            continue
+        if "Tensor" in kind:
+            text = next(tensors)
+            first.append(text)
+            second.append(text)
+        else:
+            first.append(numbers[0])
+            second.append(numbers[1])
+    for arguments in [first, second] if first != second else [first]:
+        call = ", ".join(arguments)
+        base = name.strip("_")
+        mode = ", rounding_mode='floor'" if overload.endswith("_mode") else ""
+        found.append(
+            (
+                f"torch.{base}({call}{mode})",
+                f"F.{base}({call})",
+                f"{arguments[0]}.{base}({', '.join(arguments[1:])})",
+            )
+        )
+    return found
+
+
+def spec_of(formulas: list[str], dtypes: tuple[str, ...], outputs: list[str]) -> OpSpec:
+    """Return an op with one output per formula, of the given dtype each ("" is the inputs')."""
+    names = [f"z{i}" for i in range(len(formulas))]
+    code = "\n".join(f"{n} = {f}" for n, f in zip(names, formulas, strict=True))
+    inputs = " ".join(n for n in "xyw" if any(uses(f, n) for f in formulas)) or "x"
+    spec = make_spec(code, inputs, " ".join(names), dtypes=dtypes)
+    first = inputs.split()[0]
+    params = tuple(
+        TensorParam(n, dtypes if not d else (d,) * len(dtypes), shape=ShapeLike(first))
+        for n, d in zip(names, outputs, strict=True)
+    )
+    return replace(spec, outputs=params)
+
+
+def uses(formula: str, name: str) -> bool:
+    """Whether a formula reads the input ``name``."""
+    import ast
+
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(ast.parse(formula)))
+
+
+def evaluate(
+    formula: str, inputs: dict[str, torch.Tensor], dtype: torch.dtype | None
+) -> torch.Tensor | None:
+    """Compute a formula with PyTorch, floating-point inputs in ``dtype``; None when it cannot."""
+    values = {n: v.to(dtype) if dtype and v.is_floating_point() else v for n, v in inputs.items()}
+    try:
+        result = eval(formula, {"torch": torch, "F": torch.nn.functional, "math": math, **values})
+    except Exception:
+        return None
+    return result if isinstance(result, torch.Tensor) else None
+
+
+def output_dtype(formula: str, dtype: str) -> str | None:
+    """Return the dtype of a formula's result, "" for that of the inputs, None for an error."""
+    ones = {n: torch.ones(4, dtype=getattr(torch, dtype)) for n in "xyw"}
+    result = evaluate(formula, ones, None)
+    if result is None:
+        return None
+    name = str(result.dtype).removeprefix("torch.")
+    return "" if name == dtype else name
+
+
+def targets(formula: str, dtype: str) -> set[str]:
+    """Return the overloads of a formula's graph; empty when it is refused or cannot be planned."""
+    out = output_dtype(formula, dtype)
+    if out is None or out in ("int64", "float64"):
+        return set()
+    from msopgen_wrap.schedule import plan_op
+
+    try:
+        spec = spec_of([formula], (dtype,), [out])
+        traced = trace(spec, variants(spec)[0])
+        plan_op(spec)
+    except OpgenError:
+        return set()
+    return {target_name(n) for n in traced.graph.nodes if n.op == "call_function"}
+
+
+def formulas(dtype: str) -> tuple[dict[str, set[str]], set[str]]:
+    """Return formula -> overloads in its graph for a dtype, and the overloads without a formula.
+
+    An overload that a decomposition removes before it is lowered has the formula that calls it.
+    """
+    result: dict[str, set[str]] = {}
+    for formula in dict.fromkeys(f for group in FORMULAS.values() for f in group):
+        if found := targets(formula, dtype):
+            result[formula] = found
+    left = set()
+    for target in lowerings():
+        if any(f in result for f in FORMULAS.get(target, ())):
+            continue
+        called = False
+        for group in candidates(target, dtype):
+            tried = {f: result.get(f) or targets(f, dtype) for f in group}
+            named = [f for f, found in tried.items() if target in found]
+            planned = [f for f, found in tried.items() if found]
+            for formula in (named or planned)[:1]:
+                result[formula], called = tried[formula], True
+        if not called:
+            left.add(target)
+    return result, left
+
+
+# Lowerings whose call ``compute`` cannot spell, or that are refused for every dtype.
+WITHOUT_FORMULA = {
+    "aten.__lshift__.Scalar",
+    "aten.__rshift__.Scalar",
+    "aten.bitwise_left_shift.Tensor",
+    "aten.bitwise_right_shift.Tensor",
+    "aten.copy.default",
+    "aten.fill.Scalar",
+    "aten.fill.Tensor",
+    "aten.full.default",
+    "aten.masked_fill.Tensor",
+    "aten.to.dtype",
+    "aten.where.Scalar",
+    "aten.where.ScalarOther",
+    "aten.where.ScalarSelf",
+    "prims.convert_element_type.default",
+}
+
+
+@functools.lru_cache(maxsize=1)
+def all_formulas() -> dict[str, set[str]]:
+    """Return the formulas of all lowerings with the overloads in their graphs."""
+    result: dict[str, set[str]] = {}
+    for dtype in ("float32", "int32", "bool"):
+        for formula, found in formulas(dtype)[0].items():
+            result[formula] = result.get(formula, set()) | found
+    return result
+
+
+# ---- values ---------------------------------------------------------------------------------
+
+
+def singles(dtype: str) -> torch.Tensor:
+    """Return the values a lowering of one tensor is tried on."""
+    kind = getattr(torch, dtype)
+    if dtype == "bool":
+        return torch.tensor([False, True])
+    if dtype in INTEGERS:
+        info = torch.iinfo(kind)
+        values = {info.min, info.min + 1, info.max, info.max - 1, *range(-9, 10), 100, -100, 127}
+        values |= {1 << k for k in range(31)} | {-(1 << k) for k in range(31)} | {16777217, 1000003}
+        return torch.tensor(sorted(v for v in values if info.min <= v <= info.max), dtype=kind)
+    info = torch.finfo(kind)
+    smallest = float(info.smallest_normal) * float(info.eps)
+    near = [1 + float(info.eps), 1 - float(info.eps) / 2]
+    ties = [k + 0.5 for k in range(6)] + [1e-5, 0.1, 0.3, 0.7, 1.3, 2047.5, 4095.5]
+    whole = [0, 1, 2, 3, 4, 5, 7, 10, 16, 31, 88, 89, 104, 127, 128, 255, 1000, 4097, 65504]
+    large = [8388607.0, 8388609.0, 16777215.0, 1e10, 1e20, 8e37, 3e38, float(info.max)]
+    small = [smallest, float(info.smallest_normal), 1.2e-38, 1e-30, 1e-10]
+    small += [float(info.smallest_normal) - smallest, smallest * 3]
+    turns = [math.pi * k / 2 for k in (1, 2, 3, 4, 7, 1000, 100001)] + [math.pi / 4, math.e]
+    generator = torch.Generator().manual_seed(7)
+    drawn = (torch.randn(60, generator=generator) * 4).tolist()
+    spread = torch.exp((torch.rand(60, generator=generator) - 0.5) * 170).tolist()
+    values = [float(v) for v in (*near, *ties, *whole, *large, *small, *turns, math.inf)]
+    values = [*values, *(-v for v in values), math.nan, *drawn, *spread]
+    return torch.tensor(values, dtype=torch.float64).to(kind)
+
+
+def pairs(dtype: str) -> list[torch.Tensor]:
+    """Return the pairs (and a third value) lowerings of several tensors are tried on."""
+    values = singles(dtype)
+    if dtype in FLOATS:
+        values = values[: -60 - 60 + 10]
+    a, b = torch.cartesian_prod(torch.arange(len(values)), torch.arange(len(values))).unbind(1)
+    return [values[a], values[b], values[(a + 3 * b) % len(values)]]
+
+
+def groups(rows: list[tuple[str, str]], size: int) -> list[list[tuple[str, str]]]:
+    """Cut formulas into ops of ``size`` outputs, those of as many inputs together."""
+
+    def key(row: tuple[str, str]) -> int:
+        return sum(uses(row[0], n) for n in "yw")
+
+    found = []
+    for _, block in itertools.groupby(sorted(rows, key=key), key=lambda r: key(r) > 0):
+        block_rows = list(block)
+        found += [block_rows[i : i + size] for i in range(0, len(block_rows), size)]
+    return found
