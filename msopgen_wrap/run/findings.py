@@ -37,6 +37,7 @@ CHECKS: dict[str, str] = {
     "ErrorBuffer4": "TBufPool without InitBufPool",
     "InitBuffer": "buffers over the capacity, or an illegal number or size of them",
     "EventId": "event id out of range, or none left",
+    "UnwrittenOutput": "bytes of an output that nobody has written",
     "AtomicMode": "atomic stores left switched on at the end of the kernel",
     "ErrorOverlap": "source and destination overlap partially",
     "ErrorParam": "parameter outside the documented range",

@@ -22,6 +22,7 @@ _KINDS = {"auto": 0, "aiv": 1, "aic": 2, "aiv_mix": 3, "aic_mix": 4, "mix11": 5,
 _MODE_CHECK = 2
 _INPUT, _OUTPUT, _INOUT, _WORKSPACE = 0, 1, 2, 3
 _SLICE = 0x100
+_PARTIAL = 0x200
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class Case:
     place: str = ""
     tail_write: str = "warning"
     freed_tensor: str = "warning"
+    #: of z: "whole": the kernel has to write all of it, "cleared": the caller has filled it with
+    #: zeros; else it may be written in part
+    output: str = ""
     #: (check, line) pairs marked in the source
     marks: tuple[tuple[str, int], ...] = field(default=())
 
@@ -83,6 +87,7 @@ def load_cases() -> list[Case]:
                     "place": options.get("place", ""),
                     "tail_write": options.get("tail", "warning"),
                     "freed_tensor": options.get("freed", "warning"),
+                    "output": options.get("output", ""),
                 }
                 marks = []
             elif match := _MARK.search(line):
@@ -96,6 +101,7 @@ class _Range(ctypes.Structure):
         ("bytes", ctypes.c_uint64),
         ("name", ctypes.c_char_p),
         ("kind", ctypes.c_int32),
+        ("item", ctypes.c_int32),
     ]
 
 
@@ -138,7 +144,10 @@ def launch(
     library = load_emulation_library()
     library.opgen_launch_error.restype = ctypes.c_char_p
     ranges = (_Range * len(tensors))(
-        *(_Range(a.ctypes.data, a.nbytes, key.encode(), k) for key, (a, k) in tensors.items())
+        *(
+            _Range(a.ctypes.data, a.nbytes, key.encode(), k, a.itemsize)
+            for key, (a, k) in tensors.items()
+        )
     )
     pointers = (ctypes.c_void_p * len(tensors))(*(a.ctypes.data for a, _ in tensors.values()))
     request = _Launch(
@@ -196,15 +205,19 @@ def run(case: Case) -> Outcome:
     tensors = {
         "x": (_aligned(rng.random(COUNT, np.float32)), _INOUT),
         "y": (_aligned(rng.random(COUNT - 3, np.float32)), _INPUT),
-        "z": (_aligned(np.full(case.z, np.nan, np.float32)), _OUTPUT),
+        "z": (_aligned(np.full(case.z, np.nan, np.float32)), _OUTPUT | _PARTIAL),
         "ws": (_aligned(np.full(COUNT, np.nan, np.float32)), _WORKSPACE),
     }
     if case.place == "slice":
-        tensors["z"] = (tensors["z"][0], _OUTPUT | _SLICE)
+        tensors["z"] = (tensors["z"][0], _OUTPUT | _PARTIAL | _SLICE)
     if case.place == "near":
         both = _aligned(np.full(case.z + COUNT, np.nan, np.float32))
-        tensors["z"] = (both[: case.z], _OUTPUT)
+        tensors["z"] = (both[: case.z], _OUTPUT | _PARTIAL)
         tensors["ws"] = (both[case.z :], _WORKSPACE)
+    if case.output == "whole":
+        tensors["z"] = (tensors["z"][0], _OUTPUT)
+    if case.output == "cleared":
+        tensors["z"] = (_aligned(np.zeros(case.z, np.float32)), _INOUT)
     error = launch(entry, tensors, name=case.name, blocks=case.blocks, kind=case.kind, soc=case.soc)
     library.opgen_sanitizer_option(b"auto-sync=on")
     library.opgen_sanitizer_option(b"tail-write=warning")

@@ -236,6 +236,51 @@ KERNEL(flags_in_undeclared_kernel) {
     CrossCoreWaitFlag(3);
 }
 
+// case syncall_in_vector_only_kernel: CrossCore found blocks=2
+KERNEL(syncall_in_vector_only_kernel) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    SyncAll();  // <- CrossCore
+}
+
+// case syncall_in_key_of_vector_only: CrossCore found blocks=2
+KERNEL(syncall_in_key_of_vector_only) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    KERNEL_TASK_TYPE(0, KERNEL_TYPE_AIV_ONLY);
+    SyncAll();  // <- CrossCore
+}
+
+// case syncall_in_vector_launch: CrossCore warning blocks=2 kind=aiv
+KERNEL(syncall_in_vector_launch) {
+    SyncAll();  // <- CrossCore
+}
+
+// case flags_in_vector_launch: CrossCore found blocks=2 kind=aiv
+KERNEL(flags_in_vector_launch) {
+    CrossCoreSetFlag<0, PIPE_MTE3>(3);  // <- CrossCore
+    CrossCoreWaitFlag(3);
+}
+
+// case syncall_in_mixed_type_vector_kernel: CrossCore silent blocks=2
+KERNEL(syncall_in_mixed_type_vector_kernel) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    SyncAll();
+}
+
+// case syncall_in_undeclared_kernel: CrossCore silent blocks=2
+KERNEL(syncall_in_undeclared_kernel) {
+    SyncAll();
+}
+
+// It goes through global memory and needs no scheduler.
+// case soft_syncall_in_vector_only_kernel: CrossCore silent blocks=2
+KERNEL(soft_syncall_in_vector_only_kernel) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Buffers b;
+    GlobalTensor<int32_t> flags;
+    flags.SetGlobalBuffer((__gm__ int32_t*)x, 16);
+    SyncAll(flags, b.a.ReinterpretCast<int32_t>());
+}
+
 // ---- scratch ----------------------------------------------------------------------------------------
 
 // case scratch_never_freed: ErrorLeak warning

@@ -5,6 +5,7 @@
 // says what is expected:
 //     // case NAME: CHECK found|warning|silent [blocks=N] [kind=mix12|mix11|aic|aiv_mix] [auto=off] [soc=...]
 //         [z=ELEMENTS] [place=slice|near] [tail=error] [freed=error]
+//         [output=whole|cleared]
 // and "// <- CHECK" marks the line a found case must report.
 #ifndef OPGEN_TESTS_SANITIZER_SKELETON_H
 #define OPGEN_TESTS_SANITIZER_SKELETON_H

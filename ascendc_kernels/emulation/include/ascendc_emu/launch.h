@@ -31,7 +31,11 @@ typedef enum OpgenMode { OPGEN_MODE_DEFAULT = 0, OPGEN_MODE_FAST = 1, OPGEN_MODE
 typedef enum OpgenGmKind { OPGEN_GM_INPUT = 0, OPGEN_GM_OUTPUT = 1, OPGEN_GM_INOUT = 2,
                            OPGEN_GM_WORKSPACE = 3, OPGEN_GM_TILING = 4, OPGEN_GM_OTHER = 5,
                            // or'ed to one of the above: memory of the same storage follows
-                           OPGEN_GM_SLICE = 0x100
+                           OPGEN_GM_SLICE = 0x100,
+                           // or'ed to OUTPUT: a kernel need not write all of it (the kernel tells its
+                           // shape, or it is padded to blocks); it need not write any of it
+                           OPGEN_GM_PARTIAL = 0x200,
+                           OPGEN_GM_OPTIONAL = 0x400
 } OpgenGmKind;
 
 // A range of global memory the kernel may touch. With no ranges given GM is not bounded.
@@ -40,6 +44,7 @@ typedef struct OpgenGmRange {
     uint64_t bytes;
     const char* name; // parameter name for reports
     int32_t kind;     // OpgenGmKind
+    int32_t item;     // bytes of an element; 0: not known
 } OpgenGmRange;
 
 typedef struct OpgenLaunch {

@@ -35,6 +35,7 @@ void opgen_sanitizer_clear(void);
 //                      project: off, but what the compiler would have added is missed as a warning;
 //                      public kernels built so leave out some.
 //   uninit=on|off      uninitialised reads (default on)
+//   unwritten=on|off   bytes of an output that nobody has written (default on)
 //   suspicious=on|off  warnings such as ErrorWrite3 (default on)
 //   leak-check=off|on          programs: device memory that is still allocated at the end
 //   unused-memory=off|on       programs: device memory that nobody has ever written

@@ -11,6 +11,8 @@
 namespace ascendc_emu {
 // scope: 0 all AIV, 1 all AIC and AIV, 2 all AIC. `cores` 0: all of them.
 void SyncAllCores(int scope, int cores, Loc loc);
+// Reports `api` in a kernel whose declared type runs without the hardware that it needs.
+void NeedsScheduler(const char* api, Loc loc);
 // Checks the workspaces of a synchronisation through global memory: `slots` of 32 bytes from
 // `firstSlot` on, zero in gm. Only called with a sink attached.
 void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots, const TensorRef& ub,
@@ -82,6 +84,7 @@ template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(Loc loc = Loc::Here())
 {
     ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SyncAll hard");
+    ascendc_emu::NeedsScheduler("SyncAll", loc);
     ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, 0, loc);
 }
 // Soft sync through GM; the workspace is accepted and not needed here.

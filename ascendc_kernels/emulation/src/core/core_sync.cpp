@@ -2,6 +2,7 @@
 //
 // Synchronisation between cores: SyncAll, CrossCoreSetFlag, IBSet, GroupBarrier.
 #include <cstdio>
+#include <cstring>
 
 #include "ascendc_emu/system_api.h"
 #include "core/scheduler.h"
@@ -54,6 +55,27 @@ void SyncAllCores(int scope, int wanted, Loc loc)
     EmitSync(core, SyncKind::kSyncLeave, Pipe::kAll, Pipe::kAll, 0, scope, loc);
 }
 
+void NeedsScheduler(const char* api, Loc loc)
+{
+    Core& core = Current();
+    if (core.sink == nullptr || core.kind == CoreKind::kUnified) return;
+    const DeclaredKind declared = core.scheduler->declared();
+    const bool cube = declared.kind == OPGEN_KERNEL_AIC_ONLY;
+    // Without a declaration CANN's compile script turns the scheduler on by itself.
+    if (declared.source < KindSource::kDefault || (!cube && declared.kind != OPGEN_KERNEL_AIV_ONLY)) return;
+    loc = Where(core, loc);
+    const char* const fix = cube ? "declare KERNEL_TYPE_MIX_AIC_1_0, __mix__(1, 0)"
+                                 : "declare KERNEL_TYPE_MIX_AIV_1_0, __mix__(0, 1)";
+    const char* const text = "a kernel of type %s runs without the scheduler that passes flags between cores%s";
+    const char* const type = cube ? "AIC_ONLY (__cube__)" : "AIV_ONLY (__vector__)";
+    // Public samples of direct launches call SyncAll in __vector__ kernels.
+    if (declared.source == KindSource::kLaunch && std::strcmp(api, "SyncAll") == 0) {
+        Warn(core, loc, "CrossCore", api, fix, text, type, "; public samples do so all the same");
+    } else {
+        Complain(core, loc, "CrossCore", api, fix, text, type, ": it may wait for ever");
+    }
+}
+
 namespace {
 void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc)
 {
@@ -76,16 +98,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
                  "PIPE_%s is no pipe that can raise a cross-core flag",
                  pipe == Pipe::kS ? "S" : "ALL");
     }
-    const DeclaredKind declared = core.scheduler->declared();
-    if (core.sink && declared.source >= KindSource::kDefault && core.kind != CoreKind::kUnified &&
-        (declared.kind == OPGEN_KERNEL_AIV_ONLY || declared.kind == OPGEN_KERNEL_AIC_ONLY)) {
-        const bool cube = declared.kind == OPGEN_KERNEL_AIC_ONLY;
-        Complain(core, loc, "CrossCore", "CrossCoreSetFlag",
-                 cube ? "declare KERNEL_TYPE_MIX_AIC_1_0, __mix__(1, 0)"
-                      : "declare KERNEL_TYPE_MIX_AIV_1_0, __mix__(0, 1)",
-                 "a kernel of type %s runs without the scheduler that passes flags between cores",
-                 cube ? "AIC_ONLY (__cube__)" : "AIV_ONLY (__vector__)");
-    }
+    NeedsScheduler("CrossCoreSetFlag", loc);
     if (core.kind == CoreKind::kAic && pipe == Pipe::kV) return;
     if (core.kind == CoreKind::kAiv && (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1)) return;
     EmitSync(core, SyncKind::kCrossSet, pipe, Pipe::kAll, flag, mode, loc);

@@ -115,25 +115,30 @@ struct Arguments {
     std::vector<std::vector<uint64_t>> lists;
     std::vector<std::string> names;
 
-    void AddRange(void *data, uint64_t bytes, const std::string &name, int kind) {
+    void AddRange(void *data, uint64_t bytes, const std::string &name, int kind, int32_t item = 0) {
         // An output that is also an input (in place) is one range that may be written.
         for (OpgenGmRange &range : ranges) {
             if (range.data == data && data != nullptr && range.bytes == bytes) {
-                range.kind = OPGEN_GM_INOUT | ((range.kind | kind) & OPGEN_GM_SLICE);
+                range.kind = OPGEN_GM_INOUT | ((range.kind | kind) & OPGEN_GM_SLICE);  // other flags: of outputs
                 return;
             }
         }
         names.push_back(name);
-        ranges.push_back({data, bytes, nullptr, kind});
+        ranges.push_back({data, bytes, nullptr, kind, item});
     }
 
-    void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind) {
+    // Args: flags: OPGEN_GM_PARTIAL, OPGEN_GM_OPTIONAL.
+    void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind, int flags = 0) {
         for (size_t i = 0; i < param.tensors.size(); ++i) {
             const std::string full = param.is_list ? name + "[" + std::to_string(i) + "]" : name;
             const OpgenTensor &tensor = param.tensors[i];
             const int own = tensor.holds_data != 0 && kind == OPGEN_GM_OUTPUT ? OPGEN_GM_INOUT : kind;
+            const auto type = static_cast<ge::DataType>(tensor.dtype);
+            // Blocks of a private format are written whole or not.
+            const bool padded = ascendc_emu::StorageDims(tensor, param.shapes[i]) != param.shapes[i];
             AddRange(tensor.data, BytesOf(tensor, param.shapes[i]), full,
-                     tensor.behind > 0 ? own | OPGEN_GM_SLICE : own);
+                     own | flags | (tensor.behind > 0 ? OPGEN_GM_SLICE : 0) | (padded ? OPGEN_GM_PARTIAL : 0),
+                     type == ge::DT_INT4 ? 0 : static_cast<int32_t>(ge::GetSizeInBytes(1, type)));
         }
         if (param.is_list) {
             lists.push_back(ListBlock(param));
@@ -213,14 +218,19 @@ void Launch(OpgenExec &exec, void *workspace) {
         const bool filled =
             exec.tiling.need_atomic || (declared != nullptr && i < declared->outputs.size() &&
                                         !declared->outputs[i].init_values.empty());
+        int flags = 0;
+        if (declared != nullptr && i < declared->outputs.size()) {
+            flags |= declared->outputs[i].shape_depends_on_compute ? OPGEN_GM_PARTIAL : 0;
+            flags |= declared->outputs[i].param_type == ops::OPTIONAL ? OPGEN_GM_OPTIONAL : 0;
+        }
         args.AddParam(outputs[i], exec.op.OutputName(i),
-                      filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT);
+                      filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT, flags);
     }
     exec.computed.reset(new ascendc_emu::ComputedShapes(exec.op));
     if (!exec.computed->empty()) {
         args.values.push_back(exec.computed->data());
         args.AddRange(exec.computed->data(), exec.computed->bytes(), "output shapes",
-                      OPGEN_GM_OUTPUT);
+                      OPGEN_GM_OUTPUT | OPGEN_GM_PARTIAL);
     }
     const uint64_t tiled = exec.tiling.workspace_size();
     const Workspace space(workspace, tiled, exec.op.soc().LibraryWorkspace());

@@ -54,26 +54,40 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         region.end = region.begin + range.bytes;
         region.name = range.name ? range.name : "";
         region.kind = range.kind & ~OPGEN_GM_SLICE;
+        region.kind &= ~(OPGEN_GM_PARTIAL | OPGEN_GM_OPTIONAL);
         region.slice = (range.kind & OPGEN_GM_SLICE) != 0;
+        region.partial = (range.kind & OPGEN_GM_PARTIAL) != 0;
+        region.optional = (range.kind & OPGEN_GM_OPTIONAL) != 0;
+        region.item = range.item > 0 ? static_cast<uint32_t>(range.item) : 0;
         // The launch's own ranges come first and are the precise ones: allocations around them only
         // matter where they are not covered.
-        bool covered = std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) {
-            return region.begin < r.end && r.begin < region.end;
-        });
+        bool covered = false;
+        for (Region& r : regions_) {
+            if (region.begin >= r.end || r.begin >= region.end) continue;
+            covered = true;
+            r.device = r.device || region.kind == OPGEN_GM_OTHER;
+        }
         if (!covered) regions_.push_back(region);
     }
-    for (const Region& region : regions_) {
-        bool filled = region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE;
-        gm_.Declare(region.begin, region.end, filled);
-        if (region.kind != OPGEN_GM_OTHER) continue;
+    for (Region& region : regions_) {
         // Memory of a program: what of it holds data is known from what has happened before.
+        const bool known = DeviceMemory::Instance().Tracks(region.begin, region.end) &&
+                           (region.kind == OPGEN_GM_OTHER || region.kind == OPGEN_GM_OUTPUT);
+        bool filled = known || (region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE);
+        gm_.Declare(region.begin, region.end, filled);
+        if (!known) continue;
         std::vector<ByteRun> empty;
         DeviceMemory::Instance().EmptyRuns(region.begin, region.end, &empty);
+        region.fresh = !empty.empty();
         for (const ByteRun& run : empty) gm_.Declare(run.begin, run.end, false);
     }
     std::sort(regions_.begin(), regions_.end(),
               [](const Region& a, const Region& b) { return a.begin < b.begin; });
     Resize(info.cores > 0 ? info.cores : 1);
+    code_ = info.launch != nullptr && info.launch->entry != nullptr
+                ? info.launch->entry
+                : info.launch != nullptr ? reinterpret_cast<const void*>(info.launch->body) : nullptr;
+    MarkOutputs();
 }
 
 void Checker::OnLaunchEnd(const LaunchInfo&) {
@@ -86,10 +100,12 @@ void Checker::OnLaunchEnd(const LaunchInfo&) {
     }
     ReportUnpolled();
     SettleScalarWrites();
+    RestoreOutputs();
     const bool whole = ended_ == std::count(started_.begin(), started_.end(), 1);
     KeepContents(whole);
     if (!whole) return;  // stopped in the middle
     ReportPoisonedOutputs();
+    ReportUnwrittenOutputs();
     ReportLeftCrossFlags();
 }
 

@@ -31,6 +31,11 @@ struct Region {
     std::string name;
     int kind = OPGEN_GM_OTHER;
     bool slice = false;  // of a larger tensor: memory of that follows
+    bool partial = false;   // an output of which a part may stay as it is
+    bool optional = false;  // an output that may stay as it is
+    bool device = false;    // lies in memory of the emulated runtime
+    bool fresh = false;     // of a program, and some of it held no data before the launch
+    uint32_t item = 0;      // bytes of an element; 0: not known
 };
 
 // Bytes of an operand that hold no data, counted along the operand (not by address).
@@ -43,6 +48,7 @@ struct LaneRuns {
 
 class Checker : public Sink {
 public:
+    ~Checker() override { RestoreOutputs(); }
     void OnLaunch(const LaunchInfo& info) override;
     void OnLaunchEnd(const LaunchInfo& info) override;
     void OnCoreStart(Core& core) override;
@@ -81,6 +87,11 @@ private:
     // fills: what is written is data.
     void WriteOperand(Step& step, const Operand& operand, bool fills);
     void CheckUnread(Step& step, const Operand& operand);
+    // A program does not tell what its memory holds; its kernels' stores do.
+    void NoteItem(const Operand& operand) {
+        if (FindRegion(operand.addr) == nullptr || regions_[lastRegion_].item != 0) return;
+        regions_[lastRegion_].item = DTypeBits(operand.dtype) / 8;
+    }
     Finding ConflictFinding(const Step& step, const Operand& operand, const Conflict& conflict) const;
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
     void KeepUndecided(const Step& step, const Operand& operand, const Conflict& conflict,
@@ -121,6 +132,15 @@ private:
     void KeepContents(bool known);
     Finding PoisonedOutput(const Region& region, Epoch writer) const;
 
+    // outputs.cpp: what of an output nobody has written
+    void MarkOutputs();
+    void RestoreOutputs();
+    void ReportUnwrittenOutputs();
+    bool WroteInputs();
+    void KeepWriters(const Region& region);
+    void CollectWriters(uint64_t begin, uint64_t end, OutputTrace* trace);
+    Finding WriterFinding(Epoch near) const;
+
     // plain_stores.cpp: stores of plain C++ to UB
     static void TakePointer(CoreState& state, uint64_t begin, uint64_t end);
     static void DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end);
@@ -148,6 +168,16 @@ private:
     Sites sites_;
     GmShadow gm_;
     std::string kernel_;
+    const void* code_ = nullptr;  // the kernel's entry
+    // Of an output: bytes that must be written, and what was there before.
+    struct Marked {
+        ByteRun run;
+        std::vector<uint8_t> before;
+        const Region* region = nullptr;
+        std::vector<ByteRun> unwritten;  // once the launch has ended
+        bool plain = false;              // plain C++ has stored to it
+    };
+    std::vector<Marked> marked_;
     std::vector<char> started_;
     int64_t ended_ = 0;
     std::vector<std::array<size_t, kCrossFlags>> cursors_;  // rounds a core has waited for
@@ -187,6 +217,7 @@ struct Checker::Step {
 bool SpoilsProduct(const Record& r, const LaneRuns& source);
 
 const char* PositionName(uint8_t position);
+std::string CoreText(const Core& core);
 
 // First and one past the last byte the operand touches; false: it touches nothing.
 bool Extent(const Record& r, const Operand& o, uint64_t* begin, uint64_t* end);

@@ -57,6 +57,7 @@ void DeviceMemory::Fresh(uint64_t begin, uint64_t end) {
     tracked_.Add(begin, end);
     allocations_[begin] = {end, false, ++allocated_};
     empty_.Add(begin, end);
+    read_.Remove(begin, end);
     RemoveGarbage(begin, end);
     RemoveLost(begin, end);
 }
@@ -146,7 +147,11 @@ void DeviceMemory::Filled(uint64_t begin, uint64_t end, bool byHost) {
     auto holder = allocations_.upper_bound(begin);
     if (byHost && holder != allocations_.begin()) {
         --holder;
-        if (begin < holder->second.end) holder->second.hostFilled = true;
+        Memory& memory = holder->second;
+        if (begin < memory.end) {
+            memory.hostFilled = true;
+            if (begin <= std::max(memory.filledTo, holder->first)) memory.filledTo = std::max(memory.filledTo, end);
+        }
     }
     empty_.Remove(begin, end);
     RemoveGarbage(begin, end);
@@ -205,6 +210,7 @@ void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
         Findings::Instance().Add(line->second);
     }
     lost_.erase(first, lost_.lower_bound(end));
+    if (GetOptions().unwritten) ReportUnwritten(begin, end);
     if (garbage_.empty()) return;
     struct Part {
         uint64_t bytes = 0;
@@ -235,6 +241,76 @@ void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
                         "holds no data", static_cast<unsigned long long>(entry.second.bytes), f.name.c_str());
         Findings::Instance().Add(f);
     }
+}
+
+void DeviceMemory::Written(uint64_t begin, OutputTrace trace) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = allocations_.find(begin);
+    if (found == allocations_.end()) return;
+    Memory& memory = found->second;
+    // A later kernel that leaves the memory alone is not the one to be named.
+    if (!trace.runs.empty() || !memory.launched) memory.trace = std::move(trace);
+    memory.launched = true;
+}
+
+void DeviceMemory::ReadByKernel(uint64_t begin, uint64_t end) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    read_.Add(begin, end);
+}
+
+// Bytes at the end of a row or a buffer that are there to fill a block of 32 or 512 bytes. What a kernel
+// without tail handling leaves out begins at such a boundary, or is longer.
+bool DeviceMemory::IsPadding(uint64_t begin, const Memory& memory, const ByteRun& gap) const {
+    auto fills = [&](uint64_t block) {
+        return gap.end - gap.begin < block && (gap.begin - begin) % block != 0 && (gap.end - begin) % block == 0;
+    };
+    if (fills(kGranule) || (gap.end == memory.end && fills(512))) return true;
+    // The host has not filled the same part of an input of the same size either.
+    for (const auto& entry : allocations_) {
+        const Memory& other = entry.second;
+        if (other.end - entry.first != memory.end - begin || other.filledTo <= entry.first) continue;
+        if (other.filledTo < other.end && other.filledTo - entry.first <= gap.begin - begin) return true;
+    }
+    return false;
+}
+
+// The host reads [begin, end): an output, unless kernels have read there as well, which makes it scratch.
+void DeviceMemory::ReportUnwritten(uint64_t begin, uint64_t end) {
+    auto holder = allocations_.upper_bound(begin);
+    if (holder == allocations_.begin()) return;
+    --holder;
+    const uint64_t base = holder->first;
+    Memory& memory = holder->second;
+    end = std::min(end, memory.end);
+    if (begin >= memory.end || !memory.launched || read_.Touches(begin, end)) return;
+    std::vector<ByteRun> gaps;
+    bool plain = false;
+    auto look = [&](uint64_t lo, uint64_t hi) {
+        // Device memory begins as zeros: anything else was stored by plain C++, which nobody follows.
+        const auto* const data = reinterpret_cast<const uint8_t*>(lo);
+        plain = plain || std::any_of(data, data + (hi - lo), [](uint8_t b) { return b != 0; });
+        const uint64_t first = std::max(lo, begin);
+        const uint64_t last = std::min(hi, end);
+        // The rest of the gap is what a block of padding is made of, too.
+        if (first < last && !IsPadding(base, memory, {lo, hi})) gaps.push_back({first, last});
+    };
+    empty_.ForEach(base, memory.end, [&](uint64_t lo, uint64_t hi) {
+        auto run = garbage_.upper_bound(lo);
+        if (run != garbage_.begin() && std::prev(run)->second.end > lo) --run;
+        for (; run != garbage_.end() && run->first < hi; ++run) {
+            if (run->first > lo) look(lo, run->first);
+            lo = std::max(lo, std::min(hi, run->second.end));
+        }
+        if (lo < hi) look(lo, hi);
+    });
+    if (plain || gaps.empty()) return;
+    Finding f = UnwrittenFinding(memory.trace, Format("allocation %d", memory.number), begin, end, gaps);
+    f.what += ", which the host copies back";
+    const char* const source = std::getenv("OPGEN_PROGRAM_SOURCE");
+    if (f.file.empty() && source != nullptr) f.file = source;
+    // A status word that a kernel sets to 0 by plain C++ looks the same.
+    f.warning = memory.trace.runs.empty() && memory.end - base <= 64;
+    Findings::Instance().Add(f);
 }
 
 bool DeviceMemory::Tracks(uint64_t begin, uint64_t end) {

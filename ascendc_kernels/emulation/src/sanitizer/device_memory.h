@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "local_shadow.h"
+#include "outputs.h"
 #include "report.h"
 
 namespace ascendc_emu {
@@ -71,6 +72,10 @@ public:
     size_t Remember(const Finding& finding);
     // Values of the cache line at `line` that may have got lost: reported when the host reads them.
     void Lost(uint64_t line, const Finding& finding);
+    // A launch has ended that may have written to the allocation at `begin`, which was not full yet.
+    void Written(uint64_t begin, OutputTrace trace);
+    // A kernel has read there.
+    void ReadByKernel(uint64_t begin, uint64_t end);
     bool Tracks(uint64_t begin, uint64_t end);
     bool TracksAny();
     void EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
@@ -89,7 +94,12 @@ private:
         uint64_t end;
         bool hostFilled;
         int number;  // in the order of the program
+        uint64_t filledTo = 0;  // by the host, from the beginning on
+        bool launched = false;  // a kernel has run since
+        OutputTrace trace{};
     };
+    void ReportUnwritten(uint64_t begin, uint64_t end);
+    bool IsPadding(uint64_t begin, const Memory& memory, const ByteRun& gap) const;
     void ReportUnused(uint64_t begin, const Memory& memory);
 
     RunSet tracked_;
@@ -98,6 +108,7 @@ private:
     RunSet empty_;
     std::map<uint64_t, Garbage> garbage_;  // by begin
     std::vector<Finding> findings_;
+    RunSet read_;  // by kernels, of memory that the host has not filled
     std::map<uint64_t, Finding> lost_;  // by address of the cache line
 };
 

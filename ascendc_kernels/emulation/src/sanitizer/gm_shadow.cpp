@@ -408,6 +408,37 @@ void GmShadow::PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* 
     });
 }
 
+void GmShadow::Writers(uint64_t begin, uint64_t end, std::vector<WriterRun>* writers,
+                       std::vector<ByteRun>* unwritten) {
+    auto note = [&](uint64_t lo, uint64_t hi, Epoch writer) {
+        lo = std::max(lo, begin);
+        hi = std::min(hi, end);
+        if (lo >= hi || !writer) return;
+        if (!writers->empty() && writers->back().end == lo && writers->back().writer.Core() == writer.Core()) {
+            writers->back().end = hi;
+        } else {
+            writers->push_back({lo, hi, writer});
+        }
+    };
+    ForCells(begin, end, false, [&](GmCell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
+        const uint32_t written = cell.written & mask;
+        AddBits(unwritten, at, bytes, mask & ~(cell.written | cell.init));
+        if (written == 0) return;
+        if (written == kAllBytes && !cell.writer2) return note(at, at + bytes, cell.writer);
+        for (uint32_t b = 0; b < kGranule;) {
+            if ((written >> b & 1) == 0) {
+                ++b;
+                continue;
+            }
+            const bool second = cell.writer2 && (cell.writerMask >> b & 1) == 0 && (cell.writer2Mask >> b & 1);
+            uint32_t e = b + 1;
+            while (e < kGranule && (written >> e & 1) != 0 && (cell.writerMask >> e & 1) == (cell.writerMask >> b & 1)) ++e;
+            note(at + b, at + e, second ? cell.writer2 : cell.writer);
+            b = e;
+        }
+    });
+}
+
 Epoch GmShadow::Writer(uint64_t byte) { return CellAt(byte / kGranule).writer; }
 
 }  // namespace sanitizer

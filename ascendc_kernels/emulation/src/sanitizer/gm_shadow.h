@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "local_shadow.h"
+#include "outputs.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -98,6 +99,10 @@ public:
     void SetInitialised(uint64_t begin, uint64_t end, bool value);
     // Bytes of [begin, end) written by the kernel with data that nobody initialised.
     void PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out, Epoch* writer);
+
+    // Who wrote which bytes of [begin, end), and which of them nobody wrote or filled; both in order.
+    void Writers(uint64_t begin, uint64_t end, std::vector<WriterRun>* writers,
+                 std::vector<ByteRun>* unwritten);
 
     // A scalar write has taken effect: the core's data cache has these values now.
     void KeepOwn(uint32_t core, uint64_t begin, uint64_t end);

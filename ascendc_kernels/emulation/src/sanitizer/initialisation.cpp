@@ -346,8 +346,15 @@ void Checker::KeepContents(bool known) {
         if (!known || region.kind != OPGEN_GM_OTHER) memory.Filled(region.begin, region.end);
     }
     if (!known) return;
+    for (const Region& region : regions_) {
+        if (region.kind == OPGEN_GM_OTHER && region.fresh) KeepWriters(region);
+    }
     std::map<std::pair<const Region*, uint32_t>, size_t> told;
     gm_.ForTouched([&](const GmCell& cell, uint64_t begin, uint64_t bytes) {
+        if (cell.reader) {
+            const Region* region = FindRegion(begin);
+            if (region && region->fresh) memory.ReadByKernel(begin, std::min(begin + bytes, region->end));
+        }
         if (cell.written == 0) return;
         auto run = [&](uint64_t lo, uint64_t hi, bool filled) {
             if (filled) return memory.Filled(lo, hi);

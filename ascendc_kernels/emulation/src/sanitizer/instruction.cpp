@@ -207,6 +207,7 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         GmHits hits;
         const bool shared = cores_.size() > 1;
         ++state.stores;
+        NoteItem(o);
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             if (shared) KeepStore(step, o, at, at + bytes);
             gm_.Write(at, at + bytes, access, fills, &hits);

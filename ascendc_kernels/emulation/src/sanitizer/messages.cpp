@@ -15,12 +15,6 @@ const char* KindName(CoreKind kind) {
     return kind == CoreKind::kAic ? "AIC" : kind == CoreKind::kAiv ? "AIV" : "AICore";
 }
 
-std::string CoreText(const Core& core) {
-    std::string text = Format("%s of block %d", KindName(core.kind), core.blockIdx);
-    if (core.mixed && core.kind == CoreKind::kAiv) text += Format(".%d", core.subBlockIdx);
-    return text;
-}
-
 const char* HazardText(Hazard hazard) {
     switch (hazard) {
         case Hazard::kRaw: return "reads what the other may still be writing";
@@ -47,6 +41,12 @@ std::string LocalFix(int earlier, int later, const std::string& where) {
 }
 
 }  // namespace
+
+std::string CoreText(const Core& core) {
+    std::string text = Format("%s of block %d", KindName(core.kind), core.blockIdx);
+    if (core.mixed && core.kind == CoreKind::kAiv) text += Format(".%d", core.subBlockIdx);
+    return text;
+}
 
 const char* PositionName(uint8_t position) {
     // Numbering of AscendC::TPosition.

@@ -39,6 +39,8 @@ bool Apply(Options* options, const std::string& text) {
         options->leakCheck = on;
     } else if (name == "unused-memory") {
         options->unusedMemory = on;
+    } else if (name == "unwritten") {
+        options->unwritten = on;
     } else {
         return false;
     }

@@ -24,6 +24,8 @@ struct Options {
     // Programs: device memory that is never freed, and such that nobody ever writes.
     bool leakCheck = false;
     bool unusedMemory = false;
+    // Bytes of an output that nobody has written.
+    bool unwritten = true;
 };
 
 Options& GetOptions();
