@@ -83,15 +83,47 @@ def vjp(
 
     result: list[Any] = [None] * len(flat)
     if places:
-        outputs, pull = torch.func.vjp(run, *(flat[i] for i in places))
-        cotangents = tuple(
+        pulled = _pull(run, chosen, [flat[i] for i in places], given)
+        for place, grad in zip(places, pulled, strict=True):
+            result[place] = grad
+    return tuple(_nest(result, layout))
+
+
+def _pull(
+    run: Callable[..., tuple[Tensor, ...]],
+    chosen: list[int],
+    leaves: list[Tensor],
+    given: list[Any],
+) -> Sequence[Tensor | None]:
+    """Return the gradient per leaf; ``run`` sets ``chosen``, the places of its outputs."""
+
+    def cotangents(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        return tuple(
             torch.zeros_like(output) if given[i] is None else given[i].to(output.dtype)
             for i, output in zip(chosen, outputs, strict=True)
         )
-        if outputs:
-            for place, grad in zip(places, pull(cotangents), strict=True):
-                result[place] = grad
-    return tuple(_nest(result, layout))
+
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # inside torch.func
+        outputs, pull = torch.func.vjp(run, *leaves)
+        return pull(cotangents(outputs)) if outputs else [None] * len(leaves)
+    # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
+        outputs = [y for y in run(*own)]
+        pairs = [
+            (y, c) for y, c in zip(outputs, cotangents(outputs), strict=True) if y.requires_grad
+        ]
+        if not pairs:
+            return [torch.zeros_like(x) for x in leaves]
+        wanted, weights = zip(*pairs, strict=True)
+        return torch.autograd.grad(
+            wanted, own, weights, create_graph=again, allow_unused=True, materialize_grads=True
+        )
+
+
+def _leaf(tensor: Tensor) -> Tensor:
+    return tensor.detach().requires_grad_()
 
 
 def not_differentiable(op: str) -> Callable[..., Any]:
