@@ -32,9 +32,15 @@ opgen_environment() {
     stamp="$venv/.opgen-${extra:-base}-$(cksum <pyproject.toml | cut -d' ' -f1)"
     if [ ! -e "$stamp" ]; then
         opgen_say "Installing the kit${extra:+ with [$extra]} (a few minutes the first time)"
+        # The emulation library needs no torch: it is compiled while pip unpacks that. What goes
+        # wrong with it is reported by the first command that uses it.
+        "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check filelock platformdirs >&2
+        "$OPGEN_PYTHON" -m msopgen_wrap.build >/dev/null 2>&1 &
+        local library=$!
         # Naming the version first keeps pip from choosing a build with gigabytes of GPU libraries.
         "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check "torch==${OPGEN_TORCH:-2.13.0}" >&2
         "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}" >&2
+        wait "$library" || true
         : >"$stamp"
     fi
 }

@@ -1,4 +1,4 @@
-"""Build hook of the wheel: adds a prebuilt emulation library, when scripts/build_wheels.sh made one.
+"""Build hook of the wheel: adds the emulation library that scripts/build_wheels.sh compiled.
 
 OPGEN_WHEEL_PREBUILT names the folder of libraries (``<machine>-<cpu level>/lib....so``) and
 OPGEN_WHEEL_TAG the platform they need (``manylinux_2_34_x86_64``). Without them, as in

@@ -60,6 +60,24 @@ def test_wheel_holds_the_data_folders(wheel: Path) -> None:
     assert not [n for n in names if n.endswith((".so", ".o", ".pyc"))]
 
 
+def test_a_platform_wheel_carries_its_library(tmp_path: Path) -> None:
+    folder = tmp_path / "x86_64-x86-64"
+    folder.mkdir()
+    (folder / "libascendc_emulation-0.so").write_bytes(b"library")
+    environment = {
+        **os.environ,
+        "OPGEN_WHEEL_PREBUILT": str(tmp_path),
+        "OPGEN_WHEEL_TAG": "manylinux_2_34_x86_64",
+    }
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", "out", str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path, env=environment)
+    (path,) = (tmp_path / "out").glob("opgen-*.whl")
+    assert path.name.endswith("-py3-none-manylinux_2_34_x86_64.whl")
+    data = "msopgen_wrap/_data/ascendc_kernels/prebuilt"
+    names = zipfile.ZipFile(path).namelist()
+    assert f"{data}/x86_64-x86-64/libascendc_emulation-0.so" in names
+
+
 @pytest.mark.slow
 def test_wheel_runs_outside_the_repository(wheel: Path, tmp_path: Path) -> None:
     """Install into a fresh environment, leave the repository, scaffold and test an op."""

@@ -1,0 +1,85 @@
+"""The library that a wheel carries: used where it loads, and only there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.build import emulation_library, prebuilt_library
+from msopgen_wrap.build.cpu_level import CpuLevel, cpu_level, machine_name
+from msopgen_wrap.build.emulation_units import library_units
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.resources import data_dir
+
+
+@pytest.fixture
+def kit(tmp_path, monkeypatch) -> Path:
+    """A kit folder whose wheel may carry libraries, with a cache of its own."""
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(prebuilt_library, "data_dir", lambda _: tmp_path / "kit")
+    return tmp_path / "kit" / "prebuilt" / f"{machine_name()}-{cpu_level().name}"
+
+
+def library(folder: Path, source: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "a.cpp").write_text(source)
+    path = folder / "libascendc_emulation-0.so"
+    command = ["g++", "-shared", "-fPIC", "-o", path, folder / "a.cpp"]
+    subprocess.run(command, check=True)
+    return path
+
+
+def test_a_checkout_has_none(kit):
+    assert prebuilt_library.prebuilt_library() is None
+
+
+def test_one_that_loads_is_used(kit):
+    path = library(kit, "int x = 1;")
+    assert prebuilt_library.prebuilt_library() == path
+    assert emulation_library.emulation_library().path == path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda p: p.write_bytes(b"no library"),
+        lambda p: p.write_bytes(p.read_bytes()[:2000]),
+        # as on a machine whose libc is older than the wheel's
+        lambda p: library(p.parent / "other", 'extern "C" int nobody(); int x = nobody();').replace(
+            p
+        ),
+    ],
+    ids=["other file", "truncated", "missing symbol"],
+)
+def test_one_that_does_not_load_is_passed_over(kit, damage):
+    damage(library(kit, "int x = 1;"))
+    assert prebuilt_library.prebuilt_library() is None
+
+
+def test_the_tag_is_the_newest_glibc_needed(kit):
+    path = library(kit, "#include <stdio.h>\nint f() { return puts(\"\"); }")
+    tag = prebuilt_library.manylinux_tag([path], "x86_64")
+    assert tag.startswith("manylinux_2_") and tag.endswith("_x86_64")
+
+
+def test_every_source_is_in_one_unit():
+    root = data_dir("ascendc_kernels") / "emulation"
+    names = [name for unit in library_units(root) for name in unit.sources]
+    assert sorted(names) == sorted(
+        p.relative_to(root).as_posix() for p in (root / "src").rglob("*.cpp")
+    )
+
+
+@pytest.mark.parametrize("value", ["native", "x86-64-v4", "Baseline"])
+def test_an_unknown_cpu_level_is_reported(monkeypatch, value):
+    monkeypatch.setenv("OPGEN_CPU_LEVEL", value)
+    with pytest.raises(OpgenError, match="OPG308"):
+        cpu_level()
+
+
+def test_the_baseline_has_no_flags(monkeypatch):
+    monkeypatch.setenv("OPGEN_CPU_LEVEL", "baseline")
+    level = cpu_level()
+    assert isinstance(level, CpuLevel) and not level.flags
