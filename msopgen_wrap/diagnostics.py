@@ -110,6 +110,7 @@ def render(diagnostic: Diagnostic, source: str | None = None, style: Styler = _u
     if loc.line:
         text = _source_line(loc, source)
         if text is not None:
+            text = _printable(text)
             lines.append(style(f"{loc.line:5d} | ", "label") + text)
             length = max(1, min(loc.length, len(text) - loc.column + 1))
             under = text[loc.column - 1 : loc.column - 1 + length]
@@ -123,6 +124,18 @@ def render(diagnostic: Diagnostic, source: str | None = None, style: Styler = _u
             lines.append(f"      {style(label + ':', 'label')} {first}")
             lines += [f"           {row}" for row in rest]
     return "\n".join(lines)
+
+
+_LONGEST = 240
+
+
+def _printable(text: str) -> str:
+    """Return a source line without what would act on a terminal; columns stay the same."""
+    shown = "".join(
+        c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") else "\ufffd"
+        for c in text[:_LONGEST]
+    )
+    return shown + ("..." if len(text) > _LONGEST else "")
 
 
 def _width(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,16 @@ def reduced_dims(node: Node, rank: int) -> tuple[int, ...]:
     if isinstance(dims, int):
         dims = [dims]
     return tuple(sorted(int(d) % rank if rank else 0 for d in dims))  # type: ignore[union-attr]
+
+
+_WRITTEN_REDUCTION = re.compile(r"\b(?:sum|mean|amax|amin|max|min|any|all|prod|var|std|norm)\(")
+
+
+def _keepdim_advice(text: str) -> str:
+    """Return the fix for lost axes: keepdim is only for reductions that the code itself writes."""
+    if _WRITTEN_REDUCTION.search(text):
+        return "use keepdim=True in the reduction, or write the kernel with `kernel:`"
+    return "split the op, or write the kernel with `kernel:`"
 
 
 def _keepdim(node: Node) -> bool:
@@ -189,7 +200,7 @@ class RowLowerer(Lowerer):
                             f"{target_name(node)} lines up different axes",
                             self.location(target_name(node).split(".")[1]),
                             "a reduced result is broadcast against another axis than it came from",
-                            "use keepdim=True",
+                            _keepdim_advice(self.spec.compute.text if self.spec.compute else ""),
                         )
                     )
                 merged[at] = axis

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.spec.compute_guard import (
     ATTR_KINDS,
     TENSOR,
@@ -34,8 +36,6 @@ _USER_ERRORS = (
     TypeError,
     ValueError,
 )
-MAX_POWER_BITS = 64
-
 Outputs = dict[str, Any]
 
 
@@ -192,6 +192,14 @@ def _literal(attr: Any) -> str:
     return repr(attr.default)
 
 
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Pow: "__opgen_pow",
+    ast.LShift: "__opgen_shift",
+    ast.Mult: "__opgen_mul",
+    ast.Add: "__opgen_add",
+}
+
+
 class _Rewriter(ast.NodeTransformer):
     """Make ``a op= b`` an assignment (in-place operators would write the caller's tensors)."""
 
@@ -240,14 +248,30 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        helper = {ast.Pow: "__opgen_pow", ast.LShift: "__opgen_shift", ast.Mult: "__opgen_mul"}
-        name = helper.get(type(node.op))
-        if not self.guards or name is None:
+        name = _OPERATORS.get(type(node.op))
+        if not self.guards or name is None or _is_number(node.left, node.right):
             return node
-        if isinstance(node.op, ast.Mult) and _is_number(node.left, node.right):
-            return node
-        call = ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])
+        return self._call(name, node, node.left, node.right)
+
+    def _call(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
+        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
         return ast.fix_missing_locations(ast.copy_location(call, node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        node.value = self.visit(node.value)
+        if isinstance(node.slice, ast.Tuple):  # an index is no list: it may hold slices
+            node.slice.elts = [self.visit(element) for element in node.slice.elts]
+        else:
+            node.slice = self.visit(node.slice)
+        return node
+
+    def _items(self, node: ast.List | ast.Tuple | ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        if not self.guards or isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        return self._call("__opgen_items", node, node)
+
+    visit_List = visit_Tuple = visit_ListComp = _items
 
 
 def _is_number(*nodes: ast.AST) -> bool:
@@ -286,10 +310,13 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
     namespace: dict[str, Any] = {"__builtins__": bare, "torch": torch, "math": math}
     namespace["F"] = torch.nn.functional
     namespace.update({n: getattr(builtins, n) for n in BUILTIN_FUNCTIONS})
-    namespace["__opgen_pow"] = _power
-    namespace["__opgen_shift"] = _shift
-    namespace["__opgen_mul"] = _multiply
     namespace["__opgen_test"] = _test
+    namespace["__opgen_pow"] = compute_limits.power
+    namespace["__opgen_shift"] = compute_limits.shift
+    namespace["__opgen_mul"] = compute_limits.multiply
+    namespace["__opgen_add"] = compute_limits.add
+    namespace["__opgen_items"] = compute_limits.bounded
+    namespace["round"] = compute_limits.rounded
     return program, namespace
 
 
@@ -308,27 +335,8 @@ def _import_for_torch(name: str, *args: Any, **kwargs: Any) -> Any:
     raise ImportError(f"compute may not import {name}")
 
 
-def _power(base: Any, exponent: Any) -> Any:
-    whole = type(base) is int and type(exponent) is int and exponent > 1
-    if whole and base.bit_length() * exponent > MAX_POWER_BITS:
-        raise OverflowError(f"{base} ** {exponent} does not fit 64 bits")
-    return base**exponent
-
-
-def _shift(value: Any, count: Any) -> Any:
-    if type(value) is int and type(count) is int and value.bit_length() + count > MAX_POWER_BITS:
-        raise OverflowError(f"{value} << {count} does not fit 64 bits")
-    return value << count
-
-
 def _test(condition: Any) -> Any:
     return condition
-
-
-def _multiply(left: Any, right: Any) -> Any:
-    if isinstance(left, (list, tuple, str)) or isinstance(right, (list, tuple, str)):
-        raise TypeError("a list cannot be repeated with '*'")
-    return left * right
 
 
 def _bind(spec: OpSpec, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -366,14 +374,26 @@ def _default_tensor(spec: OpSpec, param: TensorParam, inputs: Mapping[str, Any],
 
 
 def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool) -> None:
-    if not wrap_errors:
-        exec(program, values)
-        return
     try:
-        exec(program, values)
+        # Tracing runs small samples, with sizes that must not be asked for.
+        limits = compute_limits.watch(_torch(), values.values()) if wrap_errors else None
+        with limits or contextlib.nullcontext():
+            exec(program, values)
     except OpgenError:
         raise
+    except compute_limits.LimitError as error:
+        raise OpgenError(
+            Diagnostic(
+                "OPG046",
+                str(error),
+                _error_place(code),
+                why="evaluation of a spec must end, whatever it says",
+                fix="compute it with fewer or smaller values",
+            )
+        ) from error
     except _USER_ERRORS as error:
+        if not wrap_errors:
+            raise
         raise OpgenError(
             Diagnostic(
                 "OPG071",

@@ -39,12 +39,18 @@ class Findings:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest of ``known``, or an empty string."""
+    near = nearest(name, known)
+    return f"did you mean '{near}'?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the nearest of ``known``, or an empty string when none is near."""
     names = sorted(set(known))
     folded = {n.casefold(): n for n in names}
     if name.casefold() in folded:
-        return f"did you mean '{folded[name.casefold()]}'?"
+        return folded[name.casefold()]
     near = difflib.get_close_matches(name[:64], names, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else ""
+    return near[0] if near else ""
 
 
 def listed(names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
-from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.findings import Findings, listed, nearest, suggestion
 from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import (
@@ -83,6 +83,15 @@ def read_spec(path: str | Path) -> LoadResult:
         return LoadResult(name, None, [problem])
     except ValueError as error:  # a NUL in the path
         return LoadResult(name, None, [Diagnostic("OPG001", f"not a path: {error}")])
+    if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        problem = Diagnostic(
+            "OPG001",
+            "the spec is not a text file",
+            Location(name),
+            why="it holds NUL bytes, as programs and images do",
+            fix="name a YAML file",
+        )
+        return LoadResult(name, None, [problem])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -194,6 +203,7 @@ class _Builder:
 
     def build(self) -> OpSpec | None:
         self.reader.known_keys(self.root, KEYS, "the spec")
+        self.root = _with_meant_keys(self.root)
         op = self.op()
         inputs, outputs, attrs = self.signature()
         attr_types = {a.name: a.type for a in attrs}
@@ -374,6 +384,22 @@ class _Builder:
         if node is None or not _given(node):
             return []
         return read_cases(node, spec.inputs, spec.outputs, spec.attrs, self.reader)
+
+
+def _with_meant_keys(root: Mapping) -> Mapping:
+    """Return the mapping with misspelt keys read as what they mean, when that key is missing.
+
+    They are reported; without this, everything that depends on them would be reported as well.
+    """
+    present = {str(key.value) for key, _ in root.entries}
+    entries = []
+    for key, value in root.entries:
+        near = nearest(str(key.value), KEYS) if key.value not in KEYS else ""
+        if near and near not in present:
+            present.add(near)
+            key = replace(key, value=near, text=near)
+        entries.append((key, value))
+    return replace(root, entries=tuple(entries))
 
 
 def _given(node: Node | None) -> bool:

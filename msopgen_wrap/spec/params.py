@@ -283,13 +283,33 @@ def _rule_names(raw: RawParam) -> list[str]:
     return [w for w in words if w not in _RULE_WORDS]
 
 
+# dtypes of torch and CANN that are known and not supported: a near name would mislead.
+_OTHER_DTYPES = (
+    (
+        r"(float8|fp8|hifloat8|hif8|float4|fp4)",
+        "vector units of the supported SoCs have no 8-bit or 4-bit floating point",
+        "store it as int8 or uint8 with a scale, or compute in float16 or bfloat16",
+    ),
+    (r"(u?int4|quint4|int2|uint2)", "sub-byte integers are not supported", "unpack it to int8"),
+    (r"(uint16|uint32|uint64)$", "unsigned integers beyond 8 bits are not supported", ""),
+    (r"(complex|c64$|c128$)", "complex numbers are not supported", "pass real and imaginary parts"),
+    (r"(quint|qint)", "torch's quantised dtypes are not supported", "write int8 or uint8"),
+    (r"(string|str|object)$", "a tensor holds numbers", ""),
+)
+
+
 def unknown_dtype(text: str, place: Location, findings: Findings, names: list[str]) -> None:
     """Report OPG014 with the nearest dtype, or the nearest of ``names``."""
-    alias = DTYPE_ALIASES.get(text.lower())
+    low = text.lower()
+    alias = DTYPE_ALIASES.get(low)
     fix = f"write '{alias}'" if alias else suggestion(text, [*DTYPES, *names])
     why = f"dtypes: {listed(DTYPES)}"
-    if text.lower() in ("double", "float64"):
+    if low in ("double", "float64"):
         why = "the vector unit has no 64-bit floating point"
+    for pattern, what, cure in _OTHER_DTYPES:
+        if re.match(pattern, low):
+            why, fix = f"{what}; {why}", cure
+            break
     findings.error("OPG014", f"unknown dtype '{text}'", place, why, fix)
 
 

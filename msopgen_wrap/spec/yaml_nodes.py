@@ -310,10 +310,42 @@ def resolve(text: str) -> Any:
     return text
 
 
+_KEY_LINE = re.compile(r"( *)[\w.-]+ *:(?: |$)")
+
+
+def _wrong_indentation(number: int, lines: list[str]) -> tuple[str, str] | None:
+    """Return why and fix when the line's indentation fits no key above it; else None.
+
+    ``number`` counts from 0. Only lines that look like a key are judged.
+    """
+    here = _KEY_LINE.match(lines[number]) if number < len(lines) else None
+    if here is None:
+        return None
+    indent = len(here[1])
+    above = []
+    for row in reversed(lines[:number]):
+        other = _KEY_LINE.match(row)
+        if other is not None:
+            above.append((len(other[1]), row))
+            if not other[1]:
+                break
+    if not above or indent == 0:
+        return None
+    last, row = above[0]
+    if indent in {i for i, _ in above} or (indent > last and row.rstrip().endswith(":")):
+        return None
+    key = lines[number].strip().split(":")[0]
+    allowed = sorted({i for i, _ in above if i})
+    spaces = " or ".join(map(str, allowed)) or "0"
+    why = f"'{key}' is indented by {indent} spaces, which fits no key above it"
+    return why, f"indent it by {spaces} spaces, like the keys it belongs to"
+
+
 def _report_yaml_error(
     error: yaml.YAMLError, lines: list[str], file: str, findings: Findings
 ) -> None:
     mark = getattr(error, "problem_mark", None)
+    context = getattr(error, "context", None)
     problem = getattr(error, "problem", None) or str(error).split("\n")[0]
     place = Location(file, 1, 1)
     why = fix = ""
@@ -326,6 +358,9 @@ def _report_yaml_error(
             fix = "put the value in quotes, or write it as a block after '|': it contains ': '"
         elif "\t" in row[: mark.column + 1]:
             fix = "indent with spaces; YAML does not allow tabs"
+        elif wrong := _wrong_indentation(mark.line, lines):
+            why, fix = wrong
+            context = None
         elif "[" in row or "{" in row:
             fix = "put shape rules and code that hold brackets in quotes"
     else:
@@ -335,7 +370,6 @@ def _report_yaml_error(
             before = "\n".join(lines)[:position]
             place = Location(file, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
             problem = f"character {getattr(error, 'character', '')!r} is not allowed in YAML"
-    context = getattr(error, "context", None)
     if context:
         why = str(context)
     findings.error("OPG002", f"not valid YAML: {problem}", place, why=why, fix=fix)

@@ -1,0 +1,239 @@
+"""Bounds on what running ``compute`` may take: integers, lists, calls, elements.
+
+The allow-list keeps code from reaching anything, but code that only computes can still run for ever
+or fill the memory: ``n = n * n`` repeated, ``a = a + a``, ``x = x[:, None] * x``. Values of Python
+are bounded where the rewritten code makes them; tensors where torch is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+MAX_BITS = 64
+MAX_ITEMS = 1024  # of a list or tuple, with what is in those inside it
+MAX_TEXT = 4096
+MAX_DIGITS = 400
+MAX_CALLS = 8192  # of torch functions in one run
+# Elements of one result, and of all results; larger inputs raise both.
+MAX_ELEMENTS = 1 << 24
+MAX_TOTAL = 1 << 26
+_GROWTH = 1 << 12
+_FLOPS_PER_ELEMENT = 32
+_PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
+
+
+class LimitError(ArithmeticError):
+    """``compute`` would take more than its bounds allow."""
+
+
+# ---- values of Python ----
+
+
+def bounded(value: Any) -> Any:
+    """Return ``value``; raises LimitError for an integer, list or text past its bound."""
+    if type(value) is int:
+        if value.bit_length() > MAX_BITS:
+            raise LimitError(f"an integer of compute does not fit {MAX_BITS} bits")
+    elif isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            raise LimitError(f"a text of compute is longer than {MAX_TEXT} characters")
+    elif isinstance(value, (list, tuple)) and _count(value) > MAX_ITEMS:
+        raise LimitError(f"a list of compute has more than {MAX_ITEMS} items")
+    return value
+
+
+def _count(value: list[Any] | tuple[Any, ...]) -> int:
+    """Items of a list and of the lists inside it; every part was bounded when it was made."""
+    if len(value) > MAX_ITEMS:
+        return len(value)
+    total = len(value)
+    for item in value:
+        if type(item) in (list, tuple):
+            total += _count(item)
+            if total > MAX_ITEMS:
+                break
+    return total
+
+
+def add(left: Any, right: Any) -> Any:
+    """``left + right`` of lists, texts and integers within their bounds."""
+    if isinstance(left, (list, tuple, str)) and isinstance(right, (list, tuple, str)):
+        longest = MAX_TEXT if isinstance(left, str) else MAX_ITEMS
+        if len(left) + len(right) > longest:
+            raise LimitError(f"joining makes more than {longest} items")
+    return bounded(left + right)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """``left * right``; lists and texts cannot be repeated."""
+    if isinstance(left, (list, tuple, str)) or isinstance(right, (list, tuple, str)):
+        raise TypeError("a list cannot be repeated with '*'")
+    return bounded(left * right)
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """``base ** exponent``; integers within their bound."""
+    whole = type(base) is int and type(exponent) is int and exponent > 1
+    if whole and (base.bit_length() - 1) * exponent > MAX_BITS:
+        raise LimitError(f"{base} ** {exponent} does not fit {MAX_BITS} bits")
+    return bounded(base**exponent)
+
+
+def shift(value: Any, count: Any) -> Any:
+    """``value << count``; integers within their bound."""
+    if type(value) is int and type(count) is int and value.bit_length() + count > MAX_BITS:
+        raise LimitError(f"{value} << {count} does not fit {MAX_BITS} bits")
+    return value << count
+
+
+def rounded(value: Any, digits: Any = None) -> Any:
+    """``round()``; with many digits Python would compute a power of ten as large."""
+    if digits is None:
+        return round(value)
+    if type(digits) is int and abs(digits) > MAX_DIGITS:
+        raise LimitError(f"round() to {digits} digits")
+    return round(value, digits)
+
+
+# ---- tensors ----
+
+
+def watch(torch: Any, inputs: Iterable[Any]) -> Any:
+    """Return a context in which torch's functions are bounded.
+
+    Args:
+        torch: the module.
+        inputs: the tensors (or lists of them) that ``compute`` gets; large ones raise the bounds.
+
+    Raises (inside):
+        LimitError: too many calls, or a result of too many elements, before it is made.
+    """
+    given = sum(t.numel() for t in _tensors(torch, list(inputs)))
+    largest = max(MAX_ELEMENTS, _GROWTH * given)
+    budget = max(MAX_TOTAL, 4 * _GROWTH * given)
+
+    class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+            self.total = 0
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            name = getattr(func, "__name__", "")
+            kwargs = kwargs or {}
+            if name == "__get__":  # a property such as shape
+                return func(*args, **kwargs)
+            self.calls += 1
+            if self.calls > MAX_CALLS:
+                raise LimitError(f"compute calls more than {MAX_CALLS} functions of torch")
+            values = [*args, *kwargs.values()]
+            _check_pieces(torch, name, args, kwargs)
+            if _estimate(torch, values) > MAX_ELEMENTS:
+                self._weigh(func, name, args, kwargs)
+            result = func(*args, **kwargs)
+            self._add(sum(t.numel() for t in _tensors(torch, result)))
+            return result
+
+        def _weigh(self, func: Any, name: str, args: Any, kwargs: Any) -> None:
+            """Run the call on tensors without data, and look at all that it makes."""
+            sizes = _sizes_of(torch, func, args, kwargs)
+            if sizes is None:
+                return
+            if max(sizes, default=0) > largest:
+                raise LimitError(f"{name}() would make a tensor of {max(sizes)} elements")
+            if self.total + sum(sizes) > budget:
+                raise LimitError(f"{name}() would make compute's work larger than its bound")
+
+        def _add(self, count: int) -> None:
+            self.total += count
+            if self.total > budget:
+                raise LimitError(f"compute makes tensors of {self.total} elements altogether")
+
+    return Watch()
+
+
+def _tensors(torch: Any, value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in _tensors(torch, item)]
+    return []
+
+
+def _estimate(torch: Any, values: list[Any]) -> float:
+    """No result has more elements than the product of all sizes and numbers given."""
+    total = 1.0
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            total *= max(1, value.numel())
+        elif type(value) in (int, float):  # not the attrs that tracing follows: asking changes them
+            total *= max(1.0, abs(value)) if math.isfinite(value) else 1.0
+        elif isinstance(value, (list, tuple)):
+            total *= _estimate(torch, list(value)) * max(1, len(value))
+        if total > 1e30:
+            break
+    return total
+
+
+def _check_pieces(torch: Any, name: str, args: Any, kwargs: Any) -> None:
+    """Bound the number of tensors that one call may cut a tensor into."""
+    if name not in ("unbind", "split", "__iter__") or not args:
+        return
+    tensor = args[0]
+    if not isinstance(tensor, torch.Tensor) or not tensor.dim():
+        return
+    rest = list(args[1:])
+    size = 1
+    if name == "split":
+        size = kwargs.get("split_size_or_sections", kwargs.get("split_size"))
+        size = rest.pop(0) if rest and size is None else size
+    dim = kwargs.get("dim", rest[0] if rest else 0)
+    if type(size) is int and type(dim) is int and -tensor.dim() <= dim < tensor.dim():
+        pieces = -(-tensor.shape[dim] // max(1, size))
+        if pieces > MAX_ITEMS:
+            raise LimitError(f"{name}() would make {pieces} tensors")
+
+
+def _sizes_of(torch: Any, func: Callable[..., Any], args: Any, kwargs: Any) -> list[int] | None:
+    """Return the elements of every tensor a call makes inside; None when it cannot be told."""
+    dispatch = torch.utils._python_dispatch
+    sizes: list[int] = []
+
+    class Sizes(dispatch.TorchDispatchMode):  # type: ignore[misc, name-defined]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            result = func(*args, **(kwargs or {}))
+            count = sum(t.numel() for t in _tensors(torch, result))
+            sizes.append(count)
+            first = _PRODUCTS.get(str(func.overloadpacket.__name__))
+            if first is not None:  # a product's time is not in its size
+                count = min(count, MAX_ELEMENTS) * args[first].shape[-1] // _FLOPS_PER_ELEMENT
+                sizes.extend([MAX_ELEMENTS] * (count // MAX_ELEMENTS))
+            return result
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return torch.empty_strided(
+                value.shape, value.stride(), dtype=value.dtype, device="meta"
+            )
+        if isinstance(value, (list, tuple)):
+            items = [bare(item) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
+        return value
+
+    try:
+        with dispatch._disable_current_modes(), torch.device("meta"):
+            plain = [bare(a) for a in args]
+            named = {k: bare(v) for k, v in kwargs.items() if k != "device"}
+            with Sizes():
+                func(*plain, **named)
+    except LimitError:
+        raise
+    except Exception:
+        return None if sizes == [] else sizes
+    return sizes
