@@ -21,6 +21,7 @@ from msopgen_wrap.build.source_text import split_list
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.cann.device_language import LANGUAGE_FLAGS, DeviceCode, marks
 from msopgen_wrap.cann.op_sources import OpSource
+from msopgen_wrap.cann.tiling_prelude import is_library_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 _TEMPLATE_ENTRY = r"\btemplate\s*<[^;{{}}]*>\s*(?:__\w+__\s+)+void\s+{}\s*\("
@@ -106,7 +107,7 @@ class DeviceCompile:
         where = Location(str(kernel), _line(text, match.start()) if match else 0)
         if re.search(_TEMPLATE_ENTRY.format(name), text):
             return self._parameter_problems(text, where)
-        if name not in entries:
+        if name not in entries and not (is_library_name(name) and f"{name}_entry" in entries):
             if code.mangled_entries(name):
                 return [
                     Diagnostic(
@@ -138,7 +139,7 @@ class DeviceCompile:
         names = [re.sub(r"\W+$", "", p).split()[-1].lstrip("*&") for p in given]
         if any("..." in p or "(" in p for p in given):
             return []
-        wanted = list(self.op.params)
+        wanted = list(self.op.passed)
         counts = {len(wanted) + 2 + extra for extra in ({0, 1} if self.op.computed_shape else {0})}
         if len(given) not in counts:
             return [
@@ -163,7 +164,7 @@ class DeviceCompile:
                     )
                 ]
         for name, meant in zip(names, wanted, strict=False):
-            if name != meant and name in wanted:
+            if name != meant and name in wanted and wanted.count(name) == 1:
                 return [
                     Diagnostic(
                         "OPG614",

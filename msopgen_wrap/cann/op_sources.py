@@ -74,6 +74,7 @@ class OpSource:
         units: compute units of its ``AddConfig`` calls.
         stem: name of the kernel entry, and of its file without suffix.
         computed_shape: the kernel tells an output's shape, through one more parameter.
+        passed: inputs and outputs the kernel gets; one name may be both.
     """
 
     op: str
@@ -84,6 +85,7 @@ class OpSource:
     units: tuple[str, ...]
     stem: str = ""
     computed_shape: bool = False
+    passed: tuple[str, ...] = ()
 
     def label(self, combo: int) -> str:
         """Return the dtypes of a combination, shortened when all are the same."""
@@ -175,7 +177,9 @@ def _read_op(project: Path, host: Path, op: str, body: str, variables: dict[str,
     units = tuple(dict.fromkeys(_CONFIG.findall(body)))
     kernel = _kernel_file(project, stem)
     computed = "OutputShapeDependOnCompute" in body
-    return OpSource(op, host, kernel, tuple(names), tuple(combos), units, stem, computed)
+    # An AICore configuration of a SoC names parameters again.
+    passed = tuple(name for _, name in dict.fromkeys((k, n) for k, n, _ in _PARAM.findall(body)))
+    return OpSource(op, host, kernel, tuple(names), tuple(combos), units, stem, computed, passed)
 
 
 def _kernel_file(project: Path, stem: str) -> Path | None:

@@ -86,6 +86,11 @@ _LIBM = re.compile(
 )
 
 
+def is_library_name(entry: str) -> bool:
+    """Whether the prelude renames an entry (``<entry>_entry``), as <math.h> has its name."""
+    return _LIBM.fullmatch(entry) is not None
+
+
 def kernel_prelude(op_type: str, host_sources: Iterable[Path], kernel: Path) -> str:
     """Return what to put before ``kernel`` so that ``GET_TILING_DATA`` works in it.
 

@@ -319,3 +319,14 @@ def test_entries_named_like_the_c_library_are_renamed(tmp_path, entry, renamed):
     kernel.write_text(f'extern "C" __global__ __aicore__ void {entry}(GM_ADDR x) {{}}\n')
     prelude = kernel_prelude("Asinh", [], kernel)
     assert (f"#define {entry} {entry}_entry" in prelude) is renamed
+
+
+def test_a_name_may_be_an_input_and_an_output(tmp_path):
+    """The kernel gets both; a configuration of one SoC that names them again adds none."""
+    text = 'this->Input("var").DataType({ge::DT_FLOAT});\n'
+    text += 'this->Output("var").DataType({ge::DT_FLOAT});\n'
+    text += 'config.Input("var").DataType({ge::DT_FLOAT});\n'
+    body = "class Update : public OpDef {\nUpdate() {\n" + text + "}\n};\nOP_ADD(Update);\n"
+    write_tree(tmp_path, {"op_host/update.cpp": body, "op_kernel/update.cpp": "\n"})
+    (op,) = read_op_sources(tmp_path)
+    assert op.passed == ("var", "var")
