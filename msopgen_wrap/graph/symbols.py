@@ -33,6 +33,7 @@ from typing import Any
 
 import sympy
 
+from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_ext.torch_import import torch
 
 # Parts of torch come after its door.
@@ -260,17 +261,17 @@ class SymbolEnv(ShapeEnv):
 
     def _round(self, value: Any, *digits: Any) -> Any:
         if not isinstance(value, _SYMBOLIC) or isinstance(value, torch.SymInt):
-            return round(value, *digits)
-        return torch.sym_int(self.derive(round, value)) if not digits else round(value, *digits)
+            return compute_limits.rounded(value, *digits)
+        if digits:
+            return value.__round__(*digits)  # type: ignore[union-attr]
+        return torch.sym_int(self.derive(round, value))
 
     def _power(self, base: Any, exponent: Any) -> Any:
         numbers = (int, float, torch.SymInt, torch.SymFloat)
         if not (isinstance(base, numbers) and isinstance(exponent, numbers)):
             return base**exponent
         if not isinstance(base, _SYMBOLIC) and not isinstance(exponent, _SYMBOLIC):
-            from msopgen_wrap.spec.compute_runner import _power
-
-            return _power(base, exponent)
+            return compute_limits.power(base, exponent)
         if isinstance(base, torch.SymInt) and type(exponent) is int and exponent >= 0:
             return base**exponent
         return self.derive(operator.pow, _to_float(base), exponent)

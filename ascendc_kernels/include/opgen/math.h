@@ -21,7 +21,7 @@ using MaskTile = LocalTensor<uint8_t>;
 // Written as bit patterns' builtins because <cmath> is a host header.
 constexpr float kInf = __builtin_huge_valf();
 constexpr float kNan = __builtin_nanf("");
-constexpr float kMax = 0x1.fffffep127f;
+constexpr float kLargest = 0x1.fffffep127f;
 constexpr float kHalfPi = 1.57079632679489662f;
 constexpr float kPi = 3.14159265358979324f;
 constexpr float kLn2 = 0.693147180559945309f;
@@ -620,11 +620,11 @@ __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const T
                                      const Tile32& t3, const Tile32& t4, const MaskTile& mask,
                                      uint32_t count) {
     AscendC::Div(dst, a, b, count);
-    AscendC::Mins(t1, b, kMax, count);
+    AscendC::Mins(t1, b, kLargest, count);
     AscendC::Muls(t0, a, 1.0f, count);
     VectorBarrier();
     AscendC::Cast(dst, dst, RoundMode::CAST_FLOOR, count);
-    AscendC::Maxs(t1, t1, -kMax, count);
+    AscendC::Maxs(t1, t1, -kLargest, count);
     VectorBarrier();
     SplitBits(t2, t1, t1, count);
     SplitBits(t3, t4, dst, count);
@@ -633,9 +633,9 @@ __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const T
     VectorBarrier();
     SubtractProducts(t0, t3, t2, t1, t4, count);
     // the sign of b as a factor
-    AscendC::Mins(t1, b, kMax, count);
+    AscendC::Mins(t1, b, kLargest, count);
     VectorBarrier();
-    AscendC::Maxs(t1, t1, -kMax, count);
+    AscendC::Maxs(t1, t1, -kLargest, count);
     VectorBarrier();
     AscendC::Abs(t2, t1, count);
     VectorBarrier();
@@ -696,7 +696,7 @@ __aicore__ inline void Fmod(const Tile32& dst, const Tile32& a, const Tile32& b,
     AscendC::Compare(small, dst, t0, CMPMODE::LT, count);
     for (int32_t stage = (kBits - 1) / kStageBits; stage >= 0; --stage) {
         // t0 = |b| 2^(126 stage), infinite where |a| cannot reach it; t1 = the same, finite
-        float largest = kMax;
+        float largest = kLargest;
         for (int32_t i = 0; i < stage; ++i) {
             largest /= kStage;
         }
