@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.loader import parse_spec
@@ -126,3 +127,18 @@ def test_a_step_that_is_cheap_cannot_be_repeated_without_end() -> None:
     spec = spec_of(ones + "b = [t + 1 for t in a]\n" * 12 + "z = x")
     with pytest.raises(OpgenError, match="OPG046"):
         run(spec)
+
+
+TRACED = [
+    "z = x * 2 ** 10",
+    "z = x * 2.0 ** 3",
+    "z = x * round(2.5)",
+    "z = x * n ** 2",
+    "z = x ** 2",
+]
+
+
+@pytest.mark.parametrize("code", TRACED)
+def test_code_with_bounds_can_be_traced(code: str) -> None:
+    """Tracing replaces some of the bounded operators by its own."""
+    assert plan_op(spec_of(code)).family == "elementwise"
