@@ -84,6 +84,26 @@ def _native_group_norm(
     return out.view(x.shape), mean.view(n, group), rstd.view(n, group)
 
 
+def _batch_norm_training(
+    x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    dims = [0, *range(2, x.dim())]
+    var, mean = _variance(x, dims, 0)
+    rstd = (var + eps).rsqrt()
+    out = (x - mean) * rstd
+
+    def by_channel(value: Any) -> Any:
+        for _ in range(x.dim() - 2):
+            value = value.unsqueeze(-1)
+        return value
+
+    if weight is not None:
+        out = out * by_channel(weight)
+    if bias is not None:
+        out = out + by_channel(bias)
+    return out, _squeeze(mean, dims, False), _squeeze(rstd, dims, False)
+
+
 def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries that replace PyTorch's."""
     return {
@@ -93,4 +113,5 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.std_mean.correction: _std_mean,
         _aten.native_layer_norm.default: _native_layer_norm,
         _aten.native_group_norm.default: _native_group_norm,
+        _aten._native_batch_norm_legit.no_stats: _batch_norm_training,
     }

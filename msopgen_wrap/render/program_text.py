@@ -252,10 +252,13 @@ class ProgramText:
         assert inst.dst is not None
         name = inst.mode
         if inst.dst.extent == "row":
-            variable = self.name(inst.dst)
-            if inst.dst.kind == MASK:
-                return f"opgen::WidenMask({variable}, {name}Local, bytes, rowElements);"
-            return f"opgen::BringRow({variable}, {name}Local, bytes, rowElements);"
+            kind = inst.dst.kind
+            call = "BringRowMask" if kind == MASK else "BringRow"
+            stage = {F32: "stage", I32: "stageInt", MASK: "stageHalf"}[kind]
+            return (
+                f"opgen::{call}({self.name(inst.dst)}, {name}Local, {stage}, bytes, {name}Walk, "
+                "part);"
+            )
         if inst.dst.kind == MASK:
             mask = self.name(inst.dst)
             return (

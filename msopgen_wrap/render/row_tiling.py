@@ -17,8 +17,9 @@ from msopgen_wrap.render.tiling import (
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_UNIT, OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar
+from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32, Scalar
 from msopgen_wrap.schedule.row import ROW_SHARE
+from msopgen_wrap.schedule.views import FULL, SQUEEZED
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment
 
@@ -47,10 +48,15 @@ def render_row_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingText:
         *scalar_fields(names, used),
     ]
     values = shared_values(spec, plan, style, used)
-    row_operands = {n for b in plan.bodies for n in b.details["row_operands"]}
+    views = plan.operands()
     row_outputs = {n for b in plan.bodies for n in b.details["row_outputs"]}
     for position, operand in enumerate(values["operands"]):
-        operand["row"] = operand["name"] in row_operands
+        view = views[operand["name"]]
+        operand["row"] = view.extent != FULL
+        operand["squeezed"] = view.extent == SQUEEZED
+        operand["floating"] = all(
+            COMPUTE_KIND[dtype] == F32 for dtype in spec.param(view.tensor).dtypes
+        )
         operand["index"] = position
     for output in values["outputs"]:
         output["row"] = output["name"] in row_outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
@@ -11,7 +11,7 @@ from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, Lowerer, lowers, target_name
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
-from msopgen_wrap.schedule.views import Step, View, apply_view
+from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, Step, View, apply_view
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
@@ -94,6 +94,8 @@ class RowLowerer(Lowerer):
         rank: rank of the iteration space in the sample.
         reduced: its reduced axes (sample numbering).
         axes: node -> space axis behind each of its dims (None: size 1).
+        free: nodes of fewer dims made of inputs alone; what they line up with is not known before
+            they meet a reduction.
         row_loads: ids of loaded values that do not span a reduced axis.
         output_axes: output name -> its axes.
     """
@@ -101,6 +103,7 @@ class RowLowerer(Lowerer):
     rank: int = 0
     reduced: frozenset[int] = frozenset()
     axes: dict[Node, Axes] = field(default_factory=dict)
+    free: set[Node] = field(default_factory=set)
     row_loads: set[int] = field(default_factory=set)
     _current: Node | None = None
 
@@ -151,6 +154,8 @@ class RowLowerer(Lowerer):
         if target == "aten.unsqueeze.default":
             place: Any = node.args[1]
             axis = int(place) % (len(known) + 1)
+            if source in self.free:
+                return self._free_axes(node)
             return (*known[:axis], None, *known[axis:])
         if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
             listed: Any = node.args[1]
@@ -164,7 +169,35 @@ class RowLowerer(Lowerer):
             return tuple(range(len(_shape(node))))
         if target == "operator.getitem":
             return known
+        arguments = [a for a in node.all_input_nodes if a in self.axes]
+        if arguments and all(self._is_view(a) or a in self.free for a in arguments):
+            return self._free_axes(node)
         return self._broadcast_axes(node)
+
+    def _free_axes(self, node: Node) -> Axes:
+        """Line a node of inputs alone up from the right, until a result says otherwise."""
+        axes = self._aligned(_shape(node))
+        if len(axes) < self.rank:
+            self.free.add(node)
+        self._realign(node, axes)
+        return axes
+
+    def _realign(self, node: Node, axes: Axes) -> None:
+        """Give a node, and the nodes of inputs alone that it is made of, other axes."""
+        self.axes[node] = axes
+        below = axes
+        if target_name(node) == "aten.unsqueeze.default":
+            place: Any = node.args[1]
+            at = int(place) % len(axes)
+            below = (*axes[:at], *axes[at + 1 :])
+        for source in node.all_input_nodes:
+            if source in self.free:
+                shape = _shape(source)
+                tail = below[len(below) - len(shape) :]
+                self._realign(
+                    source,
+                    tuple(None if _is_one(n) else a for n, a in zip(shape, tail, strict=True)),
+                )
 
     def _note_reduction(self, node: Node, known: Axes, dims: tuple[int, ...]) -> None:
         axes = frozenset(a for i, a in enumerate(known) if i in dims and a is not None)
@@ -186,7 +219,7 @@ class RowLowerer(Lowerer):
         rank = len(_shape(node))
         merged: list[int | None] = [None] * rank
         arguments = [a for a in node.all_input_nodes if a in self.axes]
-        computed = [a for a in arguments if not self._is_view(a)] or arguments
+        computed = [a for a in arguments if not self._is_view(a) and a not in self.free]
         for argument in computed:
             axes = self.axes[argument]
             for i, axis in enumerate(axes):
@@ -194,22 +227,35 @@ class RowLowerer(Lowerer):
                 if axis is None or at < 0:
                     continue
                 if merged[at] not in (None, axis):
-                    raise OpgenError(
-                        Diagnostic(
-                            "OPG336",
-                            f"{target_name(node)} lines up different axes",
-                            self.location(target_name(node).split(".")[1]),
-                            "a reduced result is broadcast against another axis than it came from",
-                            _keepdim_advice(self.spec.compute.text if self.spec.compute else ""),
-                        )
-                    )
+                    raise self._other_axes(node)
                 merged[at] = axis
         for argument in arguments:
             for i, size in enumerate(_shape(argument)):
                 at = rank - len(_shape(argument)) + i
                 if at >= 0 and merged[at] is None and not _is_one(size):
                     merged[at] = self.rank - rank + at if self.rank >= rank else None
+        for argument in arguments:
+            if argument in self.free:
+                shape = _shape(argument)
+                self._realign(
+                    argument,
+                    tuple(
+                        None if _is_one(n) else a
+                        for n, a in zip(shape, merged[rank - len(shape) :], strict=True)
+                    ),
+                )
         return tuple(merged)
+
+    def _other_axes(self, node: Node) -> OpgenError:
+        return OpgenError(
+            Diagnostic(
+                "OPG336",
+                f"{target_name(node)} lines up different axes",
+                self.location(target_name(node).split(".")[1]),
+                "a reduced result is broadcast against another axis than it came from",
+                _keepdim_advice(self.spec.compute.text if self.spec.compute else ""),
+            )
+        )
 
     # ---- lowering ------------------------------------------------------------------------------
 
@@ -243,19 +289,25 @@ class RowLowerer(Lowerer):
         return self.scalar_expr(size)
 
     def _load(self, view: View) -> Val:
-        axes = self._load_axes(view)
-        spans = any(a in self.reduced for a in axes if a is not None)
-        key = (view, spans)
-        if key in self._row_loaded:
-            return self._row_loaded[key]
-        value = super()._load(view)
-        self._loaded.pop(view, None)
-        self._row_loaded[key] = value
-        if not spans:
+        extent = self._extent(self._load_axes(view))
+        value = super()._load(replace(view, extent=extent))
+        if extent != FULL:
             self.row_loads.add(value.id)
         return value
 
-    _row_loaded: dict[Any, Val] = field(default_factory=dict)
+    def _extent(self, axes: Axes) -> str:
+        """Return what an operand with these axes spans."""
+        if any(a in self.reduced for a in axes if a is not None):
+            return FULL
+        if all(a in (None, self.rank - len(axes) + i) for i, a in enumerate(axes)):
+            return ROW
+        kept = [a for a in range(self.rank) if a not in self.reduced]
+        if len(axes) <= len(kept) and all(
+            a in (None, k) for a, k in zip(axes[::-1], kept[::-1], strict=False)
+        ):
+            return SQUEEZED
+        assert self._current is not None
+        raise self._other_axes(self._current)
 
     def _load_axes(self, view: View) -> Axes:
         assert self._current is not None

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import SQUEEZED, View
 
 MAX_BLOCKS = 4095
 
@@ -211,6 +211,14 @@ def reduced_axes(plan: OpPlan, rank: int, attrs: dict[str, Any]) -> list[int]:
     return [a % rank for a in axes]
 
 
+def restore_axes(view: Strided, reduced: list[bool]) -> None:
+    """Give an operand that lines up with a reduced result sizes of 1 for the reduced axes."""
+    missing = reduced.count(False) - len(view.dim)
+    dim, stride = iter([1] * missing + view.dim), iter([0] * missing + view.stride)
+    pairs = [(1, 0) if r else (next(dim), next(stride)) for r in reduced]
+    view.dim, view.stride = [p[0] for p in pairs], [p[1] for p in pairs]
+
+
 def _tile_rows(
     plan: OpPlan,
     body: Body,
@@ -221,11 +229,15 @@ def _tile_rows(
     cores: int,
     pitch: int,
 ) -> Tiling:
-    row_operands = body.details["row_operands"]
-    full = [v for n, v in zip(body.operands, views, strict=True) if n not in row_operands]
-    dims = broadcast([v.dim for v in full]) or [1]
+    full = list(views)
+    squeezed = [v.extent == SQUEEZED for v in body.operands.values()]
+    dims = broadcast([v.dim for v, s in zip(full, squeezed, strict=True) if not s]) or [1]
     axes = reduced_axes(plan, len(dims), attrs)
     flags = [i in axes for i in range(len(dims))]
+    for view, without in zip(full, squeezed, strict=True):
+        if without:
+            restore_axes(view, flags)
+    dims = broadcast([dims, *(v.dim for v in full)])
     row_dims = [1 if f else d for d, f in zip(dims, flags, strict=True)]
     row_outputs = body.details["row_outputs"]
     for param in plan.spec.outputs:

@@ -13,6 +13,10 @@ Node = torch.fx.Node
 
 _ZERO = Const(0)
 
+# What an operand of a row kernel spans: every element; one number per row, with dimensions of size
+# 1 in place of the reduced axes; or without these dimensions, as a result without keepdim.
+FULL, ROW, SQUEEZED = "full", "row", "squeezed"
+
 
 @dataclass(frozen=True)
 class Step:
@@ -33,11 +37,18 @@ class Step:
 
 @dataclass(frozen=True)
 class View:
-    """An input seen through steps; ``rank`` is the rank in the traced sample."""
+    """An input seen through steps.
+
+    Attributes:
+        rank: the rank in the traced sample.
+        extent: ``FULL``, ``ROW`` or ``SQUEEZED``; views of one input that differ in it are
+            operands of their own.
+    """
 
     tensor: str
     rank: int
     steps: tuple[Step, ...] = ()
+    extent: str = FULL
 
     @staticmethod
     def of_input(tensor: str, rank: int) -> View:

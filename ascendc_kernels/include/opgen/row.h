@@ -249,28 +249,97 @@ __aicore__ inline void Position(const Tile32& dst, const Tile& box) {
     VectorBarrier();
 }
 
-// Copy a row tile of an operand that does not span the reduced axes to UB.
+// How many numbers of a row tile belong to the box.
+__aicore__ inline uint32_t RowElements(const Tile& box) {
+    return box.lanes ? box.rows : box.cols;
+}
+
+// Whether an operand has a number of its own for every row; if not, one serves all of them.
+__aicore__ inline bool EachRow(const Walk& walk, const Tile& box) {
+    return box.lanes ? walk.ByRow() : walk.ByCol();
+}
+
+// Whether the numbers of the rows lie apart in GM.
+__aicore__ inline bool RowsApart(const Walk& walk, const Tile& box) {
+    return box.lanes && box.rows > 1 && walk.ByRow() && walk.RowStride() != 1;
+}
+
+// Copy what a box needs of an operand that does not span the reduced axes to UB: a range, one
+// number, or numbers that lie apart (one 32-byte block each, filled with it).
 template <typename T>
 __aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                const Walk& walk, const Tile& box) {
-    LoadRange(tile, gm[static_cast<uint64_t>(walk.At(box))], box.lanes ? box.rows : box.cols);
+    if (RowsApart(walk, box)) {
+        LoadBox(tile, gm, walk, box);
+    } else {
+        LoadRange(tile, gm[static_cast<uint64_t>(walk.At(box))],
+                  EachRow(walk, box) ? RowElements(box) : 1);
+    }
 }
 
 // Copy a row tile of an output to GM.
 template <typename T>
 __aicore__ inline void StoreRow(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
                                 const Walk& walk, const Tile& box) {
-    StoreRange(gm[static_cast<uint64_t>(walk.At(box))], tile, box.lanes ? box.rows : box.cols);
+    StoreRange(gm[static_cast<uint64_t>(walk.At(box))], tile, RowElements(box));
 }
 
-// Widen a row tile into its row slot (a copy when the types are equal).
+// Fill `count` elements, rounded up to whole repeats, with the number that fills the first block.
+template <typename C>
+__aicore__ inline void SpreadBlock(const LocalTensor<C>& dst, const LocalTensor<C>& block,
+                                   uint32_t count) {
+    Tile line;
+    line.pitch = AlignLanes(count);
+    SpreadRows(dst, block, line, 0, 0);
+}
+
+// Widen what LoadRow brought into a row slot. `stage` is scratch of a whole tile. Numbers that lie
+// apart must be of a floating-point type (the tiling function checks it).
 template <typename C, typename T>
 __aicore__ inline void BringRow(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
-                                const LocalTensor<half>& bytes, uint32_t count) {
-    if constexpr (Same<C, T>::value) {
-        AscendC::Muls(dst, tile, static_cast<C>(1), count);
+                                const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
+                                const Walk& walk, const Tile& box) {
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    if (!EachRow(walk, box)) {
+        Widen(stage, tile, bytes, kPerBlock);
+        VectorBarrier();
+        if constexpr (Same<C, T>::value) {
+            SpreadBlock(dst, tile, RowElements(box));
+        } else {
+            SpreadBlock(dst, stage, RowElements(box));
+        }
+    } else if (RowsApart(walk, box)) {
+        if constexpr (Same<C, float>::value) {
+            Widen(stage, tile, bytes, box.rows * kPerBlock);
+            VectorBarrier();
+            // the sum over the one lane of each row that counts
+            if constexpr (Same<C, T>::value) {
+                ReduceRepeats<kSum>(dst, tile, 1, box.rows, 1);
+            } else {
+                ReduceRepeats<kSum>(dst, stage, 1, box.rows, kPerBlock / kFloatBlock);
+            }
+        }
+    } else if constexpr (Same<C, T>::value) {
+        AscendC::Muls(dst, tile, static_cast<C>(1), RowElements(box));
     } else {
-        Widen(dst, tile, bytes, count);
+        Widen(dst, tile, bytes, RowElements(box));
+    }
+    VectorBarrier();
+}
+
+// BringRow for bool tensors: the result is a bit mask. `stage` and `bytes` hold a tile each.
+__aicore__ inline void BringRowMask(const LocalTensor<uint8_t>& mask,
+                                    const LocalTensor<uint8_t>& tile,
+                                    const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
+                                    const Walk& walk, const Tile& box) {
+    if (EachRow(walk, box)) {
+        WidenMask(mask, tile, bytes, RowElements(box));
+    } else {
+        AscendC::Cast(stage, tile, RoundMode::CAST_NONE, kBlockBytes);
+        VectorBarrier();
+        SpreadBlock(bytes, stage, RowElements(box));
+        VectorBarrier();
+        MaskFromHalf(mask, bytes, RowElements(box));
     }
     VectorBarrier();
 }

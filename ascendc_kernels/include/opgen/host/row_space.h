@@ -27,23 +27,23 @@ inline bool MarkAxes(const std::vector<int64_t>& axes, int64_t rank, std::vector
     return true;
 }
 
-// Give a tensor without the reduced axes dimensions of size 1 in their place.
-inline void RestoreAxes(View& view, const std::vector<bool>& reduced) {
-    if (view.dim.size() >= reduced.size()) {
-        return;
+// Give a tensor that lines up with a reduced result dimensions of size 1 in place of the reduced
+// axes; false: it has more dimensions than the result.
+inline bool RestoreAxes(View& view, const std::vector<bool>& reduced) {
+    const int64_t rank = static_cast<int64_t>(reduced.size());
+    const int64_t kept = rank - std::count(reduced.begin(), reduced.end(), true);
+    if (view.Rank() > kept) {
+        return false;
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < reduced.size(); ++i) {
-        kept += reduced[i] ? 0 : 1;
+    while (view.Rank() < kept) {
+        view.Unsqueeze(0);
     }
-    if (view.dim.size() != kept) {
-        return;
-    }
-    for (size_t i = 0; i < reduced.size(); ++i) {
-        if (reduced[i]) {
-            view.Unsqueeze(static_cast<int64_t>(i) - (i > view.dim.size() ? 1 : 0));
+    for (int64_t i = 0; i < rank; ++i) {
+        if (reduced[static_cast<size_t>(i)]) {
+            view.Unsqueeze(i);  // the dimensions before are complete
         }
     }
+    return true;
 }
 
 class RowSpace {

@@ -1,0 +1,157 @@
+"""Operands of every extent in row kernels, resident, streamed and split.
+
+A table of formulas x extents x modes: each op is compiled, and its numbers and the sanitizer's
+findings are checked in all modes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import BuiltOp, make_spec
+from test_fuzz import close
+
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, ShapeLike, ShapeList
+from msopgen_wrap.spec.shapes import evaluate
+
+# What `s` is: the rule of its shape and how a formula reads it.
+EXTENTS = {
+    "full": (ShapeLike("x"), "s"),
+    "row": (ShapeList((DimSlice("x", None, -1), DimConst(1))), "s"),
+    "row, unsqueezed": (ShapeList((DimSlice("x", None, -1),)), "s.unsqueeze(-1)"),
+    "row, apart in memory": (ShapeLike("x"), "s[..., :1]"),
+    "row of the outer axis": (ShapeList((DimOf("x", 0), DimConst(1), DimConst(1))), "s"),
+    "row of the inner axis": (ShapeList((DimOf("x", 1), DimConst(1))), "s"),
+    "column": (ShapeList((DimOf("x", -1),)), "s"),
+    "one number": (ShapeList((DimConst(1),)), "s"),
+    "scalar": (ShapeList(()), "s"),
+}
+FORMULAS = {
+    "centre": "x * {s} - (x * {s}).mean({dim}, keepdim=True)",
+    "softmax": "torch.softmax(x * {s}, {dim})",
+    "normalise": "x * torch.rsqrt((x * x).mean({dim}, keepdim=True) + 1.0) * {s} + {s}",
+    "after": "x.sum({dim}, keepdim=True) * {s}",
+    "before": "(x.abs() + {s}).amax({dim}, keepdim=True)",
+}
+# Operands that line up with a result without keepdim.
+SQUEEZED = {
+    "row": ShapeList((DimSlice("x", None, -1),)),
+    "inner": ShapeList((DimOf("x", 1),)),
+    "one number": ShapeList((DimConst(1),)),
+    "scalar": ShapeList(()),
+}
+# Rows that fit a tile, that stream through, and whose chunks all cores share.
+MODES = {"resident": (3, 7, 70), "streamed": (9, 7, 9001), "split": (2, 1, 40003)}
+
+TABLE = [
+    (formula, extent, dim)
+    for formula in FORMULAS
+    for extent in EXTENTS
+    # the other axes, where the columns are kept
+    for dim in ((-1, 0, 1) if formula in ("centre", "after") else (-1,))
+]
+# A cheap part for the default suite: the two ways rows reach UB and both directions.
+CHEAP = {("centre", "row", -1), ("softmax", "row, apart in memory", -1), ("after", "row", -1)}
+
+
+def sizes(rule: object, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes a shape rule gives for the shape of x."""
+    return tuple(evaluate(rule, {"x": shape}, {}))
+
+
+def build(compute: str, rule: object, folder: Path, dtype: str = "float32") -> BuiltOp:
+    """Compile an op of x and s; the shape of z follows from what torch gives for a small x."""
+    small = (2, 3, 5)
+    names = {"x": torch.ones(small), "s": torch.ones(sizes(rule, small)), "torch": torch}
+    given = eval(compute, names).shape
+    axes = [DimConst(1) if n == 1 else DimOf("x", small.index(n)) for n in given]
+    spec = make_spec(
+        compute,
+        "x s",
+        dtypes=(dtype,),
+        shapes={"z": ShapeList(tuple(axes))},
+        input_shapes={"s": rule},
+    )
+    return BuiltOp(spec, folder)
+
+
+def run(op: BuiltOp, rule: object, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    """Run an op of x and s in check mode."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = {
+        "x": torch.randn(shape, generator=generator).to(dtype),
+        "s": (torch.rand(sizes(rule, shape), generator=generator) + 0.5).to(dtype),
+    }
+    outputs, golden, result = op.run(inputs, {}, mode="check")
+    assert result.findings == [], (shape, result.findings[0])
+    assert close(outputs["z"], golden["z"]), (shape, (outputs["z"] - golden["z"]).abs().max())
+
+
+def shapes_of(dim: int) -> list[tuple[int, ...]]:
+    """Return the shapes of all modes with the reduced axis at ``dim``."""
+    result = []
+    for shape in MODES.values():
+        order = list(shape)
+        order.insert(dim % 3, order.pop())
+        result.append(tuple(order))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("formula", "extent", "dim"),
+    [pytest.param(*row, marks=() if row in CHEAP else pytest.mark.slow) for row in TABLE],
+)
+def test_extents(formula: str, extent: str, dim: int, tmp_path: Path) -> None:
+    rule, text = EXTENTS[extent]
+    compute = FORMULAS[formula].format(s=text, dim=dim)
+    dtype = "float16" if extent.startswith("row") else "float32"
+    op = build(compute, rule, tmp_path, dtype)
+    for shape in shapes_of(dim):
+        run(op, rule, getattr(torch, dtype), shape)
+
+
+@pytest.mark.parametrize("compute", ["x.sum(-1) * s", "x.mean(-1) + torch.relu(s * 2.0)"])
+@pytest.mark.parametrize(
+    "extent",
+    [pytest.param(e, marks=() if e == "inner" else pytest.mark.slow) for e in SQUEEZED],
+)
+def test_operands_of_reduced_results(extent: str, compute: str, tmp_path: Path) -> None:
+    op = build(compute, SQUEEZED[extent], tmp_path)
+    for shape in MODES.values():
+        run(op, SQUEEZED[extent], torch.float32, shape)
+
+
+PLANNED = [
+    # RMSNorm backward, batch normalisation in training, and trees of inputs that line up with rows
+    ("g = y * w\nz = (g - x * s * (g * x * s).mean(-1, keepdim=True)) * s", "x y s w",
+     {"s": "row", "w": "column"}, {"s": "row"}),
+    ("F.batch_norm(x, None, None, s, w, True, 0.1, 1e-5)", "x s w",
+     {"s": "channel", "w": "channel"}, {"s": "row", "w": "row"}),
+    ("x.sum(-1) * (s * w)", "x s w",
+     {"s": "rows", "w": "rows"}, {"s": "squeezed", "w": "squeezed"}),
+    ("torch.exp(s * w).unsqueeze(-1) * x - x.mean(-1, keepdim=True)", "x s w",
+     {"s": "rows", "w": "rows"}, {"s": "squeezed", "w": "squeezed"}),
+    ("(x * s).sum(-1) + s.squeeze(-1)", "x s", {"s": "row"}, {"s": "row", "s1": "squeezed"}),
+    ("x.sum(0) * s", "x s", {"s": "column"}, {"s": "row"}),
+]  # fmt: skip
+RULES = {
+    "row": EXTENTS["row"][0],
+    "column": EXTENTS["column"][0],
+    "rows": SQUEEZED["row"],
+    "channel": SQUEEZED["inner"],
+}
+
+
+@pytest.mark.parametrize(("compute", "names", "rules", "extents"), PLANNED)
+def test_extents_are_recognised(compute, names, rules, extents):
+    shapes = {name: RULES[rule] for name, rule in rules.items()}
+    plan = plan_op(make_spec(compute, names, input_shapes=shapes))
+    found = {name: view.extent for name, view in plan.operands().items()}
+    assert {name: e for name, e in found.items() if e != "full"} == extents
