@@ -118,8 +118,10 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
                 "reduces": [_reduce(i, passes) for i in piece.program.insts if i.op == "Reduce"],
             }
         )
+    early = passes.prologue[: len(passes.prologue) - len(passes.late)]
     extra = {
-        "prologue": make(passes.prologue, body) if passes.prologue else None,
+        "prologue": make(early, body) if early else None,
+        "late": make(passes.late, body) if passes.late else None,
         "whole": make(whole, body),
         "passes": sections,
         "stores": make(passes.row_stores, body) if passes.row_stores else None,

@@ -65,6 +65,7 @@ class Passes:
 
     Attributes:
         prologue: row instructions before the first pass (loads of row operands).
+        late: those of the prologue, its last ones, that only row outputs need.
         full: per pass the instructions on whole tiles, reductions included; the last entry makes
             the full outputs (it may be empty).
         rows: per reduction pass the row instructions after it.
@@ -80,6 +81,7 @@ class Passes:
     row_places: dict[int, Place]
     row_words: int
     row_masks: int
+    late: list[Inst] = field(default_factory=list)
 
 
 def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]) -> OpPlan:
@@ -354,8 +356,23 @@ def split_passes(program: Program) -> Passes:
         for i in program.insts
         if i.dst is not None and i.dst.extent == "row" and i.op != "Reduce" and level[i.dst.id] == 0
     ]
+    late = [] if final else _late(prologue, [*full, *rows[:-1]])
+    prologue = [i for i in prologue if i not in late] + late
     places, words, masks = _row_places(prologue, full, rows, row_stores)
-    return Passes(prologue, full, rows, row_stores, places, words, masks)
+    return Passes(prologue, full, rows, row_stores, places, words, masks, late)
+
+
+def _late(prologue: list[Inst], passes: list[list[Inst]]) -> list[Inst]:
+    """Return the instructions of the prologue whose results no pass needs."""
+    needed = {a.id for group in passes for i in group for a in i.args if isinstance(a, Val)}
+    late = []
+    for inst in reversed(prologue):
+        assert inst.dst is not None
+        if inst.dst.id in needed:
+            needed.update(a.id for a in inst.args if isinstance(a, Val))
+        else:
+            late.append(inst)
+    return late[::-1]
 
 
 def _value(store: Inst) -> Val:
