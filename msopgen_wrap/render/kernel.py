@@ -219,7 +219,8 @@ def kernel_text(
     combo = body.combos[0]
     for place in body.placement.of.values():
         if place.role == "output":
-            kind = COMPUTE_KIND[_output(spec, place.name).dtypes[combo]]
+            # int64 is written from int32 values
+            kind = {**COMPUTE_KIND, "int64": I32}[_output(spec, place.name).dtypes[combo]]
             text.base_kinds[place] = kind
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]

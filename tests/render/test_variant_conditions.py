@@ -20,16 +20,16 @@ from msopgen_wrap.spec.model import Attr, ShapeLike
 CONDITIONS = [
     ("int", 3, "aValue == 3"),
     ("int", -1, "aValue == -1"),
-    ("float", 0.5, "aValue == static_cast<float>(0.5)"),
-    ("float", 2, "aValue == static_cast<float>(2.0)"),
+    ("float", 0.5, "aValue == 0.5f"),
+    ("float", 2, "aValue == 2.0f"),
     ("bool", True, "aValue"),
     ("bool", False, "!aValue"),
     ("str", "tanh", 'aValue == "tanh"'),
     ("dtype", "float16", "aValue == static_cast<int64_t>(ge::DT_FLOAT16)"),
     ("list_int", (), "aAttr->GetSize() == 0"),
     ("list_int", (0, -1), "aAttr->GetSize() == 2 && aValue[0] == 0 && aValue[1] == -1"),
-    ("list_float", (1, 0.1), "aAttr->GetSize() == 2 && aValue[0] == static_cast<float>(1.0) && "
-     "aValue[1] == static_cast<float>(0.1)"),
+    ("list_float", (1, 0.1), "aAttr->GetSize() == 2 && aValue[0] == 1.0f && "
+     "aValue[1] == 0.1f"),
 ]  # fmt: skip
 
 
