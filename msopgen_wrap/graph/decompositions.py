@@ -104,6 +104,21 @@ def _batch_norm_training(
     return out, _squeeze(mean, dims, False), _squeeze(rstd, dims, False)
 
 
+def _native_batch_norm(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if not training or running_mean is not None or running_var is not None:
+        return NotImplemented  # statistics that are read or written in place
+    return _batch_norm_training(x, weight, bias, training, momentum, eps)
+
+
 def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries that replace PyTorch's."""
     return {
@@ -114,4 +129,5 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.native_layer_norm.default: _native_layer_norm,
         _aten.native_group_norm.default: _native_group_norm,
         _aten._native_batch_norm_legit.no_stats: _batch_norm_training,
+        _aten.native_batch_norm.default: _native_batch_norm,
     }

@@ -83,6 +83,9 @@ def _shape(node: Any) -> tuple[Any, ...]:
 
 
 def _is_one(size: Any) -> bool:
+    """Whether a size is 1 in every call: a number, or a symbol that the trace has settled."""
+    if isinstance(size, torch.SymInt):
+        return size.node.maybe_as_int() == 1
     return isinstance(size, int) and size == 1
 
 
