@@ -73,7 +73,14 @@ def tidy(text: str) -> str:
 
 
 def wrap_line(line: str, limit: int = 100) -> list[str]:
-    """Break a long C++ line at a comma or operator outside strings, aligned after the bracket."""
+    """Break a long C++ line at a comma or operator outside strings, aligned after the bracket.
+
+    A comment behind code comes before it.
+    """
+    code, comment = _trailing_comment(line)
+    if len(line) > limit and comment:
+        indent = " " * (len(line) - len(line.lstrip()))
+        return [*wrap_line(f"{indent}{comment}", limit), *wrap_line(code, limit)]
     result = []
     hanging = len(line) - len(line.lstrip()) + 4
     while len(line) > limit:
@@ -92,6 +99,18 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
         result.append(line[:cut].rstrip())
         line = prefix + line[cut:].strip()
     return [*result, line]
+
+
+def _trailing_comment(line: str) -> tuple[str, str]:
+    """Return the code of a line and the comment behind it; no comment for a line that is one."""
+    quoted = False
+    for i, c in enumerate(line):
+        if c == '"' and line[i - 1] != "\\":
+            quoted = not quoted
+        elif not quoted and line.startswith("//", i):
+            code = line[:i].rstrip()
+            return (code, line[i:]) if code else (line, "")
+    return line, ""
 
 
 def _best_cut(line: str, indent: int, limit: int) -> int:

@@ -111,6 +111,10 @@ def cpp_local(name: str) -> str:
     return f"{name}_" if name in LOCALS or _LOCAL_FORM.fullmatch(name) else name
 
 
+# Types of C and AscendC that generated C++ names beside the parameters.
+_C_TYPE = re.compile(r"(?:u?int(?:\d+|ptr|max)|size|ssize|ptrdiff|int4b|b?float\d+|hifloat8)_t")
+
+
 def _macro(name: str) -> bool:
     """Whether a name has the form of C's macros: capitals, more than one letter."""
     return not re.search("[a-z]", name) and not re.fullmatch(r"[A-Z][0-9]*", name)
@@ -149,6 +153,7 @@ PARAM_RULES: tuple[Rule, ...] = (
         lambda n: n in OPBUILD_LOCALS or bool(_OPBUILD_NUMBERED.fullmatch(n)),
         "the aclnn function that CANN's opbuild writes uses this name itself",
     ),
+    (lambda n: bool(_C_TYPE.fullmatch(n)), "it is a type of C++ or AscendC"),
     (lambda n: n in SCHEMA_WORDS, "it is a word of torch's schema language"),
 )
 

@@ -55,3 +55,14 @@ def test_sources_are_tidy(op, style):
         assert not [n for n, line in enumerate(lines, 1) if line != line.rstrip()], path
         if path.startswith("op_kernel/"):
             assert not [n for n, line in enumerate(lines, 1) if len(line) > 100], path
+
+
+def test_long_lines_with_a_comment_stay_code_and_comment():
+    from msopgen_wrap.render.kernel import wrap_line
+
+    code = "    ge::DataType dtypes[9];"
+    names = ", ".join(f"operand_number_{i}" for i in range(9))
+    lines = wrap_line(f"{code}  // {names}")
+    assert lines[-1] == code and len(lines) > 2
+    assert all(line.startswith("    // ") and len(line) <= 100 for line in lines[:-1])
+    assert wrap_line(f"{code}  // short") == [f"{code}  // short"]

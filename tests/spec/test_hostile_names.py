@@ -34,7 +34,7 @@ REFUSED_PARAMS = listed(
 workspaceSize workspace executor stream tiling tilingData pipe kernel context opgen opgen_call gert
 ge std Add DataCopy TPipe GlobalTensor LocalTensor Tensor ScalarType Sizes AscendC int class lambda
 half template import None True errno stdin assert linux major torch F math self len zip abs nan inf
-timeStamp tmp1 inputDesc nnopExecutor opType grad_y coreNum g_tilingKey"""
+timeStamp tmp1 inputDesc nnopExecutor opType grad_y coreNum g_tilingKey uint32_t size_t int4b_t"""
 )
 # What the templates and headers themselves use, and words that look special.
 FINE_PARAMS = listed(
