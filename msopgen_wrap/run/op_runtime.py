@@ -59,6 +59,8 @@ class RunResult:
         seconds: wall time of the kernel alone.
         computed_shapes: per output tensor, lists flattened, the shape the kernel told
             (``OutputShapeDependOnCompute``); None for all others.
+        cores: cores that had work; ``tiles`` those of the core with most: tensors its busiest queue
+            gave out, or copies to global memory where the kernel uses no queue.
     """
 
     block_dim: int
@@ -68,6 +70,8 @@ class RunResult:
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     computed_shapes: list[tuple[int, ...] | None] = field(default_factory=list)
+    cores: int = 0
+    tiles: int = 0
 
 
 class OpRuntime:
@@ -281,12 +285,14 @@ class OpRuntime:
             workspace = abi.aligned_buffer(size)
             self._check(self._lib.opgen_set_mode(mode.encode()))
             self._lib.opgen_clear_findings()
+            launches = self.launch_count()
             started = time.perf_counter()
             with synchronised_by_source(self._lib, not auto_sync):
                 self._check(self._lib.opgen_launch(execution, workspace.address))
             seconds = time.perf_counter() - started
             findings = json.loads(self._lib.opgen_findings_json().decode())
             computed = self._computed_shapes(execution, op_type, outputs)
+            cores, tiles = self._launch_work() if self.launch_count() != launches else (0, 0)
         finally:
             self._lib.opgen_exec_free(execution)
         return RunResult(
@@ -297,11 +303,19 @@ class OpRuntime:
             findings,
             seconds,
             computed,
+            cores,
+            tiles,
         )
 
     def launch_count(self) -> int:
         """Return how many kernels this process has really executed."""
         return int(self._lib.opgen_launch_count())
+
+    def _launch_work(self) -> tuple[int, int]:
+        """Return how many cores of the last launch had work, and the most tiles of one of them."""
+        cores, tiles = ctypes.c_uint32(), ctypes.c_uint32()
+        self._lib.opgen_launch_work(ctypes.byref(cores), ctypes.byref(tiles))
+        return cores.value, tiles.value
 
     # ---- helpers -----------------------------------------------------------------------------
 

@@ -61,7 +61,17 @@ def test_core_counts(fused, cores):
     outputs, golden, result = fused.run({"x": x, "y": x + 1}, {}, block_dim=cores, mode="check")
     check(outputs["z"], golden["z"], 2)
     assert result.block_dim <= cores
+    assert result.cores == result.block_dim
     assert result.findings == []
+
+
+@pytest.mark.parametrize(
+    ("count", "cores", "working", "tiles"), [(0, 0, 0, 0), (1, 0, 1, 1), (12345, 3, 3, 2)]
+)
+def test_work_of_a_launch_is_counted(fused, count, cores, working, tiles):
+    x = torch.randn(count)
+    _, _, result = fused.run({"x": x, "y": x}, {}, block_dim=cores)
+    assert (result.cores, result.tiles) == (working, tiles)
 
 
 @pytest.mark.slow

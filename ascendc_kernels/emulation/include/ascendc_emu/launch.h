@@ -81,6 +81,9 @@ const char* opgen_launch_error(void);
 // Wall time of the last launch in seconds and the kind that was really used.
 double opgen_launch_seconds(void);
 int opgen_launch_kind(void);
+// How many cores of the last launch had work, and how many tiles the one with most had: tensors that
+// its busiest queue gave out, or copies to GM where no queue is used.
+void opgen_launch_work(uint32_t* cores, uint32_t* tiles);
 
 // Free-standing GM allocations known to every later launch (aclrtMalloc): name may be NULL.
 void opgen_register_gm(void* data, uint64_t bytes, const char* name);

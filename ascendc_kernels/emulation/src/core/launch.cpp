@@ -25,6 +25,7 @@ std::mutex g_launch_mutex;
 thread_local std::string g_error;
 double g_seconds = 0;
 int g_kind = 0;
+Work g_work;
 SinkFactory g_factories[4] = {};
 
 struct Allocation {
@@ -184,6 +185,7 @@ int Run(const OpgenLaunch& given)
         const bool good = scheduler.Run(threads);
         g_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         g_kind = kind.kind;
+        g_work = scheduler.work();
         const DeclaredKind declared = scheduler.declared();
         if (declared.source > kind.source) DeclaredKinds()[{identity, launch.tiling_key}] = declared;
         if (declared.kind != kind.kind) {
@@ -309,6 +311,12 @@ int opgen_run_kernel(const OpgenLaunch* launch)
 const char* opgen_launch_error(void) { return g_error.c_str(); }
 double opgen_launch_seconds(void) { return g_seconds; }
 int opgen_launch_kind(void) { return g_kind; }
+
+void opgen_launch_work(uint32_t* cores, uint32_t* tiles)
+{
+    *cores = g_work.cores;
+    *tiles = g_work.tiles;
+}
 
 void opgen_register_gm(void* data, uint64_t bytes, const char* name)
 {

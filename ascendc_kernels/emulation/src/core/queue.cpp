@@ -2,6 +2,7 @@
 //
 // Queues and buffers of TPipe: their tensors, states and the events they take.
 #include "core/pipe_rules.h"
+#include "core/scheduler.h"
 
 namespace ascendc_emu {
 namespace {
@@ -160,6 +161,7 @@ TensorRef QueueAlloc(QueueState& q, Loc loc)
     q.cursor = static_cast<uint8_t>((index + 1) % q.number);
     q.state[index] = static_cast<uint8_t>(TBufState::OCCUPIED);
     ++q.used;
+    NoteTile(core, q.queue);
     if (core.sink) {
         const PipePair flow = FlowOf(q);
         GiveQueueEvent(core, flow.dst, flow.src, &q.freedId[index]);

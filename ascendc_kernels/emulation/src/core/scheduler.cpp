@@ -35,6 +35,8 @@ struct Running {
     const void* copied[kCopied] = {};   // where copies into the core came from, hashed
     uint32_t copies = 0;                // of memory that had been copied before
     uint32_t idle = 0;                  // those of them since the core has stored anything
+    uint32_t stores = 0;                // copies from the core to GM
+    uint32_t tiles[kRememberedQueues] = {};  // tensors allocated, by queue
     bool active = false;   // this thread is on the fiber
     bool crashed = false;
     Crash crash;
@@ -223,6 +225,8 @@ void Scheduler::StartOn(Running& slot, int id)
     const CoreSpec& s = specs_[static_cast<size_t>(id)];
     slot.core = Core();
     slot.ready = nullptr;
+    slot.stores = 0;
+    std::fill(std::begin(slot.tiles), std::end(slot.tiles), 0);
     Core& c = slot.core;
     AttachMemory(c, slot.memory, soc_, s.kind);
     c.sink = sink_;
@@ -271,7 +275,11 @@ void Scheduler::Worker()
             e = Extension();
         }
         r->crashed = false;
+        const uint32_t queued = *std::max_element(std::begin(r->tiles), std::end(r->tiles));
+        const uint32_t tiles = queued > 0 ? queued : r->stores;
         std::lock_guard<std::mutex> lock(mutex_);
+        work_.cores += tiles > 0 ? 1 : 0;
+        work_.tiles = std::max(work_.tiles, tiles);
         cores[static_cast<size_t>(r->core.id)] = nullptr;
         free.push_back(std::move(r));
     };
@@ -480,6 +488,16 @@ void PollByCopy(Core& core, const void* source)
     if ((++r->idle & 0xf) == 0 || often) Poll(core);
 }
 
-void NoteStore(Core& core) { static_cast<Running*>(core.fiber)->idle = 0; }
+void NoteStore(Core& core)
+{
+    Running* r = static_cast<Running*>(core.fiber);
+    r->idle = 0;
+    ++r->stores;
+}
+
+void NoteTile(Core& core, uint32_t queue)
+{
+    ++static_cast<Running*>(core.fiber)->tiles[queue % kRememberedQueues];
+}
 
 }  // namespace ascendc_emu

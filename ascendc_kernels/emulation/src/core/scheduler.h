@@ -36,6 +36,12 @@ struct CoreSpec {
 
 struct Running;
 
+// How the work of a launch was spread.
+struct Work {
+    uint32_t cores = 0;  // that had any
+    uint32_t tiles = 0;  // of the core that had most, see opgen_launch_work
+};
+
 // How the blocks map to cores (OpgenKernelKind) and who said so.
 struct DeclaredKind {
     int kind;
@@ -64,6 +70,7 @@ public:
     // What the kernel declared: the running kind unless the launch has to start again.
     DeclaredKind declared() const { return declared_; }
     int kind() const { return kind_; }
+    const Work& work() const { return work_; }  // valid after Run
     const OpgenLaunch& launch() const { return launch_; }
     const SocInfo& soc() const { return soc_; }
     int coreCount() const { return static_cast<int>(specs_.size()); }
@@ -114,6 +121,7 @@ private:
     int workers_ = 1;
     int idle_ = 0;  // workers that found nothing to do since the last change
     int left_ = 0;  // workers that have nothing more to do
+    Work work_;
     std::vector<Running*> waiting_;  // all parked blocks, for the deadlock report
 };
 
@@ -132,6 +140,8 @@ std::string CoreName(const Core& core);
 void PollByCopy(Core& core, const void* source);
 // A copy out of the core.
 void NoteStore(Core& core);
+// A tensor that a queue has given out.
+void NoteTile(Core& core, uint32_t queue);
 
 // How many bytes at `address` the host may really touch. Outside every known range the access is
 // refused; past the end of a range by less than what device allocations are rounded up to, it is

@@ -142,6 +142,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType 
     NeedsArch2201(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
+    NoteStore(core);
     const bool atomic = core.regs.atomicOp != 0;
     if (core.sink != nullptr) {
         Record r;
