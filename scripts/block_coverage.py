@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Which lines of the building blocks that projects copy does a case grid reach?
+
+    scripts/block_coverage.py SPEC... [--json FILE] [--combos N]
+
+Renders each spec, compiles its kernels with the counters of gcov and without optimisation, runs the
+case grid in the emulation and lists the lines of ``ascendc_kernels/include/opgen/*.h`` that were
+compiled into some kernel and that no case executed. A line counts where any template instance
+reaches it. Exit status: 0 every line was reached, 1 some were not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+Lines = dict[str, dict[int, int]]  # header name -> line -> executions
+
+
+def block_lines(specs: Sequence[Path], combos: int | None = None) -> Lines:
+    """Return how often the case grids of some specs execute each compiled line of the blocks.
+
+    Args:
+        combos: dtype combinations of each spec to run; None: all.
+    """
+    with tempfile.TemporaryDirectory(prefix="opgen-gcov-") as scratch:
+        # Counters are written when a process ends.
+        done = subprocess.run(
+            [sys.executable, __file__, "--run", scratch, str(combos or 0), *map(str, specs)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr[-3000:])
+        return _collect(Path(scratch))
+
+
+def unreached(lines: Lines) -> dict[str, list[int]]:
+    """Return the lines that nothing executed, by header."""
+    found = {name: sorted(n for n, c in counts.items() if not c) for name, counts in lines.items()}
+    return {name: numbers for name, numbers in sorted(found.items()) if numbers}
+
+
+def merged(parts: Iterable[Lines]) -> Lines:
+    """Add up what several runs executed."""
+    total: Lines = {}
+    for part in parts:
+        for name, counts in part.items():
+            known = total.setdefault(name, {})
+            for number, count in counts.items():
+                known[number] = known.get(number, 0) + count
+    return total
+
+
+def _collect(folder: Path) -> Lines:
+    subprocess.run(
+        ["gcov", "--json-format", *(p.name for p in folder.glob("*.gcda"))],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    parts = []
+    for path in folder.glob("*.gcov.json.gz"):
+        report = json.loads(gzip.decompress(path.read_bytes()))
+        for file in report["files"]:
+            source = Path(file["file"])
+            if source.parent.name == "opgen" and source.suffix == ".h":
+                counts: dict[int, int] = {}
+                for line in file["lines"]:
+                    number = line["line_number"]
+                    counts[number] = counts.get(number, 0) + line["count"]
+                parts.append({source.name: counts})
+    return merged(parts)
+
+
+def _run(scratch: Path, combos: int, specs: Sequence[Path]) -> None:
+    """Compile with counters and run the grids, in a process of its own."""
+    from msopgen_wrap.build import emulation
+    from msopgen_wrap.build.operators import build_operators
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.run.case_runner import run_case
+    from msopgen_wrap.run.cases import case_grid
+    from msopgen_wrap.run.op_runtime import OpRuntime
+    from msopgen_wrap.spec.loader import load_spec
+
+    number = itertools.count()
+    ordinary, link = emulation.compile_object, emulation.link_objects
+
+    def counted(source: Path, arguments: Sequence[str], **options: Any) -> Path:
+        if "op_kernel" not in Path(source).parts:
+            return ordinary(source, arguments, **options)
+        output = scratch / f"kernel{next(number)}.o"
+        plain = [a for a in arguments if not a.startswith("-O")]
+        command = ["g++", "-std=c++17", "-fPIC", "-O0", "--coverage", *plain]
+        subprocess.run([*command, "-c", str(source), "-o", str(output)], check=True)
+        return output
+
+    def linked(objects: Any, name: Any, flags: Sequence[str], *rest: Any) -> Path:
+        return link(objects, name, [*flags, "--coverage"], *rest)
+
+    emulation.compile_object, emulation.link_objects = counted, linked  # type: ignore[assignment]
+    for path in specs:
+        spec = load_spec(path)
+        project = scratch / spec.name
+        for file in render_project([spec], ProjectOptions(parts=("op_host", "op_kernel"))):
+            target = project / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(file.text, encoding="utf-8")
+        built = build_operators([spec], project)
+        runtime = OpRuntime()
+        runtime.load_host(built.host)
+        for key, library in built.kernels[spec.op].items():
+            runtime.register_kernel(spec.op, "", key, library, spec.name)
+        for case in case_grid(spec):
+            if combos and case.combo >= combos:
+                continue
+            result = run_case(spec, case, runtime, soc="ascend910b3", mode="fast")
+            if result.status not in ("passed", "not applicable"):
+                raise RuntimeError(f"{spec.op} {result.label}: {result.reason}")
+
+
+def main() -> int:
+    """Print what is not reached."""
+    if sys.argv[1:2] == ["--run"]:
+        _run(Path(sys.argv[2]), int(sys.argv[3]), [Path(p) for p in sys.argv[4:]])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("specs", nargs="+", type=Path)
+    parser.add_argument("--combos", type=int, help="dtype combinations of each spec (default: all)")
+    parser.add_argument("--json", type=Path, help="write all counts to a file")
+    options = parser.parse_args()
+    lines = block_lines(options.specs, options.combos)
+    if options.json:
+        options.json.write_text(json.dumps(lines, indent=1), encoding="utf-8")
+    missing = unreached(lines)
+    folder = Path(__file__).resolve().parents[1] / "ascendc_kernels" / "include" / "opgen"
+    for name, numbers in missing.items():
+        text = (folder / name).read_text(encoding="utf-8").splitlines()
+        for number in numbers:
+            print(f"{name}:{number}: {text[number - 1].strip()}")
+    total = sum(len(counts) for counts in lines.values())
+    left = sum(map(len, missing.values()))
+    print(f"{total - left} of {total} lines reached")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
