@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.run.provenance import Provenance
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_ext.torch_import import torch
 
-TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 tree_map = torch.utils._pytree.tree_map
 
 # exp overflows float32 above 88; half still adds and squares a row of these.
@@ -31,20 +32,22 @@ class Reference:
     Attributes:
         golden: per output the float64 result (integers and bool in their own dtype).
         native: per output the result computed in the case's own dtypes by PyTorch on the CPU.
+        quantised: integer outputs that were rounded from floats which ``compute`` calculated.
     """
 
     golden: dict[str, Value]
     native: dict[str, Value]
+    quantised: frozenset[str] = frozenset()
 
 
-class _KeepDouble(TorchDispatchMode):
+class _KeepDouble(Provenance):
     """Refuse to leave float64: a reference that says ``x.float()`` still computes in double."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if kwargs.get("dtype") in _FLOATS:
             kwargs["dtype"] = torch.float64
-        return func(*args, **kwargs)
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
@@ -139,12 +142,48 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     attrs = _attrs_as_passed(spec, case)
     try:
         with torch.no_grad():
-            with _KeepDouble():
+            with _KeepDouble() as origins:
                 golden = function(_copies(wide), attrs)
             native = function(_copies(inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
-    return Reference(_as_outputs(spec, case, golden, wide=True), _as_outputs(spec, case, native))
+    rounded = frozenset(
+        p.name
+        for p in spec.outputs
+        if origins.quantised(golden[p.name], getattr(torch, p.dtypes[case.combo]))
+    )
+    return Reference(
+        _as_outputs(spec, case, golden, wide=True), _as_outputs(spec, case, native), rounded
+    )
+
+
+def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Return a function that says whether ``compute`` takes input shapes with attrs.
+
+    It runs ``compute`` on meta tensors. A ``compute`` that needs data to run is not judged.
+    """
+    function = compile_compute(spec, wrap_errors=False)
+
+    def accepts(shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
+        inputs: dict[str, Value] = {}
+        for param in spec.inputs:
+            shape, dtype = shapes.get(param.name), getattr(torch, param.dtypes[0])
+            if shape is None:
+                inputs[param.name] = None
+            elif param.kind is ParamKind.DYNAMIC:
+                inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
+            else:
+                inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
+        try:
+            with torch.no_grad():
+                function(inputs, attrs)
+        except NotImplementedError:
+            return True
+        except (RuntimeError, IndexError, ValueError) as error:
+            return "meta" in str(error).lower()
+        return True
+
+    return accepts
 
 
 def _is_float(value: Any) -> bool:

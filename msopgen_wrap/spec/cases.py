@@ -1,4 +1,4 @@
-"""Read ``cases`` and ``tolerance``."""
+"""Read ``cases``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 from msopgen_wrap.spec.attrs import attr_problem, attr_value
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import (
-    DTYPES,
     Attr,
     Case,
     ParamKind,
     TensorParam,
-    Tolerance,
 )
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.shapes import MAX_RANK, ShapeError, evaluate, rule_attrs
@@ -205,60 +203,3 @@ def _check_shapes(
                 key.location if key else node.location,
                 why=f"rule: {param.shape_text}",
             )
-
-
-def read_tolerance(node: Node, reader: Reader) -> dict[str, Tolerance]:
-    """Read ``tolerance``: a number for all dtypes, or per dtype a number or {mean, max}.
-
-    A single number is the bound on the mean relative error; the maximum is ten times that, as in
-    CANN's rule.
-    """
-    if isinstance(node, Scalar):
-        tolerance = _tolerance(node, "tolerance", reader)
-        return {} if tolerance is None else dict.fromkeys(DTYPES, tolerance)
-    mapping = reader.mapping(node, "tolerance", "e.g. '{float16: 1e-3}'")
-    result: dict[str, Tolerance] = {}
-    if mapping is None:
-        return result
-    for key, value in mapping.entries:
-        name = str(key.value)
-        if name not in DTYPES:
-            reader.findings.error(
-                "OPG060",
-                f"unknown dtype '{name}' in tolerance",
-                key.location,
-                fix=suggestion(name, DTYPES),
-            )
-            continue
-        tolerance = _tolerance(value, f"tolerance of {name}", reader)
-        if tolerance is not None:
-            result[name] = tolerance
-    return result
-
-
-def _tolerance(node: Node, what: str, reader: Reader) -> Tolerance | None:
-    if isinstance(node, Mapping):
-        reader.known_keys(node, ("mean", "max"), what)
-        found: dict[str, float] = {}
-        for key in ("mean", "max"):
-            value = node.get(key)
-            number = reader.number(value, f"'{key}' of {what}") if value is not None else None
-            if number is not None and _good_bound(number, value, what, reader):
-                found[key] = number
-        if "mean" not in found and "max" not in found:
-            reader.findings.error("OPG060", f"{what} gives neither mean nor max", node.location)
-            return None
-        mean = found.get("mean", found.get("max", 0.0) / 10)
-        return Tolerance(mean, found.get("max", 10 * mean))
-    number = reader.number(node, what)
-    if number is None or not _good_bound(number, node, what, reader):
-        return None
-    return Tolerance(number, 10 * number)
-
-
-def _good_bound(number: float, node: Node | None, what: str, reader: Reader) -> bool:
-    if 0 <= number < 1:
-        return True
-    place = node.location if node is not None else None
-    reader.findings.error("OPG060", f"{what}: {number:g} is not a relative error in [0, 1)", place)
-    return False

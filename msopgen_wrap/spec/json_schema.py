@@ -184,24 +184,35 @@ def _attr() -> Schema:
 
 
 def _tolerance() -> Schema:
+    bound, whole = _ref("bound"), {"type": "integer", "minimum": 0}
+    relative = {"mean": bound, "max": bound, "abs": whole, "rule": {"const": "relative"}}
+    mixed: Schema = {
+        "rtol": bound,
+        "atol": bound,
+        "cap": {"type": "number", "exclusiveMinimum": 0},
+        "abs": whole,
+        "rule": {"const": "mixed"},
+    }
     one: Schema = {
         "anyOf": [
-            _ref("bound"),
-            {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {"mean": _ref("bound"), "max": _ref("bound")},
-            },
+            bound,
+            whole,
+            {"const": "mixed"},
+            {"type": "object", "additionalProperties": False, "properties": relative},
+            {"type": "object", "additionalProperties": False, "properties": mixed},
         ]
     }
     return {
-        "description": "Bound on the mean relative error (max is ten times that), or per dtype.",
+        "description": "How far outputs may be from the reference: a bound on the mean relative "
+        "error (max is ten times that), or per output or dtype a bound, a whole number for "
+        "integers, 'mixed' (CANN's mixed standard) or a mapping.",
         "anyOf": [
-            _ref("bound"),
+            bound,
+            {"const": "mixed"},
             {
                 "type": "object",
-                "additionalProperties": False,
-                "properties": dict.fromkeys(DTYPES, one),
+                "propertyNames": {"pattern": _PARAM_PATTERN, "maxLength": MAX_PARAM_NAME},
+                "additionalProperties": one,
             },
         ],
     }

@@ -9,9 +9,9 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
-from msopgen_wrap.spec.cases import read_cases, read_tolerance
+from msopgen_wrap.spec.cases import read_cases
 from msopgen_wrap.spec.findings import Findings, listed, nearest, suggestion
-from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, Tolerance
+from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import (
     RawParam,
@@ -22,6 +22,7 @@ from msopgen_wrap.spec.params import (
 )
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.schema_string import read_schema
+from msopgen_wrap.spec.tolerance import read_tolerance
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
 
 KEYS = (
@@ -223,7 +224,7 @@ class _Builder:
             tiling=self.optional_text("tiling"),
             backward="none",
             cases=(),
-            tolerance=self.tolerance(),
+            tolerance=self.tolerance([r.param for r in outputs]),
             soc=socs,
             path=self.path,
             source=self.source,
@@ -282,9 +283,9 @@ class _Builder:
             self.findings.error("OPG061", "'soc' is empty", node.location, fix="soc: [ascend910b]")
         return checks.check_socs(names, self.findings)
 
-    def tolerance(self) -> dict[str, Tolerance]:
+    def tolerance(self, outputs: list[TensorParam]) -> dict[str, Tolerance]:
         node = self.root.get("tolerance")
-        return read_tolerance(node, self.reader) if node is not None else {}
+        return read_tolerance(node, outputs, self.reader) if node is not None else {}
 
     # ---- inputs, outputs, attrs ----
 

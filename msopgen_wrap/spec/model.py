@@ -222,10 +222,22 @@ class Case:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Accuracy override for one dtype: bounds on mean and max relative error."""
+    """What judges an output instead of its dtype's own bounds (see ``run.accuracy``).
 
-    mean: float
-    maximum: float
+    Attributes:
+        mean, maximum: bounds on the relative errors of floats.
+        absolute: largest difference of integers.
+        rule: ``relative`` or ``mixed``, for floats.
+        rtol, atol, cap: numbers of the mixed rule; None: those of the dtype.
+    """
+
+    mean: float | None = None
+    maximum: float | None = None
+    absolute: int | None = None
+    rule: str = "relative"
+    rtol: float | None = None
+    atol: float | None = None
+    cap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -238,6 +250,7 @@ class OpSpec:
         kernel, tiling: paths of handwritten sources, relative to the spec file.
         backward: ``auto``, ``none``, or explicit ``{input name: Code}`` where the code may use
             the inputs, the attrs, the outputs and ``grad_<output>``.
+        tolerance: by output name or dtype.
         soc: SoC families or exact names.
         source: the spec's text, ``path`` its file as given by the user.
     """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from msopgen_wrap.run.accuracy import compare
+from msopgen_wrap.run.accuracy import RULES, compare
+from msopgen_wrap.spec.model import Tolerance
 
 INF, NAN = float("inf"), float("nan")
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
@@ -84,8 +85,8 @@ def test_normal_values_get_no_free_error():
 
 def test_tolerance_override():
     golden = torch.ones(10, dtype=torch.float64)
-    assert compare(tensor([1.01] * 10), golden, tolerance=(0.02, 0.05)).passed
-    assert not compare(tensor([1.01] * 10), golden, tolerance=(1e-3, 0.05)).passed
+    assert compare(tensor([1.01] * 10), golden, tolerance=Tolerance(0.02, 0.05)).passed
+    assert not compare(tensor([1.01] * 10), golden, tolerance=Tolerance(1e-3, 0.05)).passed
 
 
 def test_reason_names_the_first_offender():
@@ -93,3 +94,101 @@ def test_reason_names_the_first_offender():
     actual = golden.to(F32).clone()
     actual[1, 2] = 7
     assert "(1, 2)" in compare(actual, golden).reason
+
+
+I8 = torch.int8
+#: name, actual, golden, tolerance, quantised, the rule that judges, passed
+JUDGED = [
+    ("exact", [1, 2], [1, 2], None, False, "exact", True),
+    ("off by one", [1, 3], [1, 2], None, False, "exact", False),
+    ("a tie of many", [1] * 199 + [2], [1] * 200, None, True, "quantised", True),
+    ("one of few", [1, 3], [1, 2], None, True, "quantised", True),
+    ("truncated instead of rounded", [1] * 100 + [2] * 100, [2] * 200, None, True, "quantised",
+     False),
+    ("two off", [1] * 199 + [3], [1] * 200, None, True, "quantised", False),
+    ("wrapped", [-128] + [1] * 199, [127] + [1] * 199, None, True, "quantised", False),
+    ("allowed", [1] * 50 + [2] * 50, [2] * 100, Tolerance(absolute=1), False, "absolute", True),
+    ("allowed less", [1, 4], [1, 2], Tolerance(absolute=1), True, "absolute", False),
+    ("exact on request", [1] * 199 + [2], [1] * 200, Tolerance(absolute=0), True, "exact", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("actual", "golden", "tolerance", "quantised", "rule", "passed"),
+    [j[1:] for j in JUDGED],
+    ids=[j[0] for j in JUDGED],
+)
+def test_which_rule_judges_integers(actual, golden, tolerance, quantised, rule, passed):
+    want = torch.tensor(golden, dtype=I8)
+    result = compare(torch.tensor(actual, dtype=I8), want, want, tolerance, quantised)
+    assert (result.rule, result.passed) == (rule, passed)
+    assert rule in RULES
+    assert bool(result.reason) is not passed
+
+
+def test_ties_that_a_cpu_decides_otherwise_are_allowed_twice():
+    want = torch.zeros(1000, dtype=I8)
+    native, actual = want.clone(), want.clone()
+    native[:15] = 1
+    actual[:30] = 1
+    assert compare(actual, want, native, None, True).passed
+    actual[:31] = 1
+    assert not compare(actual, want, native, None, True).passed
+
+
+MIXED = Tolerance(rule="mixed")
+#: name, dtype, actual, golden, tolerance, passed
+MIXES = [
+    ("near zero", F32, [1e-4, 1.0], [0.0, 1.0], MIXED, True),
+    ("one per cent", F32, [1.001] + [1.0] * 99, [1.0] * 100, MIXED, True),
+    ("two per cent", F32, [1.001] * 2 + [1.0] * 98, [1.0] * 100, MIXED, False),
+    ("over the cap", F32, [1.02] + [1.0] * 199, [1.0] * 200, MIXED, False),
+    ("within 32 ulp", F32, [2e6 + 3] + [1.0] * 199, [2e6] + [1.0] * 199, MIXED, True),
+    ("cap of half", F16, [0.09] + [0.0] * 199, [0.0] * 200, MIXED, True),
+    ("own numbers", F32, [1.05] * 4, [1.0] * 4, Tolerance(rule="mixed", rtol=0.1, cap=1), True),
+    ("own cap", F32, [1.05] * 4, [1.0] * 4, Tolerance(rule="mixed", rtol=0.1, cap=1e-6), False),
+    ("nan for number", F32, [NAN, 1.0], [1.0, 1.0], MIXED, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "actual", "golden", "tolerance", "passed"),
+    [m[1:] for m in MIXES],
+    ids=[m[0] for m in MIXES],
+)
+def test_mixed_rule(dtype, actual, golden, tolerance, passed):
+    result = compare(
+        tensor(actual, dtype), torch.tensor(golden, dtype=torch.float64), tolerance=tolerance
+    )
+    assert (result.rule, result.passed) == ("mixed", passed), result.reason
+
+
+def test_zeros_fail_under_every_rule():
+    golden = torch.linspace(-9, 9, 1001, dtype=torch.float64)
+    for dtype, tolerance, quantised, rule in [
+        (F32, None, False, "relative"),
+        (F32, MIXED, False, "mixed"),
+        (I8, None, False, "exact"),
+        (I8, None, True, "quantised"),
+        (I8, Tolerance(absolute=1), True, "absolute"),
+    ]:
+        want = golden if dtype is F32 else golden.round().to(dtype)
+        result = compare(torch.zeros(1001, dtype=dtype), want, want, tolerance, quantised)
+        assert (result.rule, result.passed) == (rule, False)
+
+
+def test_an_error_over_the_bound_is_explained():
+    """A value near zero may have any relative error: the note says so, with the numbers."""
+    golden = torch.tensor([*[1e-7] * 3, *[1.0] * 50], dtype=torch.float64)
+    actual = golden.to(F16)
+    result = compare(actual, golden, native=actual)
+    assert result.passed and result.maximum > 0.01
+    assert "|golden| <" in result.note
+    refused = compare(tensor([*[1e-3] * 3, *[1.0] * 50], F16), golden, native=actual)
+    assert not refused.passed
+
+
+def test_the_other_standard_is_named():
+    golden = torch.zeros(100, dtype=torch.float64)
+    result = compare(torch.full((100,), 1e-5), golden, native=golden.float())
+    assert not result.passed and "mixed" in result.reason

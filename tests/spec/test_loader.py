@@ -117,7 +117,7 @@ def test_cases() -> None:
 
 
 TOLERANCES = [
-    ("1e-3", {"float16": (1e-3, 1e-2), "int8": (1e-3, 1e-2)}),
+    ("1e-3", {"float16": (1e-3, 1e-2), "float32": (1e-3, 1e-2)}),
     ("{float16: 1e-3}", {"float16": (1e-3, 1e-2)}),
     ("{float16: {mean: 1e-3, max: 0.5}}", {"float16": (1e-3, 0.5)}),
     ("{float16: {max: 0.5}}", {"float16": (0.05, 0.5)}),

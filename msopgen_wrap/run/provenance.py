@@ -1,0 +1,92 @@
+"""Which integer outputs of ``compute`` were rounded from floats that it calculated.
+
+Such a float lies on one or the other side of a tie by the last bits of the calculation, so that a
+right kernel may give the neighbouring integer. An integer made of exact values has no such excuse:
+``x.to(int32)`` of an input, an index, a comparison, integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.torch_ext.torch_import import torch
+
+TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
+tree_leaves = torch.utils._pytree.tree_leaves
+
+# Their result is one of the values they are given, a sign change of one, or a whole number next to
+# one: exact when those are. Views, copies and conversions to a wider type are as well.
+# fmt: off
+_EXACT = frozenset((
+    "abs", "neg", "relu", "clamp", "clamp_min", "clamp_max", "minimum", "maximum", "where",
+    "floor", "ceil", "trunc", "round", "sign", "amax", "amin", "max", "min", "aminmax",
+    "argmax", "argmin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "eq", "ne",
+    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isnan", "isinf",
+    "isfinite", "masked_fill", "masked_select", "threshold", "hardtanh", "fmax", "fmin",
+    "nan_to_num", "copysign", "detach", "clone", "copy", "contiguous", "view", "reshape",
+    "expand", "permute", "transpose", "t", "squeeze", "unsqueeze", "slice", "select", "split",
+    "unbind", "cat", "stack", "gather", "index", "index_select", "flip", "roll", "repeat",
+    "alias", "as_strided", "unfold", "pad", "constant_pad_nd", "tril", "triu", "diagonal",
+    "_to_copy", "to", "lift_fresh", "_unsafe_view", "zeros", "ones", "full", "empty", "arange",
+    "eye", "scalar_tensor", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros",
+    "new_ones", "new_full", "fill", "zero", "_local_scalar_dense", "item",
+))
+# What keeps an integer that may be one off at most one off.
+_KEEPS = frozenset((
+    "clamp", "clamp_min", "clamp_max", "minimum", "maximum", "where", "neg", "relu", "add",
+    "sub", "rsub", "detach", "clone", "copy", "contiguous", "view", "reshape", "expand",
+    "permute", "transpose", "t", "squeeze", "unsqueeze", "slice", "select", "split", "unbind",
+    "cat", "stack", "gather", "index", "index_select", "flip", "roll", "repeat", "alias",
+    "as_strided", "pad", "constant_pad_nd", "_to_copy", "to", "_unsafe_view", "masked_fill",
+))
+# fmt: on
+_SUMS = ("add", "sub", "rsub")
+
+
+class Provenance(TorchDispatchMode):
+    """Follows which tensors were calculated; use it around a run of ``compute``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calculated: set[int] = set()
+        self._rounded: set[int] = set()
+        self._alive: list[torch.Tensor] = []  # an id belongs to one tensor while that exists
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        result = func(*args, **kwargs)
+        self.note(func, [*args, *kwargs.values()], result)
+        return result
+
+    def note(self, func: Any, given: Any, result: Any) -> None:
+        """Record one call of an operator and what it gave."""
+        name = func.overloadpacket.__name__.rstrip("_")
+        tensors = [v for v in tree_leaves(given) if isinstance(v, torch.Tensor)]
+        floats = [t for t in tensors if t.is_floating_point()]
+        calculated = any(id(t) in self._calculated or id(t) in self._rounded for t in tensors)
+        calculated = calculated or (name not in _EXACT and bool(tensors))
+        rounded = sum(id(t) in self._rounded for t in tensors)
+        # Of two that may each be one off the sum may be two off.
+        kept = name in _KEEPS and (rounded == 1 or (rounded > 1 and name not in _SUMS))
+        converted = name in ("_to_copy", "to", "copy")
+        for value in tree_leaves(result):
+            if not isinstance(value, torch.Tensor) or value.dtype is torch.bool:
+                continue
+            self._alive.append(value)
+            if value.is_floating_point():
+                known, follows = self._calculated, calculated
+            else:
+                from_float = converted and any(id(t) in self._calculated for t in floats)
+                known = self._rounded
+                follows = from_float or kept
+            (known.add if follows else known.discard)(id(value))
+
+    def quantised(self, value: Any, dtype: torch.dtype) -> bool:
+        """Say whether a result that becomes an integer ``dtype`` was rounded from such floats."""
+        if dtype.is_floating_point or dtype is torch.bool:
+            return False
+        return any(
+            id(t) in self._rounded or id(t) in self._calculated
+            for t in tree_leaves(value)
+            if isinstance(t, torch.Tensor)
+        )

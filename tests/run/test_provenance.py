@@ -1,0 +1,44 @@
+"""Which integer outputs were rounded from floats that compute calculated."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from msopgen_wrap.run.provenance import Provenance
+
+CALCULATED = {
+    "round": lambda x, n: (x * 3).round().to(torch.int8),
+    "truncate": lambda x, n: (x / 3).to(torch.int32),
+    "clamp before": lambda x, n: (x * 3).round().clamp(-128, 127).to(torch.int8),
+    "clamp after": lambda x, n: (x * 3).to(torch.int32).clamp(-8, 7).to(torch.int8),
+    "zero point": lambda x, n: ((x * 3).round().to(torch.int32) + 5).to(torch.int8),
+    "rounded by the output": lambda x, n: torch.exp(x),
+    "from integers": lambda x, n: (n * 0.1).to(torch.int8),
+    "division of integers": lambda x, n: (n / 3).to(torch.int8),
+    "sum of a row": lambda x, n: x.sum(-1).to(torch.int32),
+    "reshaped": lambda x, n: (x * 3).to(torch.int8).reshape(-1).flip(0),
+}
+EXACT = {
+    "conversion of an input": lambda x, n: x.to(torch.int32),
+    "floor of an input": lambda x, n: x.floor().to(torch.int32),
+    "clamp of an input": lambda x, n: x.clamp(-2, 2).to(torch.int8),
+    "widened": lambda x, n: x.half().float().to(torch.int8),
+    "largest of a row": lambda x, n: x.amax(-1).to(torch.int32),
+    "index": lambda x, n: torch.argmax(torch.exp(x), -1),
+    "integers": lambda x, n: n * 3 + 1,
+    "comparison": lambda x, n: (torch.exp(x) > 1).to(torch.int8),
+    "product after rounding": lambda x, n: (x * 3).to(torch.int32) * 100,
+    "two rounded": lambda x, n: (x * 3).to(torch.int32) + (x * 5).to(torch.int32),
+    "bool": lambda x, n: torch.exp(x) > 1,
+}
+
+
+@pytest.mark.parametrize("name", [*CALCULATED, *EXACT])
+def test_what_is_rounded(name: str) -> None:
+    x, n = torch.randn(4, 5, dtype=torch.float64), torch.arange(20).reshape(4, 5)
+    with Provenance() as origins:
+        result = (CALCULATED | EXACT)[name](x, n)
+    dtype = torch.bool if name == "bool" else torch.int8
+    assert origins.quantised(result, dtype) is (name in CALCULATED)
+    assert not origins.quantised(result, torch.float32)
