@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.run.cases import TestCase, case_grid
+from msopgen_wrap.run.coverage import bounded_reason, gaps
 from msopgen_wrap.run.results import CaseResult
 from msopgen_wrap.run.worker import CHECK_LIMIT, elements
 from msopgen_wrap.spec.model import OpSpec
@@ -64,6 +65,10 @@ class ProjectUnderTest:
         if label not in self._results:
             self._results[label] = run_case(self.spec, case, self.runtime, soc=self.soc, mode=mode)
         return self._results[label]
+
+    def gaps(self) -> list[str]:
+        """Return what no case of the grid had of what a proof needs: several tiles and cores."""
+        return gaps([self.run(case) for case in self.cases()], bounded_reason(self.spec))
 
     def rejects_zero_output(self) -> bool:
         """Return whether some case of the grid would fail with an all-zero output."""

@@ -13,14 +13,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from msopgen_wrap.run.accuracy import RULES
 from msopgen_wrap.run.results import (
     CRASHED,
     FAILED,
+    INCOMPLETE,
     NOT_APPLICABLE,
     PASSED,
+    CaseResult,
     OpResult,
     TestReport,
 )
+from msopgen_wrap.run.run_environment import environment_text
 
 
 @click.command("test")
@@ -57,14 +61,16 @@ def command(
     """Compile and run the case grid of a PROJECT or of SPECs; accuracy and sanitizer per case.
 
     Without a target the current folder is the project. Exit code: 0 all passed, 1 something
-    failed, 2 wrong usage, 3 no usable compiler or environment.
+    failed or the cases prove too little (INCOMPLETE: never two tiles on a core, or two cores), 2
+    wrong usage, 3 no usable compiler or environment.
     """
+    from msopgen_wrap.run.run_environment import run_environment
     from msopgen_wrap.run.session import run_tests
     from msopgen_wrap.run.targets import resolve_target
 
     console = Console(file=sys.stderr if as_json else sys.stdout, highlight=False)
     view = _LiveView(console, enabled=console.is_terminal and not as_json)
-    result = TestReport()
+    result = TestReport(environment=run_environment(soc, mode))
     started = time.perf_counter()
     with view:
         for job in resolve_target(targets, soc, vendor, mode, large, match):
@@ -139,15 +145,34 @@ def _print(console: Console, report: TestReport, verbose: bool, seconds: float) 
         for problem in op.problems:
             console.print(f"[red]problem[/]  {op.op}: ", end="")
             console.print(problem, markup=False, soft_wrap=True)
-    console.print(_summary(report))
+    # A pipe has no width of its own; a wrapped table is hard to read and to parse.
+    console.print(_summary(report), width=max(console.width, 120), crop=False)
+    for line in _explanations(report):
+        console.print(line, markup=False, soft_wrap=True)
+    for op in report.ops:
+        if op.cases:
+            console.print(f"covered  {op.op}: {op.coverage_text}", markup=False, soft_wrap=True)
+        if op.bounded:
+            console.print(f"bounded  {op.op}: {op.bounded}", markup=False, soft_wrap=True)
+        if op.partial:
+            console.print(
+                f"partial  {op.op}: -k chose the cases; whether they prove the op is not judged",
+                markup=False,
+                soft_wrap=True,
+            )
+        for gap in op.gaps:
+            console.print(f"[yellow]incomplete[/] {op.op}: ", end="")
+            console.print(f"{gap}; add `cases:` with larger shapes", markup=False, soft_wrap=True)
+    console.print(environment_text(report.environment), markup=False, soft_wrap=True)
     total = sum(len(op.cases) for op in report.ops)
     failed = sum(op.count(FAILED) + op.count(CRASHED) for op in report.ops)
     skipped = sum(op.count(NOT_APPLICABLE) for op in report.ops)
     passed = total - failed - skipped
+    verdict = {PASSED: "PASS", FAILED: "FAIL", INCOMPLETE: "INCOMPLETE"}[report.verdict]
+    style = {PASSED: "bold green", FAILED: "bold red", INCOMPLETE: "bold yellow"}[report.verdict]
     console.print(
-        f"{passed} passed, {failed} failed, {skipped} not applicable in {seconds:.1f} s; "
-        f"{'PASS' if report.passed else 'FAIL'}",
-        style="bold green" if report.passed else "bold red",
+        f"{passed} passed, {failed} failed, {skipped} not applicable in {seconds:.1f} s; {verdict}",
+        style=style,
     )
 
 
@@ -161,15 +186,18 @@ def _print_diagnostic(console: Console, raw: dict[str, Any]) -> None:
     console.print(render(diagnostic), markup=False, soft_wrap=True)
 
 
+_COLUMNS = ("op", "dtype", "cases", "passed", "mean rel", "max rel", "rule", "sanitizer", "result")
+
+
 def _summary(report: TestReport) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("op", "dtype", "cases", "passed", "mean rel", "max rel", "sanitizer", "result"):
-        table.add_column(name, justify="left" if name in ("op", "dtype") else "right")
+    for name in _COLUMNS:
+        table.add_column(name, justify="left" if name in ("op", "dtype", "rule") else "right")
     for op in report.ops:
         for dtype in dict.fromkeys(c.dtype for c in op.cases):
             table.add_row(*_row(op, dtype))
         if not op.cases:
-            table.add_row(op.op, "", "0", "0", "", "", "", "[red]FAIL[/]")
+            table.add_row(op.op, "", "0", "0", "", "", "", "", "[red]FAIL[/]")
     return table
 
 
@@ -182,14 +210,36 @@ def _row(op: OpResult, dtype: str) -> list[str]:
     sanitizer = f"{findings} findings" if findings else f"clean ({checked})" if checked else "off"
     worst = max((c.maximum for c in passed), default=0.0)
     mean = max((c.mean for c in passed), default=0.0)
-    verdict = "[red]FAIL[/]" if bad or op.problems else "[green]ok[/]"
+    rules = dict.fromkeys(rule for c in cases for rule in c.rules.values())
+    verdict = "[green]ok[/]"
+    if bad or op.problems:
+        verdict = "[red]FAIL[/]"
+    elif op.gaps:
+        verdict = "[yellow]incomplete[/]"
     return [
         op.op,
         dtype or "-",
         str(len(cases)),
         str(len(passed)),
         f"{mean:.2g}",
-        f"{worst:.2g}",
+        f"{worst:.2g}" + ("*" if _counted(passed) is not None else ""),
+        ", ".join(rules),
         sanitizer,
         verdict,
     ]
+
+
+def _counted(cases: list[CaseResult]) -> CaseResult | None:
+    """Return the case with the largest error that passed by more than the plain bounds."""
+    return max((c for c in cases if c.note), key=lambda c: c.maximum, default=None)
+
+
+def _explanations(report: TestReport) -> list[str]:
+    """Say, once per op, why an error over the plain bounds passes, and what the rules are."""
+    lines = []
+    for op in report.ops:
+        worst = _counted([c for c in op.cases if c.status == PASSED])
+        if worst is not None:
+            lines.append(f"* {op.op} {worst.label}: max rel {worst.maximum:.2g}; {worst.note}")
+    used = {rule for op in report.ops for rules in op.rules.values() for rule in rules}
+    return [*lines, *(f"rule {name}: {RULES[name]}" for name in RULES if name in used)]

@@ -7,9 +7,10 @@ from typing import Any
 
 from msopgen_wrap.run.accuracy import Accuracy, compare
 from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
-from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.spec.model import OpSpec, TensorParam, Tolerance
 from msopgen_wrap.torch_ext.torch_import import torch
 
 # No plausible result: an output the kernel did not write cannot look right.
@@ -27,6 +28,7 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
     start = time.perf_counter()
     result = CaseResult(spec.op, case.label(spec), spec.inputs[0].dtypes[case.combo], FAILED)
     result.mode = mode
+    result.traits = traits(spec, case)
     inputs = make_inputs(spec, case)
     try:
         want = reference(spec, case, inputs)
@@ -51,13 +53,14 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
         result.seconds = time.perf_counter() - start
         return result
     result.blocks, result.key = run.block_dim, run.tiling_key
+    result.cores, result.tiles = run.cores, run.tiles
     result.findings = list(run.findings)
     result.seconds = time.perf_counter() - start
     reasons = []
     if runtime.launch_count() == launches and any(_numel(t) for t in outputs.values()):
         reasons.append("the kernel was not launched")
     reasons += _mutations(spec, inputs, given)
-    reasons += _judge(spec, outputs, want, result)
+    reasons += judge(spec, outputs, want, result, case.combo)
     # Warnings are suspicious but can be right: they are listed and do not fail the case.
     bad = [f for f in result.findings if f.get("severity") != "warning"]
     if bad:
@@ -125,11 +128,17 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
     return flat.view(torch.uint8) if flat.numel() else flat
 
 
-def _judge(spec: OpSpec, outputs: dict[str, Any], want: Reference, result: CaseResult) -> list[str]:
+def judge(
+    spec: OpSpec, outputs: dict[str, Any], want: Reference, result: CaseResult, combo: int
+) -> list[str]:
+    """Compare the outputs of a case with the reference, and zeros in their place.
+
+    Fills in the accuracy of ``result``, which rule judged each output, and whether that rule would
+    have refused zeros; returns why the case fails, [] when it does not.
+    """
     reasons = []
-    zero_rejected = None
     for param in spec.outputs:
-        tolerance = _tolerance(spec, param, result)
+        options = (tolerance_of(spec, param, combo), param.name in want.quantised)
         pairs = zip(
             _as_list(outputs[param.name]),
             _as_list(want.golden[param.name]),
@@ -137,23 +146,28 @@ def _judge(spec: OpSpec, outputs: dict[str, Any], want: Reference, result: CaseR
             strict=True,
         )
         for index, (actual, golden, native) in enumerate(pairs):
-            accuracy: Accuracy = compare(actual, golden, native, tolerance)
+            accuracy: Accuracy = compare(actual, golden, native, *options)
+            result.rules[param.name] = accuracy.rule
+            if accuracy.note and accuracy.maximum >= result.maximum:
+                result.note = f"{param.name}: {accuracy.note}"
             result.mean = max(result.mean, accuracy.mean)
             result.maximum = max(result.maximum, accuracy.maximum)
             if not accuracy.passed:
                 name = f"{param.name}[{index}]" if isinstance(golden, list) else param.name
-                reasons.append(f"{name}: {accuracy.reason}")
+                reasons.append(f"{name}: {accuracy.reason.replace('OUTPUT', param.name)}")
             if actual.numel():
-                zeros = compare(torch.zeros_like(actual), golden, native, tolerance)
-                zero_rejected = bool(zero_rejected) or not zeros.passed
-    result.zero_rejected = zero_rejected
+                zeros = compare(torch.zeros_like(actual), golden, native, *options)
+                key = f"{param.name} ({accuracy.rule})"
+                result.controls[key] = result.controls.get(key, False) or not zeros.passed
+    if result.controls:
+        result.zero_rejected = any(result.controls.values())
     return reasons
 
 
-def _tolerance(spec: OpSpec, param: TensorParam, result: CaseResult) -> tuple[float, float] | None:
-    dtypes = set(spec.tolerance)
-    for dtype in (result.dtype, *param.dtypes):
-        if dtype in dtypes:
-            override = spec.tolerance[dtype]
-            return override.mean, override.maximum
-    return None
+def tolerance_of(spec: OpSpec, param: TensorParam, combo: int) -> Tolerance | None:
+    """Return the tolerance of an output: by its name, its dtype, the first input's dtype."""
+    own = spec.tolerance.get(param.name) or spec.tolerance.get(param.dtypes[combo])
+    if own is None and spec.inputs and "float" in param.dtypes[combo]:
+        own = spec.tolerance.get(spec.inputs[0].dtypes[combo])
+        own = own if own is not None and own.absolute is None else None
+    return own

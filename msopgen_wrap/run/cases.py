@@ -1,6 +1,7 @@
 """The default case grid: which shapes, attrs, dtypes and values an op is tried on.
 
-Pure data, no torch: the grid is derived from the spec alone, so it is the same on every machine.
+The grid follows from the spec alone, so it is the same on every machine. Shapes are searched under
+the spec's rules and under what ``compute`` accepts (asked on meta tensors: no data).
 """
 
 from __future__ import annotations
@@ -8,38 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast, TensorParam
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
-
-Shape = tuple[int, ...]
-
-# Bare sizes first, then the layouts that break kernels: empty, one element, primes, last axes just
-# under, at and over a 32-byte block, long rows, many short rows, high rank.
-BASE_SHAPES: tuple[Shape, ...] = (
-    (1, 1),
-    (13, 7),
-    (16, 8),
-    (5, 32),
-    (97, 1),
-    (3, 20000),
-    (1023,),
-    (2, 3, 5, 7),
-    (),
-    (0,),
-    (4, 0, 3),
-    (1,),
-    (257, 129),
-    (8, 16, 33),
-    (2, 1, 2, 3, 1, 2, 1, 3),
-    (4099,),
+from msopgen_wrap.run.layouts import (
+    SPECIAL,
+    Layout,
+    broadcast_layouts,
+    layouts,
+    of_rank,
+    variant_layouts,
 )
-MANY_CORES: Shape = (512, 1031)
-LARGE: Shape = (2**24 + 3,)
-SPECIAL_SHAPE: Shape = (7, 77)
-MAX_OUTPUT = 2**23  # elements of an output that is larger than every input
+from msopgen_wrap.run.shape_search import ShapeSearch, one_input
+from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast
+
+LARGE = 2**24 + 3
 
 
 @dataclass(frozen=True)
@@ -91,9 +75,14 @@ def case_grid(spec: OpSpec, *, large: bool = False) -> list[TestCase]:
     Args:
         large: include the 2^24+3 element case (for the first dtype combination).
     """
+    search = ShapeSearch(spec, _acceptance(spec))
+    grid = list(_default_cases(spec, search))
     cases: list[TestCase] = []
     for combo in range(spec.combos):
-        cases += list(_combo_cases(spec, combo, large=large and combo == 0))
+        cases += [replace(c, combo=combo) for c in grid]
+        cases += _value_cases(spec, search, combo)
+        if large and combo == 0:
+            cases += _large_cases(search)
     for extra in spec.cases:
         combos = extra.dtypes if extra.dtypes is not None else range(spec.combos)
         shapes = {p.name: _freeze(extra.shapes.get(p.name)) for p in spec.inputs}
@@ -106,31 +95,64 @@ def case_key(case: TestCase) -> str:
     return repr((case.combo, case.shapes, sorted(case.attrs.items()), case.values, case.block_dim))
 
 
-def _combo_cases(spec: OpSpec, combo: int, *, large: bool) -> Iterator[TestCase]:
+def _acceptance(spec: OpSpec) -> Any:
+    if spec.compute is None:
+        return lambda shapes, attrs: True
+    from msopgen_wrap.run.golden import acceptance
+
+    return acceptance(spec)
+
+
+def _default_cases(spec: OpSpec, search: ShapeSearch) -> Iterator[TestCase]:
+    """Yield what every dtype combination is tried on."""
     defaults = _default_attrs(spec)
-    usable = [s for s in BASE_SHAPES if _input_shapes(spec, s, defaults) is not None]
-    for shape in usable:
-        yield TestCase(combo, _input_shapes(spec, shape, defaults) or {}, defaults)
-    if (many := _input_shapes(spec, MANY_CORES, defaults)) is not None:
-        yield TestCase(combo, many, defaults)
-        yield TestCase(combo, many, defaults, block_dim=1)
-    for shapes in _broadcast_shapes(spec, defaults):
-        yield TestCase(combo, shapes, defaults)
+    ranks = search.ranks()
+    for layout in layouts(ranks):
+        yield from _at(search, layout, defaults)
+    yield from _broadcast_cases(spec, search, defaults)
+    variants = variant_layouts(ranks)
     for attrs in _attr_variants(spec, defaults):
-        for shape in ((13, 7), (5, 32), (2, 3, 5, 7), (8, 16, 33)):
-            if (varied := _input_shapes(spec, shape, attrs)) is not None:
-                yield TestCase(combo, varied, attrs)
-    for shapes in _optional_shapes(spec, defaults):
-        yield TestCase(combo, shapes, defaults)
-    if (special := _input_shapes(spec, SPECIAL_SHAPE, defaults)) is not None and any(
+        own_kernel = _own_kernel(spec, attrs, defaults)
+        for layout in variants:
+            if own_kernel or not layout.several:
+                yield from _at(search, layout, attrs)
+    for absent in _absent(spec):
+        for layout in variants:
+            for case in _at(search, layout, defaults):
+                left = {n: None if n in absent else s for n, s in case.shapes.items()}
+                if search.fits(left, case.attrs):
+                    yield replace(case, shapes=left)
+
+
+def _at(search: ShapeSearch, layout: Layout, attrs: dict[str, Any]) -> Iterator[TestCase]:
+    find = search.several if layout.several else search.near
+    if (found := find(layout.shape, attrs)) is not None:
+        yield TestCase(0, found[0], found[1], block_dim=layout.cores)
+
+
+def _value_cases(spec: OpSpec, search: ShapeSearch, combo: int) -> Iterator[TestCase]:
+    if not any(
         p.low is None and p.high is None and "float" in p.dtypes[combo] for p in spec.inputs
     ):
-        # Special values turn whole rows into nan; a row kernel that forgets to subtract the largest
-        # element before exp shows with finite ones.
-        yield TestCase(combo, special, defaults, values="wide")
-        yield TestCase(combo, special, defaults, values="special")
-    if large and (big := _input_shapes(spec, LARGE, defaults)) is not None:
-        yield TestCase(combo, big, defaults, large=True)
+        return
+    ranks = search.ranks()
+    shape = of_rank(SPECIAL, min(ranks), max(ranks))
+    found = search.near(shape, _default_attrs(spec))
+    if found is None:
+        return
+    # Special values turn whole rows into nan; a row kernel that forgets to subtract the largest
+    # element before exp shows with finite ones.
+    yield TestCase(combo, *found, values="wide")
+    yield TestCase(combo, *found, values="special")
+
+
+def _large_cases(search: ShapeSearch) -> Iterator[TestCase]:
+    ranks = search.ranks()
+    base = of_rank((LARGE,), 0, max(ranks))
+    search.most = 2 * LARGE
+    found = search.near((1,) * (min(ranks) - len(base)) + base, _default_attrs(search.spec))
+    if found is not None:
+        yield TestCase(0, *found, large=True)
 
 
 def _freeze(shape: Any) -> Any:
@@ -162,65 +184,6 @@ def _sample_value(attr: Any) -> Any:
     return plain[attr.type]
 
 
-def _input_shapes(spec: OpSpec, base: Shape, attrs: dict[str, Any]) -> dict[str, Any] | None:
-    """Give every input a shape that fits ``base``; None when the op cannot take it."""
-    shapes: dict[str, Any] = {}
-    for param in spec.inputs:
-        shape = _one_input(param, base, shapes, attrs)
-        if shape is None or not param.min_rank <= len(shape) <= param.max_rank:
-            return None
-        shapes[param.name] = _as_list(shape) if param.kind is ParamKind.DYNAMIC else shape
-    return shapes if _outputs_fit(spec, shapes, attrs) else None
-
-
-def _as_list(shape: Shape) -> tuple[Shape, ...]:
-    """A tensor list of mixed sizes whose first element has the shape asked for."""
-    return (shape, (17,), (3, 9))
-
-
-def _one_input(
-    param: TensorParam, base: Shape, known: dict[str, Any], attrs: dict[str, Any]
-) -> Shape | None:
-    if param.shape is None:
-        return base
-    try:
-        return _first_shape(evaluate(param.shape, _plain(known), attrs))
-    except ShapeError:
-        return None
-
-
-def _first_shape(shape: Any) -> Shape:
-    """A rule's result; the first tensor stands for a list."""
-    return tuple(shape[0]) if shape and isinstance(shape[0], (tuple, list)) else tuple(shape)
-
-
-def _plain(shapes: dict[str, Any]) -> dict[str, Any]:
-    """Shapes as shape rules see them: the first tensor stands for a list."""
-    return {
-        name: (shape[0] if shape and isinstance(shape[0], tuple) else shape)
-        for name, shape in shapes.items()
-    }
-
-
-def _outputs_fit(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
-    try:
-        for output in spec.outputs:
-            if output.shape is not None:
-                dims = _first_shape(evaluate(output.shape, _plain(shapes), attrs))
-                if any(d < 0 for d in dims) or len(dims) > 8:
-                    return False
-                # A gather multiplies its inputs: one base shape for both would ask for gigabytes.
-                if math.prod(dims) > MAX_OUTPUT > max(map(_size, _plain(shapes).values())):
-                    return False
-    except ShapeError:
-        return False
-    return True
-
-
-def _size(shape: Any) -> int:
-    return -1 if shape is None else math.prod(shape)
-
-
 def _broadcast_groups(spec: OpSpec) -> tuple[str, ...]:
     """Inputs that an output rule broadcasts together and that no input rule ties down."""
     names: list[str] = []
@@ -231,39 +194,25 @@ def _broadcast_groups(spec: OpSpec) -> tuple[str, ...]:
     return tuple(n for n in dict.fromkeys(names) if n in free)
 
 
-def _broadcast_shapes(spec: OpSpec, attrs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _broadcast_cases(
+    spec: OpSpec, search: ShapeSearch, attrs: dict[str, Any]
+) -> Iterator[TestCase]:
     group = _broadcast_groups(spec)
     if len(group) < 2:
         return
-    patterns: tuple[tuple[Shape, Shape], ...] = (
-        ((37, 129), (129,)),
-        ((37, 129), (37, 1)),
-        ((37, 129), ()),
-        ((1,), (19, 40)),
-        ((8, 1, 33), (16, 1)),
-        ((2, 3, 5, 7), (3, 1, 7)),
-        ((1, 1031), (301, 1)),
-        ((4, 1, 6, 1), (5, 1, 64)),
-        ((0, 5), (1,)),
-    )
-    for first, other in patterns:
+    for first, other, cores in broadcast_layouts(search.ranks()):
         for big, small in ((first, other), (other, first)):
             # The first input takes one side; each of the rest has its turn at the other.
             for turn in group[1:]:
                 shapes: dict[str, Any] = {}
                 for param in spec.inputs:
-                    if param.name in group:
-                        shapes[param.name] = small if param.name == turn else big
-                    else:
-                        shape = _one_input(param, big, shapes, attrs)
-                        if shape is None:
-                            break
-                        shapes[param.name] = shape
-                ranks_fit = len(shapes) == len(spec.inputs) and all(
-                    p.min_rank <= len(shapes[p.name]) <= p.max_rank for p in spec.inputs
-                )
-                if ranks_fit and _outputs_fit(spec, shapes, attrs):
-                    yield shapes
+                    own = small if param.name == turn else big
+                    shape = one_input(param, own, shapes, attrs)
+                    if shape is None or not param.min_rank <= len(shape) <= param.max_rank:
+                        break
+                    shapes[param.name] = shape
+                if len(shapes) == len(spec.inputs) and search.fits(shapes, attrs):
+                    yield TestCase(0, shapes, attrs, block_dim=cores)
 
 
 def _attr_variants(spec: OpSpec, defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -295,6 +244,15 @@ def _attr_variants(spec: OpSpec, defaults: dict[str, Any]) -> Iterator[dict[str,
                 yield attrs
 
 
+def _own_kernel(spec: OpSpec, attrs: dict[str, Any], defaults: dict[str, Any]) -> bool:
+    """Say whether attrs may lead to another kernel, or other tiles, than the defaults do."""
+    return any(
+        a.allowed is not None or a.type in ("bool", "dtype") or _names_axis(spec, a.name)
+        for a in spec.attrs
+        if attrs[a.name] != defaults[a.name]
+    )
+
+
 def _names_axis(spec: OpSpec, name: str) -> bool:
     """Whether an int attr is an axis: a shape rule reduces over it, or it is called so."""
     rules = [o.shape for o in spec.outputs]
@@ -313,12 +271,8 @@ def _in_bounds(attr: Any, value: Any) -> bool:
     return True
 
 
-def _optional_shapes(spec: OpSpec, attrs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every subset of the optional inputs left out (all subsets of up to three)."""
+def _absent(spec: OpSpec) -> Iterator[tuple[str, ...]]:
+    """Yield every subset of the optional inputs to leave out (all subsets of up to three)."""
     names = [p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL][:3]
     for count in range(1, len(names) + 1):
-        for absent in itertools.combinations(names, count):
-            for base in ((13, 7), (5, 32), (2, 3, 5, 7)):
-                shapes = _input_shapes(spec, base, attrs)
-                if shapes is not None:
-                    yield {n: None if n in absent else s for n, s in shapes.items()}
+        yield from itertools.combinations(names, count)

@@ -9,9 +9,15 @@ import jinja2
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.accuracy import RULES
 from msopgen_wrap.run.results import TestReport
+from msopgen_wrap.run.run_environment import environment_text
 
 _TEMPLATES = {".md": "report/report.md.jinja", ".html": "report/report.html.jinja"}
+
+
+def _used_rules(report: TestReport) -> set[str]:
+    return {rule for op in report.ops for rules in op.rules.values() for rule in rules}
 
 
 def write_report(report: TestReport, path: Path) -> None:
@@ -28,7 +34,11 @@ def write_report(report: TestReport, path: Path) -> None:
             autoescape=path.suffix == ".html",
             undefined=jinja2.StrictUndefined,
         )
-        text = environment.get_template(_TEMPLATES[path.suffix]).render(report=report)
+        text = environment.get_template(_TEMPLATES[path.suffix]).render(
+            report=report,
+            environment=environment_text(report.environment),
+            rules={name: RULES[name] for name in RULES if name in _used_rules(report)},
+        )
     else:
         raise OpgenError(
             Diagnostic(

@@ -129,6 +129,8 @@ class _Follower:
         elif self.op is not None:
             if kind == "stage":
                 self.op.stages[event["stage"]] = event["seconds"]
+            elif kind == "cases":
+                self.op.bounded, self.op.partial = event["bounded"], event["partial"]
             elif kind == "case_start":
                 self.case = event["label"]
             elif kind == "case":

@@ -101,6 +101,7 @@ def run_job(job: Job, emit: Emit) -> None:
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     from msopgen_wrap.run.case_runner import run_case
     from msopgen_wrap.run.cases import case_grid
+    from msopgen_wrap.run.coverage import bounded_reason
     from msopgen_wrap.run.preparation import load_op
     from msopgen_wrap.run.rendered_specs import rendered_spec
 
@@ -120,7 +121,15 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     stage("compile", started)
     started = time.perf_counter()
     cases = [c for c in case_grid(spec, large=job.large) if job.match in c.label(spec)]
-    emit({"event": "cases", "op": spec.op, "count": len(cases)})
+    emit(
+        {
+            "event": "cases",
+            "op": spec.op,
+            "count": len(cases),
+            "bounded": bounded_reason(spec),
+            "partial": bool(job.match),
+        }
+    )
     for case in cases:
         emit({"event": "case_start", "op": spec.op, "label": case.label(spec)})
         mode = job.mode

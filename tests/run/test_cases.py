@@ -1,0 +1,145 @@
+"""The case grid: every rank that a spec allows gets all of it, under the rules of the spec."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+
+from msopgen_wrap.run.cases import TestCase, case_grid
+from msopgen_wrap.run.shape_search import fixed_inputs
+from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.model import OpSpec
+
+SEVERAL = 3 * 2 * 8192  # elements of two tiles on three cores
+
+
+def load(text: str) -> OpSpec:
+    result = parse_spec("op: Demo\n" + text, "demo.yaml")
+    assert result.spec is not None, result.diagnostics
+    return result.spec
+
+
+def shapes(cases: list[TestCase], name: str = "x") -> set[tuple[int, ...]]:
+    return {c.shapes[name] for c in cases}
+
+
+def prime(n: int) -> bool:
+    return n > 1 and all(n % d for d in range(2, int(n**0.5) + 1))
+
+
+UNARY = "inputs:\n  x: {{dtype: float32, rank: {rank}}}\noutputs:\n  y: like x\ncompute: {code}\n"
+BINARY = (
+    "inputs:\n  x: {{dtype: float32, rank: {rank}}}\n  y: {{dtype: x, rank: {rank}}}\n"
+    "outputs:\n  z: broadcast(x, y)\ncompute: {code}\n"
+)
+RANKS = ["1", "2", "3", "4", "5", "6", "7", "8", "[1, 8]", "[2, 8]", "[3, 5]", "[0, 8]", "[2, 3]"]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [(UNARY, "torch.relu(x)"), (UNARY, "torch.softmax(x, -1)"), (BINARY, "x + y")],
+)
+def test_every_rank_gets_the_whole_grid(rank: str, form: str, code: str) -> None:
+    spec = load(form.format(rank=rank, code=code))
+    cases = case_grid(spec)
+    labels = Counter(case.label(spec) for case in cases)
+    assert max(labels.values()) == 1
+    x = spec.inputs[0]
+    for each in range(max(x.min_rank, 1), x.max_rank + 1):
+        own = [c for c in cases if len(c.shapes["x"]) == each]
+        of_rank = shapes(own)
+        assert any(0 in s for s in of_rank), each
+        assert any(math.prod(s) == 1 for s in of_rank), each
+        assert any(prime(s[-1]) for s in of_rank), each
+        assert any(s[-1] % 16 == 0 for s in of_rank), each
+        several = [c for c in own if math.prod(c.shapes["x"]) >= SEVERAL]
+        assert any(c.block_dim > 1 for c in several), each
+    assert any(c.block_dim == 1 for c in cases) or x.max_rank == 0
+    assert any(c.block_dim == 0 and math.prod(c.shapes["x"]) > 2**18 for c in cases)
+    assert {"normal", "wide", "special"} == {c.values for c in cases}
+
+
+@pytest.mark.parametrize("rank", ["2", "3", "4", "5", "8"])
+def test_inputs_of_one_rank_stretch_each_other(rank: str) -> None:
+    cases = case_grid(load(BINARY.format(rank=rank, code="x + y")))
+    stretched = [c for c in cases if c.shapes["x"] != c.shapes["y"] and c.shapes["x"]]
+    assert any(c.shapes["x"][-1] == 1 for c in stretched)
+    assert any(c.shapes["y"][-1] == 1 for c in stretched)
+    assert any(math.prod(c.shapes["x"]) >= SEVERAL and c.block_dim > 1 for c in stretched)
+
+
+#: inputs and outputs, what all shapes of x keep to, and the smallest largest case
+RULES = [
+    ("divisible", "x: {dtype: float32, rank: 3}", "y: like x", "",
+     "x.reshape(x.shape[0], -1, 4, x.shape[-1]).flatten(1, 2)", lambda s: s[1] % 4 == 0),
+    ("last axis", "x: {dtype: float32, rank: [2, 4]}", "y: like x", "",
+     "x.reshape([*x.shape[:-1], -1, 128]).flatten(-2)", lambda s: s[-1] % 128 == 0),
+    ("groups", "x: {dtype: float32, rank: 4}", "y: like x",
+     "attrs: {g: {type: int, default: 6, min: 6, max: 6}}",
+     "F.group_norm(x, g)", lambda s: s[1] % 6 == 0),
+    ("square", "x: {dtype: float32, rank: 2}", "y: like x", "", "torch.matmul(x, x)",
+     lambda s: s[0] == s[1]),
+    ("attr", "x: {dtype: float32, shape: '[n, 8]'}", "y: like x",
+     "attrs: {n: {type: int, default: 3}}", "x * 2", lambda s: s[1] == 8),
+    ("from a case", "x: {dtype: float32, rank: 2}", "y: like x", "",
+     "x + torch.ones(1, 37, dtype=x.dtype, device=x.device)", lambda s: s[-1] in (1, 37)),
+    ("two inputs", "x: {dtype: float32, rank: 3}\n  w: {dtype: x, shape: '[x[-1], 7]'}",
+     "y: like x", "", "x + w.sum()", lambda s: len(s) == 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "attrs", "code", "keeps"),
+    [r[1:] for r in RULES],
+    ids=[r[0] for r in RULES],
+)
+def test_shapes_are_searched_under_the_rules(inputs, outputs, attrs, code, keeps) -> None:
+    extra = "cases:\n  - {x: [3, 37]}\n" if "37" in code else ""
+    text = f"inputs:\n  {inputs}\noutputs:\n  {outputs}\n{attrs}\ncompute: {code}\n{extra}"
+    cases = case_grid(load(text))
+    assert len(shapes(cases)) > 6
+    assert all(keeps(s) for s in shapes(cases) if 0 not in s)
+    assert any(math.prod(c.shapes["x"]) >= SEVERAL and c.block_dim > 1 for c in cases)
+
+
+def test_attrs_that_are_sizes_follow_the_shapes() -> None:
+    spec = load(
+        "inputs:\n  x: {dtype: float32, shape: '[n, m]'}\noutputs:\n  y: like x\n"
+        "attrs:\n  n: {type: int, default: 3}\n  m: {type: int, default: 4, max: 64}\n"
+        "compute: x * 2\n"
+    )
+    for case in case_grid(spec):
+        assert case.shapes["x"] == (case.attrs["n"], case.attrs["m"])
+        assert case.attrs["m"] <= 64
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fixed"),
+    [
+        ("x: {dtype: float32, shape: '[4, 8]'}", True),
+        ("x: {dtype: float32, rank: 0}", True),
+        ("x: {dtype: float32, shape: '[n, 8]'}", False),
+        ("x: {dtype: float32, shape: '[m, 8]'}", True),
+        ("x: {dtype: float32, shape: '[4]'}\n  y: {dtype: x, shape: '[x[0] * 2]'}", True),
+        ("x: {dtype: float32, shape: '[4]'}\n  y: {dtype: x, rank: 1}", False),
+        ("x: {dtype: float32}", False),
+    ],
+)
+def test_which_specs_bound_their_inputs(inputs: str, fixed: bool) -> None:
+    spec = load(
+        f"inputs:\n  {inputs}\noutputs:\n  z: like x\n"
+        "attrs:\n  n: {type: int, default: 3}\n  m: {type: int, default: 3, max: 9}\n"
+        "compute: x * 2\n"
+    )
+    assert fixed_inputs(spec) is fixed
+
+
+def test_lists_keep_to_the_rank() -> None:
+    spec = load(
+        "inputs:\n  x: {dtype: float32, list: true, rank: 2}\noutputs:\n"
+        "  y: {shape: like x, list: true}\ncompute: '[a + 1 for a in x]'\n"
+    )
+    assert {len(s) for c in case_grid(spec) for s in c.shapes["x"]} == {2}
