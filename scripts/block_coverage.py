@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+BLOCKS = Path(__file__).resolve().parents[1] / "ascendc_kernels" / "include" / "opgen"
 Lines = dict[str, dict[int, int]]  # header name -> line -> executions
 
 
@@ -78,8 +79,11 @@ def _collect(folder: Path) -> Lines:
             source = Path(file["file"])
             if source.parent.name == "opgen" and source.suffix == ".h":
                 counts: dict[int, int] = {}
+                # A project's copy begins with a line that says where it comes from.
+                own = (BLOCKS / source.name).read_bytes().count(b"\n")
+                shift = source.read_bytes().count(b"\n") - own
                 for line in file["lines"]:
-                    number = line["line_number"]
+                    number = line["line_number"] - shift
                     counts[number] = counts.get(number, 0) + line["count"]
                 parts.append({source.name: counts})
     return merged(parts)
@@ -145,9 +149,8 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps(lines, indent=1), encoding="utf-8")
     missing = unreached(lines)
-    folder = Path(__file__).resolve().parents[1] / "ascendc_kernels" / "include" / "opgen"
     for name, numbers in missing.items():
-        text = (folder / name).read_text(encoding="utf-8").splitlines()
+        text = (BLOCKS / name).read_text(encoding="utf-8").splitlines()
         for number in numbers:
             print(f"{name}:{number}: {text[number - 1].strip()}")
     total = sum(len(counts) for counts in lines.values())

@@ -82,13 +82,21 @@ class ShapeSearch:
             return best
         for axes in (1, len(base)):
             for factor in (1, 4, 16, 64, 256):
-                if best is not None and largest(best[0]) >= SEVERAL:
+                if best is not None and self._work(*best) >= SEVERAL:
                     return best
                 grown = tuple(d * factor if i < axes else d for i, d in enumerate(base))
                 found = self.near(grown, attrs)
-                if found is not None and largest(found[0]) <= MAX_GROWTH:
-                    best = max((best or found, found), key=lambda f: largest(f[0]))
+                if found is not None and self._work(*found) <= MAX_GROWTH:
+                    best = max((best or found, found), key=lambda f: self._work(*f))
         return best
+
+    def _work(self, shapes: Shapes, attrs: Attrs) -> int:
+        """Return the elements of the largest input or output."""
+        sizes = [largest(shapes)]
+        for output in self.spec.outputs:
+            if output.shape is not None:
+                sizes.append(math.prod(first_shape(evaluate(output.shape, plain(shapes), attrs))))
+        return max(sizes)
 
     def at(self, base: Shape, attrs: Attrs) -> tuple[Shapes, Attrs] | None:
         """Return what ``base`` itself gives; None when the op cannot take it."""

@@ -143,3 +143,15 @@ def test_lists_keep_to_the_rank() -> None:
         "  y: {shape: like x, list: true}\ncompute: '[a + 1 for a in x]'\n"
     )
     assert {len(s) for c in case_grid(spec) for s in c.shapes["x"]} == {2}
+
+
+def test_an_output_that_multiplies_inputs_counts_as_work() -> None:
+    """A gather has more output than input: it needs no larger input for several tiles."""
+    spec = load(
+        "inputs:\n  t: {dtype: float32, rank: 2}\n  x: {dtype: int32, range: [0, 0]}\noutputs:\n"
+        "  y: {dtype: t, shape: '[*x, t[-1]]'}\n"
+        "compute: t[0] + torch.unsqueeze(x, -1)\ncases:\n  - {t: [5, 64], x: [3]}\n"
+    )
+    cases = case_grid(spec)
+    assert any(c.block_dim > 1 for c in cases)
+    assert sum(math.prod(c.shapes["x"]) for c in cases) < 300_000
