@@ -247,6 +247,15 @@ def _arguments(
     return [*arguments, *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
 
 
+def process_end_flags() -> list[str]:
+    """Return linker flags that send calls which end the process to the emulation library.
+
+    A kernel or a function of an op that calls ``exit(0)`` is an error, and no success.
+    """
+    names = ("exit", "_exit", "_Exit", "quick_exit", "raise", "kill")
+    return [f"-Wl,--wrap={name}" for name in names]
+
+
 def _link_shared(
     objects: Sequence[Path],
     *,
@@ -259,6 +268,7 @@ def _link_shared(
 ) -> Path:
     library = emulation_library()
     link = [str(lib) if isinstance(lib, Path) else f"-l{lib}" for lib in libs]
-    link += [str(library.path), f"-Wl,-rpath,{library.path.parent}", "-Wl,-z,defs", *link_flags]
+    link += [str(library.path), f"-Wl,-rpath,{library.path.parent}", "-Wl,-z,defs"]
+    link += [*process_end_flags(), *link_flags]
     inputs = [library.path, *(lib for lib in libs if isinstance(lib, Path))]
     return link_objects(objects, output_name, link, inputs, label, code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,12 @@ from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 @click.option("--save", type=click.Path(path_type=Path), help="Project: folder for the results.")
 @click.option("--block-dim", type=click.IntRange(min=1), help="Cores that tiling sees.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    help="Seconds that a launch, a function of the op, or a program's host between two launches "
+    "may take; default: $OPGEN_TIMEOUT or 600; 0: no limit.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 @click.option(
     "--sarif",
@@ -142,6 +149,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
         sources=sources,
         libraries=options["libraries"],
         library_dirs=options["library_dirs"],
+        limit=options["timeout"],
     )
     program = _as_unit_test(source, program, quiet=options["as_json"])
     kernel_test = tested_op(source, "op_kernel")
@@ -160,14 +168,18 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
                 "failures": result.failures,
                 "findings": result.findings,
                 "crash": result.crash,
+                "late": result.late,
                 "warnings": [d.as_dict() for d in rough],
             }
         )
     else:
         output.print_diagnostics(rough)
         _print_findings(result.findings)
+        here = Location(str(source))
+        for late in result.late:
+            who = f"kernel {late['kernel']}"
+            output.print_diagnostics([crash_diagnostic(late["crash"], who, fallback=here)])
         if result.crash is not None:
-            here = Location(str(source))
             died = crash_diagnostic(result.crash, source.name, fallback=here)
             output.print_diagnostics([died])
         elif failed:
@@ -228,6 +240,8 @@ def _split_sources(arguments: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[
 
 
 def _program_reason(result: Any) -> str:
+    if result.stopped:
+        return "stopped itself (SIGSTOP), and was killed"
     if result.exit_code < 0:
         return f"died of {signal_text(result.exit_code)}"
     if result.exit_code:
@@ -244,6 +258,8 @@ def _run_project(root: Path, **options: Any) -> int:
     from msopgen_wrap.run.project_runner import ProjectRunner
     from msopgen_wrap.run.run_inputs import read_run_inputs
 
+    if options["timeout"] is not None:
+        os.environ["OPGEN_TIMEOUT"] = f"{options['timeout']:g}"
     given = read_run_inputs(
         options["op"],
         options["inputs"],

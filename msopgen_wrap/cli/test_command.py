@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -40,6 +41,12 @@ from msopgen_wrap.run.run_environment import environment_text
 )
 @click.option("--large", is_flag=True, help="Add the 2^24+3 element case.")
 @click.option("-k", "match", default="", help="Only cases whose name contains this text.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    help="Seconds that a launch or a function of the op may take; default: $OPGEN_TIMEOUT or 600; "
+    "0: no limit.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="List every case, not only the failed ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print the full report as JSON.")
 @click.option(
@@ -54,6 +61,7 @@ def command(
     mode: str,
     large: bool,
     match: str,
+    timeout: float | None,
     verbose: bool,
     as_json: bool,
     report: Path | None,
@@ -68,6 +76,8 @@ def command(
     from msopgen_wrap.run.session import run_tests
     from msopgen_wrap.run.targets import resolve_target
 
+    if timeout is not None:
+        os.environ["OPGEN_TIMEOUT"] = f"{timeout:g}"
     console = Console(file=sys.stderr if as_json else sys.stdout, highlight=False)
     view = _LiveView(console, enabled=console.is_terminal and not as_json)
     result = TestReport(environment=run_environment(soc, mode))

@@ -50,6 +50,8 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
         )
     except RuntimeError as error:
         result.reason = str(error)
+        crash = getattr(error, "crash", None) or {}
+        result.late = crash if "limit" in crash else None
         result.seconds = time.perf_counter() - start
         return result
     result.blocks, result.key = run.block_dim, run.tiling_key

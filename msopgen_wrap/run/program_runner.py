@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from msopgen_wrap.build.core_kinds import (
     compile_passes,
     program_kinds,
 )
-from msopgen_wrap.build.emulation import kernel_defines
+from msopgen_wrap.build.emulation import kernel_defines, process_end_flags
 from msopgen_wrap.build.emulation_library import emulation_library, include_dirs
 from msopgen_wrap.build.kernel_sources import dialect_flags
 from msopgen_wrap.build.object_file import ObjectGroup
@@ -35,6 +34,7 @@ from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import platform
+from msopgen_wrap.run.child_process import run_child
 from msopgen_wrap.run.compile_options import check_options, read_options
 from msopgen_wrap.run.extensions import extension, script_command
 from msopgen_wrap.run.include_finder import program_folders
@@ -73,6 +73,8 @@ class ProgramOptions:
         place: folder to run in; None for the current one.
         opt: optimisation flag of the program (the emulation library has its own).
         timeout: seconds after which the program is stopped, None for never.
+        limit: seconds that one launch, or the host between two launches, may take; 0: any time,
+            None: ``$OPGEN_TIMEOUT``, or the library's default.
     """
 
     soc: str = "ascend910b3"
@@ -89,6 +91,7 @@ class ProgramOptions:
     place: Path | None = None
     opt: str = "-O1"
     timeout: float | None = None
+    limit: float | None = None
 
 
 @dataclass
@@ -100,7 +103,10 @@ class ProgramResult:
         launches, failures: kernels launched, and those that trapped or deadlocked.
         findings: the sanitizer's findings as dicts.
         reported: whether the program lived to write its report.
-        crash: of a program that a signal ended, where (``opgen_last_crash_json``).
+        crash: of a program that a signal or the time limit ended, where
+            (``opgen_last_crash_json``).
+        late: launches that the time limit ended, ``{"kernel", "crash"}``.
+        stopped: whether the program stopped itself (SIGSTOP) and was killed.
     """
 
     exit_code: int
@@ -110,6 +116,8 @@ class ProgramResult:
     reported: bool = False
     output: str = ""
     crash: dict[str, Any] | None = None
+    late: list[dict[str, Any]] = field(default_factory=list)
+    stopped: bool = False
 
     @property
     def clean(self) -> bool:
@@ -180,7 +188,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     output = python.names[0] if python and extends else "program"
     flags += python.flags if python else ()
     flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
-    link = [f"-L{d.resolve()}" for d in options.library_dirs]
+    link = [*process_end_flags(), *(f"-L{d.resolve()}" for d in options.library_dirs)]
     link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
     for path in options.registering:
         link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
@@ -348,7 +356,9 @@ def _run_extension(
         for path in library.parent.glob("*.so"):
             (Path(scratch) / path.name).symlink_to(path)
         place = Path(scratch)
-        return _run(source, command, environment, options, cwd=place, captured=cwd is not None)
+        return _run(
+            source, command, environment, options, cwd=place, captured=cwd is not None, script=True
+        )
 
 
 def _run(
@@ -359,6 +369,7 @@ def _run(
     *,
     cwd: Path | None,
     captured: bool | None = None,
+    script: bool = False,
 ) -> ProgramResult:
     captured = cwd is not None if captured is None else captured
     with tempfile.TemporaryDirectory(prefix="opgen-run-") as scratch:
@@ -375,28 +386,23 @@ def _run(
         }
         if checks := check_options(not read_options(source.resolve().parent).auto_sync):
             environment["OPGEN_CHECK"] = checks
-        output = ""
-        try:
-            done = subprocess.run(
-                list(command),
-                cwd=cwd or options.place,
-                env=environment,
-                timeout=options.timeout,
-                stdout=subprocess.PIPE if captured else None,
-                stderr=subprocess.STDOUT if captured else None,
-                text=True,
-                errors="replace",
-            )
-            code, output = done.returncode, done.stdout or ""
-        except subprocess.TimeoutExpired as expired:
-            code = 124
-            raw = expired.stdout or b""
-            output = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-        result = ProgramResult(code, output=output)
+        if options.limit is not None:
+            environment["OPGEN_TIMEOUT"] = f"{options.limit:g}"
+        if not script:  # which may take its time between two launches
+            environment["OPGEN_PROGRAM_LIMIT"] = "1"
+        done = run_child(
+            command,
+            cwd=cwd or options.place,
+            env=environment,
+            timeout=options.timeout,
+            captured=captured,
+        )
+        result = ProgramResult(done.code, output=done.output, stopped=done.stopped)
         data = _report(report)
         if data is not None:
             result.launches, result.failures = data["launches"], data["failures"]
             result.findings = data["findings"]
+            result.late = data["late"]
             result.reported = True
         if crash.is_file():
             result.crash = json.loads(crash.read_text(encoding="utf-8", errors="replace"))

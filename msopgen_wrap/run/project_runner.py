@@ -146,6 +146,9 @@ class ProjectRunner:
         if error.crash is None:
             return OpgenError(Diagnostic(code, what or str(error), place, **texts))
         step, died, _ = str(error).partition(" crashed: ")
+        if "limit" in error.crash and not died:
+            step = str(error).partition(" failed: ")[0]
+            return OpgenError(crash_diagnostic(error.crash, step, fallback=place))
         who = step if died else str(error).partition(error.crash["text"])[0].rstrip(": ")
         return OpgenError(crash_diagnostic(error.crash, who, fallback=place, op_host=bool(died)))
 

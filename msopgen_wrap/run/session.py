@@ -12,12 +12,15 @@ from dataclasses import asdict, replace
 from typing import IO, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.child_process import StopWatch
 from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job
 
 # For a worker that is told to end; one inside a kernel cannot answer.
 _END_SECONDS = 3.0
+#: The command of the worker process.
+WORKER = [sys.executable, "-m", "msopgen_wrap.run.worker"]
 
 Listener = Callable[[dict[str, Any]], None]
 
@@ -37,11 +40,11 @@ def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
         code, tail = _run_worker(job, follower)
         if follower.error:
             raise OpgenError(follower.error)
-        if code == 0:
+        if code == 0 and follower.ended:
             return report
         if follower.op is None:
-            raise OpgenError(_worker_failure(code, tail))
-        follower.crash(_signal_text(code), tail)
+            raise OpgenError(_worker_failure(code, follower.stopped, tail))
+        follower.crash(_end_text(code, follower.stopped), tail)
         job = replace(job, skip=tuple(op.op for op in report.ops))
 
 
@@ -51,7 +54,7 @@ def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
     env.setdefault("OMP_WAIT_POLICY", "passive")
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "msopgen_wrap.run.worker"],
+            WORKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -59,11 +62,13 @@ def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
             text=True,
         )
         assert process.stdin and process.stdout
+        watch = StopWatch(process)
         try:
             process.stdin.write(json.dumps(asdict(job)))
             process.stdin.close()
             _follow(process.stdout, follower)
             code = process.wait()
+            follower.stopped = watch.stopped
         except BaseException:
             _end(process)
             raise
@@ -94,14 +99,18 @@ def _tail(log: IO[str], lines: int = 15) -> str:
     return "\n".join(log.read().splitlines()[-lines:])
 
 
-def _signal_text(code: int) -> str:
-    return signal_text(code) if code < 0 else f"exit code {code}"
+def _end_text(code: int, stopped: bool) -> str:
+    if stopped:
+        return "died: it stopped itself (SIGSTOP), and was killed"
+    if code < 0:
+        return f"died with {signal_text(code)}"
+    return f"was ended with exit code {code} by the code that it ran (exit, _exit or the like)"
 
 
-def _worker_failure(code: int, tail: str) -> Diagnostic:
+def _worker_failure(code: int, stopped: bool, tail: str) -> Diagnostic:
     return Diagnostic(
         "OPG900",
-        f"the test worker ended with {_signal_text(code)} before it reached an op",
+        f"the test worker {_end_text(code, stopped)} before it reached an op",
         why=tail or "it printed nothing",
         fix="run `opgen doctor`; if it finds nothing, this is a bug in opgen: please report it",
     )
@@ -116,11 +125,15 @@ class _Follower:
         self.op: OpResult | None = None
         self.case = ""
         self.error: list[Diagnostic] = []
+        self.ended = False  # the worker came to its end
+        self.stopped = False  # it stopped itself, and was killed
 
     def take(self, event: dict[str, Any]) -> None:
         """Record one event and pass it on."""
         kind = event["event"]
-        if kind == "error":
+        if kind == "end":
+            self.ended = True
+        elif kind == "error":
             self.error = [_diagnostic(d) for d in event["diagnostics"]]
         elif kind == "op":
             self.op = OpResult(event["op"], event["spec"])
@@ -145,7 +158,7 @@ class _Follower:
         """Record that the worker died in the current op."""
         assert self.op is not None
         where = self.case or "(before its first case)"
-        reason = f"the worker process died with {how}"
+        reason = f"the worker process {how}"
         if tail:
             reason += f"; its last output: {tail.splitlines()[-1]}"
         result = CaseResult(self.op.op, where, "", CRASHED, reason)

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build.child_processes import end_children_on_signals
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.machine_errors import is_about_machine, machine_error
+from msopgen_wrap.run.crashes import crash_diagnostic
 from msopgen_wrap.spec.model import OpSpec
 
 Emit = Callable[[dict[str, Any]], None]
@@ -73,6 +74,8 @@ def main() -> int:
         if problem is None:
             raise
         emit({"event": "error", "diagnostics": [problem.as_dict()]})
+    # Without it the process has been ended by what it ran, whatever its exit code.
+    emit({"event": "end"})
     return 0
 
 
@@ -137,7 +140,31 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
             mode = "fast" if elements(case.shapes) > CHECK_LIMIT else "check"
         result = run_case(spec, case, runtime, soc=job.soc, mode=mode)
         emit({"event": "case", **result.as_dict()})
+        if result.late:
+            # What never ends for one shape seldom ends for the next, and each takes its whole time.
+            raise OpgenError(
+                _late(spec, case.label(spec), result.late, cases.index(case), len(cases))
+            )
     stage("run", started)
+
+
+def _late(
+    spec: OpSpec, label: str, crash: dict[str, Any], done: int, count: int
+) -> list[Diagnostic]:
+    """Say where a case was stopped, and that the others did not run."""
+    where = Location(spec.path)
+    first = crash_diagnostic(crash, f"op {spec.op} ({label})", fallback=where)
+    left = count - done - 1
+    if not left:
+        return [first]
+    rest = Diagnostic(
+        "OPG533",
+        f"{left} of {count} cases of {spec.op} did not run",
+        where,
+        why="a case before them did not end in time",
+        fix="see the other message",
+    )
+    return [first, rest]
 
 
 def elements(shapes: dict[str, Any]) -> int:

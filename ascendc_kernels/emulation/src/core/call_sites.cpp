@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "core/crash.h"
+#include "core/time_limit.h"
 
 namespace ascendc_emu {
 namespace {
@@ -191,7 +192,11 @@ void DescribeCrash(const Crash& crash, char* text, size_t size)
                                                        : "a signal";
     const uintptr_t distance = crash.address > crash.stack ? crash.address - crash.stack
                                                            : crash.stack - crash.address;
-    if (crash.signal == SIGABRT && crash.exception[0] != '\0') {
+    if (crash.signal == kTimeIsUp) {
+        snprintf(text, size, "the time limit of %g s", TimeLimit());
+    } else if (crash.signal == kLeaves) {
+        snprintf(text, size, "%s, which ends the process", crash.exception);
+    } else if (crash.signal == SIGABRT && crash.exception[0] != '\0') {
         snprintf(text, size, "SIGABRT: nobody catches the exception %s", crash.exception);
     } else if (crash.signal == SIGABRT) {
         snprintf(text, size, "SIGABRT: abort(), a failed assertion or a broken heap");

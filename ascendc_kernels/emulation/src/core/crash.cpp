@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +18,9 @@
 #include <mutex>
 #include <typeinfo>
 
+#include "core/code_range.h"
 #include "core/division.h"
+#include "core/time_limit.h"
 #include "program/exit_report.h"
 
 namespace ascendc_emu {
@@ -156,7 +159,9 @@ constexpr int kMostSites = 8;
 
 void FormatJson(int number, const char* text, const CallSite* sites, int count, char* out, size_t size)
 {
-    snprintf(out, size, "{\"signal\": %d, \"text\": \"", number);
+    char limit[48] = {};
+    if (number == kTimeIsUp) snprintf(limit, sizeof(limit), "\"limit\": %g, ", TimeLimit());
+    snprintf(out, size, "{\"signal\": %d, %s\"text\": \"", number < kTimeIsUp ? number : 0, limit);
     AppendJson(out, size, text);
     strncat(out, "\", \"sites\": [", size - strlen(out) - 1);
     for (int i = 0; i < count; ++i) {
@@ -196,6 +201,16 @@ void Farewell(const Crash& crash)
                  g_sites[i].file, g_sites[i].line, g_sites[i].function);
         Write(2, text);
     }
+}
+
+// A process that ends although a kernel or a function of an op has not: code 0 would be taken for success.
+void RefuseToLeave()
+{
+    const bool guarded = t_state != nullptr && t_state->guard != nullptr;
+    if (!RunsBlock() && !guarded) return;
+    Write(2, "opgen: the process ends in the middle of ");
+    Write(2, RunsBlock() ? "a kernel, which calls exit()\n" : "a function of an op, which calls exit()\n");
+    _exit(1);
 }
 
 void CallEarlierHandler(int number, siginfo_t* info, void* context)
@@ -286,6 +301,8 @@ void PrepareForCrashes()
     static const bool done = [] {
         void* frame = nullptr;
         backtrace(&frame, 1);  // loads the unwinder now
+        (void)atexit(RefuseToLeave);
+        (void)at_quick_exit(RefuseToLeave);
         struct sigaction action = {};
         action.sa_sigaction = &Handle;
         action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
@@ -307,6 +324,7 @@ std::string RunGuarded(void (*body)(void*), void* context)
     } scope{state, {{}, state.guard}};
     state.guard = &scope.guard;
     state.thrown.count = 0;
+    const Deadline deadline;
     if (sigsetjmp(scope.guard.jump, 0) == 0) {
         body(context);
         return "";
@@ -314,6 +332,84 @@ std::string RunGuarded(void (*body)(void*), void* context)
     const CrashReport report = ReportOf(state.crash);
     SetLastCrash(report.json);
     return report.full;
+}
+
+void NoteStack(int signal, Crash* crash)
+{
+    *crash = Crash();
+    crash->signal = signal;
+    crash->count = backtrace(crash->frames, Crash::kMaxFrames);
+}
+
+void StopUserCode(const char* call)
+{
+    const bool guarded = t_state != nullptr && t_state->guard != nullptr;
+    if (!RunsBlock() && !guarded) return;
+    ThreadState& state = State();
+    NoteStack(kLeaves, &state.crash);
+    snprintf(state.crash.exception, sizeof(state.crash.exception), "%s", call);
+    if (RunsBlock()) AbandonBlock(state.crash);
+    siglongjmp(state.guard->jump, 1);
+}
+
+namespace {
+
+// Ticks after which code is stopped that calls of the kernel have led to, and code of our own.
+constexpr int kPatience = 400;
+constexpr int kMorePatience = 4000;
+
+CodeRange OwnCode()
+{
+    static const CodeRange range = CodeOf(reinterpret_cast<const void*>(&ReportOf));
+    return range;
+}
+
+}  // namespace
+
+void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context)
+{
+    Scheduler* const scheduler = deadline.scheduler();
+    if (scheduler != nullptr) TimeOutLaunch(scheduler);
+    const bool block = scheduler != nullptr && RunsBlockOf(scheduler);
+    ThreadState* const state = t_state;
+    if (state == nullptr || state->handling || deadline.busy) return;
+    if (!block && (scheduler != nullptr || state->guard == nullptr)) return;
+    Crash& crash = state->crash;
+    deadline.busy = true;  // the signal may come again meanwhile
+    Collect(kTimeIsUp, info, *static_cast<ucontext_t*>(context), &crash);
+    const auto at = reinterpret_cast<uintptr_t>(crash.frames[0]);
+    // Elsewhere a lock may be held that others need later.
+    const bool own = block && !deadline.code().Has(at);
+    const int patience = own ? (OwnCode().Has(at) ? kMorePatience : kPatience) : 0;
+    const bool wait = deadline.ticks < patience ||
+                      (InAllocator(crash) && deadline.ticks < 2 * kMorePatience);
+    deadline.busy = false;
+    if (wait) return;
+    if (block) AbandonBlock(crash);
+    siglongjmp(state->guard->jump, 1);
+}
+
+bool EndProgram(const siginfo_t& info, void* context)
+{
+    static Crash crash;
+    static std::atomic_flag busy = ATOMIC_FLAG_INIT;  // the signal comes again while this goes on
+    if (busy.test_and_set()) return true;
+    Collect(kTimeIsUp, info, *static_cast<ucontext_t*>(context), &crash);
+    if (InAllocator(crash)) {
+        busy.clear();
+        return false;
+    }
+    Farewell(crash);
+    alarm(20);  // the report may wait for a lock that this thread holds
+    WriteExitReport();
+    _exit(124);
+}
+
+std::string JsonString(const std::string& text)
+{
+    std::string out(6 * text.size() + 16, '\0');
+    AppendJson(out.data(), out.size(), text.c_str());
+    return '"' + std::string(out.c_str()) + '"';
 }
 
 CrashReport ReportOf(const Crash& crash)

@@ -5,11 +5,20 @@
 #ifndef SRC_CORE_CRASH_H
 #define SRC_CORE_CRASH_H
 
+#include <signal.h>
+
 #include <csetjmp>
 #include <cstdint>
 #include <string>
 
 namespace ascendc_emu {
+
+class Deadline;
+class Scheduler;
+
+// "Signals" of code that did not die of one: it ran out of time, it called exit().
+constexpr int kTimeIsUp = 1000;
+constexpr int kLeaves = 1001;
 
 // Filled in by a signal handler: no memory is allocated.
 struct Crash {
@@ -19,7 +28,7 @@ struct Crash {
     uintptr_t address = 0;   // what was accessed
     uintptr_t stack = 0;     // stack pointer
     bool write = false;
-    char exception[256] = {};  // of an exception that nobody catches
+    char exception[256] = {};  // of an exception that nobody catches; the call, for kLeaves
     void* frames[kMaxFrames] = {};  // frames[0] is the instruction, the rest are return addresses
     int count = 0;
 };
@@ -65,9 +74,24 @@ std::string RunGuarded(void (*body)(void*), void* context);
 // guarded call, and is caught now.
 CrashReport ReportThrown(const std::string& text);
 
+// Ends the block or the guarded call that this thread runs, because of a call like "exit(0)". Returns when
+// it runs neither.
+void StopUserCode(const char* call);
+// Where this thread is, as far as the user's code goes.
+void NoteStack(int signal, Crash* crash);
+// In the handler of a timer: the same, because it is late, if the code is where it can be stopped.
+void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context);
+// In such a handler: the program's main thread is late. Returns when it cannot be ended here.
+bool EndProgram(const siginfo_t& info, void* context);
+
+// As the inside of a JSON string, with its quotes.
+std::string JsonString(const std::string& text);
+
 // In scheduler.cpp: gives up the block this thread runs, if it runs one; does not return then.
 void AbandonBlock(const Crash& crash);
 bool RunsBlock();
+bool RunsBlockOf(const Scheduler* scheduler);
+void TimeOutLaunch(Scheduler* scheduler);
 
 }  // namespace ascendc_emu
 #endif  // SRC_CORE_CRASH_H

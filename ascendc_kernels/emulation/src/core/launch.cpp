@@ -102,7 +102,7 @@ int CollectConstants(dl_phdr_info* module, size_t, void* context)
                           (search.writable || (segment.p_flags & PF_W) == 0);
         if (segment.p_type != PT_LOAD || !data || segment.p_memsz == 0) continue;
         void* const begin = reinterpret_cast<void*>(module->dlpi_addr + segment.p_vaddr);
-        search.found.push_back({begin, segment.p_memsz, "the kernel's constants", OPGEN_GM_INPUT});
+        search.found.push_back({begin, segment.p_memsz, "the kernel's constants", OPGEN_GM_INPUT, 0});
     }
     return 1;
 }
@@ -127,7 +127,7 @@ std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
     }
     std::lock_guard<std::mutex> lock(g_gm_mutex);
     for (const auto& [data, a] : Allocations()) {
-        ranges.push_back({data, a.bytes, a.name.c_str(), OPGEN_GM_OTHER});
+        ranges.push_back({data, a.bytes, a.name.c_str(), OPGEN_GM_OTHER, 0});
     }
     if (ranges.empty()) return ranges;  // nobody told what memory there is
     const std::vector<OpgenGmRange> constants = Constants(launch);
@@ -188,7 +188,7 @@ int Run(const OpgenLaunch& given)
         g_work = scheduler.work();
         const DeclaredKind declared = scheduler.declared();
         if (declared.source > kind.source) DeclaredKinds()[{identity, launch.tiling_key}] = declared;
-        if (declared.kind != kind.kind) {
+        if (declared.kind != kind.kind && !scheduler.timedOut()) {
             const bool twice = declared.source == kind.source;
             kind = declared;
             if (twice) break;

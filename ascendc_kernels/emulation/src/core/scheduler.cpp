@@ -15,6 +15,7 @@
 #include "core/crash.h"
 #include "core/pool.h"
 #include "core/spin.h"
+#include "core/time_limit.h"
 
 namespace ascendc_emu {
 
@@ -43,6 +44,13 @@ struct Running {
 };
 
 namespace {
+
+std::string LimitText()
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%g", TimeLimit());
+    return text;
+}
 
 // Calls the kernel with its arguments. Surplus arguments are harmless in the C calling conventions
 // of x86-64 and aarch64, so a few sizes are enough.
@@ -122,6 +130,9 @@ bool RunsBlock()
     return g_current != nullptr && g_current->fiber != nullptr &&
            static_cast<Running*>(g_current->fiber)->active;
 }
+
+bool RunsBlockOf(const Scheduler* scheduler) { return RunsBlock() && g_current->scheduler == scheduler; }
+void TimeOutLaunch(Scheduler* scheduler) { scheduler->TimeOut(); }
 
 void AbandonBlock(const Crash& crash)
 {
@@ -264,8 +275,13 @@ void Scheduler::Worker()
     const void* code = launch_.entry != nullptr ? launch_.entry : reinterpret_cast<const void*>(launch_.body);
     const SpinWatch watch(coreCount() > 1 ? code : nullptr,
                           [](Core& core) { core.scheduler->LeaveLoop(core); });
+    const Deadline deadline(this, code);
     auto finish = [&](std::unique_ptr<Running> r) {
-        if (r->crashed) FailBlock(*r, ReportOf(r->crash));
+        if (r->crashed && r->crash.signal == kTimeIsUp) {
+            NotePlace(*r);
+        } else if (r->crashed) {
+            FailBlock(*r, ReportOf(r->crash));
+        }
         for (Extension& e : r->core.ext) {
             if (e.data && e.destroy && !r->crashed) {
                 g_current = &r->core;
@@ -396,6 +412,7 @@ bool Scheduler::Run(int threads)
 {
     workers_ = std::max(1, std::min(threads, coreCount()));
     RunOnPool(workers_, [](void* self) { static_cast<Scheduler*>(self)->Worker(); }, this);
+    if (timedOut()) ReportTimeOut();
     return !failed();
 }
 
@@ -414,7 +431,64 @@ void Scheduler::Wait(Core& core, bool (*ready)(void*), void* context, const char
         waiting_.push_back(r);
     }
     static_cast<Running*>(core.fiber)->fiber.Yield();
+    if (timedOut()) {
+        const Loc at = static_cast<Running*>(core.fiber)->loc;
+        NotePlace(*static_cast<Running*>(core.fiber),
+                  {CoreName(core), at.file != nullptr ? at.file : "", static_cast<int>(at.line), what});
+    }
     if (failed()) throw BlockAbort();
+}
+
+void Scheduler::TimeOut()
+{
+    timedOut_ = true;
+    failed_ = true;
+}
+
+void Scheduler::NotePlace(Running& r, Place place)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++epoch_;
+    idle_ = 0;
+    changed_.notify_all();
+    if (places_.empty() && sink_ != nullptr) {
+        Problem p;
+        p.check = "Deadlock";
+        const std::string text = "the kernel did not end within " + LimitText() + " s: the block is " + place.doing;
+        p.text = text.c_str();
+        p.op = "";
+        p.fix = "bound the loop; for a kernel that needs more time give --timeout SECONDS or set OPGEN_TIMEOUT";
+        p.fatal = true;
+        static std::set<std::string> files;  // names of files, as Loc has them, live as long as the process
+        if (place.line > 0) p.loc = {files.insert(place.file).first->c_str(), static_cast<uint32_t>(place.line)};
+        sink_->OnProblem(r.core, p);
+    }
+    places_.push_back(std::move(place));
+}
+
+void Scheduler::NotePlace(Running& r)
+{
+    CallSite site = {};
+    const bool known = FindCallSites(r.crash, &site, 1) == 1;
+    NotePlace(r, {CoreName(r.core), known ? site.file : "", known ? site.line : 0,
+                  known ? std::string("in ") + site.function : "in code without line numbers"});
+}
+
+void Scheduler::ReportTimeOut()
+{
+    constexpr size_t kMost = 64;
+    error_ = "it did not end within " + LimitText() + " s";
+    std::string json = "{\"signal\": 0, \"limit\": " + LimitText() + ", \"text\": \"the time limit of " +
+                       LimitText() + " s\", \"sites\": [], \"cores\": [";
+    for (size_t i = 0; i < places_.size() && i < kMost; ++i) {
+        const Place& p = places_[i];
+        const std::string at = p.line > 0 ? p.file + ":" + std::to_string(p.line) + ", " : "";
+        error_ += (i == 0 ? ": " : "; ") + p.core + " is at " + at + p.doing;
+        json += std::string(i == 0 ? "" : ", ") + "{\"core\": " + JsonString(p.core) + ", \"file\": " +
+                JsonString(p.file) + ", \"line\": " + std::to_string(p.line) + ", \"doing\": " +
+                JsonString(p.doing) + "}";
+    }
+    SetLastCrash(json + "], \"stopped\": " + std::to_string(places_.size()) + "}");
 }
 
 void Scheduler::Update(void (*change)(void*), void* context)
@@ -448,8 +522,12 @@ void UpdateShared(Core& core, void (*change)(void*), void* context)
 
 void Scheduler::GiveWay(Core& core)
 {
-    if (failed()) throw BlockAbort();
-    LetOthersRun(core, "polling global memory");
+    if (!failed()) LetOthersRun(core, "polling global memory");
+    if (timedOut()) {
+        Running& r = *static_cast<Running*>(core.fiber);
+        NoteStack(kTimeIsUp, &r.crash);
+        NotePlace(r);
+    }
     if (failed()) throw BlockAbort();
 }
 
@@ -457,7 +535,13 @@ void Scheduler::GiveWay(Core& core)
 void Scheduler::LeaveLoop(Core& core)
 {
     if (!failed()) LetOthersRun(core, "a loop without calls");
-    if (failed()) static_cast<Running*>(core.fiber)->fiber.Abandon();
+    if (!failed()) return;
+    Running& r = *static_cast<Running*>(core.fiber);
+    if (timedOut()) {
+        NoteStack(kTimeIsUp, &r.crash);
+        r.crashed = true;
+    }
+    r.fiber.Abandon();
 }
 
 void Scheduler::LetOthersRun(Core& core, const char* what)

@@ -62,11 +62,16 @@ public:
     void LeaveLoop(Core& core);
     void Update(void (*change)(void*), void* context);
     void Fail(const std::string& text);
+    // The time limit is over: every block ends as soon as it can. In a signal handler, too.
+    void TimeOut();
+    bool timedOut() const { return timedOut_.load(std::memory_order_relaxed); }
     // A running kernel tells its kind; true when the launch has to start again with it.
     bool RequestKind(int kind, KindSource source);
 
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
     const std::string& error() const { return error_; }
+    // Ends a launch that ran out of time with the places of its blocks.
+    void ReportTimeOut();
     // What the kernel declared: the running kind unless the launch has to start again.
     DeclaredKind declared() const { return declared_; }
     int kind() const { return kind_; }
@@ -102,6 +107,14 @@ private:
     void StartOn(Running& slot, int id);
     void LetOthersRun(Core& core, const char* what);
     void ReportDeadlock();
+    struct Place {
+        std::string core;
+        std::string file;
+        int line;
+        std::string doing;  // "in function()", "CrossCoreWaitFlag 3"
+    };
+    void NotePlace(Running& r, Place place);
+    void NotePlace(Running& r);  // where its stack is
 
     const OpgenLaunch launch_;
     const int kind_;
@@ -112,6 +125,8 @@ private:
 
     std::atomic<int> next_{0};
     std::atomic<bool> failed_{false};
+    std::atomic<bool> timedOut_{false};
+    std::vector<Place> places_;  // of the blocks that were stopped
     std::string error_;
     DeclaredKind declared_;
 

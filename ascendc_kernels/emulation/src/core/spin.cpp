@@ -2,7 +2,6 @@
 #include "core/spin.h"
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
-#include <link.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "core/code_range.h"
 #include "core/thread_object.h"
 
 namespace ascendc_emu {
@@ -21,12 +21,8 @@ constexpr long kTickNanoseconds = 10'000'000;
 constexpr int kTicks = 3;              // in the same place before a block gives way
 constexpr uintptr_t kLoopBytes = 256;  // a loop longer than this does more than wait
 
-struct Text {
-    uintptr_t begin = 0, end = 0;
-};
-
 struct Watch {
-    Text text;
+    CodeRange text;
     void (*giveWay)(Core& core) = nullptr;
     const Core* core = nullptr;  // seen in `place` for `ticks` ticks
     uintptr_t place = 0;
@@ -66,7 +62,7 @@ void OnTick(int signal, siginfo_t* info, void* context) {
     Core* const core = g_current;
     const uintptr_t at = Place(context);
     // Outside the kernel's own code a lock may be held, and inside it only a loop is of interest.
-    if (core == nullptr || at < w.text.begin || at >= w.text.end) {
+    if (core == nullptr || !w.text.Has(at)) {
         w.core = nullptr;
         return;
     }
@@ -91,28 +87,13 @@ void InstallHandler() {
     sigaction(SIGURG, &action, &g_urgent_before);
 }
 
-int FindText(dl_phdr_info* info, size_t, void* found) {
-    auto* wanted = static_cast<Text*>(found);
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto& h = info->dlpi_phdr[i];
-        if (h.p_type != PT_LOAD || (h.p_flags & PF_X) == 0) continue;
-        const uintptr_t begin = info->dlpi_addr + h.p_vaddr;
-        if (wanted->begin >= begin && wanted->begin < begin + h.p_memsz) {
-            *wanted = {begin, begin + h.p_memsz};
-            return 1;
-        }
-    }
-    return 0;
-}
-
-Text TextOf(const void* entry) {
+CodeRange TextOf(const void* entry) {
     static std::mutex mutex;
     static const void* last = nullptr;
-    static Text text;
+    static CodeRange text;
     std::lock_guard<std::mutex> lock(mutex);
     if (entry != last) {
-        text.begin = text.end = reinterpret_cast<uintptr_t>(entry);
-        dl_iterate_phdr(&FindText, &text);
+        text = CodeOf(entry);
         last = entry;
     }
     return text;

@@ -9,11 +9,19 @@
 #include <unistd.h>
 
 #include "core/crash.h"
+#include "core/time_limit.h"
 
 namespace ascendc_emu {
 namespace {
 
 constexpr int kWaitMs = 60 * 1000;  // a child stuck behind a lock of another thread tells nothing
+
+// What loops for ever tells so when its time is over.
+int WaitMs()
+{
+    const double limit = TimeLimit();
+    return limit > 0 && limit < 1e6 ? static_cast<int>(limit * 1000) + kWaitMs : kWaitMs;
+}
 constexpr char kEnd = '\0';         // between the text of the crash and its report
 
 // Writes what happened to `out`, nothing for a library that loads, and ends the process.
@@ -55,7 +63,7 @@ std::string CrashOfLoading(const char* path)
     close(ends[1]);
     std::string said;
     char part[4096];
-    for (pollfd wait = {ends[0], POLLIN, 0}; poll(&wait, 1, kWaitMs) > 0;) {
+    for (pollfd wait = {ends[0], POLLIN, 0}; poll(&wait, 1, WaitMs()) > 0;) {
         const ssize_t got = read(ends[0], part, sizeof(part));
         if (got <= 0) break;
         said.append(part, static_cast<size_t>(got));

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 #include <mutex>
+#include <string>
 
 #include "ascendc_emu/op_runtime.h"
+#include "core/crash.h"
+#include "core/time_limit.h"
 
 namespace ascendc_emu {
 namespace {
@@ -24,6 +27,11 @@ public:
     {
         std::lock_guard<std::mutex> lock(mutex_);
         ++failures_;
+        const std::string place = LastCrash();
+        if (place.find("\"limit\"") != std::string::npos) {
+            late_ += std::string(late_.empty() ? "" : ", ") + "{\"kernel\": " + JsonString(kernel) +
+                     ", \"crash\": " + place + "}";
+        }
         fprintf(stderr, "kernel %s failed: %s\n", kernel, text);
         fflush(stderr);
     }
@@ -49,9 +57,9 @@ public:
             fprintf(stderr, "opgen: cannot write the report of the program to %s\n", path);
             return;
         }
-        fprintf(file, "{\"launches\": %llu, \"failures\": %llu, \"findings\": %s}\n",
+        fprintf(file, "{\"launches\": %llu, \"failures\": %llu, \"late\": [%s], \"findings\": %s}\n",
                 static_cast<unsigned long long>(launches_),
-                static_cast<unsigned long long>(failures_), opgen_findings_json());
+                static_cast<unsigned long long>(failures_), late_.c_str(), opgen_findings_json());
         fclose(file);
     }
 
@@ -63,6 +71,7 @@ private:
     std::mutex mutex_;
     unsigned long long launches_ = 0;
     unsigned long long failures_ = 0;
+    std::string late_;  // launches that ran out of time, as JSON
 };
 
 }  // namespace
@@ -73,7 +82,11 @@ void RunReported(const OpgenLaunch& launch)
 {
     ExitReport& report = ExitReport::Instance();
     report.AddLaunch();
-    if (opgen_run_kernel(&launch) != 0) {
+    SetLastCrash("");
+    NoteProgress(true);
+    const int status = opgen_run_kernel(&launch);
+    NoteProgress(false);
+    if (status != 0) {
         report.AddFailure(launch.name, opgen_launch_error());
     }
 }
