@@ -149,7 +149,8 @@ const char* opgen_last_error(void);
 
 /* Where a signal ended op_host code or a kernel in the last call, "" if none did:
  * {"signal": 11, "text": "SIGSEGV: read of ...", "sites": [{"function", "file", "line"}]}, innermost
- * first. The call failed as with any other error. Valid until the next call on this thread. */
+ * first. Code whose time was over (OPGEN_TIMEOUT) has "limit" in seconds; of a kernel then "cores":
+ * [{"core": "AIV 0", "file", "line", "doing": "in f()"}], the first 64 of "stopped" in all. The call failed as with any other error. Valid until the next call on this thread. */
 const char* opgen_last_crash_json(void);
 
 #ifdef __cplusplus
