@@ -386,6 +386,7 @@ void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context)
     deadline.busy = false;
     if (wait) return;
     if (block) AbandonBlock(crash);
+    deadline.busy = true;  // once: the guarded call has ended, and what follows is no late code
     siglongjmp(state->guard->jump, 1);
 }
 
