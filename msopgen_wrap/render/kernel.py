@@ -79,8 +79,8 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
     """
     code, comment = _trailing_comment(line)
     if len(line) > limit and comment:
-        indent = " " * (len(line) - len(line.lstrip()))
-        return [*wrap_line(f"{indent}{comment}", limit), *wrap_line(code, limit)]
+        margin = " " * (len(line) - len(line.lstrip()))
+        return [*wrap_line(f"{margin}{comment}", limit), *wrap_line(code, limit)]
     result = []
     hanging = len(line) - len(line.lstrip()) + 4
     while len(line) > limit:
