@@ -59,7 +59,7 @@ def test_one_that_does_not_load_is_passed_over(kit, damage):
 
 
 def test_the_tag_is_the_newest_glibc_needed(kit):
-    path = library(kit, "#include <stdio.h>\nint f() { return puts(\"\"); }")
+    path = library(kit, '#include <stdio.h>\nint f() { return puts(""); }')
     tag = prebuilt_library.manylinux_tag([path], "x86_64")
     assert tag.startswith("manylinux_2_") and tag.endswith("_x86_64")
 
