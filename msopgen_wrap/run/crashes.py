@@ -89,6 +89,8 @@ def _time_limit(crash: Mapping[str, Any], who: str, fallback: Location | None) -
 
 def _listed(names: list[str]) -> str:
     most = 8
+    # "AIV 2" before "AIV 10"; cores are stopped in any order.
+    names = sorted(names, key=lambda name: (len(name), name))
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
 
