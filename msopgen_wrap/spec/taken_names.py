@@ -70,6 +70,15 @@ PYTHON_PACKAGE = words(
 CPP_NEIGHBOURS = words("OpDef OpParamDef OpAttrDef OpAICoreDef OpMC2Def OpDefFactory")
 KERNEL_NEIGHBOURS = words("opgen gert ge std ascend_c optiling acl main ops domi")
 
+# Functions of C's library that its headers declare for kernels, too: the kernel function would have
+# the name and other parameters. Those of <cmath> and POSIX are only seen as std:: and may be ops.
+C_FUNCTIONS = words(
+    """abort atexit atoi bcmp bcopy bsearch bzero calloc exit explicit_bzero ffs free getenv malloc
+        memccpy memchr memcmp memcpy memmove mempcpy memrchr memset posix_memalign printf puts qsort
+        rand realloc srand stpcpy strcat strchr strcmp strcpy strcspn strdup strerror strlen strncpy
+        strspn strstr strtok strxfrm system"""
+)
+
 # Python packages and namespaces of torch.ops that a vendor's package would hide or clash with.
 PACKAGES = words(
     """aten prim prims prim_ops quantized torch torch_npu torchair torchvision torchaudio torchgen
@@ -146,8 +155,8 @@ PARAM_RULES: tuple[Rule, ...] = (
         "generated code uses this name itself",
     ),
     (
-        lambda n: n.startswith(("g_tiling", "opgen_")),
-        "generated code and AscendC's macros use names that begin like this",
+        lambda n: n.startswith(("g_tiling", "opgen_")) or bool(re.match("(acl|ge)[A-Z]", n)),
+        "generated code, AscendC's macros and CANN's C interface use names that begin like this",
     ),
     (
         lambda n: n in OPBUILD_LOCALS or bool(_OPBUILD_NUMBERED.fullmatch(n)),
@@ -164,6 +173,7 @@ OP_RULES: tuple[Rule, ...] = (
         lambda n: n in KERNEL_NEIGHBOURS,
         "the kernel function would have the name of a namespace or of main()",
     ),
+    (lambda n: n in C_FUNCTIONS, "it is a function of C's library"),
     (
         lambda n: n in PYTHON_PACKAGE,
         "the generated Python package uses this name itself",

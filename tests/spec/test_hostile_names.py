@@ -21,11 +21,12 @@ def listed(text: str) -> list[str]:
 
 REFUSED_OPS = listed(
     """Class Import Lambda Int Main Std Float Template Yield Async Torch Math Onnx Ops
-Reference Opgen Gert Ge AscendC OpDef FooGetWorkspaceSize Name Range Len Nan CallCount"""
+Reference Opgen Gert Ge AscendC OpDef FooGetWorkspaceSize Name Range Len Nan CallCount
+Memcpy Exit Malloc"""
 )
 # Functions of C, Python and torch.
 FINE_OPS = listed(
-    """Abs Exp Max Sum Round Write Memcpy Index Time Select Tanh Custom Tensor Test Matmul
+    """Abs Exp Max Sum Round Write Index Time Select Tanh Custom Tensor Test Matmul
 Print2 X"""
 )
 
@@ -34,7 +35,8 @@ REFUSED_PARAMS = listed(
 workspaceSize workspace executor stream tiling tilingData pipe kernel context opgen opgen_call gert
 ge std Add DataCopy TPipe GlobalTensor LocalTensor Tensor ScalarType Sizes AscendC int class lambda
 half template import None True errno stdin assert linux major torch F math self len zip abs nan inf
-timeStamp tmp1 inputDesc nnopExecutor opType grad_y coreNum g_tilingKey uint32_t size_t int4b_t"""
+timeStamp tmp1 inputDesc nnopExecutor opType grad_y coreNum g_tilingKey
+uint32_t size_t int4b_t aclTensor"""
 )
 # What the templates and headers themselves use, and words that look special.
 FINE_PARAMS = listed(
