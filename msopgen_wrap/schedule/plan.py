@@ -17,6 +17,8 @@ UNIT = 256
 # Tiles of the row family are multiples of this: a row tile has an eighth of the elements, and a
 # mask of that many is one 32-byte block.
 ROW_UNIT = 2048
+# Events between two pipes that a core has at once.
+EVENT_IDS = 8
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192
 
@@ -102,7 +104,15 @@ class Body:
     details: dict[str, Any] = field(default_factory=dict)
 
     def buffers_in_flight(self) -> int:
-        """Return how many copies each queue has: 2, or 1 when event ids would run out."""
+        """Return how many copies each queue has: 2, or 1 when event ids would run out.
+
+        In a row kernel one id stays free for the exchange between cores, and queues of row
+        operands have one copy.
+        """
+        if "row_operands" in self.details:
+            rows = len(self.details["row_operands"])
+            busy = max(2 * (len(self.operands) - rows) + rows, 2 * self.outputs)
+            return 2 if busy < EVENT_IDS else 1
         return 2 if max(len(self.operands), self.outputs) <= 4 else 1
 
 

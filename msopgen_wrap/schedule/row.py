@@ -41,7 +41,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.ranks import axis_names
 from msopgen_wrap.schedule.row_lowering import RowLowerer
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 
 # The last digit of the tiling key.
@@ -472,7 +472,8 @@ def _body(
         key=lambda n: order.index(lowerer.operands[n].tensor),
     )
     operands = {name: lowerer.operands[name] for name in names}
-    if len(operands) > MAX_OPERANDS:
+    # one event id stays free for the exchange between cores
+    if len(operands) > MAX_OPERANDS - 1:
         raise OpgenError(
             Diagnostic(
                 "OPG311",
@@ -530,8 +531,9 @@ def row_budget(spec: OpSpec, body: Body, combo: int) -> Budget:
     for name, view in body.operands.items():
         dtype = spec.param(view.tensor).dtypes[combo]
         small |= DTYPE_BYTES[dtype] == 1
-        buffers.append(Buffer(f"{name}Queue", DTYPE_BYTES[dtype], copies))
-        if COMPUTE_KIND[dtype] != MASK:
+        row = view.extent != FULL
+        buffers.append(Buffer(f"{name}Queue", DTYPE_BYTES[dtype], 1 if row else copies))
+        if COMPUTE_KIND[dtype] != MASK and not row:
             buffers.append(Buffer(f"{name} (working copy)", 4))
     for param in spec.outputs:
         dtype = param.dtypes[combo]

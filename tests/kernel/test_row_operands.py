@@ -7,6 +7,7 @@ findings are checked in all modes.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from harness import BuiltOp, make_spec
 from test_fuzz import close
 
 from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, ShapeLike, ShapeList
 from msopgen_wrap.spec.shapes import evaluate
 
@@ -155,3 +157,32 @@ def test_extents_are_recognised(compute, names, rules, extents):
     plan = plan_op(make_spec(compute, names, input_shapes=shapes))
     found = {name: view.extent for name, view in plan.operands().items()}
     assert {name: e for name, e in found.items() if e != "full"} == extents
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("compute", "names", "rules", "extents"), PLANNED)
+def test_whole_formulas(compute, names, rules, extents, tmp_path):
+    # batch normalisation counts the dimensions behind the channels: its rank is fixed
+    rank = 4 if "batch_norm" in compute else 3
+    spec = make_spec(
+        compute, names, input_shapes={name: RULES[rule] for name, rule in rules.items()}
+    )
+    x = replace(spec.inputs[0], min_rank=rank, max_rank=rank)
+    small = tuple(range(2, 2 + rank))
+    given = {
+        n: torch.ones(sizes(RULES[rules[n]], small) if n in rules else small) for n in names.split()
+    }
+    golden = compile_compute(replace(spec, inputs=(x, *spec.inputs[1:])))(given, {})["z"]
+    axes = tuple(DimConst(1) if n == 1 else DimOf("x", small.index(n)) for n in golden.shape)
+    z = replace(spec.outputs[0], shape=ShapeList(axes))
+    op = BuiltOp(replace(spec, inputs=(x, *spec.inputs[1:]), outputs=(z,)), tmp_path)
+    for mode in MODES.values():
+        shape = (2, *mode) if rank == 4 else mode
+        inputs = {}
+        for number, name in enumerate(names.split()):
+            own = sizes(RULES[rules[name]], shape) if name in rules else shape
+            generator = torch.Generator().manual_seed(number)
+            inputs[name] = torch.rand(own, generator=generator)
+        outputs, expected, result = op.run(inputs, {}, mode="check")
+        assert result.findings == [], (shape, result.findings[0])
+        assert close(outputs["z"], expected["z"]), shape
