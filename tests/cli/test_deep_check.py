@@ -21,7 +21,7 @@ extern "C" __global__ __aicore__ void by_hand(GM_ADDR x, GM_ADDR y, GM_ADDR work
 """
 # Spec, kernel source if any, and the codes that are found.
 SPECS = {
-    "a rule that the kernel's tiling does not follow": (
+    "an attr that is a size": (
         """
 op: ExpandTo
 inputs:
@@ -33,7 +33,7 @@ attrs:
 compute: x.expand(n, x.shape[0])
 """,
         "",
-        {"OPG073"},
+        {"OPG202"},
     ),
     "a kernel that does not compile": (
         """
