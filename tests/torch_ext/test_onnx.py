@@ -143,7 +143,7 @@ for opset in {opsets}:
 
 
 @pytest.mark.slow
-def test_file_node_key_and_registration(package: Path, tmp_path: Path) -> None:
+def test_file_and_node_key(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     run(
         package,
@@ -151,18 +151,73 @@ def test_file_node_key_and_registration(package: Path, tmp_path: Path) -> None:
 package.onnx.export(model, (x, y), {str(path)!r}, opset=18)
 onnx.checker.check_model({str(path)!r})
 assert package.onnx.node_key("fused_add_relu") == "{VENDOR}::1::FusedAddRelu"
-package.onnx.register()
-import io
-buffer = io.BytesIO()
-torch.onnx.export(
-    model, (x, y), buffer, dynamo=False, opset_version=17, custom_opsets={{"{VENDOR}": 1}}
-)
-proto = onnx.load_from_string(buffer.getvalue())
-assert not proto.functions
-assert sum(n.domain == "{VENDOR}" for n in proto.graph.node) == 7
-assert all(a.name != "opgen_variant" for n in proto.graph.node for a in n.attribute)
 """,
     )
+
+
+PLAIN = f"""
+import io
+
+def plain(model, args, dynamo, **kwargs):
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        program = torch.onnx.export(
+            model, args, *[buffer] * (not dynamo), dynamo=dynamo, verbose=False, **kwargs
+        )
+    proto = program.model_proto if dynamo else onnx.load_from_string(buffer.getvalue())
+    said = [str(w.message) for w in caught if "{VENDOR}.onnx.export(" in str(w.message)]
+    assert not said or "\\n" not in said[0]
+    nodes = sorted(f"{{n.domain}}::{{n.op_type}}" for n in proto.graph.node if n.domain)
+    imports = {{o.domain: o.version for o in proto.opset_import}}
+    attributes = sorted({{a.name for n in proto.graph.node for a in n.attribute if n.domain}})
+    typed = {{v.name for v in proto.graph.value_info}} | {{v.name for v in proto.graph.output}}
+    untyped = [o for n in proto.graph.node if n.domain for o in n.output if o not in typed]
+    print(len(said), imports["{VENDOR}"], len(proto.functions), nodes, attributes, untyped)
+"""
+
+
+@pytest.mark.parametrize("dynamo", [True, False], ids=["dynamo", "torchscript"])
+def test_plain_export_writes_the_nodes(package: Path, dynamo: bool) -> None:
+    """The import of the package is all that torch.onnx.export needs."""
+    out = run(
+        package,
+        PLAIN
+        + f"""
+print("torch.onnx" in sys.modules)
+plain(model, (x, y), {dynamo})
+plain(model, (x, y), {dynamo})
+""".replace("print(", "import sys; print(", 1),
+    ).splitlines()
+    nodes = [f"{VENDOR}::{op}" for op in ("EachAdd", "FusedAddRelu", "HalfPool", "ScaleNorm")]
+    nodes = sorted(nodes + nodes[1:])
+    rest = f" 1 0 {nodes} {['eps', 'mode', 'scale']} []"
+    assert out == ["False", "1" + rest, "0" + rest]  # imported at need; the advice is given once
+
+
+def test_plain_export_when_torch_onnx_came_first(package: Path) -> None:
+    """And what is registered with torch changes nothing outside of an export."""
+    out = run_python(
+        package,
+        "import torch.onnx\n"
+        + PRELUDE
+        + PLAIN
+        + f"""
+dims = ({{0: torch.export.Dim.DYNAMIC}}, None)
+plain(model, (x, y), True, dynamic_shapes=dims)
+table = dict(torch._decomp.decomposition_table)
+assert ops.fused_add_relu.default in table
+program = torch.export.export(model, (x, y), dynamic_shapes=dims).run_decompositions(table)
+targets = [str(n.target) for n in program.graph.nodes]
+print(sum(t.startswith("{VENDOR}.") for t in targets), sum("onnx_symbolic" in t for t in targets))
+compiled = torch.compile(model, dynamic=True, backend="aot_eager")
+for got, want in zip(compiled(x, y), model(x, y), strict=True):
+    torch.testing.assert_close(got, want)
+""",
+        OPGEN_CPU_KERNEL="reference",
+    ).splitlines()
+    assert out[0].startswith("1 1 0 [")
+    assert out[1] == "7 0"
 
 
 def test_refusals(package: Path) -> None:
@@ -187,10 +242,16 @@ error(lambda: package.onnx.export(model, (x, y), opset=11))
 error(lambda: package.onnx.export(model, (x, y), opset=18, exporter="old"))
 error(lambda: package.onnx.export(InPlace(), (x, x), opset=17))
 error(lambda: package.onnx.export(InPlace(), (x, x), opset=18))
+import io
+error(lambda: torch.onnx.export(InPlace(), (x, x), io.BytesIO(), dynamo=False))
+try:
+    torch.onnx.export(InPlace(), (x, x), dynamo=True, verbose=False)
+except RuntimeError as e:
+    print(e.__cause__)
 """,
     ).splitlines()
     assert out[0].startswith("opset 11 is not supported")
     assert out[1] == "exporter='old': expected 'dynamo' or 'torchscript'"
-    assert all(
+    assert len(out) == 6 and all(
         "step works in place, which an ONNX graph cannot express" in line for line in out[2:]
     )

@@ -154,6 +154,7 @@ def build(package: Path, *, into_package: bool = False) -> Path:
     key = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:24]
     library = cache_folder() / key / LIBRARY
     if not library.is_file():
-        print(f"compiling the torch binding of {package.name} (once)", file=sys.stderr)
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(f"compiling the torch binding of {package.name} (once) ...", file=sys.stderr)
         compile_binding(csrc, library)
     return library

@@ -7,11 +7,14 @@ again, and traceable by torch.compile. It recomputes the reference; nothing but 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+IN_PLACE = "{} works in place, which an ONNX graph cannot express"
 
 
 def pack(ctx: Any, inputs: Sequence[Any]) -> None:
@@ -156,6 +159,9 @@ def register_inplace(library: torch.library.Library, op: str) -> None:
     below_views = torch._C._after_ADInplaceOrView_keyset
 
     def autograd(keyset: Any, *args: Any) -> Any:
+        # Said here: the TorchScript exporter drops the call, the other names something else.
+        if "torch.onnx" in sys.modules and torch.onnx.is_in_onnx_export():
+            raise RuntimeError(IN_PLACE.format(op))
         if torch.is_grad_enabled():
             for i, value in enumerate(args):
                 for leaf in _leaves(value):

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import onnx_function
+from . import onnx_calls, onnx_function
 from .checks import as_dtype
+from .gradients import IN_PLACE
+from .import_watch import when_imported
 
 VERSION = 1  # of the vendor's domain, part of the parser plugin's keys
 VARIANT = "opgen_variant"  # attribute that marks a node until its function is attached
@@ -45,7 +46,7 @@ class OnnxOp:
         name: torch name; op_type: ONNX and CANN name.
         inputs, outputs: (name, kind) with kind ``required``, ``optional`` or ``dynamic``.
         attrs: (name, type) in order.
-        reference: the op in PyTorch; None when it works in place.
+        reference: the op in PyTorch; None when it works in place or its spec has no compute.
         fake: its fake kernel.
     """
 
@@ -91,6 +92,8 @@ class Exporter:
         self.ops = {op.name: op for op in ops}
         self._session: _Session | None = None
         self._registered = False
+        self._advised = False
+        when_imported("torch.onnx", self.register)
 
     def node_key(self, op: str) -> str:
         """Return ``domain::version::Type`` under which ATC looks for the op's parser."""
@@ -151,17 +154,39 @@ class Exporter:
         return proto
 
     def register(self) -> None:
-        """Teach ``torch.onnx.export(..., dynamo=False)`` the ops, as nodes of the vendor's domain.
+        """Teach ``torch.onnx.export`` the ops, as nodes of the vendor's domain, for both exporters.
 
-        Pass it ``custom_opsets={vendor: 1}``. Models exported that way hold no decomposition.
+        Called by itself when ``torch.onnx`` is imported. Models exported that way hold no
+        decomposition: they are for ATC, which reads the nodes.
         """
         if self._registered:
             return
+        self._registered = True
+        from torch._decomp import register_decomposition
+
         for op in self.ops.values():
             torch.onnx.register_custom_op_symbolic(
                 f"{self.vendor}::{op.name}", self._symbolic(op), 9
             )
-        self._registered = True
+            overload = self._overload(op)
+            # The dynamo exporter has no public table of its own; it takes all decompositions.
+            register_decomposition(overload)(self._plain_decomposition(op, overload))
+            # With an entry here fake tensors keep to the op's fake kernel.
+            register_decomposition(overload, type="meta")(op.fake)
+
+    def _overload(self, op: OnnxOp) -> Any:
+        return getattr(getattr(torch.ops, self.vendor), op.name).default
+
+    def _advise(self) -> None:
+        """Say once what a model of plain ``torch.onnx.export`` lacks."""
+        if not self._advised:
+            self._advised = True
+            warnings.warn(
+                f"torch.onnx.export writes the ops of {self.vendor} as nodes for CANN's ATC; for a "
+                f"model that other runtimes can run, call {self.vendor}.onnx.export(model, args, "
+                "path)",
+                stacklevel=2,
+            )
 
     # ---- dynamo ----
 
@@ -171,7 +196,7 @@ class Exporter:
         program = torch.export.export(model, args, dynamic_shapes=dynamic_shapes, strict=False)
         table = {}
         for op in self.ops.values():
-            overload = getattr(getattr(torch.ops, self.vendor), op.name).default
+            overload = self._overload(op)
             used = any(n.target is overload for n in program.graph.nodes)
             if used:
                 self._require_reference(op)
@@ -189,16 +214,19 @@ class Exporter:
             values = [*args, *defaults[len(args) :]]
             tensors, attrs = values[: len(op.inputs)], values[len(op.inputs) :]
             results = op.fake(*values)  # for shapes and dtypes; unused nodes of it are dropped
-            flat = _flat([results])
-            variant = onnx_function.Variant(
-                op,
-                tuple(_describe(value) for value in tensors),
-                tuple(_plain(value) for value in attrs),
-            )
+            flat = onnx_calls.flat([results])
+            attributes = _onnx_attrs(op, attrs)
+            if self._session is not None:
+                variant = onnx_function.Variant(
+                    op,
+                    tuple(onnx_calls.describe(value) for value in tensors),
+                    tuple(_plain(value) for value in attrs),
+                )
+                attributes[VARIANT] = self._session.index(variant)
             outputs = torch.onnx.ops.symbolic_multi_out(
                 f"{self.vendor}::{op.op_type}",
-                _trimmed(_flat(tensors)),
-                {**_onnx_attrs(op, attrs), VARIANT: self._index(variant)},
+                _trimmed(onnx_calls.flat(tensors)),
+                attributes,
                 dtypes=[t.dtype for t in flat],
                 shapes=[t.shape for t in flat],
                 version=VERSION,
@@ -206,6 +234,18 @@ class Exporter:
             return _nested(outputs, results)
 
         return replace
+
+    def _plain_decomposition(self, op: OnnxOp, overload: Any) -> Callable[..., Any]:
+        replace = self._decomposition(op, overload)
+
+        def in_export(*args: Any) -> Any:
+            # The table is everyone's; outside of an export the op stays what it is.
+            if not torch.onnx.is_in_onnx_export():
+                return NotImplemented
+            self._advise()
+            return replace(*args)
+
+        return in_export
 
     # ---- torchscript ----
 
@@ -218,7 +258,12 @@ class Exporter:
 
         self.register()
         assert self._session is not None
-        with torch.no_grad(), _CallRecorder(self, self._session.calls):
+        with (
+            torch.no_grad(),
+            onnx_calls.CallRecorder(
+                self.vendor, self.ops, self._require_reference, self._session.calls
+            ),
+        ):
             model(*args)
         buffer = io.BytesIO()
         with warnings.catch_warnings():
@@ -242,7 +287,7 @@ class Exporter:
         kinds.update({"list_int": "is", "list_float": "fs"})
 
         def symbolic(g: Any, *values: Any) -> Any:
-            self._require_reference(op)
+            self._require_exportable(op)
             tensors: list[Any] = []
             for (_, kind), value in zip(op.inputs, values, strict=False):
                 if kind == "dynamic":
@@ -261,22 +306,32 @@ class Exporter:
             if self._session is not None:
                 variant = onnx_function.Variant(
                     op,
-                    _matching_call(op, [_types(v) for v in tensors], self._session.calls),
+                    onnx_calls.matching_call(
+                        op, [onnx_calls.types(v) for v in tensors], self._session.calls
+                    ),
                     tuple(_plain(value) for value in attrs),
                 )
-                kwargs[f"{VARIANT}_i"] = self._index(variant)
+                kwargs[f"{VARIANT}_i"] = self._session.index(variant)
                 fixed = all(
                     d is None or all(isinstance(dim, int) for dim in d.dims)
-                    for d in _flat(variant.inputs)
+                    for d in onnx_calls.flat(variant.inputs)
                 )
-                metas = _flat([op.fake(*map(_meta, variant.inputs), *attrs)])
+                metas = _metas(op, variant.inputs, attrs)
+            else:
+                self._advise()
+                with contextlib.suppress(onnx_calls.UnknownInputError):
+                    metas = _metas(op, onnx_calls.known_inputs(tensors), attrs)
+                    fixed = True
             count = sum(len(tensors[0]) if kind == "dynamic" else 1 for _, kind in op.outputs)
-            inputs = [g.op("prim::Constant") if t is None else t for t in _trimmed(_flat(tensors))]
+            inputs = [
+                g.op("prim::Constant") if t is None else t
+                for t in _trimmed(onnx_calls.flat(tensors))
+            ]
             results = g.op(f"{self.vendor}::{op.op_type}", *inputs, outputs=count, **kwargs)
             for result, meta in zip([results] if count == 1 else results, metas, strict=False):
                 kind = torch._C.TensorType.get().with_dtype(meta.dtype)
-                known = list(meta.shape) if fixed else [None] * meta.dim()
-                result.setType(kind.with_sizes(known))
+                sizes = list(meta.shape) if fixed else [None] * meta.dim()
+                result.setType(kind.with_sizes(sizes))
             if any(kind == "dynamic" for _, kind in op.outputs):
                 return g.op("prim::ListConstruct", *([results] if count == 1 else results))
             return results
@@ -293,13 +348,17 @@ class Exporter:
         finally:
             self._session = None
 
-    def _index(self, variant: onnx_function.Variant) -> int:
-        assert self._session is not None
-        return self._session.index(variant)
+    def _require_exportable(self, op: OnnxOp) -> None:
+        if self._overload(op)._schema.is_mutable:
+            raise RuntimeError(IN_PLACE.format(op.name))
 
     def _require_reference(self, op: OnnxOp) -> None:
+        self._require_exportable(op)
         if op.reference is None:
-            raise RuntimeError(f"{op.name} works in place, which an ONNX graph cannot express")
+            raise RuntimeError(
+                f"the spec of {op.name} has no compute, so it has no decomposition; "
+                "torch.onnx.export writes its node alone"
+            )
 
     def _attach(self, proto: Any, session: _Session, exporter: str, opset: int) -> None:
         """Give every node of the domain the function of its variant."""
@@ -335,14 +394,9 @@ def _nodes(proto: Any) -> Iterator[Any]:
                 graphs += [g.node for g in attribute.graphs]
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
-    result: list[Any] = []
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            result += _flat(value)
-        else:
-            result.append(value)
-    return result
+def _metas(op: OnnxOp, inputs: tuple, attrs: Sequence[Any]) -> list[torch.Tensor]:
+    """Return the outputs on the meta device."""
+    return onnx_calls.flat([op.fake(*map(onnx_calls.meta, inputs), *attrs)])
 
 
 def _trimmed(values: list[Any]) -> list[Any]:
@@ -365,95 +419,6 @@ def _nested(flat: Sequence[Any], like: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
-
-
-def _describe(value: Any) -> Any:
-    """Return a tensor's dtype and dims; a dynamic dim is (its expression, an example)."""
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple)):
-        return tuple(_describe(item) for item in value)
-    dims = tuple(
-        (str(dim), int(dim.node.hint)) if isinstance(dim, torch.SymInt) else int(dim)
-        for dim in value.shape
-    )
-    return onnx_function.Described(value.dtype, dims)
-
-
-class _CallRecorder(TorchDispatchMode):
-    """Note the shapes of every call of an op: a TorchScript graph knows only some of them."""
-
-    def __init__(self, exporter: Exporter, calls: list[tuple[str, tuple]]) -> None:
-        super().__init__()
-        self.exporter = exporter
-        self.calls = calls
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.namespace == self.exporter.vendor:
-            op = self.exporter.ops.get(func._schema.name.split("::")[1])
-            if op is not None:
-                # Checked here: the exporter drops a call whose results nobody uses.
-                self.exporter._require_reference(op)
-                values = [*args, *[None] * len(op.inputs)][: len(op.inputs)]
-                self.calls.append((op.name, tuple(_describe(v) for v in values)))
-        return func(*args, **(kwargs or {}))
-
-
-def _meta(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_meta(item) for item in value]
-    return None if value is None else value.example().to("meta")
-
-
-def _types(value: Any) -> Any:
-    """Return (dtype, sizes) of a TorchScript value, None where it is not known."""
-    if isinstance(value, list):
-        return tuple(_types(item) for item in value)
-    if value is None:
-        return None
-    kind = value.type()
-    sizes = kind.varyingSizes() if hasattr(kind, "varyingSizes") else None
-    return (kind.dtype() if hasattr(kind, "dtype") else None, sizes)
-
-
-def _fits(types: Any, described: Any) -> bool:
-    if isinstance(described, tuple):
-        return len(types) == len(described) and all(map(_fits, types, described))
-    if types is None or described is None:
-        return types is None and described is None
-    dtype, sizes = types
-    if dtype is not None and dtype != described.dtype:
-        return False
-    if sizes is None:
-        return True
-    dims = described.dims
-    return len(sizes) == len(dims) and all(
-        size is None or size == dim for size, dim in zip(sizes, dims, strict=True)
-    )
-
-
-def _with_known_sizes(types: Any, described: Any) -> Any:
-    """Mark the dims that the graph does not know as varying; the call gives their example."""
-    if isinstance(described, tuple):
-        return tuple(map(_with_known_sizes, types, described))
-    if described is None:
-        return None
-    sizes = types[1] or [None] * len(described.dims)
-    dims = tuple(
-        dim if size is not None else ("?", dim)
-        for size, dim in zip(sizes, described.dims, strict=True)
-    )
-    return onnx_function.Described(described.dtype, dims)
-
-
-def _matching_call(op: OnnxOp, types: list[Any], calls: list[tuple[str, tuple]]) -> tuple:
-    for name, inputs in calls:
-        if name == op.name and all(map(_fits, types, inputs)):
-            return tuple(map(_with_known_sizes, types, inputs))
-    raise RuntimeError(
-        f"{op.name}: the traced graph calls it with other shapes than the model run on its "
-        "example did; use exporter='dynamo'"
-    )
 
 
 def _onnx_attrs(op: OnnxOp, values: Sequence[Any]) -> dict[str, Any]:
