@@ -111,11 +111,12 @@ def torch_checks() -> Iterator[HealthCheck]:
         cure = "pip install --force-reinstall torch"
         yield HealthCheck("torch", PROBLEM, f"cannot be imported: {found}", cure)
         return
-    yield HealthCheck("torch", OK, str(found["version"]), data=found)
+    version = str(found["version"])
     npu = _version("torch_npu")
+    yield _torch_version_check(version, found, npu is not None)
     if npu is None:
         return
-    base = str(found["version"]).split("+")[0]
+    base = version.split("+")[0]
     if npu.split(".")[:2] != base.split(".")[:2]:
         yield HealthCheck(
             "torch_npu version",
@@ -123,6 +124,23 @@ def torch_checks() -> Iterator[HealthCheck]:
             f"torch_npu {npu} does not fit torch {base}",
             f"pip install --no-deps torch_npu=={base}",
         )
+
+
+def _torch_version_check(
+    version: str, data: dict[str, object], beside_torch_npu: bool
+) -> HealthCheck:
+    from msopgen_wrap.npu import torch_build
+    from msopgen_wrap.torch_ext import torch_versions
+
+    remark = torch_versions.remark(version)
+    detail = f"{version} ({remark})" if remark else version
+    if torch_versions.is_known(version):
+        return HealthCheck("torch", OK, detail, data=data)
+    # Beside torch_npu a plain `pip install torch` may bring a build that ends the process.
+    cure = f"pip install torch=={torch_versions.TESTED}"
+    if beside_torch_npu:
+        cure = torch_build.install_cure()
+    return HealthCheck("torch", WARNING, detail, cure, data)
 
 
 def _version(name: str) -> str | None:

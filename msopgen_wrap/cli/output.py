@@ -8,12 +8,15 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from msopgen_wrap.diagnostics import Diagnostic, render
 from msopgen_wrap.machine_errors import is_about_machine
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OK = 0
 FINDINGS = 1
@@ -25,6 +28,8 @@ INTERRUPTED = 130
 EXIT_CODES = """Exit codes: 0 all right; 1 findings or failed tests; 2 wrong usage; 3 the machine
 lacks something (compiler, torch, CANN, disk space), `opgen doctor` tells what; 70 internal error,
 a bug of opgen; 130 interrupted."""
+
+_ENDLESS = 1_000_000  # columns
 
 _STYLES: dict[str, dict[str, Any]] = {
     "error": {"fg": "red", "bold": True},
@@ -57,6 +62,17 @@ def echo(text: str = "", err: bool = False) -> None:
     """Print a line; colours are stripped where they do not belong."""
     stream = sys.stderr if err else sys.stdout
     click.echo(text, err=err, color=use_colour(stream))
+
+
+def table_console(stream: Any) -> Console:
+    """Return a console that prints tables whole where ``stream`` is not a terminal.
+
+    A pipe or a file has no width of its own: what is cut there to 80 columns is lost.
+    """
+    from rich.console import Console
+
+    is_terminal = bool(getattr(stream, "isatty", lambda: False)())
+    return Console(file=stream, highlight=False, width=None if is_terminal else _ENDLESS)
 
 
 def print_json(value: Any) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from msopgen_wrap.cli import output
 from msopgen_wrap.run.accuracy import RULES
 from msopgen_wrap.run.results import (
     CRASHED,
@@ -78,8 +79,9 @@ def command(
 
     if timeout is not None:
         os.environ["OPGEN_TIMEOUT"] = f"{timeout:g}"
-    console = Console(file=sys.stderr if as_json else sys.stdout, highlight=False)
-    view = _LiveView(console, enabled=console.is_terminal and not as_json)
+    console = output.table_console(sys.stderr if as_json else sys.stdout)
+    # FORCE_COLOR makes rich take a pipe for a terminal.
+    view = _LiveView(console, enabled=console.is_terminal and sys.stdout.isatty() and not as_json)
     result = TestReport(environment=run_environment(soc, mode))
     started = time.perf_counter()
     with view:
@@ -155,7 +157,7 @@ def _print(console: Console, report: TestReport, verbose: bool, seconds: float) 
         for problem in op.problems:
             console.print(f"[red]problem[/]  {op.op}: ", end="")
             console.print(problem, markup=False, soft_wrap=True)
-    # A pipe has no width of its own; a wrapped table is hard to read and to parse.
+    # Lines that the terminal wraps are better than cells without their ends.
     console.print(_summary(report), width=max(console.width, 120), crop=False)
     for line in _explanations(report):
         console.print(line, markup=False, soft_wrap=True)

@@ -242,7 +242,6 @@ def _bad_target(target: Path) -> Diagnostic:
 
 
 def _print(name: str, report: VerifyReport, verbose: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=name, title_justify="left", box=None, pad_edge=False)
@@ -255,9 +254,8 @@ def _print(name: str, report: VerifyReport, verbose: bool) -> None:
         if check.note:
             result += f" ({check.note})"
         table.add_row(check.kind, check.subject, check.variant, result, f"{check.seconds:.1f}")
-    console = Console(highlight=False, width=None if output.use_colour(sys.stdout) else 160)
     if shown:
-        console.print(table)
+        output.table_console(sys.stdout).print(table)
     else:
         output.echo(f"{name}: all {len(report.checks)} checks passed")
     # One error usually shows in every variant of a file: print it once.

@@ -10,11 +10,10 @@ import re
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, OpgenError
+from ..torch_ext.torch_versions import TESTED
 from .elf_symbols import read_symbols
 from .runtime_build import TorchNpuWheel
 
-#: The version of torch and torch_npu that the emulation is tested with.
-TESTED = "2.13.0"
 _TABLE = "AcceleratorAllocatorConfig"
 
 
