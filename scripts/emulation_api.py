@@ -37,7 +37,7 @@ _CONSTANT = re.compile(
     r"^\s*(?:template\s*<.*>\s*)?(?:inline\s+|__aicore__\s+)*constexpr\s+[\w:<>,&*\s.]+?\b(\w+)\s*\(",
     re.MULTILINE,
 )
-_ABSENT = re.compile(r"^\s*OPGEN_NOT_ON_2201\((\w+)\)", re.MULTILINE)
+_ABSENT = re.compile(r"^\s*OPGEN_(?:NOT|IDLE)_ON_2201\((\w+)\)", re.MULTILINE)
 _TYPE = re.compile(r"^\s*(?:class|struct|enum class|using)\s+(\w+)", re.MULTILINE)
 _MACRO = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
 _METHOD = re.compile(r"^\s+(?:inline\s+)?[\w:<>,&*\s]+?\b([A-Z]\w+)\s*\(", re.MULTILINE)

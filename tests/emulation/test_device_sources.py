@@ -198,7 +198,6 @@ def test_api_found_by_its_arguments(tmp_path):
         ),
         ("LocalTensor<float> a; Subs(a, a, 1.0f, 8);", "does not exist on arch 2201"),
         ("LocalTensor<float> a; Subs<float, true>(a, a, 1.0f, 8);", "Subs does not exist on arch"),
-        ("LocalTensor<half> a; RpSort16<half>(a, a, 1);", "RpSort16 does not exist on arch 2201"),
         ("LocalTensor<half> a; MmadMx(a, a, a, MmadParams());", "MmadMx does not exist on arch"),
         ("Nonsense(x);", "Nonsense"),
     ],

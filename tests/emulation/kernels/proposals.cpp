@@ -94,12 +94,28 @@ __aicore__ inline void SortByInstructions(Buffers<T>& u) {
     Duplicate(u.order_.template ReinterpretCast<float>(), 0.0f, kCount);
 }
 
+// A list alone: copied.
+template <typename T>
+__aicore__ inline void MergeOneList(Buffers<T>& u) {
+    Duplicate(u.b, T(0), kCount * 8);
+    PipeBarrier<PIPE_V>();
+    ProposalConcat(u.b, u.x_, kRepeats, 4);
+    PipeBarrier<PIPE_V>();
+    const uint16_t lengths[4] = {48, 16, 16, 16};
+    MrgSortSrcList<T> lists(u.b, u.b, u.b, u.b);
+    MrgSort4(u.a, lists, MrgSort4Info(lengths, true, 0b1, 1));
+    PipeBarrier<PIPE_V>();
+    ProposalExtract(u.y_, u.a, 3, 4);
+    Duplicate(u.order_.template ReinterpretCast<float>(), 0.0f, kCount);
+}
+
 template <typename T>
 __aicore__ inline void Run(GM_ADDR x, GM_ADDR index, GM_ADDR y, GM_ADDR order, uint32_t form) {
     Buffers<T> u(x, index, y, order);
     if (form == 0) SortAndExtract<T, true>(u);
     if (form == 1) SortAndExtract<T, false>(u);
     if (form == 2) SortByInstructions(u);
+    if (form == 3) MergeOneList(u);
     u.Store();
 }
 

@@ -165,6 +165,9 @@ void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fi
 // per name to stderr.
 void ReportMissingApi(Core& core, Loc loc, const char* name);
 
+// Stops the kernel: it calls an API that this SoC does not have and whose call does nothing there.
+[[noreturn]] void StopAbsentApi(const char* name, Loc loc);
+
 // Lets other blocks run until ready(context) is true. `what` says what is waited for, for the
 // deadlock report; it must stay valid while waiting. ready() runs under the scheduler's lock and
 // may change shared state (e.g. consume a counter) when it returns true.

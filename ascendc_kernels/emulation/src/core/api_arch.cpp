@@ -100,6 +100,15 @@ std::string MissingOn2002(const Record& r, std::string* page)
     return "";
 }
 
+void StopAbsentApi(const char* name, Loc loc)
+{
+    Core& core = Current();
+    TrapCheck(core, loc, "NotOnSoc", name,
+              "take the SoC out of the op's, give it a branch of its own, or run another one (--soc ascend310p)",
+              "%s does not exist on %s (arch %d): the device's compiler warns, and the call does nothing",
+              name, core.soc->name, core.soc->arch);
+}
+
 void ReportMissingApi(Core& core, Loc loc, const char* name)
 {
     const ApiFacts* facts = FindApi(name);

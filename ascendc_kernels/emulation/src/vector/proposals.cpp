@@ -165,12 +165,17 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst, const 
                       const uint16_t lengths[4], bool suspend, uint16_t valid, int32_t repeats, Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
-    if (valid != 3 && valid != 7 && valid != 15) {
+    if (valid != 1 && valid != 3 && valid != 7 && valid != 15) {
         TrapCheck(core, loc, "ErrorParam", name, "set validBit to 3, 7 or 15", "validBit %u is not 3, 7 or 15",
                   valid);
     }
+    // Not documented, and CANN's CPU twin refuses it; kernels that run on the part copy a list this way.
+    if (valid == 1) {
+        Warn(core, loc, "ErrorParam", name, "copy a single list with DataCopy",
+             "validBit 1: a list alone is copied, but the documentation has 3, 7 and 15 only");
+    }
     const Layout layout(type);
-    const int used = valid == 3 ? 2 : valid == 7 ? 3 : 4;
+    const int used = valid == 1 ? 1 : valid == 3 ? 2 : valid == 7 ? 3 : 4;
     uint64_t group = 0;
     for (int i = 0; i < used; ++i) group += lengths[i];
     for (int i = 1; i < 4 && repeats > 1; ++i) {
