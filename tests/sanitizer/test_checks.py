@@ -33,6 +33,24 @@ def test_case(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("never_freed", r"tensor 'o' of the queue 'q\.out', .*dequeued in line 13, but not freed"),
+        (
+            "taken_once_for_the_kernel",
+            r"tensor 'o' of the queue 'q\.out', .*allocated but not freed",
+        ),
+        ("left_in_queue", r"tensor 'lost' of the queue 'q\.in', .*enqueued but never dequeued"),
+        ("skipped_by_continue", r"tensor 'a' of the queue 'q\.in', .*dequeued in line \d+, but"),
+    ],
+)
+def test_leaks_name_the_tensor_and_its_queue(name: str, text: str) -> None:
+    outcome = run(next(c for c in CASES if c.name == name))
+    (leak,) = [f for f in outcome.findings if f.check == "ErrorLeak"]
+    assert re.search(text, leak.what), leak.what
+
+
+@pytest.mark.parametrize(
     "name", ["gm_tail_and_more", "buffer_larger_than_the_rest", "dequeued_again"]
 )
 def test_what_a_device_survives_does_not_stop_the_launch(name: str) -> None:

@@ -44,6 +44,8 @@ struct QueueState {
     // them; kept while a sink listens.
     uint8_t filledId[kMaxQueueBuffers] = {};
     uint8_t freedId[kMaxQueueBuffers] = {};
+    Loc declared;  // InitBuffer
+    Loc last[kMaxQueueBuffers] = {};  // AllocTensor, EnQue or DeQue: what brought a buffer into its state
     Loc pastEnd;  // of an InitBuffer that gave it more than the memory has; no file: it fits
 };
 

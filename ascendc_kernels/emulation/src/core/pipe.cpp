@@ -125,6 +125,7 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     q.bytes = q.stride = len;
     q.number = static_cast<uint8_t>(number);
     q.mem = mem;
+    q.declared = loc;
     if (past) q.pastEnd = loc;
     q.src = static_cast<uint8_t>(src);
     q.dst = static_cast<uint8_t>(dst);

@@ -1,6 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Queues and buffers of TPipe: their tensors, states and the events they take.
+#include <map>
+#include <string>
+
+#include "core/call_names.h"
 #include "core/pipe_rules.h"
 #include "core/scheduler.h"
 
@@ -118,6 +122,40 @@ QueueState* OwnerOf(const Core& core, const TensorRef& t)
     return q != nullptr && IndexOf(*q, t) >= 0 ? q : nullptr;
 }
 
+std::string Quoted(const std::string& name) { return "'" + name + "'"; }
+
+// Who holds the buffers of a queue that has none left, for the reader to see where a FreeTensor is
+// missing: "'xLocal', which line 40 dequeued, is not freed".
+std::string Holders(const QueueState& q)
+{
+    std::map<std::string, int> counts;
+    for (uint32_t i = 0; i < q.number; ++i) {
+        const bool enqueued = q.state[i] == static_cast<uint8_t>(TBufState::ENQUE);
+        const bool dequeued = q.state[i] == static_cast<uint8_t>(TBufState::DEQUE);
+        const char* const method = enqueued ? "EnQue" : dequeued ? "DeQue" : "AllocTensor";
+        const Loc loc = q.last[i];
+        const std::string name = TensorNameAt(loc, method);
+        std::string text = name.empty() ? "a tensor" : Quoted(name);
+        text += ", which line " + std::to_string(loc.line) + (enqueued ? " enqueued" : dequeued ? " dequeued" : " allocated");
+        text += enqueued ? ", is not dequeued" : dequeued ? ", is not freed" : ", is neither enqueued nor freed";
+        ++counts[text];
+    }
+    std::string all;
+    for (const auto& entry : counts) {
+        if (!all.empty()) all += "; ";
+        all += entry.first;
+        if (entry.second > 1) all += " (" + std::to_string(entry.second) + " times)";
+    }
+    return all;
+}
+
+// "queue 'inQueueX'", or "queue" when the source does not tell.
+std::string QueueName(const QueueState& q, Loc alloc)
+{
+    const std::string name = QueueNameAt(alloc, q.declared);
+    return name.empty() ? "queue" : "queue " + Quoted(name);
+}
+
 }  // namespace
 
 BufferEvent QueueEvent(BufferKind kind, const QueueState& q, uint32_t index, Loc loc, UserPositions user)
@@ -156,10 +194,12 @@ TensorRef QueueAlloc(QueueState& q, Loc loc)
     if (index == q.number) {
         TrapCheck(core, loc, "ErrorBuffer2", "AllocTensor",
                   "free a tensor of the queue first (FreeTensor), or give InitBuffer more buffers",
-                  "all %u buffers of the queue are in use", q.number);
+                  "all %u buffers of the %s are in use: %s", q.number, QueueName(q, Where(core, loc)).c_str(),
+                  Holders(q).c_str());
     }
     q.cursor = static_cast<uint8_t>((index + 1) % q.number);
     q.state[index] = static_cast<uint8_t>(TBufState::OCCUPIED);
+    q.last[index] = Where(core, loc);
     ++q.used;
     NoteTile(core, q.queue);
     if (core.sink) {
@@ -242,6 +282,7 @@ void QueueEnQue(QueueState& q, const TensorRef& tensor, Loc loc, UserPositions u
     q.fifo[(q.head + q.queued) % kMaxQueueBuffers] = static_cast<uint8_t>(index);
     ++q.queued;
     q.state[index] = static_cast<uint8_t>(TBufState::ENQUE);
+    q.last[index] = Where(core, loc);
 }
 
 TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user)
@@ -263,6 +304,7 @@ TensorRef QueueDeQue(QueueState& q, Loc loc, UserPositions user)
     q.head = static_cast<uint8_t>((q.head + 1) % kMaxQueueBuffers);
     --q.queued;
     q.state[index] = static_cast<uint8_t>(TBufState::DEQUE);
+    q.last[index] = Where(core, loc);
     if (core.sink) {
         const PipePair flow = FlowOf(q, user);
         GiveQueueEvent(core, flow.src, flow.dst, &q.filledId[index]);

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "ascendc_emu/sanitizer.h"
+#include "core/call_names.h"
 #include "device_memory.h"
 
 namespace ascendc_emu {
@@ -150,9 +151,21 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     bool inQueue = buffer.life == Life::kEnQueued;
     Finding f = Start(state, "ErrorLeak", inQueue ? "EnQue" : "AllocTensor",
                       inQueue ? buffer.last : buffer.allocated);
-    f.what = "a tensor of the " + BufferText(buffer) +
-             (inQueue ? " was enqueued but never dequeued and freed"
-                      : " was allocated but not freed");
+    const bool dequeued = buffer.life == Life::kDeQueued;
+    std::string tensor = TensorNameAt(buffer.last, inQueue ? "EnQue" : dequeued ? "DeQue" : "AllocTensor");
+    if (tensor.empty()) tensor = TensorNameAt(buffer.allocated, "AllocTensor");
+    const std::string queue = QueueNameAt(buffer.allocated, buffer.declared);
+    f.name = tensor;
+    f.what = tensor.empty() ? "a tensor" : "tensor '" + tensor + "'";
+    f.what += " of the " + (queue.empty() ? "" : "queue '" + queue + "', a ") + BufferText(buffer);
+    f.what += queue.empty() ? "" : ",";
+    if (inQueue) {
+        f.what += " was enqueued but never dequeued and freed";
+    } else if (dequeued) {
+        f.what += Format(" was allocated, and dequeued in line %u, but not freed", buffer.last.line);
+    } else {
+        f.what += " was allocated but not freed";
+    }
     f.why = "AllocTensor without FreeTensor keeps a buffer and an event of the queue for ever";
     // A queue that vector instructions fill and drain themselves has no event to lose.
     // A queue that no tensor passes is a plain buffer, taken once for the whole kernel.
