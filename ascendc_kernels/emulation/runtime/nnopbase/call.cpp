@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -191,7 +192,13 @@ public:
                                   ShapeText(slot.shape.data(), slot.shape.size()) + ", strides " +
                                   ShapeText(slot.strides.data(), slot.strides.size()));
             }
-            UseDenseCopy(&slot, count * slot.Bytes());
+            try {
+                UseDenseCopy(&slot, count * slot.Bytes());
+            } catch (const std::bad_alloc&) {
+                return Reject(ACLNN_ERR_RUNTIME_ERROR,
+                              what + " is not contiguous, and the host has no memory left for a copy of " +
+                                  std::to_string(count * slot.Bytes()) + " bytes");
+            }
         }
         if (!tensor->storage.empty()) {
             const int64_t left = NumElements(tensor->storage) - slot.offset - count;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -244,7 +245,7 @@ CoreMemory* TakeCoreMemory()
             return m;
         }
     }
-    auto* m = new CoreMemory;
+    auto m = std::make_unique<CoreMemory>();
     size_t total = kGuard;
     for (size_t room : kRoom) {
         m->offsets.push_back(total);
@@ -261,14 +262,17 @@ CoreMemory* TakeCoreMemory()
     const size_t skip = (kAlign - (reinterpret_cast<uint64_t>(start) + ub) % kAlign) % kAlign;
     if (skip > 0) munmap(start, skip);
     munmap(start + skip + total, kAlign - skip);
-    if (mprotect(start + skip, total, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    if (mprotect(start + skip, total, PROT_READ | PROT_WRITE) != 0) {
+        munmap(start + skip, total);
+        throw std::bad_alloc();
+    }
     m->base = start + skip;
     m->bytes = total;
     mprotect(m->base, kGuard, PROT_NONE);
     for (int i = 1; i < kMemCount; ++i) {
         mprotect(m->base + m->offsets[static_cast<size_t>(i)] + kRoom[i], kGuard, PROT_NONE);
     }
-    return m;
+    return m.release();
 }
 
 void GiveCoreMemory(CoreMemory* memory)
@@ -303,6 +307,8 @@ int opgen_run_kernel(const OpgenLaunch* launch)
     g_error.clear();
     try {
         return Run(*launch);
+    } catch (const std::bad_alloc&) {
+        return Refuse(kNoMemory);
     } catch (const std::exception& e) {
         return Refuse(std::string("launch failed: ") + e.what());
     }

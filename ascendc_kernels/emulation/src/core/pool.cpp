@@ -4,9 +4,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -63,6 +65,22 @@ int DefaultThreads()
     return n > 0 ? static_cast<int>(n) : 1;
 }
 
+int PrepareWorkers(int wanted)
+{
+    if (wanted <= 1) return 1;
+    Pool& pool = Get();
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    try {
+        while (static_cast<int>(pool.threads.size()) < wanted - 1) {
+            pool.threads.emplace_back([&pool] { pool.Loop(); });
+            pool.threads.back().detach();
+        }
+    } catch (const std::system_error&) {
+        // Those there are do all the work.
+    }
+    return std::min(wanted, static_cast<int>(pool.threads.size()) + 1);
+}
+
 void RunOnPool(int workers, void (*work)(void*), void* argument)
 {
     if (workers <= 1) {
@@ -72,10 +90,6 @@ void RunOnPool(int workers, void (*work)(void*), void* argument)
     Pool& pool = Get();
     {
         std::lock_guard<std::mutex> lock(pool.mutex);
-        while (static_cast<int>(pool.threads.size()) < workers - 1) {
-            pool.threads.emplace_back([&pool] { pool.Loop(); });
-            pool.threads.back().detach();
-        }
         pool.work = work;
         pool.argument = argument;
         pool.wanted = workers - 1;

@@ -7,10 +7,13 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <new>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/crash.h"
 #include "core/pool.h"
@@ -84,6 +87,14 @@ Loc LastingLoc(const CrashReport& report)
     return Loc{files.insert(report.file).first->c_str(), static_cast<uint32_t>(report.line)};
 }
 
+// Headers that opgen copies beside a kernel: op_kernel/opgen/*.h, include/opgen/*.h.
+bool IsBuildingBlock(const std::string& file)
+{
+    const size_t slash = file.rfind('/');
+    return slash != std::string::npos && slash >= 6 && file.compare(slash - 6, 6, "/opgen") == 0 &&
+           file.compare(file.size() - 2, 2, ".h") == 0;
+}
+
 // A signal or an exception ended the block: the launch fails as after a Trap.
 void FailBlock(Running& r, const CrashReport& report)
 {
@@ -116,6 +127,8 @@ void RunBlock(void* p)
         }
         if (core.sink) core.sink->OnCoreEnd(core);
     } catch (const BlockAbort&) {
+    } catch (const std::bad_alloc&) {
+        FailBlock(r, ReportThrown(kNoMemory));
     } catch (const std::exception& e) {
         FailBlock(r, ReportThrown(std::string("the kernel threw: ") + e.what()));
     } catch (...) {
@@ -341,9 +354,16 @@ void Scheduler::Worker()
         const int id = failed() ? coreCount() : next_.fetch_add(1);
         if (id < coreCount()) {
             if (free.empty()) {
-                free.push_back(std::make_unique<Running>());
-                free.back()->scheduler = this;
-                free.back()->memory = TakeCoreMemory();
+                // Nobody above this thread would catch it.
+                try {
+                    auto fresh = std::make_unique<Running>();
+                    fresh->scheduler = this;
+                    fresh->memory = TakeCoreMemory();
+                    free.push_back(std::move(fresh));
+                } catch (const std::bad_alloc&) {
+                    Fail(kNoMemory);
+                    continue;
+                }
             }
             std::unique_ptr<Running> r = std::move(free.back());
             free.pop_back();
@@ -410,7 +430,7 @@ void Scheduler::ReportDeadlock()
 
 bool Scheduler::Run(int threads)
 {
-    workers_ = std::max(1, std::min(threads, coreCount()));
+    workers_ = PrepareWorkers(std::max(1, std::min(threads, coreCount())));
     RunOnPool(workers_, [](void* self) { static_cast<Scheduler*>(self)->Worker(); }, this);
     if (timedOut()) ReportTimeOut();
     return !failed();
@@ -468,25 +488,49 @@ void Scheduler::NotePlace(Running& r, Place place)
 
 void Scheduler::NotePlace(Running& r)
 {
-    CallSite site = {};
-    const bool known = FindCallSites(r.crash, &site, 1) == 1;
-    NotePlace(r, {CoreName(r.core), known ? site.file : "", known ? site.line : 0,
-                  known ? std::string("in ") + site.function : "in code without line numbers"});
+    constexpr int kMost = 8;
+    CallSite sites[kMost] = {};
+    const int known = FindCallSites(r.crash, sites, kMost);
+    if (known == 0) {
+        return NotePlace(r, {CoreName(r.core), "", 0,
+                             "in code without line numbers (a package has none; opgen test of its project "
+                             "names the line)"});
+    }
+    // The loop is the kernel's: of the building blocks that it calls only the name matters.
+    int shown = 0;
+    while (shown < known - 1 && IsBuildingBlock(sites[shown].file)) ++shown;
+    std::string doing = std::string("in ") + sites[shown].function;
+    if (shown > 0) doing += std::string(", which calls ") + sites[shown - 1].function;
+    NotePlace(r, {CoreName(r.core), sites[shown].file, sites[shown].line, doing});
 }
 
 void Scheduler::ReportTimeOut()
 {
     constexpr size_t kMost = 64;
     error_ = "it did not end within " + LimitText() + " s";
+    std::map<std::string, std::vector<std::string>> cores;  // by place
     std::string json = "{\"signal\": 0, \"limit\": " + LimitText() + ", \"text\": \"the time limit of " +
                        LimitText() + " s\", \"sites\": [], \"cores\": [";
     for (size_t i = 0; i < places_.size() && i < kMost; ++i) {
         const Place& p = places_[i];
         const std::string at = p.line > 0 ? p.file + ":" + std::to_string(p.line) + ", " : "";
-        error_ += (i == 0 ? ": " : "; ") + p.core + " is at " + at + p.doing;
+        cores[at + p.doing].push_back(p.core);
         json += std::string(i == 0 ? "" : ", ") + "{\"core\": " + JsonString(p.core) + ", \"file\": " +
                 JsonString(p.file) + ", \"line\": " + std::to_string(p.line) + ", \"doing\": " +
                 JsonString(p.doing) + "}";
+    }
+    const char* separator = ": ";
+    for (auto& place : cores) {
+        std::vector<std::string>& names = place.second;
+        // "AIV 2" before "AIV 10"; cores are stopped in any order.
+        std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+            return a.size() != b.size() ? a.size() < b.size() : a < b;
+        });
+        error_ += separator + names.front();
+        if (names.size() == 2) error_ += " and " + names.back();
+        if (names.size() > 2) error_ += " and " + std::to_string(names.size() - 1) + " other cores";
+        error_ += (names.size() == 1 ? " is at " : " are at ") + place.first;
+        separator = "; ";
     }
     SetLastCrash(json + "], \"stopped\": " + std::to_string(places_.size()) + "}");
 }

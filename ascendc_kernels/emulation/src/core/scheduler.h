@@ -142,7 +142,10 @@ private:
 
 // Memory of one core, kept between launches.
 struct CoreMemory;
+// Throws std::bad_alloc.
 CoreMemory* TakeCoreMemory();
+// What a launch says that ends with std::bad_alloc.
+constexpr char kNoMemory[] = "out of memory: the host has none left for the emulation";
 void GiveCoreMemory(CoreMemory* memory);
 void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind kind);
 

@@ -54,6 +54,8 @@ int Guard(Body body) {
         return 0;
     } catch (const OpError &error) {
         LastError() = error.what();
+    } catch (const std::bad_alloc &) {
+        LastError() = "out of memory: the host has none left for the op";
     } catch (const std::exception &error) {
         LastError() = std::string("exception in op-host code: ") + error.what();
     } catch (...) {
