@@ -13,7 +13,15 @@ from msopgen_wrap.templating import render_template, static_text
 from msopgen_wrap.torch_ext.shape_code import CppShapes
 from msopgen_wrap.torch_ext.signature import aclnn_name, fresh_outputs, torch_schema
 
-HEADERS = ("torch_api.h", "shapes.h", "opapi_library.h", "device_launch.h", "aclnn_call.h")
+HEADERS = (
+    "torch_api.h",
+    "shapes.h",
+    "opapi_library.h",
+    "torch_npu_functions.h",
+    "allocation.h",
+    "device_launch.h",
+    "aclnn_call.h",
+)
 
 _SCALAR_TYPES = {
     "float16": "Half",

@@ -85,6 +85,21 @@ assert package.library_path("fake_add").endswith("fakevendor/op_api/lib/libcust_
     )
 
 
+def test_out_of_memory_is_torchs_own_error(project: Path, custom: dict) -> None:
+    """torch's stable interface drops type and text of the allocator's exception."""
+    run(
+        project,
+        """
+x = torch.zeros(1).expand(1 << 46)
+said = error(lambda: ops.fake_add(x))
+assert "can't allocate memory: you tried to allocate 281474976710656 bytes" in said, said
+assert said == error(lambda: torch.empty(1 << 46)), said
+torch.testing.assert_close(ops.fake_add(torch.ones(3)), torch.ones(3))
+""",
+        **custom,
+    )
+
+
 def test_gradient_opcheck_and_compile(project: Path, custom: dict) -> None:
     run(
         project,

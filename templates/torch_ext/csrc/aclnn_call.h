@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "allocation.h"
 #include "device_launch.h"
 #include "opapi_library.h"
 #include "shapes.h"
@@ -194,7 +195,7 @@ public:
 
     // A new contiguous tensor for column `column` of the dtype table.
     Tensor Output(const Sizes& sizes, size_t column) const {
-        return Empty(sizes, info_.dtypes[row_][column], Any());
+        return NewTensor(sizes, info_.dtypes[row_][column], Any());
     }
 
     // Arguments in the order of aclnn<Op>GetWorkspaceSize.

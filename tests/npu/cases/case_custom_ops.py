@@ -189,3 +189,52 @@ def test_check_mode_covers_custom_ops(installed):
                ASCEND_CUSTOM_OPP_PATH=str(package.folder))  # fmt: skip
     assert "800.0" in done.stdout, done.stderr
     assert "opgen: sanitizer clean, 1 kernel launches" in done.stderr, done.stderr
+
+
+def run_program(package, code, **env):
+    """Run Python code with the package alone, in a process of its own."""
+    env = {**os.environ, "ASCEND_CUSTOM_OPP_PATH": str(package.folder), **env}
+    env["PYTHONPATH"] = os.pathsep.join([str(package.python), env["PYTHONPATH"]])
+    command = [sys.executable, "-m", "msopgen_wrap.cli", "exec", "--", "python", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+
+
+def test_out_of_memory_is_torchs_own_error(installed):
+    code = (
+        "import torch, acme\n"
+        "x = torch.ones(25 << 20, dtype=torch.float32, device='npu')\n"
+        "kept = torch.ones(25 << 20, dtype=torch.float32, device='npu')\n"
+        "def error(make):\n"
+        "    try: make()\n"
+        "    except torch.OutOfMemoryError as e: return str(e)\n"
+        "said = error(lambda: torch.ops.acme.acme_add_relu(x, x))\n"
+        "assert said == error(lambda: torch.empty_like(x)), said\n"
+        "assert 'NPU out of memory. Tried to allocate 10' in said, said\n"
+        "del kept; torch.npu.empty_cache()\n"
+        "print('recovered', torch.ops.acme.acme_add_relu(x, x).max().item())\n"
+    )
+    done = run_program(installed[0]["acme"], code, OPGEN_NPU_MEMORY="256M")
+    assert done.stdout.endswith("recovered 2.0\n"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_a_kernel_that_does_not_end_is_an_error(tmp_path_factory, device):
+    work = tmp_path_factory.getbasetemp() / "waiter"
+    if not work.exists():
+        work.mkdir()
+        packages.build_waiter(work, work / "opp")
+    package = packages.Package(
+        "waiter", work / "opp" / "vendors" / "waiter", work / "waiter_project" / "torch_ext"
+    )
+    code = (
+        "import torch, waiter\n"
+        f"x = torch.ones(40, device='{device}')\n"
+        "print(torch.ops.waiter.waiter_double(x).sum().item())\n"
+        "x[0] = 200\n"
+        "try: print('done', torch.ops.waiter.waiter_double(x).cpu())\n"
+        "except RuntimeError as e: print('error', e)\n"
+    )
+    done = run_program(package, code, OPGEN_TIMEOUT="1")
+    assert done.stdout.startswith("80.0\nerror "), done.stdout + done.stderr
+    assert "kernel failed: waiter_double: it did not end within 1 s: AIV 0 is at" in done.stdout
+    assert "opgen test of its project names the line" in done.stdout
