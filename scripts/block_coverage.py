@@ -4,9 +4,9 @@
     scripts/block_coverage.py SPEC... [--json FILE] [--combos N]
 
 Renders each spec, compiles its kernels with the counters of gcov and without optimisation, runs the
-case grid in the emulation and lists the lines of ``ascendc_kernels/include/opgen/*.h`` that were
-compiled into some kernel and that no case executed. A line counts where any template instance
-reaches it. Exit status: 0 every line was reached, 1 some were not.
+case grid in the emulation and lists the statements of ``ascendc_kernels/include/opgen/*.h`` that no
+case executed, and those that no kernel contains. A statement counts where any template instance
+reaches it. Exit status: 0 every statement was reached, 1 some were not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import gzip
 import itertools
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,10 +48,61 @@ def block_lines(specs: Sequence[Path], combos: int | None = None) -> Lines:
         return _collect(Path(scratch))
 
 
-def unreached(lines: Lines) -> dict[str, list[int]]:
-    """Return the lines that nothing executed, by header."""
-    found = {name: sorted(n for n, c in counts.items() if not c) for name, counts in lines.items()}
-    return {name: numbers for name, numbers in sorted(found.items()) if numbers}
+def statements(text: str) -> list[range]:
+    """Return the line numbers of each statement of a header that leaves code behind.
+
+    Text is read line by line: a statement ends with the line that ends in ``;``, ``{``, ``}`` or
+    ``:``. Declarations without a call, and conditions that the compiler decides, leave no code.
+    """
+    found: list[range] = []
+    first, joined = 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        code = re.sub(r"\s*//.*", "", line).strip()
+        if not code or code.startswith("#"):
+            continue
+        first, joined = (first, f"{joined} {code}") if joined else (number, code)
+        if code[-1] in ";{}:":
+            if _leaves_code(joined):
+                found.append(range(first, number + 1))
+            joined = ""
+    return found
+
+
+_NO_CODE = re.compile(
+    r"(?:static )?constexpr |static_assert|using |template|namespace |__aicore__"
+    r"|(?:\} else )?if constexpr"
+)
+
+
+def _leaves_code(statement: str) -> bool:
+    if _NO_CODE.match(statement):
+        return False
+    return (
+        "(" in statement
+        or statement.startswith("return")
+        or bool(re.match(r"[\w.\[\]]+ [-+*/]?= ", statement))
+    )
+
+
+def unreached(lines: Lines, folder: Path = BLOCKS) -> dict[str, list[int]]:
+    """Return the first lines of the statements that nothing executed, by header.
+
+    Args:
+        lines: what :func:`block_lines` returns.
+        folder: the headers.
+    """
+    found = {}
+    for path in sorted(folder.glob("*.h")):
+        counts = lines.get(path.name, {})
+        missing = [
+            span.start
+            for span in statements(path.read_text(encoding="utf-8"))
+            # the parts of a statement have counts of their own, cleaning up among them
+            if not any(counts.get(number) for number in span)
+        ]
+        if missing:
+            found[path.name] = missing
+    return found
 
 
 def merged(parts: Iterable[Lines]) -> Lines:
@@ -153,9 +205,10 @@ def main() -> int:
         text = (BLOCKS / name).read_text(encoding="utf-8").splitlines()
         for number in numbers:
             print(f"{name}:{number}: {text[number - 1].strip()}")
-    total = sum(len(counts) for counts in lines.values())
+    texts = [p.read_text(encoding="utf-8") for p in BLOCKS.glob("*.h")]
+    total = sum(len(statements(text)) for text in texts)
     left = sum(map(len, missing.values()))
-    print(f"{total - left} of {total} lines reached")
+    print(f"{total - left} of {total} statements reached")
     return 1 if missing else 0
 
 

@@ -95,12 +95,9 @@ __aicore__ inline void Widen(const LocalTensor<C>& dst, const LocalTensor<T>& sr
     } else if constexpr (sizeof(T) == 1) {
         AscendC::Cast(bytes, src, RoundMode::CAST_NONE, count);
         VectorBarrier();
-        if constexpr (Same<C, half>::value) {
-            return;
-        } else if constexpr (Same<C, float>::value) {
-            AscendC::Cast(dst, bytes, RoundMode::CAST_NONE, count);
-        } else {
-            AscendC::Cast(dst, bytes, RoundMode::CAST_RINT, count);
+        if constexpr (!Same<C, half>::value) {
+            constexpr bool kToFloat = Same<C, float>::value;
+            AscendC::Cast(dst, bytes, kToFloat ? RoundMode::CAST_NONE : RoundMode::CAST_RINT, count);
         }
     } else if constexpr (Same<T, int16_t>::value && Same<C, int32_t>::value) {
         LocalTensor<float> exact = dst.template ReinterpretCast<float>();

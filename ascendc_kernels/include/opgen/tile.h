@@ -237,10 +237,6 @@ __aicore__ inline void ExpandMaskBox(const LocalTensor<uint8_t>& mask,
                                      const LocalTensor<uint8_t>& tile,
                                      const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
                                      const Walk& walk, const Tile& box) {
-    if (walk.ByRow() && walk.ByCol()) {
-        WidenMask(mask, tile, bytes, box.rows * box.pitch);
-        return;
-    }
     ExpandBox(bytes, tile, stage, bytes, walk, box);
     VectorBarrier();
     MaskFromHalf(mask, bytes, box.rows * box.pitch);
@@ -260,15 +256,12 @@ template <bool kBroadcast, typename C, typename T>
 __aicore__ inline LocalTensor<C> Working(const LocalTensor<T>& tile,
                                          AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
                                          uint32_t index, uint32_t tileLength, const Walk& walk) {
-    if constexpr (Same<C, T>::value) {
-        if (!kBroadcast || (walk.ByRow() && walk.ByCol())) {
-            return tile;
-        }
-    }
-    if constexpr (kBroadcast || !Same<C, T>::value) {
+    if constexpr (!Same<C, T>::value) {
         return Slot<C>(scratch, index, tileLength);
-    } else {
+    } else if constexpr (!kBroadcast) {
         return tile;
+    } else {
+        return walk.ByRow() && walk.ByCol() ? tile : Slot<C>(scratch, index, tileLength);
     }
 }
 
