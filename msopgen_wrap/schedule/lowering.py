@@ -295,7 +295,8 @@ class Lowerer:
         name = self.operand_names.get(view)
         if name is None:
             known = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
-            known |= set(self.operand_names.values())
+            known |= {a.name for a in self.spec.attrs}
+            known |= {*self.operand_names.values(), *self.scalar_names.values()}
             name, count = view.tensor, 0
             while name in self.operand_names.values() or (count and name in known):
                 count += 1
@@ -331,10 +332,13 @@ class Lowerer:
         if isinstance(expr, AttrRef):
             base = expr.name if expr.index is None else f"{expr.name}{expr.index}"
             base = cpp_local(base)
+        names = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
+        known = {cpp_local(name) for name in names | set(self.operand_names.values())}
+        known |= {*self.scalar_names.values(), "scalar"}
         name, count = base, 0
-        while name in self.scalar_names.values() or name == "scalar":
+        while name in known:
             count += 1
-            name = f"{base}{count}"
+            name = f"{base}{count}" if base == "scalar" else cpp_local(f"{base}{count}")
         return name
 
     def tile(self, operand: Operand) -> Val:

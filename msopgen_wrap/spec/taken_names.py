@@ -102,12 +102,15 @@ LOCALS = words(
     """attrs axes before box boxCols boxRows budget bytes bytesBuf chunk colCount cores count dims
         dtypes elements exchange expected first flat float given half i item kept keptOuter known
         lanes length lengths list longest maskBuf masks other outerDims part partial perCore
-        pitchUnit platform reduced reducedCount room rowBuf rowCount rowLength rowMaskBuf scratch
-        shape share sizes space split stage stageHalf stageInt tensors tile tileLength tiles tiling
-        boxBytes flatBytes total ubSize units used variant views walk workspace workspaces"""
+        pitchUnit platform reduced reducedCount room rowBuf rowCount rowElements rowLength
+        rowMaskBuf scratch shape share sizes space split stage stageHalf stageInt tensors tile
+        tileLength tiles tiling boxBytes flatBytes total ubSize units used variant views walk
+        workspace workspaces"""
 )
 _LOCAL_FORM = re.compile(
-    r"(?:tmp|mask)\d+|scalar\d*|k[A-Z]\w*"
+    r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"
+    # members of a tiling struct of CANN 8.1 beside each field
+    r"|[gs]et_\w+"
     r"|.+(?:Gm|Queue|Local|Walk|List|Shape|Storage|View|Attr|Float|Int|Words)"
 )
 

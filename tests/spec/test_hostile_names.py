@@ -215,44 +215,153 @@ def packed(names: list[str], position: str, size: int) -> list[OpSpec]:
     return specs
 
 
-def template_names() -> list[str]:
-    """Every identifier of our templates that may name a parameter, one of each camelCase form."""
-    folder = data_dir("templates")
-    files = [p for name in ("op_kernel", "tiling", "op_host") for p in (folder / name).glob("*")]
-    files += (folder / "torch_ext" / "csrc").glob("*")
-    found: dict[str, str] = {}
-    for path in sorted(files):
+# Kernels with most of what generated code declares: masks, rows, positions, boxes and lists.
+RICH = {
+    "rows": """
+op: RichRows
+inputs:
+  a9: {dtype: [float16, int8], rank: 3}
+  b9: {dtype: bool, shape: "[*a9[:-1], 1]"}
+  c9: {dtype: [float32, int32], shape: "[a9[-1]]"}
+outputs:
+  y9: like a9
+  z9: {dtype: float32, shape: "[*a9[:-1], 1]"}
+attrs:
+  e9: 1.5
+compute: |
+  y9 = torch.where(b9, a9 * e9, a9 + c9).to(a9.dtype)
+  z9 = torch.softmax(a9.float() * c9, -1).sum(-1, keepdim=True)
+""",
+    "positions": """
+op: RichPositions
+inputs:
+  a9: {dtype: [float16, float32], rank: [1, 8]}
+outputs:
+  y9: {dtype: int64, shape: "reduce(a9, d9, k9)"}
+attrs:
+  d9: -1
+  k9: false
+compute: torch.argmax(a9, d9, k9)
+""",
+    "boxes": """
+op: RichBoxes
+inputs:
+  a9: [float16, int8]
+  b9: {dtype: bool}
+  c9: {dtype: [float32, int16], optional: true}
+outputs:
+  y9: {dtype: a9, shape: "broadcast(a9, b9, c9)"}
+compute: |
+  other = a9 + a9 if c9 is None else c9.to(a9.dtype)
+  y9 = torch.where(b9, a9, other).to(a9.dtype)
+""",
+    "lists": """
+op: RichLists
+inputs:
+  a9: {dtype: [float16, float32], list: true}
+  b9: {dtype: a9, list: true, shape: like a9}
+outputs:
+  y9: {shape: like a9, list: true}
+attrs:
+  e9: 1.0
+compute: "[p9 + e9 * q9 for p9, q9 in zip(a9, b9)]"
+""",
+}
+
+
+def rich_sources() -> list[tuple[str, str]]:
+    """Return path and text of what is generated for ops that declare much, without comments."""
+    from msopgen_wrap.render.project import ProjectOptions, render_project
+
+    sources = []
+    for text in RICH.values():
+        parts = ("op_host", "op_kernel")
+        for file in render_project([good(text)], ProjectOptions(parts=parts)):
+            if re.fullmatch(r"op_(?:host|kernel)/rich_\w+\.(?:cpp|h)", file.path):
+                sources.append((file.path, re.sub(r'//.*|"[^"]*"', " ", file.text)))
+    return sources
+
+
+def template_texts(*folders: str) -> list[tuple[str, str]]:
+    """Return name and text of the templates, without comments and what jinja reads."""
+    sources = []
+    for path in sorted(p for name in folders for p in (data_dir("templates") / name).glob("*")):
         text = re.sub(r"\{[{%].*?[}%]\}", " ", path.read_text(encoding="utf-8"), flags=re.S)
-        text = re.sub(r'//.*|"[^"]*"', " ", text)
+        sources.append((path.name, re.sub(r'//.*|"[^"]*"', " ", text)))
+    return sources
+
+
+def generated_names() -> list[str]:
+    """Every identifier of templates and generated sources that may name a parameter.
+
+    One of each camelCase form.
+    """
+    found: dict[str, str] = {}
+    folders = ("op_kernel", "tiling", "op_host", "torch_ext/csrc")
+    for _, text in [*template_texts(*folders), *rich_sources()]:
         for name in re.findall(r"\b[a-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*\b", text):
-            if not why_taken(name, PARAM_RULES) and len(name) <= 48:
+            if not why_taken(name, PARAM_RULES) and len(name) <= 48 and "9" not in name:
                 found.setdefault(name.replace("_", "").lower(), name)
     return sorted(found.values())
 
 
-def test_locals_of_the_templates_are_known() -> None:
+DECLARED = re.compile(
+    r"(?:^|[(;,])\s*(?:static |constexpr |const )*[A-Za-z_:<>0-9]+(?: const)?[&*]? "
+    r"([a-z]\w*)(?:\(|\[|;| =|,|\)| :)",
+    flags=re.M,
+)
+
+
+def test_locals_of_generated_code_are_known() -> None:
     """What TilingFunc and the kernels declare must not be declared again by a parameter."""
     missing = []
-    folder = data_dir("templates")
-    for path in [*(folder / "tiling").glob("*.jinja"), *(folder / "op_kernel").glob("*.jinja")]:
-        text = re.sub(r"\{[{%].*?[}%]\}", " ", path.read_text(encoding="utf-8"), flags=re.S)
-        text = re.sub(r"//.*", " ", text)
-        declared = re.findall(
-            r"(?:^|[(;,])\s*(?:static |constexpr |const )*[A-Za-z_:<>]+(?: const)?[&*]? "
-            r"([a-z]\w*)(?:\(|\[|;| =|,|\)| :)",
-            text,
-            flags=re.M,
-        )
-        for name in dict.fromkeys(declared):
+    for path, text in [*template_texts("tiling", "op_kernel"), *rich_sources()]:
+        for name in dict.fromkeys(DECLARED.findall(text)):
+            # members of the struct of budgets, a parameter of the OpDef's constructor
+            if "9" in name or name in ("reserved", "exchanged", "name"):
+                continue
             if cpp_local(name) == name and not why_taken(name, PARAM_RULES):
-                missing.append(f"{path.name}: {name}")
+                missing.append(f"{path}: {name}")
     assert missing == []
+
+
+# An attr that is two numbers, a list of numbers and a second view of an input have names beside
+# the parameters' own.
+MADE_UP = """
+op: MadeUp
+inputs:
+  s: {dtype: float32, rank: 2}
+  row: {dtype: float32, shape: "[s[0], 1]"}
+  n: {dtype: int32, shape: like s}
+  v1: {dtype: float32, shape: like s}
+  tile: {dtype: float32, shape: like s}
+outputs:
+  y9: like s
+attrs:
+  s1: 2
+  rows: 3
+  v: {type: list_float, default: [1.0, 2.0]}
+  other: 1.5
+  set_y: 2.5
+compute: |
+  m = n * s1 + n * rows
+  y9 = torch.softmax(s * row * s1 + s[..., :1] * m * tile, -1) * rows + v[1] * v1 * other + set_y
+"""
+
+
+def test_names_that_generated_code_makes_up(tmp_path: Path) -> None:
+    from hostile_projects import problems
+
+    elementwise = MADE_UP.replace("MadeUp", "MadeUpPoints").replace("torch.softmax(", "torch.exp(")
+    specs = [good(MADE_UP), good(elementwise.replace("tile, -1)", "tile)"))]
+    assert problems(specs, "acme", tmp_path / "new") == []
+    assert problems(specs, "acme", tmp_path / "old", "8.1") == []
 
 
 def test_hostile_texts_and_names_compile(tmp_path: Path) -> None:
     from hostile_projects import problems
 
-    names = ["dims", "split", "count", "position", "views", "scratch"]
+    names = ["dims", "split", "count", "rowElements", "row0", "set_count"]
     specs = [text_specs()[1], text_specs()[-1], *packed(names, "row", 6)]
     specs += packed(["que", "buf", "part", "xGm", "item"], "input", 5)
     specs.append(good(hostile().replace("Hostile", "Abs")))
@@ -270,7 +379,7 @@ def test_every_accepted_name_compiles(position: str, tmp_path: Path) -> None:
     elif position == "ops":
         specs = [good(hostile().replace("Hostile", name)) for name in FINE_OPS]
     else:
-        names = dict.fromkeys([*FINE_PARAMS, *template_names()])
+        names = dict.fromkeys([*FINE_PARAMS, *generated_names()])
         distinct = {n.replace("_", "").lower(): n for n in reversed(names)}
         specs = packed(list(distinct.values()), position, sizes[position])
     assert problems(specs, "acme", tmp_path) == []
