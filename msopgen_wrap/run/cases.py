@@ -69,13 +69,16 @@ def _shape_text(shape: Any) -> str:
     return "x".join(str(d) for d in shape) or "scalar"
 
 
-def case_grid(spec: OpSpec, *, large: bool = False) -> list[TestCase]:
+def case_grid(
+    spec: OpSpec, *, large: bool = False, answers: dict[str, bool] | None = None
+) -> list[TestCase]:
     """Return every case of ``spec``: the default grid for each dtype, then the spec's own cases.
 
     Args:
         large: include the 2^24+3 element case (for the first dtype combination).
+        answers: which shapes an earlier search found to fit; new answers are added.
     """
-    search = ShapeSearch(spec, _acceptance(spec))
+    search = ShapeSearch(spec, _acceptance(spec), answers)
     grid = list(_default_cases(spec, search))
     cases: list[TestCase] = []
     for combo in range(spec.combos):

@@ -52,6 +52,11 @@ class Provenance(TorchDispatchMode):
         self._rounded: set[int] = set()
         self._alive: list[torch.Tensor] = []  # an id belongs to one tensor while that exists
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Keeping torch's compiler out of the mode would import it: as long as torch itself takes.
+        return False
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         result = func(*args, **kwargs)

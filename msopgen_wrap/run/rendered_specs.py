@@ -30,7 +30,7 @@ def rendered_spec(spec: OpSpec, vendor: str) -> Path:
 
     handwritten = kernel_sources(spec) if spec.kernel is not None else []
     texts = [text for file in handwritten for text in (file.path, file.text)]
-    key = cache.text_hash(_kit(), spec.path, spec.source, vendor, *texts)
+    key = cache.text_hash(kit_hash(), spec.path, spec.source, vendor, *texts)
 
     def build(folder: Path) -> list[Path]:
         for file in render_project([spec], ProjectOptions(vendor=vendor, parts=_PARTS)):
@@ -43,8 +43,8 @@ def rendered_spec(spec: OpSpec, vendor: str) -> Path:
 
 
 @functools.lru_cache(maxsize=1)
-def _kit() -> str:
-    """Return a hash of what decides the text that is rendered for a spec."""
+def kit_hash() -> str:
+    """Return a hash of the kit and of torch's version: of what decides how a spec is understood."""
     package = Path(__file__).resolve().parent.parent
     blocks = data_dir("ascendc_kernels") / "include"
     files = [*package.rglob("*.py"), *data_dir("templates").rglob("*"), *blocks.rglob("*")]

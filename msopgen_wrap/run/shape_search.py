@@ -33,16 +33,17 @@ class ShapeSearch:
 
     Args:
         accepts: says whether ``compute`` takes input shapes with attrs; it is asked last.
+        answers: what fitted in an earlier search of the same spec; new answers are added.
 
     Attributes:
         most: elements that an input may have.
     """
 
-    def __init__(self, spec: OpSpec, accepts: Accepts):
+    def __init__(self, spec: OpSpec, accepts: Accepts, answers: dict[str, bool] | None = None):
         self.spec = spec
         self.most = MAX_INPUT
         self._accepts = accepts
-        self._answers: dict[str, bool] = {}
+        self._answers = {} if answers is None else answers
         self._helped: list[Callable[[Shape], Shape]] = []  # adjustments that worked before
         closed = {a.name for a in spec.attrs if a.allowed is not None}
         self._symbols = {

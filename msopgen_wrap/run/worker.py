@@ -103,8 +103,8 @@ def run_job(job: Job, emit: Emit) -> None:
 
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     from msopgen_wrap.run.case_runner import run_case
-    from msopgen_wrap.run.cases import case_grid
     from msopgen_wrap.run.coverage import bounded_reason
+    from msopgen_wrap.run.known_grids import known_grid
     from msopgen_wrap.run.preparation import load_op
     from msopgen_wrap.run.rendered_specs import rendered_spec
 
@@ -123,7 +123,7 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     )
     stage("compile", started)
     started = time.perf_counter()
-    cases = [c for c in case_grid(spec, large=job.large) if job.match in c.label(spec)]
+    cases = [c for c in known_grid(spec, large=job.large) if job.match in c.label(spec)]
     emit(
         {
             "event": "cases",
