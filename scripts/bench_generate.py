@@ -2,6 +2,7 @@
 
     scripts/bench_generate.py                        the whole op library
     scripts/bench_generate.py op_specs/norm/softmax.yaml
+    scripts/bench_generate.py --waits                only what a user waits for
 
 Stages: check (parse and validate), trace (compute to an ATen graph), schedule (lowering, buffers,
 UB proof), render (all files of a project), compile (host library and every kernel object), run (the
@@ -9,6 +10,9 @@ case grid in the emulation, sanitizer on). Cold starts with an empty build cache
 compile includes the emulation library; warm repeats it all. Every spec runs in a process of its
 own; peak memory is that process's (and, for compile, its largest compiler's) high-water mark in
 MiB, which includes torch from the trace stage on.
+
+Without specs the waits of scripts/bench_waits.py follow: a second `opgen test`, the quickstart with
+its package stage, the first backward of a process.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import bench_waits
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = ("check", "trace", "schedule", "render", "compile", "run")
@@ -36,12 +43,27 @@ def main() -> int:
     )
     parser.add_argument("specs", nargs="*", type=Path)
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
+    parser.add_argument("--waits", action="store_true", help="measure only the waits")
+    parser.add_argument("--no-pip", action="store_true", help="the quickstart without environment")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         print(json.dumps(measure(options.worker)))
         return 0
-    specs = options.specs or sorted((ROOT / "op_specs").rglob("*.yaml"))
+    results: dict[str, dict[str, Any]] = {}
+    if not options.waits:
+        results = stages(options.specs or sorted((ROOT / "op_specs").rglob("*.yaml")))
+    failed = any("error" in r for rows in results.values() for r in rows.values())
+    if not options.specs:
+        rows = bench_waits.waits(pip=not options.no_pip)
+        results["waits"] = {row.name.strip(): asdict(row) for row in rows}
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 1 if failed else 0
+
+
+def stages(specs: list[Path]) -> dict[str, dict[str, Any]]:
+    """Measure every stage of the specs, cold and warm, printing a table of each."""
     results: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="opgen-bench-") as cache:
         environment = {
@@ -57,10 +79,7 @@ def main() -> int:
                 rows[spec.stem] = run_worker(spec, environment)
                 print(row(spec.stem, rows[spec.stem]), flush=True)
             print(row("all", total(list(rows.values()))))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    failed = any("error" in r for rows in results.values() for r in rows.values())
-    return 1 if failed else 0
+    return results
 
 
 def run_worker(spec: Path, environment: dict[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", nargs="?", type=Path, default=ROOT / "build" / "quickstart")
     parser.add_argument("--setup-seconds", type=float, default=0.0)
+    parser.add_argument(
+        "--stages", type=Path, help="write {stage: [seconds, seconds of CPU]} to this file"
+    )
     options = parser.parse_args()
     work = options.work.resolve()
     if work.exists():
@@ -59,13 +63,15 @@ def main() -> int:
     work.mkdir(parents=True)
     project, opp = work / "project", work / "opp"
     times = {"environment": options.setup_seconds}
+    cpu = {"environment": 0.0}
     steps = 5
 
     def step(number: int, title: str, *arguments: str | Path) -> str:
         print(f"[{number}/{steps}] {title}", flush=True)
-        started = time.perf_counter()
+        started, used = time.perf_counter(), children_cpu()
         output = run_opgen(*map(str, arguments))
         times[title] = time.perf_counter() - started
+        cpu[title] = children_cpu() - used
         return output
 
     step(1, "scaffold", "new", SPEC, "-o", project, "--vendor", VENDOR)
@@ -97,7 +103,16 @@ def main() -> int:
         sys.exit(f"the torch module failed with exit code {ran.returncode}")
     times["torch module"] = time.perf_counter() - started
     summarise(report, package, opp, ran.stdout.strip(), times)
+    if options.stages:
+        stages = {name: [times[name], cpu[name]] for name in cpu}
+        options.stages.write_text(json.dumps(stages, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def children_cpu() -> float:
+    """Return the user and system time of all child processes so far, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def run_opgen(*arguments: str) -> str:
