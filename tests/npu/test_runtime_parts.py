@@ -231,6 +231,51 @@ def test_virtual_memory(runtime):
     assert library.aclrtReleaseMemAddress(address) != 0
 
 
+def test_memory_of_several_processes(runtime):
+    code = f"""
+import ctypes, sys
+l = ctypes.CDLL({str(runtime.folder / "libascendcl.so")!r})
+l.aclGetRecentErrMsg.restype = ctypes.c_char_p
+l.aclrtSetDevice(0)
+address, key = ctypes.c_void_p(), sys.argv[1].encode()
+zero = ctypes.c_uint64(0)
+status = l.aclrtIpcMemImportByKey(ctypes.byref(address), key, zero)
+if status != 0:
+    sys.exit(l.aclGetRecentErrMsg().decode())
+data = (ctypes.c_ubyte * (1 << 20)).from_address(address.value)
+print(data[7], data[(1 << 20) - 1])
+data[8] = 9
+print(l.aclrtIpcMemClose(key))
+"""
+    library = ctypes.CDLL(str(runtime.folder / "libascendcl.so"))
+    library.aclrtSetDevice(0)
+    size, zero = ctypes.c_size_t(1 << 20), ctypes.c_uint64(0)
+    key, length = ctypes.create_string_buffer(65), ctypes.c_size_t(65)
+    small, large = ctypes.c_void_p(), ctypes.c_void_p()
+    assert library.aclrtMalloc(ctypes.byref(small), ctypes.c_size_t(512), 0) == 0
+    half = ctypes.c_size_t(256)
+    assert library.aclrtIpcMemGetExportKey(small, half, key, length, zero) == 207000
+    assert library.aclrtMalloc(ctypes.byref(large), size, 0) == 0
+    data = (ctypes.c_ubyte * size.value).from_address(large.value)
+    data[7], data[size.value - 1] = 5, 6
+    assert library.aclrtIpcMemGetExportKey(large, size, key, length, zero) == 0
+    first = key.value.decode()
+    assert library.aclrtIpcMemGetExportKey(large, size, key, length, zero) == 0
+    assert key.value.decode() == first  # shared once
+
+    def imported() -> subprocess.CompletedProcess:
+        command = [sys.executable, "-c", code, first]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    done = imported()
+    assert done.stdout.split() == ["5", "6", "0"], done.stderr
+    assert data[8] == 9 and data[7] == 5
+    assert library.aclrtFree(large) == 0
+    done = imported()
+    assert done.returncode == 1 and "has ended or has freed it" in done.stderr
+    assert library.aclrtFree(small) == 0
+
+
 ACTIVATED = [
     ("nothing", {}, "ours"),
     ("virtual environment", {"VIRTUAL_ENV": "{other}"}, "other"),

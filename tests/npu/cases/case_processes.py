@@ -95,6 +95,22 @@ def test_spawned_processes():
     assert done.returncode == 0 and "spawned [0.0, 8.0]" in done.stdout, done.stderr
 
 
+def test_a_forked_data_loader_worker_cannot_use_the_npu():
+    """torch_npu's own error, and no hang."""
+    script = Path(__file__).with_name("loader_program.py")
+    done = opgen_exec("--", sys.executable, str(script), "fork")
+    assert "error RuntimeError: Cannot re-initialize NPU in forked subprocess" in done.stdout, (
+        done.stdout + done.stderr
+    )
+
+
+def test_a_spawned_data_loader_worker_shares_its_tensors():
+    script = Path(__file__).with_name("loader_program.py")
+    done = opgen_exec("--", sys.executable, str(script), "spawn")
+    assert "loaded [('npu', 6.0), ('npu', 30.0)]" in done.stdout, done.stdout + done.stderr
+    assert "shared 0 [1.0, 1.0, 1.0, 1.0, 1.0]" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("queue", ["0", "1", "2"])
 def test_clean_exit(queue):
     code = (

@@ -74,9 +74,15 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
         device = context->device;
         if (!TakeBudget(device, size, api)) return ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
+    const bool shareable = place == Place::kDevice && IsShareable(size);
     size_t alignment = place == Place::kDevice ? kDeviceAlignment : kHostAlignment;
+    size_t room = size;
+    if (shareable) {
+        alignment = PageBytes();
+        room = (size + alignment - 1) / alignment * alignment;
+    }
     void* pointer = nullptr;
-    if (posix_memalign(&pointer, alignment, size + kTailSlack) != 0) {
+    if (posix_memalign(&pointer, alignment, room + kTailSlack) != 0) {
         if (place == Place::kDevice) GiveBudget(device, size);
         return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no %zu bytes left", api,
                     size);
@@ -120,6 +126,7 @@ int Release(void* pointer, Place place, const char* api) {
         if (opgen_gm_released != nullptr) opgen_gm_released(pointer);
         if (opgen_gm_filled != nullptr) opgen_gm_filled(pointer, found.size);
         if (opgen_unregister_gm != nullptr) opgen_unregister_gm(pointer);
+        EndSharing(pointer);
     }
     std::free(pointer);
     return ACL_SUCCESS;

@@ -101,6 +101,12 @@ Allocation FindAllocation(const void* pointer);
 // Adds or removes an address range that somebody else owns (mapped virtual memory).
 void RegisterRange(void* base, size_t size, Place place, int32_t device);
 void UnregisterRange(void* base);
+// Device memory of several processes (shared_memory.cpp): allocations of such a size begin at a page
+// and have their pages for themselves, so that they can be shared later.
+bool IsShareable(size_t size);
+size_t PageBytes();
+// The allocation is freed: what other processes have of it stays as it is.
+void EndSharing(void* base);
 // Takes bytes from a device's budget; false (nothing taken, error stored) when it does not fit.
 bool TakeBudget(int32_t device, size_t size, const char* api);
 void GiveBudget(int32_t device, size_t size);
