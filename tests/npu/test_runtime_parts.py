@@ -245,6 +245,7 @@ if status != 0:
 data = (ctypes.c_ubyte * (1 << 20)).from_address(address.value)
 print(data[7], data[(1 << 20) - 1])
 data[8] = 9
+assert l.aclrtFree(address) != 0
 print(l.aclrtIpcMemClose(key))
 """
     library = ctypes.CDLL(str(runtime.folder / "libascendcl.so"))

@@ -99,6 +99,10 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
 }
 
 int Release(void* pointer, Place place, const char* api) {
+    if (place == Place::kDevice && IsImported(pointer)) {
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: %p belongs to another process; call aclrtIpcMemClose", api,
+                    pointer);
+    }
     Allocation found;
     {
         std::unique_lock<std::shared_timed_mutex> lock(map_mutex);

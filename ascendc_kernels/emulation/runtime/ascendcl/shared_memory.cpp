@@ -67,6 +67,14 @@ size_t PageBytes() {
     return bytes;
 }
 
+bool IsImported(const void* base) {
+    std::lock_guard<std::mutex> lock(shared_mutex);
+    for (const auto& entry : Imports()) {
+        if (entry.second.base == base) return true;
+    }
+    return false;
+}
+
 void EndSharing(void* base) {
     std::lock_guard<std::mutex> lock(shared_mutex);
     auto found = Exports().find(reinterpret_cast<uintptr_t>(base));

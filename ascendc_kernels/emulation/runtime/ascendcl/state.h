@@ -107,6 +107,8 @@ bool IsShareable(size_t size);
 size_t PageBytes();
 // The allocation is freed: what other processes have of it stays as it is.
 void EndSharing(void* base);
+// It belongs to another process: aclrtIpcMemClose gives it back.
+bool IsImported(const void* base);
 // Takes bytes from a device's budget; false (nothing taken, error stored) when it does not fit.
 bool TakeBudget(int32_t device, size_t size, const char* api);
 void GiveBudget(int32_t device, size_t size);
