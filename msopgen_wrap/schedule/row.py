@@ -473,13 +473,17 @@ def _body(
     )
     operands = {name: lowerer.operands[name] for name in names}
     # one event id stays free for the exchange between cores
-    if len(operands) > MAX_OPERANDS - 1:
+    most = MAX_OPERANDS - 1
+    if len(operands) > most:
         raise OpgenError(
             Diagnostic(
                 "OPG311",
-                f"{spec.op} reads {len(operands)} tensors at once",
-                spec.inputs[0].location,
-                fix="split the op, or use `kernel:`",
+                f"{spec.op} reads {len(operands)} tensors at once; a kernel with reductions has "
+                f"{most} input queues",
+                spec.inputs[most].location if len(spec.inputs) > most else spec.inputs[0].location,
+                "each queue needs its own event id, and the exchange between cores one: there are "
+                "8 per pipe pair; an input that is read in two ways counts twice",
+                "split the op, or write the kernel with `kernel:`",
             )
         )
     passes = split_passes(program)

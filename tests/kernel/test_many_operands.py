@@ -1,0 +1,89 @@
+"""Kernels of many operands: queues and building blocks share eight event ids a pair of pipes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import BuiltOp, make_spec
+from test_fuzz import close
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import DimConst, DimOf, ShapeLike, ShapeList
+
+NAMES = "abcdefgh"
+# Rows of five floats lie 32 elements apart, for the bool operand: what lies between is cleared
+# before each load, with an event id of its own. One core has several tiles.
+SHAPE = (1000, 5)
+
+
+def operand(name: str) -> torch.Tensor:
+    """Return a whole tensor, a row, a column, in turn."""
+    generator = torch.Generator().manual_seed(ord(name))
+    shape = {0: SHAPE, 1: SHAPE[1:], 2: (SHAPE[0], 1)}[NAMES.index(name) % 3]
+    return torch.rand(shape, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(n, marks=() if n == 4 else pytest.mark.slow) for n in range(2, 8)]
+)
+def test_points_of_many_operands(count: int, tmp_path: Path) -> None:
+    """``count`` floats and a condition; two outputs."""
+    names = list(NAMES[:count])
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    compute = f"y = torch.where(k, {total}, a)\nz = torch.relu({total})"
+    spec = make_spec(compute, " ".join([*names, "k"]), "y z", input_dtypes={"k": ("bool",)})
+    op = BuiltOp(spec, tmp_path)
+    inputs = {n: operand(n) for n in names}
+    inputs["k"] = torch.rand(SHAPE, generator=torch.Generator().manual_seed(0)) > 0.5
+    for auto_sync in (True, False):
+        outputs, golden, result = op.run(inputs, {}, mode="check", block_dim=1, auto_sync=auto_sync)
+        assert result.findings == [], (auto_sync, result.findings[0])
+        assert all(close(outputs[n], golden[n]) for n in "yz"), auto_sync
+
+
+def row_spec(count: int):
+    """A softmax of the sum of ``count`` operands, whole ones, rows and columns in turn."""
+    names = list(NAMES[:count])
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    rules = (
+        ShapeLike("a"),
+        ShapeList((DimOf("a", 1),)),
+        ShapeList((DimOf("a", 0), DimConst(1))),
+    )
+    return make_spec(
+        f"torch.softmax({total}, -1)",
+        " ".join(names),
+        shapes={"z": ShapeLike("a")},
+        input_shapes={n: rules[i % 3] for i, n in enumerate(names) if i},
+    )
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(n, marks=() if n == 7 else pytest.mark.slow) for n in range(3, 8)]
+)
+def test_rows_of_many_operands(count: int, tmp_path: Path) -> None:
+    op = BuiltOp(row_spec(count), tmp_path)
+    # resident, streamed, shared by all cores
+    for shape in ((300, 37), (9, 20011), (1, 70001)):
+        inputs = {}
+        for index, name in enumerate(NAMES[:count]):
+            own = {0: shape, 1: shape[1:], 2: (shape[0], 1)}[index % 3]
+            inputs[name] = torch.rand(own, generator=torch.Generator().manual_seed(index))
+        for auto_sync in (True, False):
+            outputs, golden, result = op.run(inputs, {}, mode="check", auto_sync=auto_sync)
+            assert result.findings == [], (shape, auto_sync, result.findings[0])
+            assert close(outputs["z"], golden["z"]), (shape, auto_sync)
+
+
+def test_a_row_kernel_of_eight_operands_is_refused() -> None:
+    with pytest.raises(OpgenError) as caught:
+        plan_op(row_spec(8))
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "OPG311" and "7" in finding.what
