@@ -83,10 +83,16 @@ class _InferShape:
         used = {p.name for p in self.spec.inputs if p.min_rank > 0 or p.max_rank < 8}
         for param in (*self.spec.inputs, *self.spec.outputs):
             if param.shape is not None:
-                used |= _tensors(param.shape)
+                read = _tensors(param.shape)
                 if param in self.spec.inputs:
-                    used.add(param.name)
+                    read.add(param.name)
+                elif param.kind is ParamKind.DYNAMIC:
+                    read -= self._lists()  # read tensor by tensor, where the output is
+                used |= read
         return used
+
+    def _lists(self) -> set[str]:
+        return {p.name for p in self.spec.inputs if p.kind is ParamKind.DYNAMIC}
 
     def _read_attrs(self) -> Iterator[str]:
         names: list[str] = []
