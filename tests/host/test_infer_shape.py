@@ -86,6 +86,22 @@ SPECS = [
         ],
         [N],
     ),
+    spec(
+        "RuleTerms",
+        [X],
+        [
+            out(
+                ShapeList(
+                    (
+                        DimBinary("max", DimBinary("+", DimOf("x", 0), DimAttr("n")), DimConst(0)),
+                        DimBinary("//", DimAttr("n"), DimConst(-1)),
+                        DimBinary("%", DimAttr("n"), DimConst(-1)),
+                    )
+                )
+            )
+        ],
+        [N],
+    ),
     spec("RuleElement", [X], [out(ShapeList((DimAttr("dim", 0), DimAttr("dim", -1))))], [DIM]),
     spec("RuleReduce", [X], [out(ShapeReduce("x", "dim", "keepdim"))], [DIM, KEEP]),
     spec("RuleReduceAxis", [X], [out(ShapeReduce("x", "axis", True))], [AXIS]),
@@ -225,6 +241,31 @@ def test_a_refused_input_is_named_with_its_shape(runtime, shapes, words):
     with pytest.raises(OpRuntimeError) as caught:
         runtime.infer("RuleConstraint", [_tensors(s) for s in shapes])
     assert all(word in str(caught.value) for word in words)
+
+
+LEAST = -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "attrs"),
+    [
+        ("RuleArithmetic", (2**32, 2**32), {"n": 1}),  # numel(x)
+        ("RuleArithmetic", (9, 4), {"n": 2**62}),  # n * 2
+        ("RuleTerms", (2**62,), {"n": 2**62}),
+        ("RuleTerms", (2,), {"n": 2**63 - 2}),  # x[0] + n
+        ("RuleTerms", (2,), {"n": LEAST}),  # n // -1
+    ],
+)
+def test_dimensions_that_64_bits_cannot_hold_are_refused(runtime, op, shape, attrs):
+    with pytest.raises(OpRuntimeError, match="a dimension does not fit 64 bits"):
+        runtime.infer(op, [_tensors(shape)], attrs)
+
+
+def test_dimensions_past_32_bits(runtime):
+    got = runtime.infer("RuleArithmetic", [_tensors((2**33, 2**28))], {"n": 2})
+    assert [t.shape for t in got] == [(2**32, 1, 2, 2**61 - 1, 4)]
+    got = runtime.infer("RuleTerms", [_tensors((2**33,))], {"n": -(2**62)})
+    assert [t.shape for t in got] == [(0, 2**62, 0)]
 
 
 def test_infer_data_type_follows_the_combination(load_ops):
