@@ -1,7 +1,8 @@
 """Scalar expressions over attrs and sizes: what the host computes for the tiling data.
 
 The traced graph has them as nodes (``graph.symbols``); a lowering turns these into the expressions
-here, which are evaluated in Python for plans and printed as C++ for tiling functions.
+here, which are evaluated in Python for plans and printed as C++ for tiling functions
+(``graph.host_text``).
 """
 
 from __future__ import annotations
@@ -87,8 +88,7 @@ UNARY_FUNCTIONS = {
         *("sin", "cos", "tan", "tanh", "erf", "floor", "ceil", "trunc"),
     )
 } | {"abs": abs, "round": round}
-_WHOLE = ("floor", "ceil", "trunc", "round")
-_CPP_NAME = {"abs": "fabs", "round": "nearbyint"}
+WHOLE_FUNCTIONS = ("floor", "ceil", "trunc", "round")
 
 
 def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
@@ -180,11 +180,6 @@ def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
     return expr
 
 
-def attr_variable(name: str) -> str:
-    """Return the variable of an attr in TilingFunc: never one that TilingFunc uses itself."""
-    return f"{name}Value"
-
-
 def with_numel(expr: ScalarExpr) -> ScalarExpr:
     """Write the product of all sizes of an input as its ``numel``, which holds for any rank."""
     factors = _factors(expr)
@@ -213,83 +208,8 @@ def is_integer(expr: ScalarExpr) -> bool:
     if isinstance(expr, Unary):
         if expr.op in ("neg", "abs"):
             return is_integer(expr.arg)
-        return expr.op == "int" or expr.op in _WHOLE
+        return expr.op == "int" or expr.op in WHOLE_FUNCTIONS
     return expr.op != "/" and is_integer(expr.left) and is_integer(expr.right)
-
-
-def to_cpp(expr: ScalarExpr) -> str:
-    """Format for the host: an ``int64_t`` expression where Python has integers, else a ``double``.
-
-    Attr ``alpha`` is spelled ``alphaValue``, dimension ``axis`` of ``x``
-    ``opgen::DimAt(xShape, axis)`` (negative axes count from the end), both provided by the tiling
-    template.
-    """
-    if isinstance(expr, Const):
-        return cpp_number(expr.value)
-    if isinstance(expr, AttrRef):
-        name = attr_variable(expr.name)
-        name = name if expr.index is None else f"{name}[{expr.index}]"
-        return name if expr.integer else f"static_cast<double>({name})"
-    if isinstance(expr, DimRef):
-        return f"opgen::DimAt({expr.tensor}Shape, {expr.from_either_end()})"
-    if isinstance(expr, Numel):
-        return f"opgen::Numel({expr.tensor}Shape)"
-    if isinstance(expr, ReducedCount):
-        return "space.reducedCount"
-    if isinstance(expr, Unary):
-        return _unary_cpp(expr)
-    a, b = to_cpp(expr.left), to_cpp(expr.right)
-    whole = is_integer(expr.left) and is_integer(expr.right)
-    if expr.op == "**":
-        power = f"std::pow(static_cast<double>({a}), static_cast<double>({b}))"
-        return f"static_cast<int64_t>({power})" if whole else power
-    if expr.op in ("min", "max"):
-        return f"std::{expr.op}<{'int64_t' if whole else 'double'}>({a}, {b})"
-    if expr.op == "/":
-        return f"({_double(expr.left)} / {_double(expr.right)})"
-    if expr.op in ("//", "%"):
-        function = "FloorDiv" if expr.op == "//" else "FloorMod"
-        if whole:
-            return f"opgen::{function}({a}, {b})"
-        return f"opgen::{function}({_double(expr.left)}, {_double(expr.right)})"
-    if not whole:
-        a, b = _double(expr.left), _double(expr.right)
-    return f"({a} {expr.op} {b})"
-
-
-def _unary_cpp(expr: Unary) -> str:
-    inner = to_cpp(expr.arg)
-    if expr.op == "neg":
-        return f"(-{inner})"
-    if expr.op == "float":
-        return _double(expr.arg)
-    if expr.op == "int":
-        return inner if is_integer(expr.arg) else f"static_cast<int64_t>({inner})"
-    if expr.op == "abs" and is_integer(expr.arg):
-        return f"std::max<int64_t>({inner}, -{inner})"
-    call = f"std::{_CPP_NAME.get(expr.op, expr.op)}({_double(expr.arg)})"
-    return f"static_cast<int64_t>({call})" if expr.op in _WHOLE else call
-
-
-def _double(expr: ScalarExpr) -> str:
-    """Format as a double; what is one already stays as it is."""
-    if isinstance(expr, Const):
-        return cpp_number(float(expr.value))
-    text = to_cpp(expr)
-    return f"static_cast<double>({text})" if is_integer(expr) else text
-
-
-def cpp_number(value: float | int | bool) -> str:
-    """Format a literal for the host (double precision)."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, int):
-        return str(value) if abs(value) < 2**31 else f"{value}LL"
-    if math.isnan(value):
-        return 'std::nan("")'
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value)
 
 
 def describe(expr: ScalarExpr) -> str:

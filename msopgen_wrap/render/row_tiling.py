@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.scalars import attr_variable
+from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.kernel import member_name, tidy
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
@@ -14,6 +14,7 @@ from msopgen_wrap.render.tiling import (
     scalar_values,
     setters,
     shared_values,
+    whole_numbers_header,
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_UNIT, OpPlan
@@ -104,6 +105,7 @@ def render_row_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingText:
             "<string>",
             "<vector>",
             '"opgen_row_space.h"',
+            *whole_numbers_header(values),
             '"tiling/platform/platform_ascendc.h"',
         ),
         functions=tidy(text),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.host_text import attr_variable, has_checks, to_cpp
 from msopgen_wrap.graph.sample import sample_attrs
-from msopgen_wrap.graph.scalars import ScalarExpr, attr_variable, describe, to_cpp
+from msopgen_wrap.graph.scalars import ScalarExpr, describe
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import MAX_TENSORS, has_broadcast, member_name, tidy
 from msopgen_wrap.render.tiling_text import TilingText
@@ -254,6 +255,20 @@ def input_shape_lines(spec: OpSpec, tensor: str) -> list[str]:
     ]
 
 
+_WHOLE_CHECK = (
+    'OPGEN_CHECK(context, whole.fit, "a number made of sizes and attrs does not fit 64 bits, or is '
+    'divided by 0");'
+)
+
+
+def _size_check(tensor: str) -> str:
+    shape = f"{tensor}Shape.dim"
+    return (
+        f'OPGEN_CHECK(context, opgen::Addressable({shape}), "64-bit offsets do not reach all '
+        f'elements of {tensor} of shape %s", opgen::ShapeText({shape}).c_str());'
+    )
+
+
 def view_lines(name: str, view: View) -> list[str]:
     """Return the statements that define ``<name>View`` from the input's shape."""
     lines = [f"opgen::View {name}View = {view.tensor}Shape;"]
@@ -335,12 +350,13 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
     fields.append(field_row("uint32_t", "tileLength", 0, "elements a tile holds"))
     fields += scalar_fields(names, used)
     template = "foreach.cpp.jinja" if plan.family == "foreach" else "elementwise.cpp.jinja"
+    values = _elementwise_values(spec, plan, style, broadcast, used)
     text = (
         environment("tiling")
         .get_template(template)
         .render(
             **setters(style),
-            **_elementwise_values(spec, plan, style, broadcast, used),
+            **values,
             scalars=scalar_values(names, used),
             walks=walks,
         )
@@ -359,6 +375,7 @@ def render_elementwise_tiling(spec: OpSpec, plan: OpPlan, style: str) -> TilingT
             "<string>",
             "<vector>",
             '"opgen_iteration_space.h"',
+            *whole_numbers_header(values),
             '"tiling/platform/platform_ascendc.h"',
         ),
         functions=tidy(text),
@@ -394,26 +411,39 @@ def _elementwise_values(
     return {**values, "broadcast": broadcast, "budgets": budgets}
 
 
+def whole_numbers_header(values: dict[str, Any]) -> list[str]:
+    """Return the include that a TilingFunc with these template values needs for ``whole``."""
+    return ['"opgen_whole_numbers.h"'] if values["whole"] else []
+
+
 def shared_values(
     spec: OpSpec, plan: OpPlan, style: str, used: dict[str, Scalar]
 ) -> dict[str, Any]:
     """Return the template values that the tilings of all families need."""
     operands = plan.operands()
-    expressions = [s.expr for s in used.values()]
-    for view in operands.values():
-        for step in view.steps:
-            expressions += [step.start, step.length, *step.shape]
+    steps = [step for view in operands.values() for step in view.steps]
+    bounds = [e for step in steps for e in (step.start, step.length, *step.shape)]
+    expressions = [*(s.expr for s in used.values()), *bounds]
     wanted = {a for e in expressions for a in attrs_of(e)}
     wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.variants) > 1}
     wanted |= {plan.details["axes"]["attr"]} if "attr" in plan.details.get("axes", {}) else set()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
         tensors += [t for t in sorted(dims_of(expr)) if t not in tensors]
-    shapes = [{"lines": input_shape_lines(spec, t)} for t in tensors]
+    # The check of the iteration space covers the inputs that it has all dimensions of.
+    whole_inputs = {v.tensor for v in operands.values() if not v.steps}
+    shapes = [
+        {"lines": input_shape_lines(spec, t) + ([] if t in whole_inputs else [_size_check(t)])}
+        for t in tensors
+    ]
     shapes += [
         {"lines": _guarded(spec, view.tensor, view_lines(name, view))}
         for name, view in operands.items()
     ]
+    whole_bounds = any(has_checks(e) for e in bounds)
+    if whole_bounds:
+        shapes.append({"lines": [_WHOLE_CHECK]})
+    whole_fields = any(has_checks(s.expr) for s in used.values())
     param_names, getters = dtype_getters(spec, plan)
     sizes = [f"ge::GetSizeByDataType({_dtype_expr(spec, v.tensor)})" for v in operands.values()]
     sizes += [
@@ -428,6 +458,8 @@ def shared_values(
         "dtype_getters": getters,
         "dtype_casts": [f"static_cast<int>(dtypes[{i}])" for i in range(len(getters))],
         "attrs": attr_loads(spec, wanted),
+        "whole": whole_bounds or whole_fields,
+        "whole_check": _WHOLE_CHECK if whole_fields else "",
         "variant_lines": variant_lines(spec, plan),
         "shapes": shapes,
         "operands": [

@@ -68,7 +68,7 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             if result.dim[axis] == 1:
                 del result.dim[axis], result.stride[axis]
         elif step.op == "permute":
-            order = [a % rank for a in step.axes]
+            order = [*range(rank - len(step.axes)), *(a % rank for a in step.axes)]
             result.dim = [result.dim[a] for a in order]
             result.stride = [result.stride[a] for a in order]
         elif step.op == "reshape":

@@ -23,8 +23,8 @@ class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
     ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (axes), ``select`` (axis, index), ``reshape`` (shape, whose
-    last size is -1: what is left).
+    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``reshape``
+    (shape, whose last size is -1: what is left).
     """
 
     op: str
@@ -79,7 +79,10 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
             view = View(view.tensor, view.rank - 1, (*view.steps, Step("squeeze", axis)))
         return view
     if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
-        return then(Step("permute", axes=_permutation(target, args, rank)))
+        order = _permutation(target, args, rank)
+        while order and order[0] == -len(order):
+            order = order[1:]  # stays in front, with whatever a tensor of higher rank has there
+        return then(Step("permute", axes=order)) if order else view
     if target == "aten.select.int":
         axis = _from_end(args[0], rank)
         return then(Step("select", axis, _expr(args[1])), -1)

@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 from harness import BuiltOp, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.scalars import Const, attr_variable, evaluate, to_cpp
+from msopgen_wrap.graph.host_text import attr_variable, to_cpp
+from msopgen_wrap.graph.scalars import Const, evaluate
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.schedule.tiling_model import apply_steps
@@ -134,7 +135,8 @@ def formulas(seeds: range) -> list[str]:
 def prove(texts: list[str], folder: Path) -> None:
     """Plan formulas and compute their scalars for other values and shapes, in Python and in C++."""
     shapes = ((5, 7, 24), (2, 3, 15), (4, 1, 1))
-    lines = ['#include "opgen/host/iteration_space.h"', 'extern "C" {']
+    headers = ("iteration_space", "whole_numbers")
+    lines = [*(f'#include "opgen/host/{name}.h"' for name in headers), 'extern "C" {']
     places = []
     scalars = [e for i in range(0, len(texts), 8) for e in planned(texts[i : i + 8])]
     for (text, expr), attrs, shape in itertools.product(
@@ -177,8 +179,9 @@ def cpp_function(name: str, expr: Any, attrs: dict[str, Any], shape: tuple[int, 
         lines.append(f"[[maybe_unused]] {kind} {variable} = {literal};")
     sizes = ", ".join(map(str, shape))
     view = f"opgen::View xShape; xShape.dim = {{{sizes}}};"
-    body = " ".join([*lines, view])
-    return f"double {name}() {{ {body} return static_cast<double>({to_cpp(expr)}); }}"
+    body = " ".join([*lines, view, "opgen::WholeNumbers whole;"])
+    value = f"const double value = static_cast<double>({to_cpp(expr)});"
+    return f'double {name}() {{ {body} {value} return whole.fit ? value : std::nan(""); }}'
 
 
 def test_formulas_keep_their_attrs(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ struct View {
     }
     bool Slice(int64_t axis, int64_t start, int64_t length) {
         size_t i = 0;
-        if (!Axis(axis, i) || start < 0 || length < 0 || start + length > dim[i]) {
+        if (!Axis(axis, i) || start < 0 || length < 0 || length > dim[i] ||
+            start > dim[i] - length) {
             return false;
         }
         offset += length == 0 ? 0 : start * stride[i];
@@ -122,11 +123,11 @@ struct View {
     bool Reshape(const std::vector<int64_t>& sizes) {
         int64_t total = 1;
         for (size_t i = 0; i < dim.size(); ++i) {
-            total *= dim[i];
+            total = Times(total, dim[i]);
         }
         int64_t known = 1;
         for (size_t i = 0; i < sizes.size(); ++i) {
-            known *= sizes[i] < 0 ? 1 : sizes[i];
+            known = Times(known, sizes[i] < 0 ? 1 : sizes[i]);
         }
         std::vector<int64_t> expected(dim.size(), 1);
         for (size_t i = dim.size(); i > 1; --i) {
@@ -150,12 +151,14 @@ struct View {
         }
         return known == total;
     }
+    // The last axes, in another order; those before stay where they are.
     bool Permute(const std::vector<int64_t>& axes) {
-        if (axes.size() != dim.size()) {
+        if (axes.size() > dim.size()) {
             return false;
         }
-        std::vector<int64_t> newDim;
-        std::vector<int64_t> newStride;
+        const int64_t stay = Rank() - static_cast<int64_t>(axes.size());
+        std::vector<int64_t> newDim(dim.begin(), dim.begin() + stay);
+        std::vector<int64_t> newStride(stride.begin(), stride.begin() + stay);
         for (size_t k = 0; k < axes.size(); ++k) {
             size_t i = 0;
             if (!Axis(axes[k], i)) {

@@ -1,0 +1,74 @@
+"""Which integer operations of the host are checked: all that may leave 64 bits."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from msopgen_wrap.graph.host_text import bounds, is_checked, to_cpp
+from msopgen_wrap.graph.scalars import (
+    AttrRef,
+    Binary,
+    Const,
+    DimRef,
+    ScalarExpr,
+    Unary,
+    evaluate,
+)
+
+N, SIZE = AttrRef("n", True), DimRef("x", 0, 1)
+# A size is below kMaxElements: larger tensors are refused.
+NUMBERS = (-(2**63), -(2**31), -7, -1, 0, 1, 2, 2**31, 2**62, 2**63 - 1)
+SIZES = (0, 1, 5, 2**33, 2**58)
+
+
+def random_expression(rng: random.Random, depth: int) -> ScalarExpr:
+    if depth == 0:
+        return rng.choice((N, SIZE, Const(rng.choice(NUMBERS)), Const(3)))
+    if rng.random() < 0.2:
+        return Unary(rng.choice(("neg", "abs", "int")), random_expression(rng, depth - 1))
+    op = rng.choice(("+", "-", "*", "//", "%", "min", "max"))
+    return Binary(op, random_expression(rng, depth - 1), random_expression(rng, depth - 1))
+
+
+def parts(expr: ScalarExpr) -> list[ScalarExpr]:
+    """Return an expression and what it is made of, innermost first."""
+    below = {Unary: ("arg",), Binary: ("left", "right")}.get(type(expr), ())
+    return [*(p for name in below for p in parts(getattr(expr, name))), expr]
+
+
+def has_no_value(expr: ScalarExpr, n: int, size: int) -> bool:
+    given = ({"n": n}, {"x": (size,)})
+    if isinstance(expr, Binary) and expr.op in ("//", "%") and evaluate(expr.right, *given) == 0:
+        return True
+    return not -(2**63) <= evaluate(expr, *given) < 2**63
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_leaves_64_bits_first_is_checked(seed):
+    rng = random.Random(seed)
+    expr = random_expression(rng, 1 + seed % 4)
+    for n in NUMBERS:
+        for size in SIZES:
+            for part in parts(expr):
+                if has_no_value(part, n, size):
+                    assert is_checked(part), (to_cpp(part), n, size)
+                    break  # what is made of it has no value either
+                low, high = bounds(part)
+                assert low <= evaluate(part, {"n": n}, {"x": (size,)}) <= high
+
+
+def test_arithmetic_of_sizes_is_plain():
+    """Most tiling functions read as before: sizes have room for sums, halves and remainders."""
+    half = Binary("//", SIZE, Const(2))
+    assert to_cpp(Binary("-", SIZE, half)) == (
+        "(opgen::DimAt(xShape, 0) - opgen::FloorDiv(opgen::DimAt(xShape, 0), 2))"
+    )
+    assert to_cpp(Binary("+", Binary("%", SIZE, Const(7)), Const(2**40))) == (
+        "(opgen::FloorMod(opgen::DimAt(xShape, 0), 7) + 1099511627776LL)"
+    )
+    assert to_cpp(Binary("*", SIZE, N)) == "whole.Mul(opgen::DimAt(xShape, 0), nValue)"
+    assert to_cpp(Binary("*", N, Const(2**70))) == (
+        "whole.Mul(nValue, whole.Of(1.1805916207174113e+21))"
+    )
