@@ -8,6 +8,7 @@ symbolic, the two differ for some value: then the op is refused, as its kernel w
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +41,7 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
     from msopgen_wrap.graph.tracing import compute_function
 
     function = compute_function(spec)
-    base = _base_attrs(spec, traced)
+    base = base_attrs(spec, traced)
     for name, attrs in _assignments(spec, traced, base):
         if not _agrees(spec, traced, module, function, traced.shapes, attrs):
             from msopgen_wrap.graph.tracing import structure_diagnostic
@@ -53,7 +54,8 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
             raise OpgenError(_sizes_matter(spec, shapes))
 
 
-def _base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:
+def base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:
+    """Return the values of all attrs that a graph was traced with."""
     values: dict[str, Any] = {**sample_attrs(spec), **dict(traced.variant.attrs)}
     values.update(traced.structural)
     return values
@@ -111,7 +113,8 @@ def _agrees(
         dynamic = spec.param(name).kind is ParamKind.DYNAMIC
         inputs[name] = [value] if dynamic else value
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sizes that say little, such as a variance of one
             expected = function(inputs, attrs)
     except Exception:  # compute does not accept these values or sizes
         return True

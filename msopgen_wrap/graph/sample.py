@@ -10,10 +10,17 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
 _SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
-# Other sizes for a proof that the first ones did not matter: an odd last one, and sizes of 1.
 # Where an attr counts something, sizes that many numbers divide.
 _DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
-_OTHER_SIZES = ((2, 3, 2, 4, 7, 2, 9, 15), (2, 2, 3, 2, 1, 6, 1, 10))
+# Other sizes for a proof that the first ones did not matter: an odd last one, sizes of 1, and sizes
+# that are cut into fewer parts than asked for (3 of 4, 4 of 5, 4 of 6, 3 of 9, 4 of 9).
+_OTHER_SIZES = (
+    (2, 3, 2, 4, 7, 2, 9, 15),
+    (2, 2, 3, 2, 1, 6, 1, 10),
+    (2, 1, 2, 3, 2, 1, 4, 9),
+    (1, 2, 2, 1, 2, 3, 6, 4),
+    (1, 1, 2, 1, 2, 2, 9, 1),
+)
 
 
 def base_shape(rank: int, sizes: tuple[int, ...] = _SIZES) -> tuple[int, ...]:
@@ -22,17 +29,25 @@ def base_shape(rank: int, sizes: tuple[int, ...] = _SIZES) -> tuple[int, ...]:
 
 
 def other_shapes(spec: OpSpec, shapes: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield shapes of the same ranks with other sizes, as far as the shape rules have some."""
-    for sizes in () if count_attrs(spec) else _OTHER_SIZES:
+    """Yield shapes of the same ranks with other sizes, as far as the shape rules have some.
+
+    In the last ones an input of any shape has sizes of 1 and is broadcast against the others: in a
+    trace all inputs have the sizes of the sample, so it takes any of them for the size of a sum.
+    """
+    if count_attrs(spec):
+        return
+    given = [p for p in spec.inputs if p.name in shapes]
+    free = [p.name for p in given if p.shape is None and shapes[p.name]]
+    cases = [(sizes, "") for sizes in _OTHER_SIZES]
+    cases += [(_OTHER_SIZES[0], name) for name in free if len(free) > 1]
+    for sizes, broadcast in cases:
         result: dict[str, Any] = {}
-        for param in spec.inputs:
-            if param.name not in shapes:
-                continue
+        for param in given:
             rank = len(shapes[param.name])
             shape = _one_shape(spec, param, rank, result, sizes)
             if shape is None or len(shape) != rank:
                 break
-            result[param.name] = shape
+            result[param.name] = (1,) * rank if param.name == broadcast else shape
         else:
             yield result
 

@@ -20,7 +20,7 @@ from msopgen_wrap.schedule.program import (
     Val,
     signature,
 )
-from msopgen_wrap.schedule.ranks import axis_names
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
@@ -52,7 +52,10 @@ def plan_elementwise(
         for combo in range(spec.combos):
             traced = _traced(spec, variant, combo, traced_by, (first or {}).get(index))
             if combo == 0:
-                ends = axis_names(spec, traced, functools.partial(_lowered, spec))
+                lower = functools.partial(_lowered, spec)
+                others = other_ranks(spec, traced)
+                ends = axis_names(traced, others, lower)
+                prove_ranks(spec, traced, others, lower, ends)
             lowerer = Lowerer(
                 spec,
                 traced,
@@ -80,9 +83,9 @@ def plan_elementwise(
     return plan
 
 
-def _lowered(spec: OpSpec, traced: TracedGraph) -> tuple[Program, dict[str, View]]:
-    lowerer = Lowerer(spec, traced, 0)
-    return lowerer.run(), lowerer.operands
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    lowerer = Lowerer(spec, traced, 0, axis_names=names)
+    return Lowered(lowerer.run(), lowerer.operands)
 
 
 def _check_lists(spec: OpSpec) -> None:

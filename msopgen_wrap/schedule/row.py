@@ -39,7 +39,7 @@ from msopgen_wrap.schedule.program import (
     share_common,
     signature,
 )
-from msopgen_wrap.schedule.ranks import axis_names
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.row_lowering import RowLowerer
 from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
@@ -105,9 +105,13 @@ def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph
             traced = first.get(index) if combo == 0 and index in first else None
             traced = traced or trace(spec, variant, combo)
             if combo == 0:
-                ends = axis_names(spec, traced, functools.partial(_lowered, spec))
+                lower = functools.partial(_lowered, spec)
+                others = other_ranks(spec, traced)
+                ends = axis_names(traced, others, lower)
             program, lowerer = _lower(spec, traced, combo, operand_names, scalar_names, ends)
             _check_general(spec, variant, combo, traced, program, lowerer)
+            if combo == 0:
+                prove_ranks(spec, traced, others, lower, ends)
             for other, _, combos in groups:
                 if signature(other) == signature(program):
                     combos.append(combo)
@@ -153,9 +157,16 @@ def _lower(
     return program, lowerer
 
 
-def _lowered(spec: OpSpec, traced: TracedGraph) -> tuple[Program, dict[str, View]]:
-    program, lowerer = _lower(spec, traced, 0, {}, {}, {})
-    return program, lowerer.operands
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    program, lowerer = _lower(spec, traced, 0, {}, {}, names)
+    rule = _axes_rule(spec, traced, lowerer)
+
+    def axes(rank: int) -> set[int]:
+        # an axis before the first one is no axis: negative
+        return set(range(rank)) if "all" in rule else {a + rank for a in rule["axes"]}
+
+    reduced, rank = lowerer.reduced, lowerer.rank
+    return Lowered(program, lowerer.operands, None if "attr" in rule else axes, rank, reduced)
 
 
 def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> dict[str, Any]:

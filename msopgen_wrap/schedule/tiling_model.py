@@ -51,24 +51,24 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
         if step.op == "slice":
             start = int(evaluate_scalar(step.start, attrs, shapes))
             length = int(evaluate_scalar(step.length, attrs, shapes))
-            axis = step.axis % rank
+            axis = _axis(step.axis, rank)
             result.offset += start * result.stride[axis] if length else 0
             result.dim[axis] = length
         elif step.op == "select":
-            axis = step.axis % rank
+            axis = _axis(step.axis, rank)
             index = int(evaluate_scalar(step.start, attrs, shapes)) % result.dim[axis]
             result.offset += index * result.stride[axis]
             del result.dim[axis], result.stride[axis]
         elif step.op == "unsqueeze":
-            axis = step.axis % (rank + 1)
+            axis = _axis(step.axis, rank + 1)
             result.dim.insert(axis, 1)
             result.stride.insert(axis, 0)
         elif step.op == "squeeze":
-            axis = step.axis % rank
+            axis = _axis(step.axis, rank)
             if result.dim[axis] == 1:
                 del result.dim[axis], result.stride[axis]
         elif step.op == "permute":
-            order = [*range(rank - len(step.axes)), *(a % rank for a in step.axes)]
+            order = [*range(rank - len(step.axes)), *(_axis(a, rank) for a in step.axes)]
             result.dim = [result.dim[a] for a in order]
             result.stride = [result.stride[a] for a in order]
         elif step.op == "reshape":
@@ -78,6 +78,12 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             sizes = [s if s >= 0 else (total // known if known else 0) for s in sizes]
             result = Strided.dense(tuple(sizes))
     return result
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise IndexError(f"no axis {axis} at rank {rank}")
+    return axis % rank
 
 
 def _product(values: list[int]) -> int:

@@ -1,0 +1,106 @@
+"""What the rank and the broadcasting of inputs may not decide: refused, or proved not to."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check, make_spec
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import DimOf, DimSlice, ShapeLike, ShapeList
+
+# Other things at other ranks, counted from the last axis.
+FRONT = [
+    "torch.softmax(x, 1)",
+    "F.softmax(x)",
+    "x.sum(0, keepdim=True) * x",
+    "x.mean([1, 2], keepdim=True) * x",
+    "x.sum((0, 1, 2), keepdim=True) * x",
+    "F.layer_norm(x, x.shape[1:])",
+    "x[:, :2] * 2",
+    "x[0] * 2",
+    "x.narrow(1, 0, 2) * 2",
+    "x.select(0, 1) * 2",
+    "x.unsqueeze(1) * 2",
+    "x.transpose(0, 1) * 2",
+    "x * x.dim()",
+    "x * x.ndim",
+    "x * len(x.shape)",
+    "x * (x.shape[-1] if x.dim() == 2 else 1)",
+    "x.numel() / (x.shape[0] * x.shape[1] * x.shape[2]) * x",
+]
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+@pytest.mark.parametrize("text", FRONT)
+def test_axes_from_the_front_are_refused(text):
+    with pytest.raises(OpgenError) as caught:
+        plan_op(make_spec(text))
+    (found,) = caught.value.diagnostics
+    assert found.code == "OPG204"
+    assert "rank 3 and of rank" in found.what
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+@pytest.mark.parametrize("text", FRONT)
+def test_a_fixed_rank_is_no_question(text):
+    spec = make_spec(text)
+    x = dataclasses.replace(spec.inputs[0], min_rank=3, max_rank=3)
+    plan_op(dataclasses.replace(spec, inputs=(x,)))
+
+
+# The same at all ranks, however it is written.
+ANY_RANK = [
+    "torch.softmax(x, -1)",
+    "x.mean((-1, -2), keepdim=True) * x",
+    "x.mean() * x",
+    "x.transpose(-1, -2) * 2",
+    "x * x.shape[x.dim() - 1]",
+    "x * x.shape[0] + x.shape[-2]",
+    "x[..., 1:] * 2",
+    "x.flatten(1).sum(-1)",
+]
+
+
+@pytest.mark.parametrize("text", ANY_RANK)
+def test_axes_that_mean_the_same_are_not(text):
+    plan_op(make_spec(text))
+
+
+# Whose size it is, the equal sizes of the sample do not tell.
+SIZES_OF_SUMS = {
+    "x * (x + y).shape[-1]": True,
+    "x * (x * 2).shape[-1]": False,
+    "(x + y) * x.shape[-1]": False,
+    "(x + y) * (x + y).numel()": True,
+    "(x + y).mean(-1, keepdim=True) * y": False,
+    "x[..., : (x + y).shape[-1] // 2] * 2": True,
+    "x.chunk(4, -1)[-1] * 2": True,
+    "x.chunk(2, -1)[0] * 2": False,
+}
+
+
+@pytest.mark.parametrize("text", SIZES_OF_SUMS)
+def test_sizes_of_broadcast_tensors(text):
+    spec = make_spec(text, "x y" if "y" in text else "x")
+    if not SIZES_OF_SUMS[text]:
+        plan_op(spec)
+        return
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec)
+    assert [d.code for d in caught.value.diagnostics] == ["OPG203"]
+
+
+def test_sizes_of_sums_of_one_shape_are_known():
+    spec = make_spec(
+        "(x + y) * (x + y).shape[-1]", "x y", input_shapes={"y": ShapeLike("x")}
+    )
+    assert [str(s) for s in plan_op(spec).scalars().values()]
