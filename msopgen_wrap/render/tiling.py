@@ -13,7 +13,7 @@ from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
-from msopgen_wrap.schedule.views import Step, View
+from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
 from msopgen_wrap.templating import environment
@@ -255,6 +255,21 @@ def input_shape_lines(spec: OpSpec, tensor: str) -> list[str]:
     ]
 
 
+def _span_lines(plan: OpPlan, variant: int, span: Span) -> list[str]:
+    """Return the statements that extend the iteration space to what a tensor is expanded to."""
+    sizes = (
+        f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
+    )
+    text = "an operand does not broadcast to the sizes that it is expanded to, %s"
+    check = (
+        f"OPGEN_CHECK(context, opgen::BroadcastDims(dims, {sizes}), "
+        f'"{text}", opgen::ShapeText({sizes}).c_str());'
+    )
+    if len(plan.variants) == 1:
+        return [check]
+    return [f"if (variant == {variant}) {{", f"    {check}", "}"]
+
+
 _WHOLE_CHECK = (
     'OPGEN_CHECK(context, whole.fit, "a number made of sizes and attrs does not fit 64 bits, or is '
     'divided by 0");'
@@ -423,13 +438,16 @@ def shared_values(
     operands = plan.operands()
     steps = [step for view in operands.values() for step in view.steps]
     bounds = [e for step in steps for e in (step.start, step.length, *step.shape)]
-    expressions = [*(s.expr for s in used.values()), *bounds]
+    spans = plan.spans()
+    numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
+    expressions = [*numbers, *bounds]
     wanted = {a for e in expressions for a in attrs_of(e)}
     wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.variants) > 1}
     wanted |= {plan.details["axes"]["attr"]} if "attr" in plan.details.get("axes", {}) else set()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
         tensors += [t for t in sorted(dims_of(expr)) if t not in tensors]
+    tensors += [s.tensor for _, s in spans if s.tensor and s.tensor not in tensors]
     # The check of the iteration space covers the inputs that it has all dimensions of.
     whole_inputs = {v.tensor for v in operands.values() if not v.steps}
     shapes = [
@@ -443,7 +461,7 @@ def shared_values(
     whole_bounds = any(has_checks(e) for e in bounds)
     if whole_bounds:
         shapes.append({"lines": [_WHOLE_CHECK]})
-    whole_fields = any(has_checks(s.expr) for s in used.values())
+    whole_fields = any(has_checks(e) for e in numbers)
     param_names, getters = dtype_getters(spec, plan)
     sizes = [f"ge::GetSizeByDataType({_dtype_expr(spec, v.tensor)})" for v in operands.values()]
     sizes += [
@@ -457,6 +475,7 @@ def shared_values(
         "dtype_params": param_names,
         "dtype_getters": getters,
         "dtype_casts": [f"static_cast<int>(dtypes[{i}])" for i in range(len(getters))],
+        "spans": [line for variant, s in spans for line in _span_lines(plan, variant, s)],
         "attrs": attr_loads(spec, wanted),
         "whole": whole_bounds or whole_fields,
         "whole_check": _WHOLE_CHECK if whole_fields else "",

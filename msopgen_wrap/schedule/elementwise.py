@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -21,7 +22,7 @@ from msopgen_wrap.schedule.program import (
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
 
@@ -49,6 +50,7 @@ def plan_elementwise(
     for index, variant in enumerate(variants):
         traced_by: dict[tuple[str, ...], TracedGraph] = {}
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
+        spans: tuple[Span, ...] = ()
         for combo in range(spec.combos):
             traced = _traced(spec, variant, combo, traced_by, (first or {}).get(index))
             if combo == 0:
@@ -65,6 +67,7 @@ def plan_elementwise(
                 axis_names=ends,
             )
             program = lowerer.run()
+            spans = lowerer.spans()
             order = [p.name for p in spec.inputs]
             names = sorted(
                 (i.mode for i in program.loads),
@@ -78,14 +81,15 @@ def plan_elementwise(
             else:
                 groups.append((program, operands, [combo]))
         for program, operands, combos in groups:
-            plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
+            body = _body(spec, plan, index, program, operands, combos, len(groups))
+            plan.bodies.append(replace(body, spans=spans))
     plan.details["scalar_names"] = scalar_names
     return plan
 
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     lowerer = Lowerer(spec, traced, 0, axis_names=names)
-    return Lowered(lowerer.run(), lowerer.operands)
+    return Lowered(lowerer.run(), lowerer.operands, lowerer.spans())
 
 
 def _check_lists(spec: OpSpec) -> None:

@@ -38,7 +38,7 @@ from msopgen_wrap.schedule.program import (
     eliminate_dead,
     share_common,
 )
-from msopgen_wrap.schedule.views import View, apply_view
+from msopgen_wrap.schedule.views import SQUEEZED, Span, View, apply_view
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.torch_ext.torch_import import torch
@@ -107,6 +107,7 @@ class Lowerer:
         operand_names, scalar_names: names given so far; shared by the lowerings of one op, so
             that a name means the same in all its kernels.
         axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
+        expanded: calls of expand, with the sizes that they give to the iteration space.
     """
 
     spec: OpSpec
@@ -118,6 +119,7 @@ class Lowerer:
     operand_names: dict[View, str] = field(default_factory=dict)
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
     axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
+    expanded: dict[Node, Span] = field(default_factory=dict)
     _loaded: dict[View, Val] = field(default_factory=dict)
     _note: str = ""
 
@@ -145,7 +147,28 @@ class Lowerer:
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
             value = self.as_kind(self.operand(result), kind)
             self.program.store(param.name, self.tile(value), f"store {param.name}")
+        self._check_spans()
         return eliminate_dead(share_common(self.program))
+
+    # ---- sizes from expand -----------------------------------------------------------------------
+
+    def spans(self) -> tuple[Span, ...]:
+        """Return the sizes of the iteration space that no operand has."""
+        whole = {v.tensor for v in self.operands.values() if not v.steps and v.extent != SQUEEZED}
+        found = dict.fromkeys(self.expanded.values())
+        return tuple(span for span in found if not span.covered(whole))
+
+    def note_span(self, node: Node) -> None:
+        """Remember the sizes of a call of expand that lines up with the iteration space."""
+        sizes: Any = self._static(node.args[1])
+        self.expanded[node] = Span.of(sizes)
+
+    def _check_spans(self) -> None:
+        missing = self.spans()
+        for node, span in self.expanded.items():
+            moved = [u for u in node.users if target_name(u) in VIEW_OPS | RESHAPES]
+            if span in missing and any(target_name(u) != "aten.expand.default" for u in moved):
+                raise OpgenError(self.unsupported(moved[0], "an expanded tensor"))
 
     def _constant(self, node: Node) -> Operand:
         """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""
@@ -242,6 +265,8 @@ class Lowerer:
 
     def _view(self, node: Node, target: str) -> Any:
         source = self.values[node.args[0]]  # type: ignore[index]
+        if target == "aten.expand.default":
+            self.note_span(node)
         if isinstance(source, (Scalar, Const)):
             return source
         if isinstance(source, Val):

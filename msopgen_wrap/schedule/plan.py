@@ -8,7 +8,7 @@ from typing import Any
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import Program
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec
 
 # Elements every tile length and core boundary is a multiple of: 256 elements of the smallest
@@ -91,6 +91,7 @@ class Body:
         outputs: how many output queues it has.
         budgets: (combo, mode) -> UB budget.
         details: family-specific data (see the family's module).
+        spans: sizes of the iteration space that no operand has.
     """
 
     class_name: str
@@ -102,6 +103,7 @@ class Body:
     outputs: int = 1
     budgets: dict[tuple[int, str], Budget] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    spans: tuple[Span, ...] = ()
 
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out.
@@ -151,6 +153,10 @@ class OpPlan:
         for body in self.bodies:
             merged.update(body.program.scalars)
         return merged
+
+    def spans(self) -> list[tuple[int, Span]]:
+        """Return the sizes that no operand has, with the variant that they belong to."""
+        return list(dict.fromkeys((body.variant, s) for body in self.bodies for s in body.spans))
 
     def operands(self) -> dict[str, View]:
         """Return the operands of all bodies, by name."""

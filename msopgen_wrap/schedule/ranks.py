@@ -20,9 +20,9 @@ from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.scalars import Binary, DimRef, ScalarExpr, Unary, evaluate
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.tiling_model import apply_steps
-from msopgen_wrap.schedule.views import View
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.schedule.tiling_model import apply_steps, span_dims
+from msopgen_wrap.schedule.views import Span, View
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 
 AxisNames = dict[tuple[str, int], int]
 MAX_RANK = 8
@@ -40,6 +40,7 @@ class Lowered:
 
     program: Program
     operands: dict[str, View]
+    spans: tuple[Span, ...] = ()
     axes: Callable[[int], set[int]] | None = None
     rank: int = 0
     reduced: frozenset[int] = frozenset()
@@ -53,18 +54,22 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
     The neighbours tell where axes count from; where compute asks for the rank, it may be any.
     """
-    open_ranks = [p for p in spec.inputs if p.name in traced.shapes and p.min_rank < p.max_rank]
+    open_ranks = _open_inputs(spec, traced)
     asks = _asks_rank(spec)
-    if not open_ranks or not (asks or any(map(_has_axes, traced.graph.nodes))):
+    axes = any(map(_has_axes, traced.graph.nodes))
+    if not open_ranks or not (asks or axes):
         return []
-    rank = max(len(traced.shapes[p.name]) for p in open_ranks)
-    found = []
+    reshaped = any(_is_reshape(node) for node in traced.graph.nodes)
+    rank = _open_rank(spec, traced)
+    found: list[TracedGraph] = []
     for other in (rank + 1, rank - 1, *(range(MAX_RANK + 1) if asks else ())):
-        known = {rank, *(max(map(len, t.shapes.values())) for t in found)}
+        known = {rank, *(_open_rank(spec, t) for t in found)}
         if other in known or not all(p.min_rank <= other <= p.max_rank for p in open_ranks):
             continue
-        if other == 0 and not asks:
-            continue  # has no axes
+        if other == 0 and axes:
+            continue  # there are none to compare
+        if other < rank and found and reshaped:
+            continue  # a reshape of fewer axes lacks sizes of 1 and means the same
         try:
             found.append(trace(spec, traced.variant, 0, rank=other))
         except OpgenError as error:
@@ -85,13 +90,32 @@ def _has_axes(node: Any) -> bool:
     )
 
 
+def _is_reshape(node: Any) -> bool:
+    from msopgen_wrap.schedule.lowering import RESHAPES, target_name
+
+    return node.op == "call_function" and target_name(node) in RESHAPES
+
+
 def _asks_rank(spec: OpSpec) -> bool:
     """Whether compute takes the rank of a tensor as a number."""
     assert spec.compute is not None
     nodes = list(ast.walk(ast.parse(spec.compute.text.strip())))
     names = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
-    names |= {n.id for n in nodes if isinstance(n, ast.Name)}
-    return bool(names & {"dim", "ndim", "ndimension", "len"})
+    calls = {n.id for n in nodes if isinstance(n, ast.Name)}
+    return bool(names & {"dim", "ndim", "ndimension"}) or "len" in calls
+
+
+def _open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
+    """Return the inputs of any rank; a shape rule gives the rank of another one."""
+    return [
+        p
+        for p in spec.inputs
+        if p.name in traced.shapes and p.shape is None and p.min_rank < p.max_rank
+    ]
+
+
+def _open_rank(spec: OpSpec, traced: TracedGraph) -> int:
+    return max(len(traced.shapes[p.name]) for p in _open_inputs(spec, traced))
 
 
 def axis_names(
@@ -137,8 +161,7 @@ def prove_ranks(
         except (OpgenError, LookupError, ArithmeticError):
             same = False
         if not same:
-            ranks = [max(map(len, t.shapes.values())) for t in (traced, other)]
-            raise OpgenError(_rank_matters(spec, *ranks))
+            raise OpgenError(_rank_matters(spec, _open_rank(spec, traced), _open_rank(spec, other)))
 
 
 def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
@@ -149,11 +172,14 @@ def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[s
             return False
         if _reach(a, shapes, attrs) != _reach(b, shapes, attrs):
             return False
+    one, two = ([span_dims(s, shapes, attrs) for s in x.spans] for x in (first, second))
+    if one != two:
+        return False
     if first.axes is not None and first.axes(second.rank) != set(second.reduced):
         return False
-    one, two = first.program.insts, second.program.insts
-    return len(one) == len(two) and all(
-        _same_call(a, b, shapes, attrs) for a, b in zip(one, two, strict=True)
+    calls, others = first.program.insts, second.program.insts
+    return len(calls) == len(others) and all(
+        _same_call(a, b, shapes, attrs) for a, b in zip(calls, others, strict=True)
     )
 
 
@@ -202,6 +228,8 @@ def _scalars(lowered: Lowered) -> Iterator[ScalarExpr]:
     for view in lowered.operands.values():
         for step in view.steps:
             yield from (step.start, step.length, *step.shape)
+    for span in lowered.spans:
+        yield from span.sizes
 
 
 def _dims(expr: Any) -> list[DimRef]:

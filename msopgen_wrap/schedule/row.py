@@ -120,7 +120,8 @@ def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph
                 groups.append((program, lowerer, [combo]))
             rules.append(_axes_rule(spec, traced, lowerer))
         for program, lowerer, combos in groups:
-            plan.bodies.append(_body(spec, plan, index, program, lowerer, combos, len(groups)))
+            body = _body(spec, plan, index, program, lowerer, combos, len(groups))
+            plan.bodies.append(replace(body, spans=lowerer.spans()))
     if any(rule != rules[0] for rule in rules):
         raise OpgenError(
             Diagnostic(
@@ -166,7 +167,8 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
         return set(range(rank)) if "all" in rule else {a + rank for a in rule["axes"]}
 
     reduced, rank = lowerer.reduced, lowerer.rank
-    return Lowered(program, lowerer.operands, None if "attr" in rule else axes, rank, reduced)
+    by_rank = None if "attr" in rule else axes
+    return Lowered(program, lowerer.operands, lowerer.spans(), by_rank, rank, reduced)
 
 
 def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> dict[str, Any]:

@@ -166,8 +166,10 @@ class RowLowerer(Lowerer):
             gone = {int(d) % len(known) for d in listed}
             return tuple(a for i, a in enumerate(known) if i not in gone)
         if target == "aten.expand.default":
-            extra = len(_shape(node)) - len(known)
-            return (*([None] * extra), *known)
+            axes = (*([None] * (len(_shape(node)) - len(known))), *known)
+            if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
+                return self._aligned(_shape(node))  # sizes of 1 may have become axes
+            return axes
         if target in RESHAPES:
             return tuple(range(len(_shape(node))))
         if target == "operator.getitem":
@@ -269,8 +271,17 @@ class RowLowerer(Lowerer):
             self._note = target
             return self._reshape(node)
         if target in VIEW_OPS and not isinstance(self.values.get(node.args[0]), View):  # type: ignore[arg-type]
+            if target == "aten.expand.default":
+                self.note_span(node)
             return self.values[node.args[0]]  # type: ignore[index]
         return super()._call(node)
+
+    def note_span(self, node: Node) -> None:
+        """Remember the sizes of an expand of what has all axes of the space, in their order."""
+        if all(a in (None, i) for i, a in enumerate(self.axes[node])) and (
+            len(self.axes[node]) == self.rank
+        ):
+            super().note_span(node)
 
     def _reshape(self, node: Node) -> Any:
         value = self.values[node.args[0]]  # type: ignore[index]

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.schedule.views import SQUEEZED, View
+from msopgen_wrap.schedule.views import SQUEEZED, Span, View
 
 MAX_BLOCKS = 4095
 
@@ -78,6 +78,13 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             sizes = [s if s >= 0 else (total // known if known else 0) for s in sizes]
             result = Strided.dense(tuple(sizes))
     return result
+
+
+def span_dims(span: Span, shapes: dict[str, tuple[int, ...]], attrs: dict[str, Any]) -> list[int]:
+    """Return the sizes of a span for concrete shapes."""
+    if span.tensor:
+        return list(shapes[span.tensor])
+    return [int(evaluate_scalar(size, attrs, shapes)) for size in span.sizes]
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -164,11 +171,12 @@ def tile_call(
     """Return what TilingFunc decides for an elementwise or row op."""
     spec = plan.spec
     views = [apply_steps(v, shapes, attrs) for v in body.operands.values()]
+    spans = [span_dims(s, shapes, attrs) for s in body.spans]
     sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
     pitch = 32 // min(sizes)
     if plan.family == "row":
-        return _tile_rows(plan, body, combo, views, attrs, ub, cores, pitch)
-    dims = broadcast([v.dim for v in views]) if views else list(out_dims or [])
+        return _tile_rows(plan, body, combo, views, spans, attrs, ub, cores, pitch)
+    dims = broadcast([*(v.dim for v in views), *spans]) if views else list(out_dims or [])
     views += [Strided.dense(tuple(dims)) for _ in spec.outputs]
     size, stride, _ = collapse(dims, views)
     total = _product(size)
@@ -230,6 +238,7 @@ def _tile_rows(
     body: Body,
     combo: int,
     views: list[Strided],
+    spans: list[list[int]],
     attrs: dict[str, Any],
     ub: int,
     cores: int,
@@ -237,7 +246,8 @@ def _tile_rows(
 ) -> Tiling:
     full = list(views)
     squeezed = [v.extent == SQUEEZED for v in body.operands.values()]
-    dims = broadcast([v.dim for v, s in zip(full, squeezed, strict=True) if not s]) or [1]
+    own = [v.dim for v, s in zip(full, squeezed, strict=True) if not s]
+    dims = broadcast([*own, *spans]) or [1]
     axes = reduced_axes(plan, len(dims), attrs)
     flags = [i in axes for i in range(len(dims))]
     for view, without in zip(full, squeezed, strict=True):

@@ -56,6 +56,44 @@ class View:
         return View(tensor, rank)
 
 
+@dataclass(frozen=True)
+class Span:
+    """Sizes that an ``expand`` gives to the iteration space beside those of the operands.
+
+    Attributes:
+        tensor: the input whose shape it is, whatever its rank; else empty.
+        sizes: the last sizes of the space (1: whatever the operands have).
+    """
+
+    tensor: str = ""
+    sizes: tuple[ScalarExpr, ...] = ()
+
+    @staticmethod
+    def of(sizes: list[Any]) -> Span:
+        """Return the span of the sizes that ``expand`` is called with."""
+        exprs = tuple(Const(1) if s == -1 else _expr(s) for s in sizes)
+        refs = [e for e in exprs if isinstance(e, DimRef)]
+        if refs and len(refs) == len(exprs) == refs[0].rank:
+            first = refs[0].tensor
+            if all(r.tensor == first and r.axis == i for i, r in enumerate(refs)):
+                return Span(first)
+        return Span(sizes=exprs)
+
+    def covered(self, whole: set[str]) -> bool:
+        """Whether operands that are these inputs from end to end have all of it already."""
+        if self.tensor:
+            return self.tensor in whole
+        return all(
+            e == Const(1)
+            or (
+                isinstance(e, DimRef)
+                and e.tensor in whole
+                and e.axis - e.rank == i - len(self.sizes)
+            )
+            for i, e in enumerate(self.sizes)
+        )
+
+
 def _from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 

@@ -15,7 +15,14 @@ from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.schedule import plan_op
-from msopgen_wrap.spec.model import DimOf, DimSlice, ShapeLike, ShapeList
+from msopgen_wrap.spec.model import (
+    DimBinary,
+    DimConst,
+    DimOf,
+    DimSlice,
+    ShapeLike,
+    ShapeList,
+)
 
 # Other things at other ranks, counted from the last axis.
 FRONT = [
@@ -100,7 +107,36 @@ def test_sizes_of_broadcast_tensors(text):
 
 
 def test_sizes_of_sums_of_one_shape_are_known():
-    spec = make_spec(
-        "(x + y) * (x + y).shape[-1]", "x y", input_shapes={"y": ShapeLike("x")}
-    )
+    spec = make_spec("(x + y) * (x + y).shape[-1]", "x y", input_shapes={"y": ShapeLike("x")})
     assert [str(s) for s in plan_op(spec).scalars().values()]
+
+
+# What the kernel reads has fewer elements than it is expanded to; the sizes are another input's.
+EXPANDED = {
+    "torch.sum(s.expand_as(x), -1)": ShapeList((DimSlice("x", None, -1),)),
+    "(s * 2).expand_as(x)": ShapeLike("x"),
+    "s.expand(3, x.shape[-1] + 1) * 2": ShapeList(
+        (DimConst(3), DimBinary("+", DimOf("x", -1), DimConst(1)))
+    ),
+}
+
+
+@pytest.mark.parametrize("text", EXPANDED)
+def test_sizes_that_only_an_expand_has(text, tmp_path):
+    column = ShapeList((DimSlice("x", None, -1), DimConst(1)))
+    own = {"s": ShapeList((DimConst(3), DimConst(1)))} if "expand(3" in text else {"s": column}
+    spec = make_spec(text, "x s", shapes={"z": EXPANDED[text]}, input_shapes=own)
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((3, 37), (1, 1), (2, 3, 70)):
+        s = (3, 1) if "expand(3" in text else (*shape[:-1], 1)
+        inputs = {"x": torch.randn(shape), "s": torch.randn(s)}
+        outputs, golden, result = op.run(inputs, {}, mode="check")
+        assert result.findings == []
+        check(outputs["z"], golden["z"])
+
+
+def test_a_view_of_an_expanded_tensor_has_no_lowering():
+    """Its axes are not where the other input has them."""
+    with pytest.raises(OpgenError) as caught:
+        plan_op(make_spec("s.expand_as(x).transpose(-1, -2).sum(-1)", "s x"))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG331"]

@@ -20,7 +20,7 @@ from test_fuzz import close
 
 from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.spec.compute_guard import compile_compute
-from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, ShapeLike, ShapeList
+from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, OpSpec, ShapeLike, ShapeList
 from msopgen_wrap.spec.shapes import evaluate
 
 # What `s` is: the rule of its shape and how a formula reads it.
@@ -81,7 +81,13 @@ def build(compute: str, rule: object, folder: Path, dtype: str = "float32") -> B
         shapes={"z": ShapeList(tuple(axes))},
         input_shapes={"s": rule},
     )
-    return BuiltOp(spec, folder)
+    return BuiltOp(of_rank(3, spec), folder)
+
+
+def of_rank(rank: int, spec: OpSpec) -> OpSpec:
+    """Fix the rank of x: axes of the formulas count from the front."""
+    x = replace(spec.inputs[0], min_rank=rank, max_rank=rank)
+    return replace(spec, inputs=(x, *spec.inputs[1:]))
 
 
 def run(op: BuiltOp, rule: object, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
@@ -154,7 +160,7 @@ RULES = {
 @pytest.mark.parametrize(("compute", "names", "rules", "extents"), PLANNED)
 def test_extents_are_recognised(compute, names, rules, extents):
     shapes = {name: RULES[rule] for name, rule in rules.items()}
-    plan = plan_op(make_spec(compute, names, input_shapes=shapes))
+    plan = plan_op(of_rank(3, make_spec(compute, names, input_shapes=shapes)))
     found = {name: view.extent for name, view in plan.operands().items()}
     assert {name: e for name, e in found.items() if e != "full"} == extents
 
