@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+
+if TYPE_CHECKING:
+    from msopgen_wrap.run.measurement import Measurement
 
 
 @click.command("plan", epilog=output.EXIT_CODES)
@@ -23,12 +26,25 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind
     metavar="NAME=D0,D1,...",
     help="Also show the tiling of this input shape; give it once per input.",
 )
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Also run the kernel on these shapes in the emulation and count, per dtype, the bytes of "
+    "global memory against those that every kernel has to move, vector instructions, the unified "
+    "buffer and the work of the cores.",
+)
 @click.option("--soc", help="Plan for these SoCs instead of the spec's, separated by commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def command(
-    specs: tuple[Path, ...], shapes: tuple[str, ...], soc: str | None, as_json: bool
+    specs: tuple[Path, ...],
+    shapes: tuple[str, ...],
+    measure: bool,
+    soc: str | None,
+    as_json: bool,
 ) -> int:
     """Show family, tiles, buffers, UB use per dtype and SoC, and core split of SPECS."""
+    if measure and not shapes:
+        raise click.UsageError("--measure runs the kernel: give its shapes, --shape x=4,1024")
     loaded = load_specs(specs)
     if soc:
         from msopgen_wrap.cli.new_command import parse_socs
@@ -46,15 +62,35 @@ def command(
         except OpgenError as error:
             failed += error.diagnostics
             continue
+        measured: list[Measurement] = []
+        if measure and sizes is not None:
+            try:
+                measured = _measured(spec, sizes)
+            except OpgenError as error:
+                failed += error.diagnostics
         if as_json:
-            rows.append(plan_dict(plan))
+            own = {"measured": [m.as_dict() for m in measured]} if measure else {}
+            rows.append({**plan_dict(plan), **own})
         else:
             output.echo(plan_text(plan, sizes))
+            if measured:
+                from msopgen_wrap.run.measurement import measurement_lines
+
+                output.echo("\n".join(["", *measurement_lines(measured)]))
     if as_json:
         output.print_json({"ok": not failed, "plans": rows, "diagnostics": _dicts(failed)})
     elif failed:
         output.print_diagnostics(failed)
     return output.exit_code(failed)
+
+
+def _measured(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
+    from msopgen_wrap.run.measurement import RefusedShapes, measure_op
+
+    try:
+        return measure_op(spec, shapes)
+    except RefusedShapes as refusal:
+        raise click.UsageError(f"--shape: {refusal}") from None
 
 
 def _dicts(findings: list[Any]) -> list[dict[str, object]]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.run.crashes import crash_diagnostic
+from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.tensors import Tensor
 
 
@@ -44,3 +46,22 @@ def call_failure(
             fix=f"if that is the cause, give the outputs: --output {scalars[0]}=float16[2,3]",
         )
     )
+
+
+def op_failure(
+    error: OpRuntimeError, place: Location, code: str = "OPG519", what: str = "", **texts: str
+) -> OpgenError:
+    """Return the diagnostic of a failed call: OPG530 where a signal ended the op's code.
+
+    Args:
+        place: of the op, where no line is known.
+        code, what, texts: of the diagnostic where nothing died; ``what`` defaults to the error.
+    """
+    if error.crash is None:
+        return OpgenError(Diagnostic(code, what or str(error), place, **texts))
+    step, died, _ = str(error).partition(" crashed: ")
+    if "limit" in error.crash and not died:
+        step = str(error).partition(" failed: ")[0]
+        return OpgenError(crash_diagnostic(error.crash, step, fallback=place))
+    who = step if died else str(error).partition(error.crash["text"])[0].rstrip(": ")
+    return OpgenError(crash_diagnostic(error.crash, who, fallback=place, op_host=bool(died)))

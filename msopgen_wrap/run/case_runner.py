@@ -36,7 +36,7 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
         result.status, result.reason = NOT_APPLICABLE, str(refusal)
         return result
     given = {name: _clone(value) for name, value in inputs.items()}
-    outputs = _outputs(spec, case, given, want)
+    outputs = make_outputs(spec, case, given, want)
     launches = runtime.launch_count()
     try:
         run = runtime.run(
@@ -86,9 +86,10 @@ def _numel(value: Any) -> int:
     return sum(t.numel() for t in value) if isinstance(value, list) else int(value.numel())
 
 
-def _outputs(
+def make_outputs(
     spec: OpSpec, case: TestCase, given: dict[str, Any], want: Reference
 ) -> dict[str, Any]:
+    """Return poisoned tensors for the outputs of a case; those in place are their inputs."""
     tensors: dict[str, Any] = {}
     for param in spec.outputs:
         if param.inplace:

@@ -122,6 +122,7 @@ def declare(lib: Any) -> Any:
         "opgen_findings_json": (text, []),
         "opgen_clear_findings": (None, []),
         "opgen_launch_count": (u64, []),
+        "opgen_counts_json": (text, []),
         "opgen_launch_work": (None, [ctypes.POINTER(ctypes.c_uint32)] * 2),
         "opgen_op_defs_json": (text, []),
         "opgen_tiling_defs_json": (text, []),

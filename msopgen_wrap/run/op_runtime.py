@@ -61,6 +61,7 @@ class RunResult:
             (``OutputShapeDependOnCompute``); None for all others.
         cores: cores that had work; ``tiles`` those of the core with most: tensors its busiest queue
             gave out, or copies to global memory where the kernel uses no queue.
+        counts: per core what it moved and computed (``profile`` mode), see ``profiler.h``.
     """
 
     block_dim: int
@@ -72,6 +73,7 @@ class RunResult:
     computed_shapes: list[tuple[int, ...] | None] = field(default_factory=list)
     cores: int = 0
     tiles: int = 0
+    counts: list[dict[str, int]] = field(default_factory=list)
 
 
 class OpRuntime:
@@ -259,7 +261,7 @@ class OpRuntime:
         Args:
             attrs: values by name; None or missing takes the OpDef's default.
             soc: exact or family name; default ``$OPGEN_SOC`` or ascend910b3.
-            mode: ``fast``, ``check`` (sanitizer) or ``profile``.
+            mode: ``fast``, ``check`` (sanitizer) or ``profile`` (counts).
             block_dim: number of cores tiling sees instead of the SoC's.
             skip_shape_check: do not compare outputs with InferShape.
             tiled: called before the launch with what TilingFunc decided, to register a kernel for
@@ -292,7 +294,10 @@ class OpRuntime:
             seconds = time.perf_counter() - started
             findings = json.loads(self._lib.opgen_findings_json().decode())
             computed = self._computed_shapes(execution, op_type, outputs)
-            cores, tiles = self._launch_work() if self.launch_count() != launches else (0, 0)
+            launched = self.launch_count() != launches
+            cores, tiles = self._launch_work() if launched else (0, 0)
+            profiled = launched and mode == "profile"
+            counts = json.loads(self._lib.opgen_counts_json().decode()) if profiled else []
         finally:
             self._lib.opgen_exec_free(execution)
         return RunResult(
@@ -305,6 +310,7 @@ class OpRuntime:
             computed,
             cores,
             tiles,
+            counts,
         )
 
     def launch_count(self) -> int:

@@ -18,8 +18,7 @@ from msopgen_wrap.platforms import (
     find_platform,
     platform,
 )
-from msopgen_wrap.run.call_failure import call_failure
-from msopgen_wrap.run.crashes import crash_diagnostic
+from msopgen_wrap.run.call_failure import call_failure, op_failure
 from msopgen_wrap.run.host_library import build_host_library
 from msopgen_wrap.run.launcher_attrs import arranged_attrs
 from msopgen_wrap.run.op_abi import Attrs
@@ -142,15 +141,7 @@ class ProjectRunner:
         self, error: OpRuntimeError, code: str = "OPG519", what: str = "", **texts: str
     ) -> OpgenError:
         """Return the diagnostic of a failed call: OPG530 where a signal ended the op's code."""
-        place = Location(str(self.project.root))
-        if error.crash is None:
-            return OpgenError(Diagnostic(code, what or str(error), place, **texts))
-        step, died, _ = str(error).partition(" crashed: ")
-        if "limit" in error.crash and not died:
-            step = str(error).partition(" failed: ")[0]
-            return OpgenError(crash_diagnostic(error.crash, step, fallback=place))
-        who = step if died else str(error).partition(error.crash["text"])[0].rstrip(": ")
-        return OpgenError(crash_diagnostic(error.crash, who, fallback=place, op_host=bool(died)))
+        return op_failure(error, Location(str(self.project.root)), code, what, **texts)
 
     # ---- running -----------------------------------------------------------------------------
 

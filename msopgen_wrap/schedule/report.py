@@ -8,15 +8,16 @@ from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.schedule.lowering import DIFFERENCES
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.tiling_model import Tiling, tile_call
-from msopgen_wrap.spec.model import ParamKind
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 
 def _unit(plan: OpPlan) -> int:
     return ROW_UNIT if plan.family == "row" else UNIT
 
 
-def _dtypes(plan: OpPlan, combo: int) -> str:
-    params = (*plan.spec.inputs, *plan.spec.outputs)
+def dtypes_text(spec: OpSpec, combo: int) -> str:
+    """Return the name of a dtype combination: the dtypes that occur in it."""
+    params = (*spec.inputs, *spec.outputs)
     return ",".join(dict.fromkeys(p.dtypes[combo] for p in params))
 
 
@@ -30,7 +31,7 @@ def _budget_rows(plan: OpPlan, body: Body) -> list[tuple[str, str, str, Budget, 
             continue
         for soc, ub in plan.socs.items():
             tile = budget.tile_length(ub, _unit(plan))
-            rows.append((_dtypes(plan, combo), mode, soc, budget, tile, ub))
+            rows.append((dtypes_text(plan.spec, combo), mode, soc, budget, tile, ub))
     return rows
 
 
@@ -53,7 +54,7 @@ def as_dict(plan: OpPlan) -> dict[str, Any]:
             {
                 "class": body.class_name,
                 "variant": body.variant,
-                "dtypes": [_dtypes(plan, c) for c in body.combos],
+                "dtypes": [dtypes_text(plan.spec, c) for c in body.combos],
                 "program": body.program.text().splitlines(),
                 "differences": differences(body),
                 "ub": [
@@ -89,7 +90,8 @@ def differences(body: Body) -> list[str]:
     return [f"{note}: {DIFFERENCES[note]}" for note in used if note in DIFFERENCES]
 
 
-def _table(rows: list[list[str]], indent: str = "  ") -> list[str]:
+def table_lines(rows: list[list[str]], indent: str = "  ") -> list[str]:
+    """Return rows as lines of aligned columns, with a rule below the first row."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = []
     for number, row in enumerate(rows):
@@ -110,7 +112,7 @@ def as_text(plan: OpPlan, shapes: dict[str, Any] | None = None) -> str:
     lines.append(f"  for {socs}")
     for body in plan.bodies:
         label = plan.variants[body.variant].label()
-        combos = "; ".join(_dtypes(plan, c) for c in body.combos)
+        combos = "; ".join(dtypes_text(plan.spec, c) for c in body.combos)
         lines += ["", f"  {body.class_name}{f' ({label})' if label else ''}: {combos}"]
         lines += [f"    {line}" for line in body.program.text().splitlines()]
         lines += [f"    differs from torch: {text}" for text in differences(body)]
@@ -136,7 +138,7 @@ def _buffer_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[st
             copies = f" x{found.copies}" if found and found.copies > 1 else ""
             cells.append(f"{found.bytes_per_element:g}{copies}" if found else "-")
         table.append(cells)
-    return _table(table, "    ")
+    return table_lines(table, "    ")
 
 
 def _use_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[str]:
@@ -154,7 +156,7 @@ def _use_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[str]:
                 str(ub),
             ]
         )
-    return _table(table, "    ")
+    return table_lines(table, "    ")
 
 
 def _tilings(plan: OpPlan, shapes: dict[str, Any]) -> list[str]:
@@ -177,7 +179,7 @@ def _tilings(plan: OpPlan, shapes: dict[str, Any]) -> list[str]:
                 details = ", ".join(f"{k} {v}" for k, v in tiling.details.items())
                 table.append(
                     [
-                        _dtypes(plan, combo),
+                        dtypes_text(plan.spec, combo),
                         soc,
                         tiling.mode,
                         str(tiling.cores),
@@ -186,4 +188,4 @@ def _tilings(plan: OpPlan, shapes: dict[str, Any]) -> list[str]:
                     ]
                 )
     given = ", ".join(f"{k}={list(v)}" for k, v in shapes.items())
-    return [f"  tiling of {given}", *_table(table)]
+    return [f"  tiling of {given}", *table_lines(table)]

@@ -1,0 +1,128 @@
+"""``opgen plan --measure``: the counts of real kernels against bytes worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msopgen_wrap.cli import app
+
+HALF_SOFTMAX = (
+    "op: HalfSoftmax\ninputs:\n  x: float16\noutputs:\n  y: like x\ncompute: torch.softmax(x, -1)\n"
+)
+ADD = (
+    "op: StretchedAdd\ninputs:\n  x: {dtype: [float16, float32]}\n  w: {dtype: x}\n"
+    "outputs:\n  z: {dtype: x, shape: 'broadcast(x, w)'}\ncompute: x + w\n"
+)
+SUM = (
+    "op: LongSum\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+    "outputs:\n  y: {dtype: x, shape: '[x[0]]'}\ncompute: x.sum(-1)\n"
+)
+
+
+def plan(tmp_path: Path, capfd: Any, text: str, *args: str, code: int = 0) -> Any:
+    """Run ``opgen plan --measure --json`` on a spec; return the JSON."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    assert app.run(["plan", str(path), "--measure", "--json", *args]) == code
+    return json.loads(capfd.readouterr().out)
+
+
+def measured(tmp_path: Path, capfd: Any, text: str, *shapes: str) -> list[dict[str, Any]]:
+    """Return the rows of the only plan."""
+    flags = [part for shape in shapes for part in ("--shape", shape)]
+    (entry,) = plan(tmp_path, capfd, text, *flags)["plans"]
+    rows: list[dict[str, Any]] = entry["measured"]
+    return rows
+
+
+def test_a_resident_softmax_moves_every_byte_once(tmp_path: Path, capfd: Any) -> None:
+    (row,) = measured(tmp_path, capfd, HALF_SOFTMAX, "x=96,1000")
+    size = 96 * 1000 * 2
+    assert row["gm_compulsory_read_bytes"] == row["gm_compulsory_written_bytes"] == size
+    assert row["gm_read_bytes"] == row["gm_written_bytes"] == size
+    assert row["gm_workspace_read_bytes"] == row["gm_workspace_written_bytes"] == 0
+    assert (row["dtypes"], row["elements"]) == ("float16", 96 * 1000)
+    # 40 cores: what they move adds up, and the one with three rows of 96 is the busiest.
+    assert row["cores"] * row["mean_core_bytes"] == 2 * size
+    assert row["busiest_core_bytes"] >= row["mean_core_bytes"] and row["cores"] <= 40
+    # max, subtract, exp, sum, divide at least; each repeat goes over 64 floats or 128 halves.
+    assert row["vector_instructions_per_element"] >= 5
+    assert row["vector_elements"] == row["vector_instructions_per_element"] * row["elements"]
+    assert row["vector_elements"] <= 128 * row["vector_repeats"]
+    assert row["vector_instructions"] <= row["vector_repeats"]
+    assert 2 * 1000 * 2 <= row["ub_bytes"] <= row["ub_capacity_bytes"] == 192 * 1024
+
+
+def test_a_stretched_operand_counts_as_often_as_it_is_read(tmp_path: Path, capfd: Any) -> None:
+    rows = measured(tmp_path, capfd, ADD, "x=64,3000", "w=3000")
+    assert [r["dtypes"] for r in rows] == ["float16", "float32"]
+    for row, item in zip(rows, (2, 4), strict=True):
+        assert row["gm_compulsory_read_bytes"] == (64 * 3000 + 3000) * item
+        assert row["gm_written_bytes"] == row["gm_compulsory_written_bytes"] == 64 * 3000 * item
+        # x once; w whole by every core at least, by every row at most.
+        again = row["gm_read_bytes"] - 64 * 3000 * item
+        assert row["cores"] * 3000 * item <= again <= 64 * 3000 * item
+
+
+def test_a_row_longer_than_a_tile_is_read_again(tmp_path: Path, capfd: Any) -> None:
+    (row,) = measured(tmp_path, capfd, HALF_SOFTMAX, "x=80,100000")
+    assert row["gm_read_bytes"] in [n * row["gm_compulsory_read_bytes"] for n in (2, 3)]
+    assert row["gm_written_bytes"] == row["gm_compulsory_written_bytes"] == 80 * 100000 * 2
+
+
+def test_what_cores_exchange_is_traffic_too(tmp_path: Path, capfd: Any) -> None:
+    (row,) = measured(tmp_path, capfd, SUM, "x=1,400000")
+    assert row["gm_workspace_written_bytes"] > 0 and row["gm_workspace_read_bytes"] > 0
+    assert row["gm_read_bytes"] == 400000 * 4 + row["gm_workspace_read_bytes"]
+    assert row["gm_written_bytes"] == 4 + row["gm_workspace_written_bytes"]
+
+
+def test_text_has_the_ratios(tmp_path: Path, capfd: Any) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(HALF_SOFTMAX)
+    args = ["plan", str(path), "--measure", "--shape", "x=96,1000", "--soc", "ascend910_93"]
+    assert app.run(args) == 0
+    out = capfd.readouterr().out
+    assert "counted on ascend910_93 in the emulation: x=96x1000\n" in out
+    (row,) = [line.split() for line in out.splitlines() if "192000" in line]
+    assert row[:5] == ["float16", "192000", "1.00x", "192000", "1.00x"]
+
+
+WRONG = {
+    "no shape": ([], "give its shapes"),
+    "rank": (["--shape", "x=3"], "its rank is limited to 2..8"),
+    "rule": (["--shape", "x=3,5", "--shape", "gamma=7"], "gamma=7 should be 5: [x[-1]]"),
+    "compute": (["--shape", "x=3,5", "--shape", "w=4"], "must match the size"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_shapes_that_the_op_refuses_are_wrong_usage(tmp_path: Path, capfd: Any, name: str) -> None:
+    args, reason = WRONG[name]
+    text = (
+        "op: Scaled\ninputs:\n  x: {dtype: float32, rank: [2, 8]}\n"
+        "  gamma: {dtype: x, shape: '[x[-1]]'}\n  w: {dtype: x}\n"
+        "outputs:\n  y: like x\ncompute: x * gamma + w\n"
+    )
+    finding = plan(tmp_path, capfd, text, *args, code=2)["diagnostics"][0]
+    assert reason in finding["what"]
+
+
+def test_a_kernel_that_fails_is_a_finding(tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "faulty.cpp").write_text(
+        '#include "kernel_operator.h"\n'
+        'extern "C" __global__ __aicore__ void\n'
+        "faulty(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {\n"
+        "    if (*(__gm__ float*)x < 100.0f) *(volatile int*)8 = 3;\n"
+        "}\n"
+    )
+    text = HALF_SOFTMAX.replace("HalfSoftmax", "Faulty") + "kernel: faulty.cpp\n"
+    report = plan(tmp_path, capfd, text, "--shape", "x=2,8", code=1)
+    assert report["plans"][0]["measured"] == []
+    (finding,) = report["diagnostics"]
+    assert (finding["code"], finding["line"]) == ("OPG530", 4), finding
+    assert finding["file"].endswith("faulty.cpp")
