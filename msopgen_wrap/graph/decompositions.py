@@ -119,6 +119,19 @@ def _native_batch_norm(
     return _batch_norm_training(x, weight, bias, training, momentum, eps)
 
 
+def _dist(x: Any, y: Any, p: Any = 2) -> Any:
+    return torch.linalg.vector_norm(x - y, p)
+
+
+def _ldexp(x: Any, exponent: Any) -> Any:
+    return x * torch.pow(2.0, exponent)
+
+
+def _angle(x: Any) -> Any:
+    turned = torch.where(x < 0, torch.pi, 0.0)
+    return torch.where(torch.isnan(x), x, turned) if x.is_floating_point() else turned
+
+
 def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries that replace PyTorch's."""
     return {
@@ -130,4 +143,7 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.native_group_norm.default: _native_group_norm,
         _aten._native_batch_norm_legit.no_stats: _batch_norm_training,
         _aten.native_batch_norm.default: _native_batch_norm,
+        _aten.dist.default: _dist,
+        _aten.ldexp.Tensor: _ldexp,
+        _aten.angle.default: _angle,
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.proof import prove_symbols
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
@@ -110,8 +111,33 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.linalg_vector_norm,
     ]
     table.update(get_decompositions([op for op in extra if op is not None]))
+    table.update(_from_inductor(table))
     table.update(reduction_decompositions())
     return table
+
+
+# Operators that core ATen keeps and Inductor decomposes into pointwise work and views.
+_INDUCTOR = (
+    "fmax fmin round.decimals lcm permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
+    "t_copy transpose_copy select_copy slice_copy detach_copy alias_copy diagonal_copy unbind_copy "
+    "split_copy"
+)
+
+
+def _from_inductor(known: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
+    """Return Inductor's decompositions of ``_INDUCTOR``, as far as it has them."""
+    from torch._inductor.decomposition import select_decomp_table
+
+    packets = {name.partition(".")[0] for name in _INDUCTOR.split()}
+    return {
+        op: function
+        for op, function in select_decomp_table().items()
+        if isinstance(op, torch._ops.OpOverload)
+        and op not in known
+        and op._schema.name.removeprefix("aten::") in packets
+        and (op._overloadname == "decimals" or "round" not in op._schema.name)
+        and op._overloadname != "out"
+    }
 
 
 def trace(
@@ -330,6 +356,7 @@ def _trace_once(
     if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
     env.restore(module.graph)
+    without_mutations(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")

@@ -217,6 +217,16 @@ def _isfinite(low: Lowerer, node: Node) -> Any:
     return low.emit("Compares", MASK, size, Scalar(Const(float("inf"))), mode="LT")
 
 
+@lowers("aten.signbit.default")
+def _signbit(low: Lowerer, node: Node) -> Any:
+    value = low.operand(node.args[0])
+    if value.kind != F32:
+        return compare(low, "LT", low.as_kind(value, I32), Scalar(Const(0), I32))
+    bits = low.emit("Bits", I32, low.tile(value))
+    sign = low.emit("ShiftRight", I32, bits, Scalar(Const(31), I32))
+    return _negate(low, low.emit("Compares", MASK, sign, Scalar(Const(0), I32), mode="EQ"))
+
+
 @lowers("aten.sign.default", "aten.sgn.default")
 def _sign(low: Lowerer, node: Node) -> Any:
     kind = low.kind(node)

@@ -183,6 +183,11 @@ class Lowerer:
         if target == "aten.sym_size.int":
             source, axis = node.args[0], node.args[1]
             return self._size(source, int(axis))  # type: ignore[arg-type]
+        if target == "aten.sym_numel.default":
+            source = node.args[0]
+            axes = range(len(source.meta["val"].shape))  # type: ignore[union-attr]
+            sizes = [self._size(source, axis) for axis in axes]
+            return with_numel(functools.reduce(functools.partial(fold, "*"), sizes, Const(1)))
         if node.target is reduced_count:
             return self._reduced_count(node)
         if target.startswith(("operator.", "math.")) or target in _SCALAR_CALLS:

@@ -314,10 +314,29 @@ def _full(low: Lowerer, node: Node) -> Any:
         operand = low.operand(0 if "zeros" in name else 1)
     else:
         operand = low.operand(node.args[0 if "scalar_tensor" in name else 1])
+    if low.dtype(node) == "int64" and isinstance(operand, Scalar) and _fits_int32(operand):
+        return low.as_kind(operand, I32)
     kind = low.kind(node)
     if kind == MASK:
         return low.as_kind(operand, MASK)
     return low.as_kind(operand, kind)
+
+
+def _fits_int32(operand: Scalar) -> bool:
+    """Whether a number is a literal that int32 holds: then int64 is only what Python calls it."""
+    expr = operand.expr
+    return isinstance(expr, Const) and -(2**31) <= expr.value < 2**31
+
+
+@lowers(
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.empty_permuted.default",
+    "aten.new_empty.default",
+)
+def _empty(low: Lowerer, node: Node) -> Any:
+    # Decompositions make one for its shape and dtype; compute itself cannot (its values are random).
+    return low.as_kind(low.operand(0), low.kind(node))
 
 
 @lowers("aten.copy.default", "aten.fill.Scalar", "aten.fill.Tensor")

@@ -30,13 +30,6 @@ from msopgen_wrap.spec.code_values import (
     functions_of,
 )
 from msopgen_wrap.spec.findings import suggestion
-from msopgen_wrap.spec.torch_names import words
-
-_TUPLE_RESULTS = words(
-    """chunk split unbind topk sort aminmax std_mean var_mean hsplit vsplit broadcast_tensors
-        kthvalue mode"""
-)
-
 
 class CallChecker(NameChecker):
     """Adds calls."""
@@ -153,7 +146,7 @@ class CallChecker(NameChecker):
                 return INT
             if name in ("is_tensor", "is_floating_point"):
                 return BOOL
-        return TUPLE if name in _TUPLE_RESULTS else TENSOR
+        return TUPLE if name in allowed.TUPLE_FUNCTIONS else TENSOR
 
     def method_call(self, node: ast.Call, function: ast.Attribute) -> str:
         name = function.attr
@@ -195,7 +188,7 @@ class CallChecker(NameChecker):
             return INT if node.args else SHAPE
         if name == "is_floating_point":
             return BOOL
-        return TUPLE if name in _TUPLE_RESULTS else TENSOR
+        return TUPLE if name in allowed.TUPLE_FUNCTIONS else TENSOR
 
 
 def _is_infinity(node: ast.expr) -> bool:

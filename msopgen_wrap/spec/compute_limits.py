@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msopgen_wrap.spec.torch_names import BOUNDED_FUNCTIONS, words
+
 MAX_BITS = 64
 MAX_ITEMS = 1024  # of a list or tuple, with what is in those inside it
 MAX_TEXT = 4096
@@ -22,6 +24,16 @@ MAX_TOTAL = 1 << 26
 _GROWTH = 1 << 12
 _FLOPS_PER_ELEMENT = 32
 _PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
+
+# Functions whose results have no more elements than the product of all sizes and numbers given;
+# what others make (combinations, diag_embed, arange with a small step) is found out before they run.
+_BY_PRODUCT = BOUNDED_FUNCTIONS | words(
+    """addmm bmm broadcast_to cat chunk concat contiguous cumsum detach double embedding expand
+    expand_as flatten float gelu glu group_norm half int is_floating_point layer_norm linear
+    log_softmax long matmul mm movedim narrow numel permute relu repeat reshape rms_norm rsub
+    select silu size softmax split squeeze stack sum_to_size swapaxes t tensor to transpose type_as
+    unbind unsqueeze view view_as where __get__ __getitem__ __iter__ __len__ dim"""
+)
 
 
 class LimitError(ArithmeticError):
@@ -132,7 +144,7 @@ def watch(torch: Any, inputs: Iterable[Any]) -> Any:
                 raise LimitError(f"compute calls more than {MAX_CALLS} functions of torch")
             values = [*args, *kwargs.values()]
             _check_pieces(torch, name, args, kwargs)
-            if _estimate(torch, values) > MAX_ELEMENTS:
+            if name not in _BY_PRODUCT or _estimate(torch, values) > MAX_ELEMENTS:
                 self._weigh(func, name, args, kwargs)
             result = func(*args, **kwargs)
             self._add(sum(t.numel() for t in _tensors(torch, result)))
