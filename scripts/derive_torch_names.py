@@ -4,14 +4,14 @@
     python scripts/derive_torch_names.py            writes msopgen_wrap/spec/torch_operators.json
     python scripts/derive_torch_names.py --why as_strided from_file dropout
 
-A public name of ``torch``, ``torch.nn.functional``, ``torch.special``, ``torch.linalg`` or of tensors
-is allowed when an overload of its ATen operator writes none of its arguments, takes no generator,
-gives tensors only, has a kernel for the CPU, and is tagged neither as random nor as one whose result
-has a size that depends on data. Functions of ``torch.nn.functional`` that are written in Python take
-a tensor and call only such operators. ``DENIED`` lists the exceptions with their reasons.
+A public name of ``torch``, ``torch.nn.functional``, ``torch.special``, ``torch.linalg`` or of
+tensors is allowed when an overload of its ATen operator writes none of its arguments, takes no
+generator, gives tensors only, has a kernel for the CPU, and is tagged neither as random nor as one
+whose result has a size that depends on data. Functions of ``torch.nn.functional`` that are written
+in Python take a tensor and are not tagged as random. ``DENIED`` lists the exceptions with reasons.
 
-The table is committed because ``opgen check`` reads specs without importing torch; a test derives it
-again and compares.
+The table is committed because ``opgen check`` reads specs without importing torch; a test derives
+it again and compares.
 """
 
 from __future__ import annotations

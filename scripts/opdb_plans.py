@@ -243,7 +243,9 @@ def main() -> int:
                 if sys.stderr.isatty():
                     print(f"\r{count}/{len(paths)}", end="", file=sys.stderr, flush=True)
         planned = [k for k, (what, _) in outcomes.items() if what == "ok"]
-        summary = f"{len(planned)} of {len(paths)} planned ({len(planned) / max(1, len(paths)):.0%})"
+        summary = (
+            f"{len(planned)} of {len(paths)} planned ({len(planned) / max(1, len(paths)):.0%})"
+        )
         random.Random(options.seed).shuffle(planned)
         for label in planned[: options.run]:
             outcomes[label] = run_one(paths[label])

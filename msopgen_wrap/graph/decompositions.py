@@ -119,6 +119,18 @@ def _native_batch_norm(
     return _batch_norm_training(x, weight, bias, training, momentum, eps)
 
 
+def _repeat(x: Any, repeats: Any) -> Any:
+    # PyTorch's own views the expanded tensor, which a symbolic size does not allow.
+    while x.dim() < len(repeats):
+        x = x.unsqueeze(0)
+    sizes = list(x.shape)
+    for axis in range(len(sizes)):
+        x = x.unsqueeze(2 * axis)
+    x = x.expand([n for pair in zip(repeats, sizes, strict=True) for n in pair])
+    x = x.clone(memory_format=torch.contiguous_format)
+    return x.view([count * size for count, size in zip(repeats, sizes, strict=True)])
+
+
 def _dist(x: Any, y: Any, p: Any = 2) -> Any:
     return torch.linalg.vector_norm(x - y, p)
 
@@ -143,6 +155,7 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.native_group_norm.default: _native_group_norm,
         _aten._native_batch_norm_legit.no_stats: _batch_norm_training,
         _aten.native_batch_norm.default: _native_batch_norm,
+        _aten.repeat.default: _repeat,
         _aten.dist.default: _dist,
         _aten.ldexp.Tensor: _ldexp,
         _aten.angle.default: _angle,

@@ -1,6 +1,6 @@
 """Replace in-place operators of a traced graph by their functional forms.
 
-PyTorch's own composite operators write temporaries in place (``rms_norm``: ``mean(...).add_(eps)``),
+PyTorch's own composite operators write temporaries in place (``rms_norm``: ``mean(...).add_(eps)``)
 and tracing records that. Where the written tensor is a temporary of the graph that nothing else
 sees, the operator and its functional form are the same computation.
 """
@@ -33,7 +33,7 @@ def without_mutations(graph: Graph) -> None:
 
 
 def _functional_form(node: Node) -> Any:
-    """Return the overload without the underscore that takes the same arguments, None without one."""
+    """Return the overload without the underscore, None where there is none."""
     target = node.target
     if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload):
         return None
@@ -56,7 +56,9 @@ def _is_alias(node: Node) -> bool:
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return node.op == "call_function" and getattr(target, "__name__", "") == "getitem"
-    return any(a.alias_info is not None and not a.alias_info.is_write for a in target._schema.arguments)
+    return any(
+        a.alias_info is not None and not a.alias_info.is_write for a in target._schema.arguments
+    )
 
 
 def _later(value: Node, place: Node) -> list[Node]:

@@ -23,6 +23,7 @@ from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
 from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.graph.views import move_views_to_inputs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_ext.torch_import import torch
 
@@ -357,6 +358,7 @@ def _trace_once(
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
     env.restore(module.graph)
     without_mutations(module.graph)
+    move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")

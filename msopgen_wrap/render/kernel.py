@@ -226,9 +226,8 @@ def doc_lines(spec: OpSpec) -> list[str]:
 def has_broadcast(plan: OpPlan) -> bool:
     """Whether any operand can differ in shape from the output."""
     views = plan.operands()
-    return plan.family == "elementwise" and (
-        len(views) > 1 or any(v.steps for v in views.values()) or bool(plan.spans())
-    )
+    stepped = any(v.steps for v in views.values())
+    return plan.family == "elementwise" and (len(views) > 1 or stepped or plan.stretched)
 
 
 def kernel_text(

@@ -14,7 +14,7 @@ from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
 from msopgen_wrap.schedule.views import Span, Step, View
-from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
 from msopgen_wrap.templating import environment
 
@@ -287,13 +287,16 @@ def _size_check(tensor: str) -> str:
 def view_lines(name: str, view: View) -> list[str]:
     """Return the statements that define ``<name>View`` from the input's shape."""
     lines = [f"opgen::View {name}View = {view.tensor}Shape;"]
-    for step in view.steps:
-        call = _step_call(step)
-        lines.append(
-            f'OPGEN_CHECK(context, {name}View.{call}, "{step.op} is out of range for {view.tensor} '
-            f'of shape %s", opgen::ShapeText({view.tensor}Shape.dim).c_str());'
-        )
-    return lines
+    return lines + _step_lines(f"{name}View", view, f"{view.tensor}Shape")
+
+
+def _step_lines(variable: str, view: View, shape: str) -> list[str]:
+    """Return the statements that replay the steps of a view; ``shape`` is what messages show."""
+    return [
+        f'OPGEN_CHECK(context, {variable}.{_step_call(step)}, "{step.op} is out of range for '
+        f'{view.tensor} of shape %s", opgen::ShapeText({shape}.dim).c_str());'
+        for step in view.steps
+    ]
 
 
 def _step_call(step: Step) -> str:
@@ -436,7 +439,8 @@ def shared_values(
 ) -> dict[str, Any]:
     """Return the template values that the tilings of all families need."""
     operands = plan.operands()
-    steps = [step for view in operands.values() for step in view.steps]
+    stored = plan.output_views()
+    steps = [s for view in (*operands.values(), *stored.values()) for s in view.steps]
     bounds = [e for step in steps for e in (step.start, step.length, *step.shape)]
     spans = plan.spans()
     numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
@@ -491,7 +495,12 @@ def shared_values(
             for name, view in operands.items()
         ],
         "outputs": [
-            {"name": p.name, "member": member_name(p, True, spec), "index": i}
+            {
+                "name": p.name,
+                "member": member_name(p, True, spec),
+                "index": i,
+                "steps": _output_steps(spec, p, stored.get(p.name)),
+            }
             for i, p in enumerate(spec.outputs)
         ],
         "sizes": sizes,
@@ -501,6 +510,12 @@ def shared_values(
             for i, p in enumerate(spec.inputs)
         ],
     }
+
+
+def _output_steps(spec: OpSpec, param: TensorParam, view: View | None) -> list[str]:
+    """Return the statements that bring an output to the shape it is written in."""
+    name = f"{member_name(param, True, spec)}View"
+    return _step_lines(name, view, name) if view is not None else []
 
 
 def _guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:

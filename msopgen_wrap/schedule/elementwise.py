@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+import itertools
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -22,9 +22,10 @@ from msopgen_wrap.schedule.program import (
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.views import Span, View
+from msopgen_wrap.schedule.views import Reshaped, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
+from msopgen_wrap.torch_ext.torch_import import torch
 
 # The last digit of the tiling key.
 MODES = {"flat": 0, "broadcast": 1}
@@ -47,10 +48,10 @@ def plan_elementwise(
     plan = OpPlan(spec, family, variants, [], dict(MODES))
     operand_names: dict[View, str] = {}
     scalar_names: dict[Scalar, str] = {}
+    stored: list[dict[str, View]] = []
     for index, variant in enumerate(variants):
         traced_by: dict[tuple[str, ...], TracedGraph] = {}
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
-        spans: tuple[Span, ...] = ()
         for combo in range(spec.combos):
             traced = _traced(spec, variant, combo, traced_by, (first or {}).get(index))
             if combo == 0:
@@ -67,7 +68,10 @@ def plan_elementwise(
                 axis_names=ends,
             )
             program = lowerer.run()
-            spans = lowerer.spans()
+            if combo == 0:
+                _check_one_shape(spec, traced, lowerer)
+            stored.append(lowerer.output_views)
+            plan.stretched |= lowerer.stretches
             order = [p.name for p in spec.inputs]
             names = sorted(
                 (i.mode for i in program.loads),
@@ -81,15 +85,55 @@ def plan_elementwise(
             else:
                 groups.append((program, operands, [combo]))
         for program, operands, combos in groups:
-            body = _body(spec, plan, index, program, operands, combos, len(groups))
-            plan.bodies.append(replace(body, spans=spans))
+            plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
     plan.details["scalar_names"] = scalar_names
+    if any(views != stored[0] for views in stored):
+        raise OpgenError(_other_layout(spec))
+    for body in plan.bodies:
+        body.output_views = stored[0]
     return plan
 
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     lowerer = Lowerer(spec, traced, 0, axis_names=names)
     return Lowered(lowerer.run(), lowerer.operands, lowerer.spans())
+
+
+def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> None:
+    """Raise OPG338 when the sample's outputs have different sizes: the kernel has one space."""
+    shapes = {}
+    for param in spec.outputs:
+        node = traced.outputs[param.name]
+        value = lowerer.values.get(node) if isinstance(node, torch.fx.Node) else None
+        node = value.value if isinstance(value, Reshaped) else node
+        if isinstance(node, torch.fx.Node):
+            sizes = [getattr(getattr(n, "node", None), "hint", n) for n in node.meta["val"].shape]
+            shapes[param.name] = tuple(itertools.dropwhile(lambda n: n == 1, sizes))
+    names = list(shapes)
+    for name in names[1:]:
+        if shapes[name] != shapes[names[0]]:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG338",
+                    f"outputs {names[0]!r} and {name!r} have different shapes",
+                    next(p.location for p in spec.outputs if p.name == name),
+                    "a generated pointwise kernel works through one shape and writes every output "
+                    "in it",
+                    "make an op of each output, or write the kernel with `kernel:`",
+                )
+            )
+
+
+def _other_layout(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG337",
+        f"the variants of {spec.op} reshape their results differently",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of an op share one tiling function, which knows one shape to write in",
+        "reshape alike in every branch, or split the op",
+    )
+
+
 
 
 def _check_lists(spec: OpSpec) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from msopgen_wrap.schedule.program import (
     eliminate_dead,
     share_common,
 )
-from msopgen_wrap.schedule.views import SQUEEZED, Span, View, apply_view
+from msopgen_wrap.schedule.views import SQUEEZED, Reshaped, Span, Step, View, apply_view
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.torch_ext.torch_import import torch
@@ -106,6 +106,8 @@ class Lowerer:
         operands: loaded views by operand name (the input's name, or ``x1`` for a second view).
         operand_names, scalar_names: names given so far; shared by the lowerings of one op, so
             that a name means the same in all its kernels.
+        output_views: outputs that are written in another shape than they have.
+        stretches: whether the graph expands a tensor.
         axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
         expanded: calls of expand, with the sizes that they give to the iteration space.
     """
@@ -120,6 +122,8 @@ class Lowerer:
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
     axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
     expanded: dict[Node, Span] = field(default_factory=dict)
+    output_views: dict[str, View] = field(default_factory=dict)
+    stretches: bool = False
     _loaded: dict[View, Val] = field(default_factory=dict)
     _note: str = ""
 
@@ -139,7 +143,7 @@ class Lowerer:
             elif node.op == "call_function":
                 self.values[node] = self._call(node)
         for param in self.spec.outputs:
-            result = self.traced.outputs[param.name]
+            result = self._output_value(param.name, self.traced.outputs[param.name])
             self._note = f"store {param.name}"
             # an int64 output is written from int32 values (indices)
             kind = {**COMPUTE_KIND, "int64": I32}.get(param.dtypes[self.combo])
@@ -196,6 +200,8 @@ class Lowerer:
             return self.values[node.args[0]]  # type: ignore[index]
         if target in VIEW_OPS:
             return self._view(node, target)
+        if target in RESHAPES:
+            return self._reshape(node)
         handler = HANDLERS.get(target)
         if handler is None:
             raise OpgenError(self.unsupported(node))
@@ -272,14 +278,46 @@ class Lowerer:
         source = self.values[node.args[0]]  # type: ignore[index]
         if target == "aten.expand.default":
             self.note_span(node)
+            self.stretches = True
         if isinstance(source, (Scalar, Const)):
             return source
-        if isinstance(source, Val):
-            if target == "aten.expand.default":
+        if isinstance(source, (Val, Reshaped)):
+            if isinstance(source, Val) and target == "aten.expand.default":
                 return source
             raise OpgenError(self.unsupported(node, "a view of a computed tensor"))
         rest = [self._static(a) for a in node.args[1:]]
         return apply_view(source, target, rest, node)
+
+    def _reshape(self, node: Node) -> Any:
+        source: Any = node.args[0]
+        value = self.values[source]
+        if isinstance(value, (Scalar, Const)):
+            return value
+        if isinstance(value, View) and not value.rearranged and not _is_expanded(source):
+            sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
+            return View(value.tensor, len(sizes), (*value.steps, _reshape_step(sizes)))
+        if isinstance(value, Reshaped):
+            return value
+        rank = len(source.meta["val"].shape)
+        return Reshaped(node, source, tuple(self._known_size(source, axis) for axis in range(rank)))
+
+    def _known_size(self, source: Node, axis: int) -> ScalarExpr:
+        view = self.values[source]
+        if isinstance(view, View) and view.steps:
+            size = size_of(source, axis, self._size_symbols())
+            if size is not None:
+                return size
+        result: ScalarExpr = self._size(source, axis)
+        return result
+
+    def _output_value(self, name: str, result: Any) -> Any:
+        """Return what an output stores; where it is reshaped, note the shape it is stored in."""
+        value = self.values.get(result) if isinstance(result, Node) else None
+        if not isinstance(value, Reshaped):
+            return result
+        step = _reshape_step(value.sizes)
+        self.output_views[name] = View(name, len(value.sizes), (step,))
+        return value.value
 
     def _static(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -296,6 +334,8 @@ class Lowerer:
             value = self.values[value]
         if isinstance(value, View):
             return self._load(value)
+        if isinstance(value, Reshaped):
+            raise OpgenError(self.unsupported(value.node, "a computed or rearranged tensor"))
         if isinstance(value, (Val, Scalar)):
             return value
         if isinstance(value, bool):
@@ -469,6 +509,24 @@ class Lowerer:
                 "use int32, or write the kernel yourself with `kernel:`",
             )
         )
+
+
+def _reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
+    """Return the step to a shape; one size follows from the others, whatever the rank is."""
+    if Const(-1) in sizes:
+        return Step("reshape", shape=tuple(sizes))
+    return Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
+
+
+def _is_expanded(node: Any) -> bool:
+    """Whether a view repeats elements: then it is no contiguous tensor."""
+    while isinstance(node, Node) and node.op == "call_function":
+        if target_name(node) == "aten.expand.default":
+            return True
+        if target_name(node) not in (VIEW_OPS | RESHAPES | _IDENTITY):
+            return False
+        node = node.args[0]
+    return False
 
 
 def _truncate(value: Any) -> int:

@@ -90,6 +90,7 @@ class Body:
         operands: loaded operands, in the order of the inputs.
         outputs: how many output queues it has.
         budgets: (combo, mode) -> UB budget.
+        output_views: outputs that are written in another shape than they have.
         details: family-specific data (see the family's module).
         spans: sizes of the iteration space that no operand has.
     """
@@ -102,6 +103,7 @@ class Body:
     operands: dict[str, View]
     outputs: int = 1
     budgets: dict[tuple[int, str], Budget] = field(default_factory=dict)
+    output_views: dict[str, View] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
 
@@ -129,6 +131,8 @@ class OpPlan:
         modes: mode name -> last digit of the tiling key.
         socs: SoC family -> UB bytes that tiling sees (smallest chip of the family).
         cores: SoC family -> vector cores (smallest chip of the family).
+        stretched: whether ``compute`` itself repeats elements (``expand``): an output may be larger
+            than its only operand.
     """
 
     spec: OpSpec
@@ -138,6 +142,7 @@ class OpPlan:
     modes: dict[str, int]
     socs: dict[str, int] = field(default_factory=dict)
     cores: dict[str, int] = field(default_factory=dict)
+    stretched: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
     def body(self, variant: int, combo: int) -> Body:
@@ -157,6 +162,10 @@ class OpPlan:
     def spans(self) -> list[tuple[int, Span]]:
         """Return the sizes that no operand has, with the variant that they belong to."""
         return list(dict.fromkeys((body.variant, s) for body in self.bodies for s in body.spans))
+
+    def output_views(self) -> dict[str, View]:
+        """Return the outputs that are written in another shape; the same in every body."""
+        return self.bodies[0].output_views if self.bodies else {}
 
     def operands(self) -> dict[str, View]:
         """Return the operands of all bodies, by name."""

@@ -335,7 +335,7 @@ def _fits_int32(operand: Scalar) -> bool:
     "aten.new_empty.default",
 )
 def _empty(low: Lowerer, node: Node) -> Any:
-    # Decompositions make one for its shape and dtype; compute itself cannot (its values are random).
+    # Decompositions make one for its shape and dtype; compute itself cannot.
     return low.as_kind(low.operand(0), low.kind(node))
 
 

@@ -9,6 +9,18 @@ from msopgen_wrap.schedule.lowering import DIFFERENCES
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.tiling_model import Tiling, tile_call
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.shapes import ShapeError, evaluate
+
+
+def _output_dims(plan: OpPlan, shapes: dict[str, Any], attrs: dict[str, Any]) -> list[int] | None:
+    """Return the shape of the first output, None where its rule does not fit the shapes."""
+    rule = plan.spec.outputs[0].shape
+    if rule is None:
+        return None
+    try:
+        return [int(n) for n in evaluate(rule, shapes, attrs)]  # type: ignore[arg-type]
+    except ShapeError:
+        return None
 
 
 def _unit(plan: OpPlan) -> int:
@@ -173,8 +185,9 @@ def _tilings(plan: OpPlan, shapes: dict[str, Any]) -> list[str]:
         for combo in body.combos:
             for soc, ub in plan.socs.items():
                 known = {k: tuple(v) for k, v in shapes.items()}
+                dims = _output_dims(plan, known, attrs)
                 tiling: Tiling = tile_call(
-                    plan, body, combo, known, None, attrs, ub, plan.cores[soc]
+                    plan, body, combo, known, dims, attrs, ub, plan.cores[soc]
                 )
                 details = ", ".join(f"{k} {v}" for k, v in tiling.details.items())
                 table.append(

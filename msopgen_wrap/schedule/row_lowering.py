@@ -11,7 +11,7 @@ from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, Lowerer, lowers, target_name
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
-from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, Step, View, apply_view
+from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View, apply_view
 from msopgen_wrap.torch_ext.torch_import import torch
 
 Node = torch.fx.Node
@@ -285,12 +285,7 @@ class RowLowerer(Lowerer):
 
     def _reshape(self, node: Node) -> Any:
         value = self.values[node.args[0]]  # type: ignore[index]
-        if not isinstance(value, View):
-            return value
-        sizes = [self._reshape_size(s) for s in node.args[1]]  # type: ignore[union-attr]
-        # The last size follows from the others, whatever rank the input has.
-        step = Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
-        return View(value.tensor, len(sizes), (*value.steps, step))
+        return super()._reshape(node) if isinstance(value, View) else value
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         source: Any = node.args[0]
@@ -298,9 +293,6 @@ class RowLowerer(Lowerer):
         axes = self.axes[source]
         named = {axes[int(d)] for d in dims if axes[int(d)] is not None}
         return ReducedCount() if named == set(self.reduced) else super()._reduced_count(node)
-
-    def _reshape_size(self, size: Any) -> ScalarExpr:
-        return self.scalar_expr(size)
 
     def _load(self, view: View) -> Val:
         extent = self._extent(self._load_axes(view))

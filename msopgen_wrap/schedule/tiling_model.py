@@ -176,7 +176,12 @@ def tile_call(
     pitch = 32 // min(sizes)
     if plan.family == "row":
         return _tile_rows(plan, body, combo, views, spans, attrs, ub, cores, pitch)
-    dims = broadcast([*(v.dim for v in views), *spans]) if views else list(out_dims or [])
+    if out_dims is None:
+        dims = broadcast([*(v.dim for v in views), *spans])
+    else:
+        first = spec.outputs[0].name
+        stored = body.output_views.get(first, View.of_input(first, len(out_dims)))
+        dims = apply_steps(stored, {**shapes, first: tuple(out_dims)}, attrs).dim
     views += [Strided.dense(tuple(dims)) for _ in spec.outputs]
     size, stride, _ = collapse(dims, views)
     total = _product(size)

@@ -43,12 +43,26 @@ class View:
         rank: the rank in the traced sample.
         extent: ``FULL``, ``ROW`` or ``SQUEEZED``; views of one input that differ in it are
             operands of their own.
+        leading: dimensions that an expand has put in front and no step has made yet: broadcasting
+            adds them, unless a later step names one.
     """
 
     tensor: str
     rank: int
     steps: tuple[Step, ...] = ()
     extent: str = FULL
+    leading: int = 0
+
+    def with_leading(self) -> View:
+        """Return the view with steps that make the dimensions in front."""
+        rank = self.rank - self.leading
+        made = tuple(Step("unsqueeze", -(rank + i + 1)) for i in range(self.leading))
+        return View(self.tensor, self.rank, (*self.steps, *made), self.extent)
+
+    @property
+    def rearranged(self) -> bool:
+        """Whether the elements are not all of the input's in its order: no reshape may follow."""
+        return any(step.op in ("slice", "select", "permute") for step in self.steps)
 
     @staticmethod
     def of_input(tensor: str, rank: int) -> View:
@@ -94,12 +108,29 @@ class Span:
         )
 
 
+@dataclass(frozen=True)
+class Reshaped:
+    """A value that an output holds in another shape.
+
+    Attributes:
+        node: the reshape.
+        value: the node whose elements they are, in their order.
+        sizes: the sizes of that node.
+    """
+
+    node: Any
+    value: Any
+    sizes: tuple[ScalarExpr, ...]
+
+
 def _from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 
 
 def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
     """Return the view after an ATen view op (a list of views for a split)."""
+    if target != "aten.expand.default" and view.leading:
+        view = view.with_leading()
     rank = view.rank
 
     def then(step: Step, change: int = 0) -> View:
@@ -107,7 +138,8 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
 
     if target == "aten.expand.default":
         # Broadcasting is decided on the host from the shapes; new leading dims included.
-        return View(view.tensor, max(rank, len(args[0])), view.steps)
+        extra = max(0, len(args[0]) - rank)
+        return View(view.tensor, rank + extra, view.steps, leading=view.leading + extra)
     if target == "aten.unsqueeze.default":
         axis = args[0] - rank - 1 if args[0] >= 0 else args[0]
         return then(Step("unsqueeze", axis), 1)

@@ -31,6 +31,7 @@ from msopgen_wrap.spec.code_values import (
 )
 from msopgen_wrap.spec.findings import suggestion
 
+
 class CallChecker(NameChecker):
     """Adds calls."""
 

@@ -2,8 +2,8 @@
 
 Functions and methods follow from torch's operator schemas: ``torch_operators.json``, which
 ``scripts/derive_torch_names.py`` writes. They are functional (no in-place form, no ``out=``), not
-random, and touch no file, device or process. What is no operator (dtypes, constants, questions about
-a tensor) is listed here.
+random, and touch no file, device or process. What is no operator (dtypes, constants, questions
+about a tensor) is listed here.
 """
 
 from __future__ import annotations

@@ -227,6 +227,19 @@ inline bool BroadcastDims(std::vector<int64_t>& dims, const std::vector<int64_t>
     return true;
 }
 
+// Whether a tensor of shape `other` can be read as one of shape `dims`.
+inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<int64_t>& dims) {
+    for (size_t i = 0; i < other.size(); ++i) {
+        const int64_t at = static_cast<int64_t>(dims.size()) - static_cast<int64_t>(other.size()) +
+                           static_cast<int64_t>(i);
+        const int64_t wanted = at < 0 ? 1 : dims[static_cast<size_t>(at)];
+        if (other[i] != 1 && other[i] != wanted) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Whether two shapes are equal but for leading ones.
 inline bool SameDims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     const std::vector<int64_t>& longer = a.size() > b.size() ? a : b;

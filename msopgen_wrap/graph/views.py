@@ -1,0 +1,186 @@
+"""Move views of computed tensors to the inputs they are computed from.
+
+``torch.relu(x + y).mT`` is ``torch.relu(x.mT + y.mT)``: a view of a pointwise result is the same
+function of views of its arguments. Views of inputs cost nothing in a kernel (they only say which
+elements are read), so graphs of pointwise work end up without any other. Graphs with reductions or
+other anchors are left as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.torch_ext.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+_aten = torch.ops.aten
+_RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
+_ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
+_SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
+_MOVED = (
+    *_RESHAPES,
+    *_ORDERS,
+    *_SQUEEZES,
+    _aten.unsqueeze.default,
+    _aten.slice.Tensor,
+    _aten.select.int,
+)
+_OTHER_VIEWS = (
+    _aten.expand.default,
+    _aten.alias.default,
+    _aten.clone.default,
+    _aten.detach.default,
+    _aten.split.Tensor,
+    _aten.split_with_sizes.default,
+    _aten.squeeze.default,
+)
+_CREATIONS = ("full", "full_like", "scalar_tensor", "empty", "empty_like", "empty_permuted")
+
+
+def move_views_to_inputs(graph: Graph) -> None:
+    """Rewrite a pointwise graph so that views are taken of inputs alone, where that is possible.
+
+    A view stays where it is when an argument is broadcast along an axis that the view cuts or
+    merges.
+    """
+    if not all(_is_plain(n) for n in graph.nodes if n.op == "call_function"):
+        return
+    pending = [n for n in graph.nodes if _is_movable(n)]
+    while pending:
+        view = pending.pop(0)
+        source = view.args[0]
+        assert isinstance(source, Node)
+        made: list[Node] = []
+        arguments = _viewed_arguments(graph, view, source, made)
+        if arguments is None:
+            for node in reversed(made):
+                graph.erase_node(node)
+            continue
+        with graph.inserting_before(view):
+            target: Any = source.target
+            moved = graph.call_function(target, tuple(arguments), source.kwargs)
+        moved.meta = dict(view.meta)
+        view.replace_all_uses_with(moved)
+        graph.erase_node(view)
+        pending += [n for n in (*made, *moved.users) if _is_movable(n)]
+    graph.eliminate_dead_code()
+
+
+def _is_movable(node: Node) -> bool:
+    """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
+    if node.target not in _MOVED or not _is_pointwise(node.args[0]):
+        return False
+    return node.target not in _RESHAPES or not _is_stored(node)
+
+
+def _is_stored(node: Node) -> bool:
+    """Whether a node goes to outputs alone, through reshapes and copies at most."""
+    passing = (*_RESHAPES, _aten.clone.default, _aten.alias.default, _aten.detach.default)
+    return all(u.op == "output" or (u.target in passing and _is_stored(u)) for u in node.users)
+
+
+def _is_pointwise(node: Any) -> bool:
+    target = getattr(node, "target", None)
+    if not isinstance(target, torch._ops.OpOverload) or target is _aten.clone.default:
+        return False  # a clone is there for its memory layout
+    return torch.Tag.pointwise in target.tags
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a call is pointwise, a view, a filled tensor, or arithmetic with sizes."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return True
+    name = target._schema.name.removeprefix("aten::")
+    known = target in _MOVED or target in _OTHER_VIEWS or name in _CREATIONS
+    return known or _is_pointwise(node) or name in ("sym_size", "sym_numel", "_to_copy", "where")
+
+
+def _viewed_arguments(graph: Graph, view: Node, source: Node, made: list[Node]) -> list[Any] | None:
+    """Return the arguments of ``source`` seen through ``view``, None where one cannot be."""
+    if any(isinstance(v, Node) and _is_tensor(v) for v in source.kwargs.values()):
+        return None
+    arguments: list[Any] = []
+    for argument in source.args:
+        if isinstance(argument, Node) and _is_tensor(argument):
+            seen = _through(graph, view, source, argument, made)
+            if seen is None:
+                return None
+            arguments.append(seen)
+        elif isinstance(argument, (list, tuple)) and any(isinstance(a, Node) for a in argument):
+            return None
+        else:
+            arguments.append(argument)
+    return arguments
+
+
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Node]) -> Node | None:
+    """Return ``value``, an argument of ``source``, as ``view`` shows it."""
+    shape, whole = value.meta["val"].shape, source.meta["val"].shape
+    missing = len(whole) - len(shape)
+    if not len(shape):
+        return value
+
+    def call(target: Any, node: Node, *args: Any) -> Node:
+        with graph.inserting_before(view):
+            result = graph.call_function(target, (node, *args))
+        numbers = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
+        result.meta = {"val": target(node.meta["val"], *numbers)}
+        made.append(result)
+        return result
+
+    target = view.target
+    if target in _RESHAPES:
+        same = missing == 0 and all(_equal(a, b) for a, b in zip(shape, whole, strict=True))
+        if not same:
+            return None
+        with graph.inserting_before(view):
+            # not a view: what it is of need not be contiguous
+            result = graph.call_function(_aten.reshape.default, (value, view.args[1]))
+        result.meta = {"val": value.meta["val"].new_empty(view.meta["val"].shape)}
+        made.append(result)
+        return result
+    if target in _ORDERS:
+        for _ in range(missing):
+            value = call(_aten.unsqueeze.default, value, 0)
+        return call(target, value, *view.args[1:])
+    if target in _SQUEEZES:
+        listed: Any = view.args[1]
+        listed = listed if isinstance(listed, (list, tuple)) else [listed]
+        axes = [int(a) % len(whole) for a in listed]
+        own = [a - missing for a in axes if a >= missing]
+        return call(_aten.squeeze.dims, value, own) if own else value
+    axis: Any = view.args[1] if len(view.args) > 1 else 0
+    if target is _aten.unsqueeze.default:
+        place = int(axis) % (len(whole) + 1) - missing
+        return call(target, value, place) if place > 0 else value
+    place = int(axis) % len(whole) - missing
+    if place < 0:
+        return value
+    single = _number(shape[place]) == 1
+    if not single and not _equal(shape[place], whole[place + missing]):
+        return None
+    if target is _aten.select.int:
+        return call(target, value, place, 0 if single else view.args[2])
+    return value if single else call(target, value, place, *view.args[2:])
+
+
+def _number(size: Any) -> int | None:
+    """Return a size that is the same in every call, None for any other."""
+    known = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size
+    return None if known is None else int(known)
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether two sizes are the same number in every call."""
+    if _number(first) is not None:
+        return _number(first) == _number(second)
+    if isinstance(first, torch.SymInt) and isinstance(second, torch.SymInt):
+        return bool(first.node.expr == second.node.expr)
+    return False

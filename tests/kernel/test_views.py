@@ -1,0 +1,113 @@
+"""Views in pointwise formulas: moved to the inputs, or into the shape that an output is written in."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import BuiltOp, check
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.loader import load_specs
+from msopgen_wrap.spec.model import OpSpec
+
+_COUNTER = itertools.count()  # the runtime's registry is global
+
+
+def spec_of(folder: Path, compute: str, rank: int, outputs: dict[str, str], y: str = "") -> OpSpec:
+    rows = [f"op: ViewCase{next(_COUNTER)}", "inputs:", f"  x: {{dtype: [float32], rank: {rank}}}"]
+    rows += [f'  y: {{dtype: [float32], shape: "{y}"}}'] if y else []
+    rows += ["outputs:", *(f'  {n}: {{dtype: x, shape: "{s}"}}' for n, s in outputs.items())]
+    rows += ["backward: none", "compute: |", *(f"  {line}" for line in compute.split("\n"))]
+    path = folder / "view_case.yaml"
+    path.write_text("\n".join(rows) + "\n")
+    return load_specs((path,))[0]
+
+
+# compute, rule of y, rule of the output
+CASES = {
+    "transpose": ("torch.relu(x + y).mT", "[x[1]]", "[x[1], x[0]]"),
+    "permute of a row": ("(x * y).permute(1, 0) * 2", "[x[0], 1]", "[x[1], x[0]]"),
+    "slice": ("torch.exp(x * y)[:, 1:]", "[x[1]]", "[x[0], x[1] - 1]"),
+    "slice of what is stretched": ("torch.exp(x * y)[:, 1:]", "[x[0], 1]", "[x[0], x[1] - 1]"),
+    "select": ("torch.exp(x * y).select(-1, 2)", "[x[1]]", "[x[0]]"),
+    "unsqueeze": ("torch.exp(x + y).unsqueeze(1)", "[x[1]]", "[x[0], 1, x[1]]"),
+    "flatten": ("torch.exp(x + y).flatten()", "[x[1]]", "[x[0] * x[1]]"),
+    "transposed, then flat": ("torch.exp(x + y).mT.flatten()", "[x[1]]", "[x[0] * x[1]]"),
+    "expand": ("(x * 2).unsqueeze(1).expand(-1, 3, -1) + y", "[1]", "[x[0], 3, x[1]]"),
+    "repeat": ("x.repeat(2, 3) + y", "[1]", "[2 * x[0], 3 * x[1]]"),
+    "pairs": ("torch.exp(x).view(x.shape[0], -1, 2).mT + y", "[1]", "[x[0], 2, x[1] // 2]"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("mode", ["check", "fast"])
+def test_views_give_what_torch_gives(built: Any, name: str, mode: str) -> None:
+    op = built(name)
+    for shape in ((5, 6), (64, 40), (3, 1000), (700, 4)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        sizes = [1] if CASES[name][1] == "[1]" else [shape[0], 1]
+        y = torch.randn([shape[1]] if CASES[name][1] == "[x[1]]" else sizes)
+        outputs, golden, result = op.run({"x": x, "y": y}, mode=mode)
+        check(outputs["z"], golden["z"], 2)
+        assert result.findings == []
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    known: dict[str, BuiltOp] = {}
+
+    def build(name: str) -> BuiltOp:
+        if name not in known:
+            folder = tmp_path_factory.mktemp("views")
+            compute, y, z = CASES[name]
+            known[name] = BuiltOp(spec_of(folder, compute, 2, {"z": z}, y), folder)
+        return known[name]
+
+    return build
+
+
+def test_only_inputs_are_viewed(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "torch.relu(x + y).mT", 2, {"z": "[x[1], x[0]]"}, "[x[1]]")
+    graph = trace(spec, variants(spec)[0]).graph
+    calls = [n for n in graph.nodes if n.op == "call_function"]
+    last = str(calls[-1].target)
+    assert last == "aten.relu.default"
+    views = [n for n in calls if "permute" in str(n.target) or "transpose" in str(n.target)]
+    assert len(views) == 2
+
+
+def test_in_place_operators_of_torch_are_functional(tmp_path: Path) -> None:
+    compute = "F.rms_norm(x, [x.shape[-1]], eps=0.5)"
+    spec = spec_of(tmp_path, compute, 2, {"z": "like x"})
+    graph = trace(spec, variants(spec)[0]).graph
+    assert [n for n in graph.nodes if str(n.target).split(".")[1:2] and "_." in str(n.target)] == []
+    op = BuiltOp(spec, tmp_path)
+    x = torch.randn(33, 70, generator=torch.Generator().manual_seed(0))
+    outputs, golden, _ = op.run({"x": x}, mode="check")
+    check(outputs["z"], golden["z"], 2)
+
+
+def test_outputs_of_different_shapes_are_refused(tmp_path: Path) -> None:
+    spec = spec_of(
+        tmp_path, "a = x.exp()[:, 1:]\nb = x.exp()", 2, {"a": "[x[0], x[1] - 1]", "b": "like x"}
+    )
+    with pytest.raises(OpgenError, match="OPG338"):
+        plan_op(spec)
+
+
+def test_a_reshape_in_the_middle_is_refused(tmp_path: Path) -> None:
+    compute = "x.mT.reshape(x.shape[1] * x.shape[0]).cumsum(0)"
+    spec = spec_of(tmp_path, compute, 2, {"z": "[x[0] * x[1]]"})
+    with pytest.raises(OpgenError, match="OPG331"):
+        plan_op(spec)
