@@ -7,11 +7,11 @@ many of them are planned, how the others are refused, and with ``--run`` how man
 ones equal torch in check mode.
 
     python scripts/opdb_plans.py                                  plan all
-    python scripts/opdb_plans.py --run 30 --seed 1                and run 30 of them, drawn at random
+    python scripts/opdb_plans.py --run 30 --seed 1                and run 30 drawn at random
     python scripts/opdb_plans.py --only 'special.*' --specs DIR   keep the specs
 
-Outcomes: ok, equal, wrong (``--run``), OPGnnn (refused), skip (random, complex, sparse, no sample, or
-values that are no literals). Exit code 1 when anything is wrong or ends in OPG099.
+Outcomes: ok, equal, wrong (``--run``), OPGnnn (refused), skip (random, complex, sparse, no sample,
+or values that are no literals). Exit code 1 when anything is wrong or ends in OPG099.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def spec_of(op: Any) -> str:
         if any(str(t.dtype)[6:] not in DTYPES | {"float64"} for t in tensors):
             why = f"gives {tensors[0].dtype}"
             continue
-        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(results, repeated)):
+        pairs = zip(results, repeated, strict=True)
+        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs):
             raise SkipError("random")
         return text_of(label_of(op), writer.inputs, tensors, call)
     raise SkipError(why)

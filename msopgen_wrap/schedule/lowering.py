@@ -190,8 +190,7 @@ class Lowerer:
         if target == "aten.sym_numel.default":
             source = node.args[0]
             axes = range(len(source.meta["val"].shape))  # type: ignore[union-attr]
-            sizes = [self._size(source, axis) for axis in axes]
-            return with_numel(functools.reduce(functools.partial(fold, "*"), sizes, Const(1)))
+            return with_numel(self._product([self._size(source, axis) for axis in axes]))
         if node.target is reduced_count:
             return self._reduced_count(node)
         if target.startswith(("operator.", "math.")) or target in _SCALAR_CALLS:
@@ -243,8 +242,11 @@ class Lowerer:
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         dims: Any = node.args[1]
-        sizes = [self._size(node.args[0], int(d)) for d in dims]
-        return functools.reduce(functools.partial(fold, "*"), sizes)
+        return self._product([self._size(node.args[0], int(d)) for d in dims])
+
+    def _product(self, sizes: list[ScalarExpr]) -> ScalarExpr:
+        one: ScalarExpr = Const(1)
+        return functools.reduce(functools.partial(fold, "*"), sizes or [one])
 
     def _scalar_call(self, node: Node, target: str) -> Any:
         name = target.split(".")[-1]

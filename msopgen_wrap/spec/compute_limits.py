@@ -25,8 +25,8 @@ _GROWTH = 1 << 12
 _FLOPS_PER_ELEMENT = 32
 _PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
 
-# Functions whose results have no more elements than the product of all sizes and numbers given; what
-# others make (combinations, diag_embed, arange with a small step) is found out before they run.
+# Functions whose results have no more elements than the product of all sizes and numbers given.
+# What others make (combinations, diag_embed, arange with a small step) is found out beforehand.
 _BY_PRODUCT = BOUNDED_FUNCTIONS | words(
     """addmm bmm broadcast_to cat chunk concat contiguous cumsum detach double embedding expand
     expand_as flatten float gelu glu group_norm half int is_floating_point layer_norm linear

@@ -1,4 +1,4 @@
-"""Views in pointwise formulas: moved to the inputs, or into the shape that an output is written in."""
+"""Views in pointwise formulas: moved to the inputs, or to the shape an output is written in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CASES = {
     "flatten": ("torch.exp(x + y).flatten()", "[x[1]]", "[x[0] * x[1]]"),
     "transposed, then flat": ("torch.exp(x + y).mT.flatten()", "[x[1]]", "[x[0] * x[1]]"),
     "expand": ("(x * 2).unsqueeze(1).expand(-1, 3, -1) + y", "[1]", "[x[0], 3, x[1]]"),
-    "repeat": ("x.repeat(2, 3) + y", "[1]", "[2 * x[0], 3 * x[1]]"),
+    "repeat": ("(x * y).repeat(2, 3)", "[1]", "[2 * x[0], 3 * x[1]]"),
     "pairs": ("torch.exp(x).view(x.shape[0], -1, 2).mT + y", "[1]", "[x[0], 2, x[1] // 2]"),
 }
 

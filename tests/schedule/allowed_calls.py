@@ -46,20 +46,18 @@ ARGUMENTS = """x | x, y | x, -1 | x, 2.0 | x, 2 | x, -1, keepdim=True | x, y, w 
 | x, 0.1, 0, 0, 255 | x, y, k[0], 0.5 | b, b[:, :, :1], None | v, r=2 | x, v, 0, -1
 | x, 0, k[:, :1], x, 'sum' | x, (k, k), x | x, k, x | q[:3, :3], q[:3, :3] | b[0], b[1], b[0]
 | x, x[:, 0], v | q, b[:, :, :4], b[:, :, :4] | b[:, :, :4], b[:, :, :4], b[:, :, :4] | [q, q]
-| x[:, :3], x[:, :3] | x, v, v, v, v, False, 0.1, 1e-5, False | b.reshape(1, 3, 4, 4), b.reshape(4, 3, 2, 2)""".replace(
-    "\n", " "
-)
+| x[:, :3], x[:, :3] | x, v, v, v, v, False, 0.1, 1e-5, False """.replace("\n", " ")
 
 # Functions with arguments of their own kind; families that have not come yet lower them.
-WITHOUT_SAMPLE = frozenset(
-    """affine_grid affine_grid_generator batch_norm bilinear cholesky cholesky_inverse conv2d conv3d
-    conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution cosine_embedding_loss
-    ctc_loss embedding_bag fake_quantize_per_channel_affine fold grid_sample grid_sampler
-    grid_sampler_2d grid_sampler_3d gru_cell histogramdd householder_product imag index_reduce
-    instance_norm ldl_factor ldl_factor_ex ldl_solve lp_pool2d lp_pool3d lstm_cell lu_solve lu_unpack
-    max_unpool1d max_unpool2d max_unpool3d native_batch_norm native_group_norm native_layer_norm
-    nonzero_static orgqr ormqr poisson_nll_loss rnn_relu_cell rnn_tanh_cell solve_triangular
-    tensorinv tensorsolve vander view_as_real view_as_real_copy cholesky_ex""".split()
+WITHOUT_SAMPLE = torch_names.words(
+    """affine_grid affine_grid_generator batch_norm bilinear cholesky cholesky_ex cholesky_inverse
+    conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution
+    cosine_embedding_loss ctc_loss embedding_bag fake_quantize_per_channel_affine fold grid_sample
+    grid_sampler grid_sampler_2d grid_sampler_3d gru_cell histogramdd householder_product imag
+    index_reduce instance_norm ldl_factor ldl_factor_ex ldl_solve lp_pool2d lp_pool3d lstm_cell
+    lu_solve lu_unpack max_unpool1d max_unpool2d max_unpool3d native_batch_norm native_group_norm
+    native_layer_norm nonzero_static orgqr ormqr poisson_nll_loss rnn_relu_cell rnn_tanh_cell
+    solve_triangular tensorinv tensorsolve vander view_as_real view_as_real_copy"""
 )
 
 NAMESPACES: dict[str, tuple[str, ...]] = {

@@ -52,15 +52,18 @@ def test_a_refused_name_has_a_reason(derivation: Any, name: str, reason: str) ->
 
 
 # What reaches files, processes, devices, global state, memory by address, or Python itself.
-FORBIDDEN = """load save compile from_file from_numpy frombuffer set_default_dtype manual_seed seed
-set_num_threads use_deterministic_algorithms vmap while_loop fork wait import_ir_module numpy
-data_ptr storage untyped_storage tolist item backward register_hook set resize apply map cuda cpu to_dlpack
-share_memory requires_grad retain_grad as_subclass pin_memory empty empty_like as_strided rand dropout
-handle_torch_function boolean_dispatch assert_int_or_pair has_torch_function""".split()
+FORBIDDEN = torch_names.words(
+    """load save compile from_file from_numpy frombuffer set_default_dtype manual_seed seed
+    set_num_threads use_deterministic_algorithms vmap while_loop fork wait import_ir_module numpy
+    data_ptr storage untyped_storage tolist item backward register_hook set resize apply map cuda
+    cpu to_dlpack share_memory requires_grad retain_grad as_subclass pin_memory empty empty_like
+    as_strided rand dropout handle_torch_function boolean_dispatch assert_int_or_pair
+    has_torch_function"""
+)
 
 
 def test_nothing_dangerous_follows_from_the_schemas() -> None:
     spaces = [torch_names.TORCH_FUNCTIONS, torch_names.TENSOR_METHODS]
     for names in (*spaces, *torch_names.TORCH_NAMESPACES.values()):
-        assert sorted(names & set(FORBIDDEN)) == []
+        assert sorted(names & FORBIDDEN) == []
     assert "cond" not in torch_names.TORCH_FUNCTIONS  # that of torch.linalg is a number
