@@ -302,6 +302,12 @@ def _step_lines(variable: str, view: View, shape: str) -> list[str]:
 def _step_call(step: Step) -> str:
     if step.op == "slice":
         return f"Slice({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
+    if step.op == "every":
+        return f"Every({step.axis}, {to_cpp(step.length)})"
+    if step.op == "diagonal":
+        return f"Diagonal({step.axes[0]}, {step.axes[1]}, {to_cpp(step.start)})"
+    if step.op == "unfold":
+        return f"Unfold({step.axis}, {to_cpp(step.length)}, {to_cpp(step.start)})"
     if step.op == "select":
         return f"Select({step.axis}, {to_cpp(step.start)})"
     if step.op == "reshape":

@@ -63,6 +63,8 @@ VIEW_OPS = {
     "aten.t.default",
     "aten.slice.Tensor",
     "aten.select.int",
+    "aten.diagonal.default",
+    "aten.unfold.default",
     "aten.split.Tensor",
     "aten.split_with_sizes.default",
 }

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.schedule.views import SQUEEZED, Span, View
+from msopgen_wrap.schedule.views import SQUEEZED, Span, Step, View
 
 MAX_BLOCKS = 4095
 
@@ -54,6 +54,20 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             axis = _axis(step.axis, rank)
             result.offset += start * result.stride[axis] if length else 0
             result.dim[axis] = length
+        elif step.op == "every":
+            axis, every = _axis(step.axis, rank), int(evaluate_scalar(step.length, attrs, shapes))
+            result.dim[axis] = ceil_div(result.dim[axis], every)
+            result.stride[axis] *= every
+        elif step.op == "diagonal":
+            _take_diagonal(result, step, int(evaluate_scalar(step.start, attrs, shapes)))
+        elif step.op == "unfold":
+            size = int(evaluate_scalar(step.length, attrs, shapes))
+            every = int(evaluate_scalar(step.start, attrs, shapes))
+            axis = _axis(step.axis, rank)
+            result.dim[axis] = (result.dim[axis] - size) // every + 1
+            result.dim.append(size)
+            result.stride.append(result.stride[axis])
+            result.stride[axis] *= every
         elif step.op == "select":
             axis = _axis(step.axis, rank)
             index = int(evaluate_scalar(step.start, attrs, shapes)) % result.dim[axis]
@@ -91,6 +105,20 @@ def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise IndexError(f"no axis {axis} at rank {rank}")
     return axis % rank
+
+
+def _take_diagonal(view: Strided, step: Step, shift: int) -> None:
+    rank = len(view.dim)
+    i, j = (_axis(a, rank) for a in step.axes)
+    down, right = max(0, -shift), max(0, shift)
+    length = max(0, min(view.dim[i] - down, view.dim[j] - right))
+    if length:
+        view.offset += down * view.stride[i] + right * view.stride[j]
+    stride = view.stride[i] + view.stride[j]
+    for axis in sorted((i, j), reverse=True):
+        del view.dim[axis], view.stride[axis]
+    view.dim.append(length)
+    view.stride.append(stride)
 
 
 def _product(values: list[int]) -> int:

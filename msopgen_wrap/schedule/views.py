@@ -23,8 +23,10 @@ class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
     ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``reshape``
-    (shape, whose last size is -1: what is left).
+    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``every``
+    (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``), ``unfold`` (axis, size
+    of a window in ``length``, step in ``start``), ``reshape`` (shape, where a size of -1 is what is
+    left).
     """
 
     op: str
@@ -62,7 +64,8 @@ class View:
     @property
     def rearranged(self) -> bool:
         """Whether the elements are not all of the input's in its order: no reshape may follow."""
-        return any(step.op in ("slice", "select", "permute") for step in self.steps)
+        kept = ("reshape", "squeeze", "unsqueeze")
+        return any(step.op not in kept for step in self.steps)
 
     @staticmethod
     def of_input(tensor: str, rank: int) -> View:
@@ -158,6 +161,13 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
         return then(Step("select", axis, _expr(args[1])), -1)
     if target == "aten.slice.Tensor":
         return _slice(view, args, node)
+    if target == "aten.diagonal.default":
+        shift, first, second = [*args, *(0, 0, 1)[len(args) :]]
+        axes = (_from_end(first, rank), _from_end(second, rank))
+        return then(Step("diagonal", start=_expr(shift), axes=axes), -1)
+    if target == "aten.unfold.default":
+        axis = _from_end(args[0], rank)
+        return then(Step("unfold", axis, _expr(args[2]), _expr(args[1])), 1)
     if target in ("aten.split.Tensor", "aten.split_with_sizes.default"):
         return _split(view, target, args, node)
     raise OpgenError(
@@ -189,7 +199,7 @@ def _dim(view: View, axis: int) -> ScalarExpr:
         if step.op == "slice" and step.axis == position:
             size = step.length
             break
-        if step.op in ("unsqueeze", "squeeze", "permute", "select"):
+        if step.op != "slice":
             raise OpgenError(Diagnostic("OPG334", "a slice of a reshaped input has no known size"))
     return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank, axis)
 
@@ -200,9 +210,13 @@ def _slice(view: View, args: list[Any], node: Node) -> View:
     end = args[2] if len(args) > 2 else None
     step = args[3] if len(args) > 3 else 1
     if step != 1:
-        raise OpgenError(
-            Diagnostic("OPG331", "a slice with a step has no vector lowering", fix="use `kernel:`")
-        )
+        if not isinstance(step, int):
+            raise OpgenError(
+                Diagnostic("OPG331", "the step of a slice must be a literal", fix="use `kernel:`")
+            )
+        every = Step("every", axis, length=Const(step))
+        whole = _slice(view, [*args[:3]], node)
+        return View(view.tensor, view.rank, (*whole.steps, every))
     size = _dim(view, axis)
     begin = _clip(_expr(start), size)
     stop = size if end is None or _is_max(end) else _clip(_expr(end), size)

@@ -45,6 +45,12 @@ CASES = {
     "flatten": ("torch.exp(x + y).flatten()", "[x[1]]", "[x[0] * x[1]]"),
     "transposed, then flat": ("torch.exp(x + y).mT.flatten()", "[x[1]]", "[x[0] * x[1]]"),
     "expand": ("(x * 2).unsqueeze(1).expand(-1, 3, -1) + y", "[1]", "[x[0], 3, x[1]]"),
+    "every second": ("torch.exp(x * y)[:, ::2] - x[:, 1::2]", "[x[1]]", "[x[0], x[1] // 2]"),
+    "every third row": ("(x * y)[1::3]", "[x[1]]", "[(x[0] + 1) // 3, x[1]]"),
+    "diagonal": ("x.diagonal() * y", "[1]", "[min(x[0], x[1])]"),
+    "another diagonal": ("x.diagonal(-1).exp() * y", "[1]", "[min(x[0] - 1, x[1])]"),
+    "sum of a diagonal": ("x.diagonal().sum(-1, keepdim=True) * y", "[1]", "[1]"),
+    "windows": ("x.unfold(1, 3, 2) * y", "[1]", "[x[0], (x[1] - 1) // 2, 3]"),
     "repeat": ("(x * y).repeat(2, 3)", "[1]", "[2 * x[0], 3 * x[1]]"),
     "pairs": ("torch.exp(x).view(x.shape[0], -1, 2).mT + y", "[1]", "[x[0], 2, x[1] // 2]"),
 }

@@ -85,6 +85,51 @@ struct View {
         dim[i] = length;
         return true;
     }
+    // Every `step`-th element of an axis, from the first.
+    bool Every(int64_t axis, int64_t step) {
+        size_t i = 0;
+        if (!Axis(axis, i) || step < 1) {
+            return false;
+        }
+        dim[i] = (dim[i] + step - 1) / step;
+        stride[i] = Times(stride[i], step);
+        return true;
+    }
+    // The diagonal of two axes, as a last axis; a positive shift is above the main one.
+    bool Diagonal(int64_t first, int64_t second, int64_t shift) {
+        size_t i = 0;
+        size_t j = 0;
+        if (!Axis(first, i) || !Axis(second, j) || i == j) {
+            return false;
+        }
+        const int64_t down = std::max<int64_t>(0, -shift);
+        const int64_t right = std::max<int64_t>(0, shift);
+        const int64_t length = std::max<int64_t>(0, std::min(dim[i] - down, dim[j] - right));
+        offset += length == 0 ? 0 : down * stride[i] + right * stride[j];
+        const int64_t step = stride[i] + stride[j];
+        const size_t later = std::max(i, j);
+        const size_t earlier = std::min(i, j);
+        for (const size_t axis : {later, earlier}) {
+            dim.erase(dim.begin() + static_cast<int64_t>(axis));
+            stride.erase(stride.begin() + static_cast<int64_t>(axis));
+        }
+        dim.push_back(length);
+        stride.push_back(step);
+        return true;
+    }
+    // Windows of `size` elements, `step` apart; a window is a last axis.
+    bool Unfold(int64_t axis, int64_t size, int64_t step) {
+        size_t i = 0;
+        if (!Axis(axis, i) || size < 0 || step < 1 || size > dim[i]) {
+            return false;
+        }
+        const int64_t inside = stride[i];
+        dim[i] = (dim[i] - size) / step + 1;
+        stride[i] = Times(inside, step);
+        dim.push_back(size);
+        stride.push_back(inside);
+        return true;
+    }
     bool Select(int64_t axis, int64_t index) {
         size_t i = 0;
         if (!Axis(axis, i)) {
