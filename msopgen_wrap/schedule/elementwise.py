@@ -134,8 +134,6 @@ def _other_layout(spec: OpSpec) -> Diagnostic:
     )
 
 
-
-
 def _check_lists(spec: OpSpec) -> None:
     for param in (*spec.inputs, *spec.outputs):
         if param.kind is not ParamKind.DYNAMIC:

@@ -162,9 +162,9 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
     if target == "aten.slice.Tensor":
         return _slice(view, args, node)
     if target == "aten.diagonal.default":
-        shift, first, second = [*args, *(0, 0, 1)[len(args) :]]
-        axes = (_from_end(first, rank), _from_end(second, rank))
-        return then(Step("diagonal", start=_expr(shift), axes=axes), -1)
+        shift, first, second = (*args, *(0, 0, 1)[len(args) :])
+        pair = (_from_end(first, rank), _from_end(second, rank))
+        return then(Step("diagonal", start=_expr(shift), axes=pair), -1)
     if target == "aten.unfold.default":
         axis = _from_end(args[0], rank)
         return then(Step("unfold", axis, _expr(args[2]), _expr(args[1])), 1)
