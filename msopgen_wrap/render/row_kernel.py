@@ -75,12 +75,16 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
     pieces: list[Piece] = body.details["pieces"]
     row_outputs = body.details["row_outputs"]
     row_operands = body.details["row_operands"]
+    # with fewer dimensions than the others: the same for many rows
+    most = max(view.rank for view in body.operands.values())
+    kept = {n for n, v in body.operands.items() if v.rank < most and n not in row_operands}
     operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "row": name in row_operands,
+            "kept": name in kept,
         }
         for name, view in body.operands.items()
     ]
@@ -287,6 +291,9 @@ def _copy_in(kernel: KernelText, section: Section) -> str:
     lines = []
     for o in section.operands:
         n, t = o["name"], o["type"]
+        if o["kept"]:
+            lines.append(f"{n}Kept.Load({n}Queue, {o['tensor']}Gm, {n}Walk, part);")
+            continue
         lines.append(f"LocalTensor<{t}> {n}Local = {n}Queue.template AllocTensor<{t}>();")
         call = "LoadRow" if o["row"] else "LoadBox"
         lines.append(f"opgen::{call}({n}Local, {o['tensor']}Gm, {n}Walk, part);")
@@ -298,7 +305,8 @@ def _compute(kernel: KernelText, section: Section) -> str:
     lines = []
     for o in section.operands:
         n, t = o["name"], o["type"]
-        lines.append(f"LocalTensor<{t}> {n}Local = {n}Queue.template DeQue<{t}>();")
+        source = f"{n}Kept.Get()" if o["kept"] else f"{n}Queue.template DeQue<{t}>()"
+        lines.append(f"LocalTensor<{t}> {n}Local = {source};")
     for o in section.outputs:
         n, t = o["name"], o["type"]
         lines.append(f"LocalTensor<{t}> {n}Local = {n}Queue.template AllocTensor<{t}>();")
@@ -306,10 +314,11 @@ def _compute(kernel: KernelText, section: Section) -> str:
     if lines and section.statements:
         lines.append("")
     lines += section.statements
-    if section.operands or section.outputs:
+    freed = [o for o in section.operands if not o["kept"]]
+    if freed or section.outputs:
         lines.append("")
     lines += [f"{o['name']}Queue.EnQue({o['name']}Local);" for o in section.outputs]
-    lines += [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in section.operands]
+    lines += [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in freed]
     return "\n".join(f"        {line}".rstrip() for line in lines)
 
 

@@ -68,6 +68,17 @@ def test_a_stretched_operand_counts_as_often_as_it_is_read(tmp_path: Path, capfd
         assert row["cores"] * 3000 * item <= again <= 64 * 3000 * item
 
 
+def test_an_operand_of_all_rows_is_read_once_per_core(tmp_path: Path, capfd: Any) -> None:
+    text = (
+        "op: Norm\ninputs:\n  x: {dtype: float16, rank: [1, 8]}\n"
+        "  gamma: {dtype: x, shape: '[x[-1]]'}\n  beta: {dtype: x, shape: '[x[-1]]'}\n"
+        "outputs:\n  y: like x\ncompute: F.layer_norm(x, [x.shape[-1]], gamma, beta, 1e-5)\n"
+    )
+    (row,) = measured(tmp_path, capfd, text, "x=512,1000")
+    assert row["gm_compulsory_read_bytes"] == (512 * 1000 + 2 * 1000) * 2
+    assert row["gm_read_bytes"] == (512 * 1000 + row["cores"] * 2 * 1000) * 2
+
+
 def test_a_row_longer_than_a_tile_is_read_again(tmp_path: Path, capfd: Any) -> None:
     (row,) = measured(tmp_path, capfd, HALF_SOFTMAX, "x=80,100000")
     assert row["gm_read_bytes"] in [n * row["gm_compulsory_read_bytes"] for n in (2, 3)]

@@ -125,6 +125,38 @@ def test_extents(formula: str, extent: str, dim: int, tmp_path: Path) -> None:
         run(op, rule, getattr(torch, dtype), shape)
 
 
+# Operands with fewer dimensions than x, and how often every core of a resident kernel reads one of
+# its elements at most. A matrix is worked on in the tile that it is loaded to.
+KEPT = {
+    "column": ("s", ShapeList((DimOf("x", -1),)), 1),
+    "matrix": ("s", ShapeList((DimOf("x", 1), DimOf("x", -1))), 4),
+    "matrix of the outer axis": (
+        "s.unsqueeze(1)",
+        ShapeList((DimOf("x", 0), DimOf("x", -1))),
+        1,
+    ),
+    "scalar": ("s", ShapeList(()), 1),
+}
+
+
+@pytest.mark.parametrize(
+    "extent",
+    [pytest.param(e, marks=() if e in ("column", "matrix") else pytest.mark.slow) for e in KEPT],
+)
+def test_operands_stay_for_as_many_rows_as_they_serve(extent: str, tmp_path: Path) -> None:
+    text, rule, reads = KEPT[extent]
+    # what follows from s alone is computed where s lies
+    compute = f"(x - x.mean(-1, keepdim=True)) * torch.sqrt(torch.exp({text}))"
+    op = build(compute, rule, tmp_path)
+    shape = (130, 3, 40)
+    for sizes_of_x in (shape, (3, 700, 24), *MODES.values()):
+        run(op, rule, torch.float32, sizes_of_x)
+    inputs = {"x": torch.ones(shape), "s": torch.ones(sizes(rule, shape))}
+    counts = op.run(inputs, {}, mode="profile")[2].counts
+    again = sum(c["gm_read"] for c in counts) - 4 * inputs["x"].numel()
+    assert 0 < again <= 4 * inputs["s"].numel() * reads * len(counts)
+
+
 @pytest.mark.parametrize("compute", ["x.sum(-1) * s", "x.mean(-1) + torch.relu(s * 2.0)"])
 @pytest.mark.parametrize(
     "extent",

@@ -146,6 +146,51 @@ __aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>
     AscendC::DataCopyPad(tile, from, blocks, pad);
 }
 
+// An operand whose part of a box stays the same from box to box, such as the scale of a row: it is
+// loaded again only when another part is asked for.
+template <typename T>
+class Kept {
+public:
+    template <typename Queue>
+    __aicore__ inline void Load(Queue& queue, const GlobalTensor<T>& gm, const Walk& walk,
+                                const Tile& box) {
+        const int64_t at = walk.At(box);
+        const uint32_t rows = walk.ByRow() ? box.rows : 1;
+        const uint32_t cols = walk.ByCol() ? box.cols : 1;
+        // A whole box is worked on in its own tile (see Working), which then holds something else.
+        const bool whole = walk.ByRow() && walk.ByCol();
+        if (held_ && !whole && at == at_ && rows == rows_ && cols == cols_) {
+            return;
+        }
+        Release(queue);
+        tile_ = queue.template AllocTensor<T>();
+        LoadBox(tile_, gm, walk, box);
+        queue.EnQue(tile_);
+        tile_ = queue.template DeQue<T>();
+        held_ = true;
+        at_ = at;
+        rows_ = rows;
+        cols_ = cols;
+    }
+    __aicore__ inline LocalTensor<T> Get() const {
+        return tile_;
+    }
+    template <typename Queue>
+    __aicore__ inline void Release(Queue& queue) {
+        if (held_) {
+            queue.FreeTensor(tile_);
+            held_ = false;
+        }
+    }
+
+private:
+    LocalTensor<T> tile_;
+    int64_t at_ = 0;
+    uint32_t rows_ = 0;
+    uint32_t cols_ = 0;
+    bool held_ = false;
+};
+
 // Copy the rows of a box to GM; `walk` addresses the output.
 template <typename T>
 __aicore__ inline void StoreBox(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
