@@ -104,7 +104,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
     gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
     make = _SectionMaker(spec, body, names, operands, outputs, small)
-    row_only = {id(i) for i in (*passes.prologue, *passes.row_stores)}
+    row_only = {id(i) for i in (*passes.prologue, *passes.late, *passes.row_stores)}
     whole = [i for i in body.program.insts if id(i) not in row_only]
     sections: list[dict[str, Any]] = []
     for number, piece in enumerate(pieces, 1):
@@ -116,19 +116,16 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
                 "number": number,
                 "final": final,
                 "full": make(piece.program.insts, piece, streamed=True),
-                # after the last reduction without full outputs only StoreRows reads row values
-                "store_only": number == len(pieces) - 1 and not pieces[-1].program.insts,
                 "rows": make(passes.rows[number - 1], body) if not final else None,
                 "reduces": [_reduce(i, passes) for i in piece.program.insts if i.op == "Reduce"],
             }
         )
-    early = passes.prologue[: len(passes.prologue) - len(passes.late)]
+    stores = [*passes.late, *passes.row_stores]
     extra = {
-        "prologue": make(early, body) if early else None,
-        "late": make(passes.late, body) if passes.late else None,
+        "prologue": make(passes.prologue, body) if passes.prologue else None,
         "whole": make(whole, body),
         "passes": sections,
-        "stores": make(passes.row_stores, body) if passes.row_stores else None,
+        "stores": make(stores, body) if stores else None,
         "row_outputs": bool(passes.row_stores),
         "full_outputs": any(not o["row"] for o in outputs),
         "row_words": passes.row_words,

@@ -65,10 +65,10 @@ class Passes:
 
     Attributes:
         prologue: row instructions before the first pass (loads of row operands).
-        late: those of the prologue, its last ones, that only row outputs need.
         full: per pass the instructions on whole tiles, reductions included; the last entry makes
             the full outputs (it may be empty).
         rows: per reduction pass the row instructions after it.
+        late: row instructions of any level that no pass needs, only the stores of row outputs.
         row_places: value id -> row slot.
         row_words, row_masks: numbers of row slots.
         row_stores: stores of row outputs.
@@ -77,11 +77,11 @@ class Passes:
     prologue: list[Inst]
     full: list[list[Inst]]
     rows: list[list[Inst]]
+    late: list[Inst]
     row_stores: list[Inst]
     row_places: dict[int, Place]
     row_words: int
     row_masks: int
-    late: list[Inst] = field(default_factory=list)
 
 
 def plan_row(spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]) -> OpPlan:
@@ -346,40 +346,36 @@ def split_passes(program: Program) -> Passes:
         defined[inst.dst.id] = inst
     levels = max((level[i.dst.id] for i in program.insts if i.op == "Reduce" and i.dst), default=0)
     full: list[list[Inst]] = []
-    rows: list[list[Inst]] = []
     for step in range(1, levels + 1):
         roots = [i for i in program.insts if i.op == "Reduce" and i.dst and level[i.dst.id] == step]
         full.append(_slice(program, defined, roots))
-        rows.append(
-            [
-                i
-                for i in program.insts
-                if i.dst is not None
-                and i.dst.extent == "row"
-                and i.op != "Reduce"
-                and level[i.dst.id] == step
-            ]
-        )
-    stores = [i for i in program.stores]
-    final = [s for s in stores if _value(s).extent == "full"]
-    row_stores = [s for s in stores if _value(s).extent == "row"]
+    final = [s for s in program.stores if _value(s).extent == "full"]
+    row_stores = [s for s in program.stores if _value(s).extent == "row"]
     full.append(_slice(program, defined, final))
-    prologue = [
-        i
-        for i in program.insts
-        if i.dst is not None and i.dst.extent == "row" and i.op != "Reduce" and level[i.dst.id] == 0
+    row_insts = [
+        i for i in program.insts if i.dst is not None and i.dst.extent == "row" and i.op != "Reduce"
     ]
-    late = [] if final else _late(prologue, [*full, *rows[:-1]])
-    prologue = [i for i in prologue if i not in late] + late
-    places, words, masks = _row_places(prologue, full, rows, row_stores)
-    return Passes(prologue, full, rows, row_stores, places, words, masks, late)
+    late = _late(row_insts, full)
+    # level 0 comes before the first pass, the others each after one
+    rows: list[list[Inst]] = [[] for _ in range(levels + 1)]
+    for inst in row_insts:
+        if inst not in late:
+            assert inst.dst is not None
+            rows[level[inst.dst.id]].append(inst)
+    prologue, *rows = rows
+    places, words, masks = _row_places(prologue, full, rows, late, row_stores)
+    return Passes(prologue, full, rows, late, row_stores, places, words, masks)
 
 
-def _late(prologue: list[Inst], passes: list[list[Inst]]) -> list[Inst]:
-    """Return the instructions of the prologue whose results no pass needs."""
+def _late(row_insts: list[Inst], passes: list[list[Inst]]) -> list[Inst]:
+    """Return the row instructions whose results no pass needs.
+
+    When all cores share an item, only the core that stores its rows executes them: the others
+    would compute what nobody reads.
+    """
     needed = {a.id for group in passes for i in group for a in i.args if isinstance(a, Val)}
     late = []
-    for inst in reversed(prologue):
+    for inst in reversed(row_insts):
         assert inst.dst is not None
         if inst.dst.id in needed:
             needed.update(a.id for a in inst.args if isinstance(a, Val))
@@ -411,7 +407,11 @@ def _slice(program: Program, defined: dict[int, Inst], roots: list[Inst]) -> lis
 
 
 def _row_places(
-    prologue: list[Inst], full: list[list[Inst]], rows: list[list[Inst]], stores: list[Inst]
+    prologue: list[Inst],
+    full: list[list[Inst]],
+    rows: list[list[Inst]],
+    late: list[Inst],
+    stores: list[Inst],
 ) -> tuple[dict[int, Place], int, int]:
     """Give row values slots by linear scan over the order of execution."""
     order: list[list[Inst]] = [[i] for i in prologue]
@@ -419,6 +419,7 @@ def _row_places(
         order.append(slice_)
         if index < len(rows):
             order += [[i] for i in rows[index]]
+    order += [[i] for i in late]
     order.append(stores)
     last: dict[int, int] = {}
     for position, group in enumerate(order):
@@ -463,6 +464,7 @@ def resident_order(program: Program, passes: Passes) -> Program:
         add([i for i in group if i.op != "Store"])
         if index < len(passes.rows):
             add(passes.rows[index])
+    add(passes.late)
     add([i for i in program.insts if i.op == "Store"])
     return Program(insts, dict(program.scalars), program._next)
 

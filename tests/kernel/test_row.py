@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,52 @@ def test_layer_norm_with_row_outputs(tmp_path):
         check(outputs["mean"], golden["mean"])
         assert torch.allclose(outputs["z"].double(), golden["z"], rtol=1e-3, atol=1e-5)
         assert result.findings == [], shape
+
+
+# Shape of x and the digit of the tiling key; the last one shares its items between the cores.
+BATCHES = {
+    "resident": ((1, 3, 7, 5), 0),
+    "streamed": ((2, 33, 100, 90), 1),
+    "split": ((2, 3, 100, 101), 1),
+}
+
+
+@pytest.fixture(scope="module", params=["float32", "float16"])
+def batch_norm(request, tmp_path_factory):
+    """Batch normalisation of images in training, with what it makes of the running statistics."""
+    channels = ShapeList((DimOf("x", 1),))
+    spec = make_spec(
+        "mean = old_mean * 0.9 + x.mean([0, 2, 3]) * 0.1\n"
+        "var = old_var * 0.9 + x.var([0, 2, 3]) * 0.1\n"
+        "y = F.batch_norm(x, None, None, w, b, training=True)",
+        "x w b old_mean old_var",
+        "y mean var",
+        dtypes=(request.param,),
+        shapes={"y": ShapeLike("x"), "mean": channels, "var": channels},
+        input_shapes=dict.fromkeys(["w", "b", "old_mean", "old_var"], channels),
+    )
+    x = replace(spec.inputs[0], min_rank=4, max_rank=4)
+    folder = tmp_path_factory.mktemp("batch_norm")
+    return BuiltOp(replace(spec, inputs=(x, *spec.inputs[1:])), folder)
+
+
+@pytest.mark.parametrize("mode", BATCHES)
+def test_statistics_of_batch_norm(batch_norm, mode):
+    """The cores that do not store the rows of an item compute none of them (ErrorWrite3)."""
+    shape, digit = BATCHES[mode]
+    generator = torch.Generator().manual_seed(0)
+    dtype = getattr(torch, batch_norm.spec.inputs[0].dtypes[0])
+    inputs = {
+        p.name: (torch.rand(shape if p.name == "x" else shape[1:2], generator=generator)).to(dtype)
+        for p in batch_norm.spec.inputs
+    }
+    outputs, golden, result = batch_norm.run(inputs, mode="check")
+    assert result.findings == []
+    resident = batch_norm.run({**inputs, "x": inputs["x"][:1, :, :1].contiguous()})[2]
+    exchanged = result.workspace_size > resident.workspace_size
+    assert (result.tiling_key % 10, exchanged) == (digit, mode == "split")
+    for name in ("mean", "var"):
+        check(outputs[name], golden[name])
+    # values near 0 are differences of larger ones
+    bound = 2 ** (-10 if dtype == torch.float16 else -20)
+    assert torch.allclose(outputs["y"].double(), golden["y"], rtol=bound, atol=bound)
