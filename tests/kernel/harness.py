@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeBroadcas
 
 THRESHOLD = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-13}
 _COUNTER = itertools.count()
+_REGISTERING = threading.Lock()  # the registry is global
 
 
 def make_spec(
@@ -84,29 +86,55 @@ def make_spec(
 
 
 class BuiltOp:
-    """A generated op, compiled and registered."""
+    """A generated op, compiled and registered.
 
-    def __init__(self, spec: OpSpec, folder: Path, style: str = "8.1", combos: Any = None):
+    Args:
+        spec: the op.
+        folder: where its sources are written.
+        style: of the sources.
+        combos: the dtype combinations to compile; default all.
+        compiled: False to call ``compile`` later, which several threads may do at once for
+            different ops; tracing, which is done here, may not.
+    """
+
+    def __init__(
+        self,
+        spec: OpSpec,
+        folder: Path,
+        style: str = "8.1",
+        combos: Any = None,
+        compiled: bool = True,
+    ):
         self.spec = spec
         self.plan = plan_op(spec)
+        self._folder, self._style = folder, style
+        self._combos = range(spec.combos) if combos is None else combos
         kernel = render_kernel(spec, self.plan, style)
         for file in [*kernel.files, *render_op_host(spec, kernel.tiling, style)]:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.text, encoding="utf-8")
+        self.runtime = OpRuntime()
+        if compiled:
+            self.compile()
+
+    def compile(self) -> BuiltOp:
+        """Compile host code and kernels, and register them; returns the op."""
+        spec, folder = self.spec, self._folder
         include = [
             folder / "op_host",
             folder / "op_kernel",
             data_dir("ascendc_kernels") / "include",
         ]
-        self.runtime = OpRuntime()
         host = folder / "op_host" / f"{spec.name}.cpp"
-        self.runtime.load_host(compile_shared([host], include_dirs=include, own=[host]))
+        shared = compile_shared([host], include_dirs=include, own=[host])
         header = None
-        if style == "8.1":
-            header = kernel_tiling_header(spec.op, self.runtime.tiling_defs())
+        with _REGISTERING:
+            self.runtime.load_host(shared)
+            if self._style == "8.1":
+                header = kernel_tiling_header(spec.op, self.runtime.tiling_defs())
         source = folder / "op_kernel" / f"{spec.name}.cpp"
-        for combo in range(spec.combos) if combos is None else combos:
+        for combo in self._combos:
             library = compile_kernel(
                 source,
                 defines=kernel_defines(spec, combo),
@@ -115,7 +143,11 @@ class BuiltOp:
                 opt="-O1",
                 own=True,
             )
-            self.runtime.register_kernel(spec.op, "", dtype_key(spec, combo), library, spec.name)
+            with _REGISTERING:
+                self.runtime.register_kernel(
+                    spec.op, "", dtype_key(spec, combo), library, spec.name
+                )
+        return self
 
     def run(self, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, **options: Any):
         """Run on torch tensors; returns the outputs by name and the RunResult."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import functools
-import itertools
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,15 +17,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.tracing import trace
-from msopgen_wrap.graph.variants import variants
-from msopgen_wrap.schedule import comparisons, mathematics, pointwise
-from msopgen_wrap.schedule.lowering import HANDLERS, target_name
+from msopgen_wrap.schedule import comparisons, mathematics, plan_op, pointwise
+from msopgen_wrap.schedule.lowering import HANDLERS, Handler
 from msopgen_wrap.spec.model import OpSpec, ShapeLike, TensorParam
 
 MODULES = {m.__name__ for m in (pointwise, mathematics, comparisons)}
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int16", "int8", "uint8", "bool")
+# Outputs of one op: a kernel has 8 queues for them.
+OUTPUTS = 8
 # Inputs after the tensors of a formula: what a number argument of a schema becomes.
 NUMBERS = {"float32": ("0.5", "-3.0"), "int32": ("3", "-5")}
 
@@ -67,6 +68,8 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "aten.where.self": ("torch.where(x > y, x, y)", "torch.where(x == x, 2.0, y)"),
     "aten.masked_fill.Scalar": ("x.masked_fill(x > 1, 3.0)",),
     "aten.full_like.default": ("torch.full_like(x, 2.5)",),
+    "aten.full.default": ("x + torch.full([1], 2.5)",),
+    "aten.scalar_tensor.default": ("x * torch.scalar_tensor(2.5)",),
     "aten.bitwise_left_shift.Tensor_Scalar": ("x << 3",),
     "aten.bitwise_right_shift.Tensor_Scalar": ("x >> 3",),
     "": (
@@ -78,8 +81,8 @@ FORMULAS: dict[str, tuple[str, ...]] = {
         "torch.xlogy(x, y)",
         "torch.logit(x)",
         "F.smooth_l1_loss(x, y, reduction='none')",
-        "torch.fmax(x, y)",
-        "torch.signbit(x)",
+        "torch.nan_to_num(x).clamp(-100, 100).to(torch.int32)",
+        "torch.nan_to_num(x).clamp(0, 100).to(torch.uint8)",
     ),
 }
 
@@ -89,7 +92,7 @@ def lowerings() -> list[str]:
     return sorted(t for t, f in HANDLERS.items() if f.__module__ in MODULES)
 
 
-def candidates(target: str, dtype: str) -> list[tuple[str, ...]]:
+def candidates(target: str, dtype: str) -> list[list[str]]:
     """Return groups of formulas that may reach an overload, made from its schema."""
     found = []
     namespace, name, overload = target.split(".")
@@ -112,33 +115,34 @@ def candidates(target: str, dtype: str) -> list[tuple[str, ...]]:
         base = name.strip("_")
         mode = ", rounding_mode='floor'" if overload.endswith("_mode") else ""
         found.append(
-            (
+            [
                 f"torch.{base}({call}{mode})",
                 f"F.{base}({call})",
                 f"{arguments[0]}.{base}({', '.join(arguments[1:])})",
-            )
+            ]
         )
     return found
 
 
-def spec_of(formulas: list[str], dtypes: tuple[str, ...], outputs: list[str]) -> OpSpec:
-    """Return an op with one output per formula, of the given dtype each ("" is the inputs')."""
+def spec_of(
+    formulas: list[str], dtypes: tuple[str, ...], outputs: list[tuple[str, ...]] | None = None
+) -> OpSpec:
+    """Return an op with one output per formula, of the given dtypes each (default: the inputs')."""
     names = [f"z{i}" for i in range(len(formulas))]
     code = "\n".join(f"{n} = {f}" for n, f in zip(names, formulas, strict=True))
     inputs = " ".join(n for n in "xyw" if any(uses(f, n) for f in formulas)) or "x"
     spec = make_spec(code, inputs, " ".join(names), dtypes=dtypes)
     first = inputs.split()[0]
     params = tuple(
-        TensorParam(n, dtypes if not d else (d,) * len(dtypes), shape=ShapeLike(first))
-        for n, d in zip(names, outputs, strict=True)
+        TensorParam(n, d, shape=ShapeLike(first))
+        for n, d in zip(names, outputs or [dtypes] * len(names), strict=True)
     )
     return replace(spec, outputs=params)
 
 
+@functools.cache
 def uses(formula: str, name: str) -> bool:
     """Whether a formula reads the input ``name``."""
-    import ast
-
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(ast.parse(formula)))
 
 
@@ -155,83 +159,142 @@ def evaluate(
 
 
 def output_dtype(formula: str, dtype: str) -> str | None:
-    """Return the dtype of a formula's result, "" for that of the inputs, None for an error."""
+    """Return the dtype of a formula's result, None for an error and what no kernel stores."""
     ones = {n: torch.ones(4, dtype=getattr(torch, dtype)) for n in "xyw"}
     result = evaluate(formula, ones, None)
-    if result is None:
-        return None
-    name = str(result.dtype).removeprefix("torch.")
-    return "" if name == dtype else name
+    name = None if result is None else str(result.dtype).removeprefix("torch.")
+    return None if name in ("int64", "float64") else name
 
 
-def targets(formula: str, dtype: str) -> set[str]:
-    """Return the overloads of a formula's graph; empty when it is refused or cannot be planned."""
-    out = output_dtype(formula, dtype)
-    if out is None or out in ("int64", "float64"):
-        return set()
-    from msopgen_wrap.schedule import plan_op
+@functools.lru_cache(maxsize=1)
+def formulas() -> dict[str, set[str]]:
+    """Return the formulas of the table, and one per overload and set of numbers beside them.
 
-    try:
-        spec = spec_of([formula], (dtype,), [out])
-        traced = trace(spec, variants(spec)[0])
-        plan_op(spec)
-    except OpgenError:
-        return set()
-    return {target_name(n) for n in traced.graph.nodes if n.op == "call_function"}
-
-
-def formulas(dtype: str) -> tuple[dict[str, set[str]], set[str]]:
-    """Return formula -> overloads in its graph for a dtype, and the overloads without a formula.
-
-    An overload that a decomposition removes before it is lowered has the formula that calls it.
+    Returns:
+        formula -> dtypes it is tried for: a number with a fraction says nothing of small integers.
     """
-    result: dict[str, set[str]] = {}
-    for formula in dict.fromkeys(f for group in FORMULAS.values() for f in group):
-        if found := targets(formula, dtype):
-            result[formula] = found
-    left = set()
+    found = {f: {"float32", *INTEGERS} for group in FORMULAS.values() for f in group}
     for target in lowerings():
-        if any(f in result for f in FORMULAS.get(target, ())):
-            continue
-        called = False
-        for group in candidates(target, dtype):
-            tried = {f: result.get(f) or targets(f, dtype) for f in group}
-            named = [f for f, found in tried.items() if target in found]
-            planned = [f for f, found in tried.items() if found]
-            for formula in (named or planned)[:1]:
-                result[formula], called = tried[formula], True
-        if not called:
-            left.add(target)
-    return result, left
+        for dtype in () if target in FORMULAS else ("float32", "int32", "bool"):
+            tried = {"float32", "int32"} if dtype == "float32" else set(INTEGERS)
+            for forms in candidates(target, dtype):
+                runs = [f for f in forms if output_dtype(f, dtype) and uses(f, "x")]
+                for formula in runs[:1]:
+                    found.setdefault(formula, set()).update(tried)
+    return found
 
 
-# Lowerings whose call ``compute`` cannot spell, or that are refused for every dtype.
-WITHOUT_FORMULA = {
-    "aten.__lshift__.Scalar",
-    "aten.__rshift__.Scalar",
+@dataclass
+class Sweep:
+    """What is swept.
+
+    Attributes:
+        dtypes: formula -> dtypes that it is planned for.
+        reached: the overloads whose lowerings that used.
+    """
+
+    dtypes: dict[str, list[str]]
+    reached: set[str]
+
+
+@functools.lru_cache(maxsize=1)
+def planned() -> Sweep:
+    """Plan every formula for every dtype, many in one op: a trace costs more than a formula.
+
+    A narrow integer is computed as int32 and wrapped, so only results of its own dtype and masks
+    say anything that int32's did not.
+    """
+    sweep, swept = Sweep({}, set()), formulas()
+    handlers = dict(HANDLERS)
+    try:
+        for target, handler in handlers.items():
+            HANDLERS[target] = _noted(handler, target, sweep.reached)
+        for dtype in ("float32", *INTEGERS):
+            narrow = dtype in INTEGERS and dtype != "int32"
+            own = (dtype, "bool") if narrow else ("float32", "int32", "bool")
+            rows = [f for f, t in swept.items() if dtype in t and output_dtype(f, dtype) in own]
+            for group in groups(rows):
+                for formula in _accepted(group, dtype):
+                    # the program of a half is that of float32 with conversions around it
+                    kinds = FLOATS if dtype == "float32" else (dtype,)
+                    kinds = tuple(k for k in kinds if output_dtype(formula, k))
+                    sweep.dtypes[formula] = [*sweep.dtypes.get(formula, []), *kinds]
+    finally:
+        HANDLERS.update(handlers)
+    return sweep
+
+
+def _noted(handler: Handler, target: str, reached: set[str]) -> Handler:
+    def noted(low: Any, node: Any) -> Any:
+        result = handler(low, node)  # a refusal is not reached
+        reached.add(target)
+        return result
+
+    return noted
+
+
+def _accepted(rows: list[str], dtype: str) -> list[str]:
+    """Return the formulas that the planner does not refuse, halving a group that it does."""
+    try:
+        plan_op(spec_of(rows, (dtype,), [(str(output_dtype(f, dtype)),) for f in rows]))
+        return rows
+    except OpgenError:
+        middle = len(rows) // 2
+        if not middle:
+            return []
+        return _accepted(rows[:middle], dtype) + _accepted(rows[middle:], dtype)
+
+
+# Lowerings that no formula of ``compute`` reaches: PyTorch decomposes the call before, or its
+# tracer writes another overload (``.Tensor`` with a number, ``__lshift__`` for a shift).
+UNREACHED = {
+    "aten.add.Scalar",
+    "aten.addcdiv.default",
+    "aten.addcmul.default",
     "aten.bitwise_left_shift.Tensor",
+    "aten.bitwise_left_shift.Tensor_Scalar",
     "aten.bitwise_right_shift.Tensor",
+    "aten.bitwise_right_shift.Tensor_Scalar",
+    "aten.clamp_max.default",
+    "aten.clamp_min.Tensor",
+    "aten.clamp_min.default",
     "aten.copy.default",
+    "aten.div.Scalar",
+    "aten.div.Scalar_mode",
     "aten.fill.Scalar",
     "aten.fill.Tensor",
-    "aten.full.default",
+    "aten.floor_divide.default",
+    "aten.frac.default",
+    "aten.hardtanh.default",
+    "aten.isfinite.default",
+    "aten.masked_fill.Scalar",
     "aten.masked_fill.Tensor",
+    "aten.mul.Scalar",
+    "aten.ones.default",
+    "aten.ones_like.default",
+    "aten.rsub.Scalar",
+    "aten.rsub.Tensor",
+    "aten.sgn.default",
+    "aten.silu.default",
+    "aten.square.default",
+    "aten.sub.Scalar",
     "aten.to.dtype",
     "aten.where.Scalar",
     "aten.where.ScalarOther",
     "aten.where.ScalarSelf",
+    "aten.zeros.default",
+    "aten.zeros_like.default",
     "prims.convert_element_type.default",
 }
-
-
-@functools.lru_cache(maxsize=1)
-def all_formulas() -> dict[str, set[str]]:
-    """Return the formulas of all lowerings with the overloads in their graphs."""
-    result: dict[str, set[str]] = {}
-    for dtype in ("float32", "int32", "bool"):
-        for formula, found in formulas(dtype)[0].items():
-            result[formula] = result.get(formula, set()) | found
-    return result
+# Formulas that are refused for every dtype: shifts by a tensor, and names that ``compute`` lacks.
+REFUSED = {
+    "torch.bitwise_left_shift(x, y)",
+    "torch.bitwise_right_shift(x, y)",
+    "torch.fill(x, 0.5)",
+    "torch.fill(x, -3.0)",
+    "torch.fill(x, 3)",
+    "torch.fill(x, -5)",
+}
 
 
 # ---- values ---------------------------------------------------------------------------------
@@ -273,14 +336,10 @@ def pairs(dtype: str) -> list[torch.Tensor]:
     return [values[a], values[b], values[(a + 3 * b) % len(values)]]
 
 
-def groups(rows: list[tuple[str, str]], size: int) -> list[list[tuple[str, str]]]:
-    """Cut formulas into ops of ``size`` outputs, those of as many inputs together."""
-
-    def key(row: tuple[str, str]) -> int:
-        return sum(uses(row[0], n) for n in "yw")
-
+def groups(rows: list[str], size: int = OUTPUTS) -> list[list[str]]:
+    """Cut formulas into ops of ``size`` outputs, those that read one tensor apart."""
     found = []
-    for _, block in itertools.groupby(sorted(rows, key=key), key=lambda r: key(r) > 0):
-        block_rows = list(block)
-        found += [block_rows[i : i + size] for i in range(0, len(block_rows), size)]
+    for several in (False, True):
+        block = [f for f in rows if any(uses(f, n) for n in "yw") is several]
+        found += [block[i : i + size] for i in range(0, len(block), size)]
     return found

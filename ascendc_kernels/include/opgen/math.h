@@ -76,7 +76,8 @@ __aicore__ inline void Expm1(const Tile32& dst, const Tile32& x, const Tile32& t
 }
 
 // log(1 + x) = log(u) + (x - (u - 1)) / u with u = fl(1 + x): the second term gives back what the
-// rounding of u lost. It is NaN for x = -1 and inf, where log(u) alone is right.
+// rounding of u lost. It is NaN for x = -1 and inf, where log(u) alone is right. The sum is written as
+// a difference from 0 - log(u), which is +0 for u = 1: -0 - (+0) keeps the sign of a zero x.
 __aicore__ inline void Log1p(const Tile32& dst, const Tile32& x, const Tile32& t0, const Tile32& t1,
                              const MaskTile& mask, uint32_t count) {
     AscendC::Adds(t0, x, 1.0f, count);
@@ -85,14 +86,16 @@ __aicore__ inline void Log1p(const Tile32& dst, const Tile32& x, const Tile32& t
     AscendC::Ln(dst, t0, count);
     VectorBarrier();
     AscendC::Sub(t1, x, t1, count);
+    AscendC::Muls(dst, dst, -1.0f, count);
     VectorBarrier();
     AscendC::Div(t1, t1, t0, count);
+    AscendC::Adds(dst, dst, 0.0f, count);
     VectorBarrier();
     AscendC::Compare(mask, t1, t1, CMPMODE::EQ, count);
     VectorBarrier();
     AscendC::Select(t1, mask, t1, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
     VectorBarrier();
-    AscendC::Add(dst, dst, t1, count);
+    AscendC::Sub(dst, t1, dst, count);
     VectorBarrier();
 }
 
@@ -339,7 +342,7 @@ __aicore__ inline void Atan(const Tile32& dst, const Tile32& x, const Tile32& t0
 }
 
 // atan2(y, x): atan(min/max of the magnitudes), then the octant; both zero or both infinite give
-// the limits of IEEE atan2 except that the sign of a zero x is not seen.
+// the limits of IEEE atan2.
 __aicore__ inline void Atan2(const Tile32& dst, const Tile32& y, const Tile32& x, const Tile32& t0,
                              const Tile32& t1, const Tile32& t2, const Tile32& t3,
                              const MaskTile& mask, const MaskTile& swapped, uint32_t count) {
@@ -372,11 +375,16 @@ __aicore__ inline void Atan2(const Tile32& dst, const Tile32& y, const Tile32& x
     AscendC::Select(dst, swapped, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     VectorBarrier();
     AscendC::Muls(t1, dst, -1.0f, count);
-    AscendC::CompareScalar(mask, x, 0.0f, CMPMODE::LT, count);
+    AscendC::ShiftRight(t2.template ReinterpretCast<uint32_t>(),
+                        x.template ReinterpretCast<uint32_t>(), static_cast<uint32_t>(31),
+                        static_cast<int32_t>(count));
     VectorBarrier();
     AscendC::Adds(t1, t1, kPi, count);
+    // no sign bit, which a zero can have, too
+    AscendC::CompareScalar(mask, t2.template ReinterpretCast<int32_t>(), static_cast<int32_t>(0),
+                           CMPMODE::EQ, count);
     VectorBarrier();
-    AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Select(dst, mask, dst, t1, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     VectorBarrier();
     ApplySign(dst, y, t1, mask, count);
 }
@@ -782,8 +790,8 @@ __aicore__ inline void ShiftRightLogical(const TileInt& dst, const TileInt& src,
                         static_cast<int32_t>(count));
 }
 
-// mask = a * b < 0 (kNegative) or >= 0, from the signs of the float values.
-template <bool kNegative>
+// mask = a * b kMode 0 (LT, LE or GE), from the signs of the float values.
+template <CMPMODE kMode>
 __aicore__ inline void CompareSigns(const MaskTile& mask, const TileInt& a, const TileInt& b,
                                     const Tile32& f0, const Tile32& f1, uint32_t count) {
     AscendC::Cast(f0, a, RoundMode::CAST_RINT, count);
@@ -791,7 +799,7 @@ __aicore__ inline void CompareSigns(const MaskTile& mask, const TileInt& a, cons
     VectorBarrier();
     AscendC::Mul(f0, f0, f1, count);
     VectorBarrier();
-    AscendC::CompareScalar(mask, f0, 0.0f, kNegative ? CMPMODE::LT : CMPMODE::GE, count);
+    AscendC::CompareScalar(mask, f0, 0.0f, kMode, count);
     VectorBarrier();
 }
 
@@ -819,7 +827,7 @@ __aicore__ inline void DivideFloor(const TileInt& dst, const TileInt& a, const T
         VectorBarrier();
     }
     // remainder of the other sign than b: one too many
-    CompareSigns<true>(mask, i0, b, f0, f1, count);
+    CompareSigns<CMPMODE::LT>(mask, i0, b, f0, f1, count);
     AscendC::Adds(i1, dst, static_cast<int32_t>(-1), count);
     VectorBarrier();
     SelectInt(dst, mask, i1, dst, count);
@@ -827,10 +835,10 @@ __aicore__ inline void DivideFloor(const TileInt& dst, const TileInt& a, const T
     VectorBarrier();
     SelectInt(i0, mask, i1, i0, count);
     VectorBarrier();
-    // remainder at least b: one too few
-    AscendC::Sub(i0, i0, b, count);
+    // remainder at least b: one too few; b - 0 does not overflow for the smallest b, 0 - b would
+    AscendC::Sub(i0, b, i0, count);
     VectorBarrier();
-    CompareSigns<false>(mask, i0, b, f0, f1, count);
+    CompareSigns<CMPMODE::LE>(mask, i0, b, f0, f1, count);
     AscendC::Adds(i1, dst, static_cast<int32_t>(1), count);
     VectorBarrier();
     SelectInt(dst, mask, i1, dst, count);
@@ -848,7 +856,7 @@ __aicore__ inline void DivideTrunc(const TileInt& dst, const TileInt& a, const T
     AscendC::Sub(i0, a, i0, count);
     VectorBarrier();
     AscendC::CompareScalar(exact, i0, static_cast<int32_t>(0), CMPMODE::EQ, count);
-    CompareSigns<false>(mask, a, b, f0, f1, count);
+    CompareSigns<CMPMODE::GE>(mask, a, b, f0, f1, count);
     AscendC::Or(mask.template ReinterpretCast<uint16_t>(),
                 mask.template ReinterpretCast<uint16_t>(),
                 exact.template ReinterpretCast<uint16_t>(), count / 16);
