@@ -54,16 +54,27 @@ def _compare_int(low: Lowerer, mode: str, a: Val, b: Operand) -> Val:
     return inclusive if mode in ("GE", "LE") else _negate(low, inclusive)
 
 
-def _compared(low: Lowerer, node: Node, index: int) -> Any:
-    """Return an operand; PyTorch wraps a literal to the small integer type it is compared with."""
+_NARROW_BITS = {"int8": 8, "uint8": 8, "int16": 16}
+
+
+def narrowed(operand: Operand, dtype: str) -> Operand:
+    """Wrap a literal to the range of the small integer dtype it is computed in, as PyTorch does."""
+    bits = _NARROW_BITS.get(dtype)
+    if bits is None or not isinstance(operand, Scalar) or not isinstance(operand.expr, Const):
+        return operand
+    if operand.kind != I32:
+        return operand
+    value = int(operand.expr.value) % (1 << bits)
+    if dtype != "uint8" and value >= 1 << (bits - 1):
+        value -= 1 << bits
+    return Scalar(Const(value), I32)
+
+
+def _compared(low: Lowerer, node: Node, index: int) -> Operand:
+    """Return an operand; a literal has the dtype of the tensor it is compared with."""
     arg, other = node.args[index], node.args[1 - index]
-    if isinstance(arg, int) and not isinstance(arg, bool) and isinstance(other, Node):
-        bits = {"int8": 8, "uint8": 8, "int16": 16}.get(low.dtype(other))
-        if bits is not None:
-            arg %= 1 << bits
-            if low.dtype(other) != "uint8" and arg >= 1 << (bits - 1):
-                arg -= 1 << bits
-    return low.operand(arg)
+    operand = low.operand(arg)
+    return narrowed(operand, low.dtype(other)) if isinstance(other, Node) else operand
 
 
 def _register_comparisons() -> None:
@@ -121,7 +132,9 @@ def _bitwise(low: Lowerer, node: Node) -> Any:
     op = str(node.target).split("bitwise_")[1].split(".")[0]
     if low.dtype(node) == "bool":
         return logical(low, op, node.args[0], node.args[1])
-    a, b = (low.tile(low.as_kind(low.operand(v), I32)) for v in node.args[:2])
+    a, b = (
+        low.tile(narrowed(low.as_kind(low.operand(v), I32), low.dtype(node))) for v in node.args[:2]
+    )
     if op == "and":
         return low.emit("BitAnd", I32, a, b)
     either = low.emit("BitOr", I32, a, b)
@@ -174,13 +187,15 @@ def _shift(low: Lowerer, node: Node) -> Any:
 @lowers("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")
 def _where(low: Lowerer, node: Node) -> Any:
     mask = low.tile(low.as_kind(low.operand(node.args[0]), MASK))
-    return select(low, low.kind(node), mask, *(low.operand(v) for v in node.args[1:3]))
+    values = (narrowed(low.operand(v), low.dtype(node)) for v in node.args[1:3])
+    return select(low, low.kind(node), mask, *values)
 
 
 @lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
 def _masked_fill(low: Lowerer, node: Node) -> Any:
     mask = low.tile(low.as_kind(low.operand(node.args[1]), MASK))
-    return select(low, low.kind(node), mask, low.operand(node.args[2]), low.operand(node.args[0]))
+    value = narrowed(low.operand(node.args[2]), low.dtype(node))
+    return select(low, low.kind(node), mask, value, low.operand(node.args[0]))
 
 
 def select(low: Lowerer, kind: str, mask: Val, a: Operand, b: Operand) -> Val:

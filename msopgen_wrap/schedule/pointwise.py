@@ -32,7 +32,8 @@ def numbers(low: Lowerer, node: Node, *values: Any) -> tuple[str, list[Operand]]
     kind = low.kind(node)
     if kind == MASK:
         kind = F32
-    return kind, [low.as_kind(low.operand(v), kind) for v in values]
+    operands = [low.as_kind(low.operand(v), kind) for v in values]
+    return kind, [comparisons.narrowed(v, low.dtype(node)) for v in operands]
 
 
 def _fold(op: str, a: Scalar, b: Scalar) -> Scalar:
@@ -213,10 +214,10 @@ def _clamp(low: Lowerer, node: Node) -> Any:
     lower = node.kwargs.get("min", arguments[1])
     upper = node.kwargs.get("max", arguments[2])
     kind, (value,) = numbers(low, node, arguments[0])
-    if lower is not None:
-        value = extremum(low, "Max", kind, value, low.as_kind(low.operand(lower), kind))
-    if upper is not None:
-        value = extremum(low, "Min", kind, value, low.as_kind(low.operand(upper), kind))
+    for which, bound in (("Max", lower), ("Min", upper)):
+        if bound is not None:
+            _, (limit,) = numbers(low, node, bound)
+            value = extremum(low, which, kind, value, limit)
     return value
 
 
@@ -319,7 +320,7 @@ def _full(low: Lowerer, node: Node) -> Any:
     kind = low.kind(node)
     if kind == MASK:
         return low.as_kind(operand, MASK)
-    return low.as_kind(operand, kind)
+    return comparisons.narrowed(low.as_kind(operand, kind), low.dtype(node))
 
 
 def _fits_int32(operand: Scalar) -> bool:
@@ -341,4 +342,5 @@ def _empty(low: Lowerer, node: Node) -> Any:
 
 @lowers("aten.copy.default", "aten.fill.Scalar", "aten.fill.Tensor")
 def _copy(low: Lowerer, node: Node) -> Any:
-    return low.as_kind(low.operand(node.args[1]), low.kind(node))
+    value = low.as_kind(low.operand(node.args[1]), low.kind(node))
+    return comparisons.narrowed(value, low.dtype(node))

@@ -89,17 +89,16 @@ def references(
     """
     codes = [formula, *(other[formula] for other in INSTEAD.values() if formula in other)]
     excused = torch.zeros(inputs["x"].shape, dtype=torch.bool)
-    y = inputs.get("y")
-    if y is not None and not y.is_floating_point() and "x" in inputs:
+    divisor = "y" if sweep.uses(formula, "y") else "x"
+    by = inputs[divisor]
+    if DIVIDES.search(formula) and not by.is_floating_point():
         # PyTorch raises for a division by zero, and the process ends for that of the smallest
         # number by -1
-        excused = y == 0
-        if y.dtype != torch.bool:
-            excused |= (y == -1) & (inputs["x"] == torch.iinfo(y.dtype).min)
-        if DIVIDES.search(formula):
-            inputs = {**inputs, "y": torch.where(excused, torch.ones_like(y), y)}
-        else:
-            excused &= False
+        if divisor == "y" or formula.endswith(f", {divisor})"):
+            excused = by == 0
+        if divisor == "y" and by.dtype != torch.bool:
+            excused = excused | ((by == -1) & (inputs["x"] == torch.iinfo(by.dtype).min))
+        inputs = {**inputs, divisor: torch.where(excused, torch.ones_like(by), by)}
     found = [sweep.evaluate(code, inputs, d) for code in codes for d in PRECISIONS]
     if floating:
         found.append(sweep.evaluate(formula, {n: v.double() for n, v in inputs.items()}, None))
