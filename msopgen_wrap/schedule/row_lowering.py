@@ -9,7 +9,14 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr
 from msopgen_wrap.schedule import comparisons
-from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, Lowerer, lowers, target_name
+from msopgen_wrap.schedule.lowering import (
+    DIFFERENCES,
+    RESHAPES,
+    VIEW_OPS,
+    Lowerer,
+    lowers,
+    target_name,
+)
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
 from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View, apply_view
 from msopgen_wrap.torch_ext.torch_import import torch
@@ -336,6 +343,15 @@ class RowLowerer(Lowerer):
         scratch = self.program.value(F32)
         self.program.insts.append(Inst("Reduce", dst, (value,), kind, (scratch,), self._note))
         return dst
+
+
+DIFFERENCES.update(
+    dict.fromkeys(
+        ("aten.sum", "aten.mean"),
+        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 may "
+        "overflow or cancel otherwise than PyTorch's",
+    )
+)
 
 
 @lowers(*(f"aten.{name}" for name in _REDUCTIONS))

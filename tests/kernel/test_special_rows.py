@@ -1,7 +1,8 @@
 """Reductions and normalisations of rows with infinities, NaN, zeros and huge numbers.
 
 A result is right when it is PyTorch's in float64, or what PyTorch itself computes in float32 (a sum
-that overflows, for instance).
+that overflows, for instance). What differs on purpose is declared with ``aten.sum`` and in
+``op_specs/README.md``.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ OPS = {
         dict.fromkeys("ab", KEPT),
     ),
 }
+# Outputs that hold a sum of the numbers of a row, and those that are divided by a deviation.
+SUMS = {"reductions": "ab", "variance": "a", "layer norm": "z", "group norm": "z"}
+NORMALISED = ("layer norm", "group norm")
 DTYPES = {"positions": "int64", "masks": "bool"}
 TOLERANCE = {torch.float32: 2**-13, torch.float16: 2**-9, torch.bfloat16: 2**-6}
 # Rows that fit a tile, rows of several tiles, and one row that several cores share.
@@ -80,6 +84,15 @@ def rows(length: int, dtype: str) -> torch.Tensor:
     for row, value in enumerate(FILLED, len(ROWS)):
         x[row] = value
     return x.to(getattr(torch, dtype))
+
+
+def differs(name: str, output: str, row: torch.Tensor) -> bool:
+    """Whether the result of a row is declared to differ."""
+    if output not in SUMS.get(name, "") or not bool(torch.isfinite(row).all()):
+        return False
+    size = row.double().abs()
+    equal = name in NORMALISED and bool((row == row[0]).all()) and float(size[0]) > 1e4
+    return equal or float(size.sum()) > torch.finfo(torch.float32).max
 
 
 def right(got: torch.Tensor, references: list[torch.Tensor]) -> torch.Tensor:
@@ -120,7 +133,8 @@ def test_special_rows(name, tmp_path):
                 op.runtime.run(spec.op, [block], list(outputs.values()), {}, mode="fast")
                 for output, got in outputs.items():
                     wrong = (~right(got, [g[output] for g in golden])).nonzero()
-                    for at in wrong.tolist()[:3]:
+                    wrong = [at for at in wrong.tolist() if not differs(name, output, block[at[0]])]
+                    for at in wrong[:3]:
                         row = block[at[0]]
                         found.append(
                             f"{dtype} {length} {output} {at} of {row[[0, length // 2, -1]]}: "
