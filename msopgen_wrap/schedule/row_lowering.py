@@ -348,8 +348,8 @@ class RowLowerer(Lowerer):
 DIFFERENCES.update(
     dict.fromkeys(
         ("aten.sum", "aten.mean"),
-        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 may "
-        "overflow or cancel otherwise than PyTorch's",
+        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 "
+        "may overflow or cancel otherwise than PyTorch's",
     )
 )
 
