@@ -74,7 +74,9 @@ def _compared(low: Lowerer, node: Node, index: int) -> Operand:
     """Return an operand; a literal has the dtype of the tensor it is compared with."""
     arg, other = node.args[index], node.args[1 - index]
     operand = low.operand(arg)
-    return narrowed(operand, low.dtype(other)) if isinstance(other, Node) else operand
+    if isinstance(arg, Node) or not isinstance(other, Node):
+        return operand
+    return narrowed(operand, low.dtype(other))
 
 
 def _register_comparisons() -> None:
