@@ -163,7 +163,8 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
         return _slice(view, args, node)
     if target == "aten.diagonal.default":
         shift = args[0] if args else 0
-        first, second = args[1:3] if len(args) > 2 else (0, 1)
+        first = args[1] if len(args) > 1 else 0
+        second = args[2] if len(args) > 2 else 1
         pair = (_from_end(first, rank), _from_end(second, rank))
         return then(Step("diagonal", start=_expr(shift), axes=pair), -1)
     if target == "aten.unfold.default":
