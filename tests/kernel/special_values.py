@@ -265,6 +265,9 @@ UNREACHED = {
     "aten.copy.default",
     "aten.div.Scalar",
     "aten.div.Scalar_mode",
+    "aten.empty.memory_format",  # what decompositions make for its shape; the values are never read
+    "aten.empty_like.default",
+    "aten.empty_permuted.default",
     "aten.fill.Scalar",
     "aten.fill.Tensor",
     "aten.floor_divide.default",
@@ -274,6 +277,7 @@ UNREACHED = {
     "aten.masked_fill.Scalar",
     "aten.masked_fill.Tensor",
     "aten.mul.Scalar",
+    "aten.new_empty.default",
     "aten.ones.default",
     "aten.ones_like.default",
     "aten.rsub.Scalar",
