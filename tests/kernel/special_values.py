@@ -298,10 +298,8 @@ UNREACHED = {
 REFUSED = {
     "torch.bitwise_left_shift(x, y)",
     "torch.bitwise_right_shift(x, y)",
-    "torch.fill(x, 0.5)",
-    "torch.fill(x, -3.0)",
-    "torch.fill(x, 3)",
-    "torch.fill(x, -5)",
+    "torch.empty_like(x)",
+    "x.new_empty(3)",
 }
 
 
