@@ -139,6 +139,21 @@ def _ldexp(x: Any, exponent: Any) -> Any:
     return x * torch.pow(2.0, exponent)
 
 
+def _lcm(x: Any, y: Any) -> Any:
+    dtype = torch.promote_types(x.dtype, y.dtype)
+    if dtype in (torch.int8, torch.uint8, torch.int16):
+        # a product that overflows loses its sign before its upper bits
+        return _lcm(x.to(torch.int32), y.to(torch.int32)).to(dtype)
+    divisor = torch.gcd(x, y)
+    # only two zeros have no divisor
+    reduced = torch.div(x, torch.where(divisor == 0, 1, divisor), rounding_mode="trunc")
+    return torch.abs(reduced * y)
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    return torch.digamma(x) if type(n) is int and n == 0 else NotImplemented
+
+
 def _angle(x: Any) -> Any:
     turned = torch.where(x < 0, torch.pi, 0.0)
     return torch.where(torch.isnan(x), x, turned) if x.is_floating_point() else turned
@@ -159,4 +174,6 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.dist.default: _dist,
         _aten.ldexp.Tensor: _ldexp,
         _aten.angle.default: _angle,
+        _aten.lcm.default: _lcm,
+        _aten.polygamma.default: _polygamma,
     }

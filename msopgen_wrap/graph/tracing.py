@@ -17,6 +17,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
+from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
 from msopgen_wrap.graph.proof import prove_symbols
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
@@ -114,12 +115,13 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(get_decompositions([op for op in extra if op is not None]))
     table.update(_from_inductor(table))
     table.update(reduction_decompositions())
+    table.update(polynomial_decompositions())
     return table
 
 
 # Operators that core ATen keeps and Inductor decomposes into pointwise work and views.
 _INDUCTOR = (
-    "fmax fmin round.decimals lcm permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
+    "fmax fmin round.decimals permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
     "t_copy transpose_copy select_copy slice_copy detach_copy alias_copy diagonal_copy unbind_copy "
     "split_copy"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass, field
 
 from msopgen_wrap.graph.scalars import Const
@@ -125,7 +126,7 @@ class ProgramText:
             self._written.clear()
 
     def _track(self, inst: Inst) -> None:
-        if inst.op in ("Load", "Reduce", "Expand", "Position") or (
+        if inst.op in ("Load", "Reduce", "Expand", "Position", "Polynomial") or (
             inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
         ):
             # building blocks wait for themselves, and with that for everything before them
@@ -183,6 +184,8 @@ class ProgramText:
             return [self._row_statement(inst), *([tail] if tail else [])]
         if op == "Reduce":
             return [self._row_statement(inst)]
+        if op == "Polynomial":
+            return self._polynomial(inst, count)
         if op.startswith("opgen::"):
             call = f"{op}<{inst.mode}>" if inst.mode else op
             parts = [self.name(inst.dst), *map(self.operand, inst.args)]
@@ -224,7 +227,7 @@ class ProgramText:
             if self.body.placement.place(source) == self.body.placement.place(inst.dst):
                 return []
             return [
-                f"Muls({self.name(inst.dst)}, {self.name(source, I32)}, "
+                f"Muls({self.name(inst.dst, I32)}, {self.name(source, I32)}, "
                 f"static_cast<int32_t>(1), {count});"
             ]
         if op == "ShiftRightLogical":
@@ -234,6 +237,21 @@ class ProgramText:
             ]
         parts = [self.name(inst.dst), *map(self.operand, inst.args), count]
         return [f"{OPS[op].call}({', '.join(parts)});"]
+
+    def _polynomial(self, inst: Inst, count: str) -> list[str]:
+        """Return a block of its own, as the coefficients are a named array there."""
+        assert inst.dst is not None
+        numbers = [device_number(float(c), F32) for c in inst.mode.split(", ")]
+        listed = textwrap.wrap(", ".join(numbers), 80)
+        first = "    constexpr float kFit[] = {"
+        return [
+            "{",
+            *(f"{first if i == 0 else '        '}{row}" for i, row in enumerate(listed[:-1])),
+            f"{first if len(listed) == 1 else '        '}{listed[-1]}}};",
+            f"    opgen::Polynomial({self.name(inst.dst)}, {self.operand(inst.args[0])}, kFit, "
+            f"{count});",
+            "}",
+        ]
 
     def _row_statement(self, inst: Inst) -> str:
         assert inst.dst is not None

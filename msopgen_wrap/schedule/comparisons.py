@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
@@ -164,26 +163,44 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     "aten.__rshift__.Scalar",
     "aten.bitwise_left_shift.Tensor",
     "aten.bitwise_right_shift.Tensor",
+    "aten.bitwise_left_shift.Scalar_Tensor",
+    "aten.bitwise_right_shift.Scalar_Tensor",
+    "aten.__lshift__.Tensor",
+    "aten.__rshift__.Tensor",
 )
 def _shift(low: Lowerer, node: Node) -> Any:
     from msopgen_wrap.schedule.pointwise import wrap_small
 
     value = low.tile(low.as_kind(low.operand(node.args[0]), I32))
     amount = low.operand(node.args[1])
-    if not isinstance(amount, Scalar):
-        raise OpgenError(
-            Diagnostic(
-                "OPG331",
-                f"{node.target} by a tensor has no vector lowering",
-                low.location("<<" if "left" in str(node.target) else ">>"),
-                "arch 2201 shifts a whole tensor by one number",
-                "shift by an attr or a literal, or use `kernel:`",
-            )
-        )
     left = "left" in str(node.target) or "lshift" in str(node.target)
     op = "ShiftLeft" if left else "ShiftRight"
-    shifted = low.emit(op, I32, value, low.scalar(amount, I32))
+    if isinstance(amount, Scalar):
+        shifted = low.emit(op, I32, value, low.scalar(amount, I32))
+    else:
+        shifted = _shift_by_tile(low, op, value, low.tile(low.as_kind(amount, I32)))
     return wrap_small(low, shifted, low.dtype(node)) if left else shifted
+
+
+def _shift_by_tile(low: Lowerer, op: str, value: Val, amount: Val) -> Val:
+    """Shift by powers of two, each where the amount has the bit: arch 2201 shifts by one number.
+
+    Amounts outside 0..31 leave the sign of a right shift and 0 of a left one, as in PyTorch.
+    """
+    shifted = value
+    for bit in range(5):
+        # the bit as the sign
+        raised = low.emit("ShiftLeft", I32, amount, Scalar(Const(31 - bit), I32))
+        chosen = compare(low, "LT", raised, Scalar(Const(0), I32))
+        moved = low.emit(op, I32, shifted, Scalar(Const(1 << bit), I32))
+        shifted = low.emit("Select", I32, chosen, moved, shifted)
+    rest = low.emit("ShiftRight", I32, amount, Scalar(Const(5), I32))
+    within = low.emit("Compares", MASK, rest, Scalar(Const(0), I32), mode="EQ")
+    if op == "ShiftLeft":
+        outside = low.emit("Fill", I32, Scalar(Const(0), I32))
+    else:
+        outside = low.emit(op, I32, value, Scalar(Const(31), I32))
+    return low.emit("Select", I32, within, shifted, outside)
 
 
 @lowers("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")

@@ -8,7 +8,12 @@ import itertools
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule import pointwise  # noqa: F401  (registers the lowerings)
+from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
+    bessel_functions,
+    number_parts,
+    pointwise,
+    special_functions,
+)
 from msopgen_wrap.schedule.buffers import Placement, allocate
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan

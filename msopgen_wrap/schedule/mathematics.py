@@ -39,6 +39,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "Remainder": (F32, F32, F32, F32, F32, MASK, MASK),
     "DivideFloor": (F32, F32, I32, I32, MASK, MASK),
     "DivideTrunc": (F32, F32, I32, I32, MASK, MASK),
+    "Gcd": (F32, F32, I32, I32, I32, I32, MASK, MASK, MASK),
     "RoundTo": (F32,),
 }
 OPS.update({f"opgen::{name}": OpInfo(f"opgen::{name}", in_place=False) for name in BLOCKS})

@@ -20,7 +20,12 @@ from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule import pointwise  # noqa: F401  (registers the lowerings)
+from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
+    bessel_functions,
+    number_parts,
+    pointwise,
+    special_functions,
+)
 from msopgen_wrap.schedule.buffers import Place, Placement, allocate
 from msopgen_wrap.schedule.elementwise import MAX_OPERANDS, class_name
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan

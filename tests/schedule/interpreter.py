@@ -121,7 +121,12 @@ class Machine:
         if op in ("Select", "Selects"):
             return np.where(a[0], a[1], a[2])
         if op == "Bits":
-            return a[0].view(np.int32)
+            return a[0].view(_NUMPY[inst.dst.kind])
+        if op == "Polynomial":
+            result = np.zeros_like(a[0])
+            for c in reversed(inst.mode.split(", ")):
+                result = result * a[0] + np.float32(c)
+            return result
         if op == "Cast":
             return self._cast(inst, a[0])
         return self._block(op.removeprefix("opgen::"), inst, a)
@@ -147,6 +152,8 @@ class Machine:
             return t[0].to(dtype).float().numpy()
         if name in ("Fmod", "Remainder"):
             return getattr(torch, name.lower())(t[0].double(), t[1].double()).float().numpy()
+        if name == "Gcd":
+            return torch.gcd(*t).numpy()
         mode = "trunc" if name == "DivideTrunc" else "floor"
         wide = [x.double() for x in t]
         result = torch.div(*wide, rounding_mode=mode)

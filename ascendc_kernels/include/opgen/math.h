@@ -866,6 +866,30 @@ __aicore__ inline void DivideTrunc(const TileInt& dst, const TileInt& a, const T
     VectorBarrier();
 }
 
+// Greatest common divisor of two int32 magnitudes by Euclid's algorithm. Lanes need different numbers
+// of divisions: all take kSteps, and a lane whose rest is 0 keeps its result.
+template <int32_t kSteps>
+__aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& b, const Tile32& f0,
+                           const Tile32& f1, const TileInt& i0, const TileInt& i1,
+                           const TileInt& rest, const TileInt& next, const MaskTile& m0,
+                           const MaskTile& m1, const MaskTile& done, uint32_t count) {
+    AscendC::Muls(dst, b, static_cast<int32_t>(1), count);
+    AscendC::Muls(rest, a, static_cast<int32_t>(1), count);
+    VectorBarrier();
+    for (int32_t step = 0; step < kSteps; ++step) {
+        DivideTrunc(next, dst, rest, f0, f1, i0, i1, m0, m1, count);
+        AscendC::CompareScalar(done, rest, static_cast<int32_t>(0), CMPMODE::EQ, count);
+        AscendC::Mul(next, next, rest, count);
+        VectorBarrier();
+        AscendC::Sub(next, dst, next, count);
+        SelectInt(i0, done, dst, rest, count);
+        VectorBarrier();
+        SelectInt(rest, done, rest, next, count);
+        AscendC::Muls(dst, i0, static_cast<int32_t>(1), count);
+        VectorBarrier();
+    }
+}
+
 }  // namespace opgen
 
 #endif  // OPGEN_MATH_H
