@@ -17,11 +17,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import comparisons, mathematics, plan_op, pointwise
+from msopgen_wrap.schedule import (
+    bessel_functions,
+    comparisons,
+    mathematics,
+    number_parts,
+    plan_op,
+    pointwise,
+    special_functions,
+)
 from msopgen_wrap.schedule.lowering import HANDLERS, Handler
 from msopgen_wrap.spec.model import OpSpec, ShapeLike, TensorParam
 
-MODULES = {m.__name__ for m in (pointwise, mathematics, comparisons)}
+MODULES = {
+    module.__name__
+    for module in (
+        *(pointwise, mathematics, comparisons),
+        *(special_functions, bessel_functions, number_parts),
+    )
+}
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int16", "int8", "uint8", "bool")
 # Outputs of one op: a kernel has 8 queues for them.
@@ -74,6 +88,9 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "aten.full_like.default": ("torch.full_like(x, 2.5)", "torch.full_like(x, -5)"),
     "aten.full.default": ("x + torch.full([1], 2.5)",),
     "aten.scalar_tensor.default": ("x * torch.scalar_tensor(2.5)",),
+    "aten.frexp.Tensor": ("torch.frexp(x)[0]", "torch.frexp(x)[1]"),
+    "aten.bitwise_left_shift.Tensor": ("x << y",),
+    "aten.bitwise_right_shift.Tensor": ("x >> y",),
     "aten.bitwise_left_shift.Tensor_Scalar": ("x << 3",),
     "aten.bitwise_right_shift.Tensor_Scalar": ("x >> 3",),
     "": (
@@ -123,6 +140,7 @@ def candidates(target: str, dtype: str) -> list[list[str]]:
                 f"torch.{base}({call}{mode})",
                 f"F.{base}({call})",
                 f"{arguments[0]}.{base}({', '.join(arguments[1:])})",
+                f"torch.special.{base.removeprefix('special_')}({call})",
             ]
         )
     return found
@@ -218,9 +236,11 @@ def planned() -> Sweep:
             own = (dtype, "bool") if narrow else ("float32", "int32", "bool")
             rows = [f for f, t in swept.items() if dtype in t and output_dtype(f, dtype) in own]
             for group in groups(rows):
-                for formula in _accepted(group, dtype):
+                accepted = _accepted(group, dtype)
+                halves = _accepted(accepted, "float16") if dtype == "float32" else []
+                for formula in accepted:
                     # the program of a half is that of float32 with conversions around it
-                    kinds = FLOATS if dtype == "float32" else (dtype,)
+                    kinds = FLOATS if formula in halves else (dtype,)
                     kinds = tuple(k for k in kinds if output_dtype(formula, k))
                     sweep.dtypes[formula] = [*sweep.dtypes.get(formula, []), *kinds]
     finally:
@@ -296,8 +316,6 @@ UNREACHED = {
 }
 # Formulas that are refused for every dtype: shifts by a tensor, and names that ``compute`` lacks.
 REFUSED = {
-    "torch.bitwise_left_shift(x, y)",
-    "torch.bitwise_right_shift(x, y)",
     "torch.empty_like(x)",
     "x.new_empty(3)",
 }

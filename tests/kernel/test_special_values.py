@@ -55,6 +55,10 @@ LARGEST = {
     "aten.sin": (1e5, ("torch.sin(x)", "torch.sinc(x)")),
     "aten.cos": (1e5, ("torch.cos(x)",)),
     "aten.tan": (1e5, ("torch.tan(x)",)),
+    **{
+        f"aten.special_{name}": (1e5, (f"torch.special.{name}(x)",))
+        for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0")
+    },
 }
 # Declared difference -> part of the formulas in which the sign of a zero is not PyTorch's.
 ZERO_SIGN = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -104,6 +105,33 @@ UNARY = [
     "(x > 0).to(torch.float32) * 2",
     "x.to(torch.float16).to(torch.float32) + x.to(torch.bfloat16).to(torch.float32)",
 ]
+POSITIVE = torch.cat([torch.linspace(0.01, 12, 331), torch.linspace(13, 80, 45)])
+SIGNED = torch.cat([POSITIVE, -POSITIVE, torch.tensor([0.0, math.nan])])
+UNIT = torch.cat([torch.linspace(0, 1, 203), torch.tensor([1e-30, 1e-6, 1 - 1e-6, -0.1, 1.5])])
+# Formula -> its argument: more than one piece of each function, the ends of its domain, and poles.
+SPECIAL = {
+    "torch.lgamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
+    "torch.digamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
+    "torch.polygamma(0, x)": POSITIVE,
+    "torch.erfinv(x)": torch.cat([UNIT, -UNIT]),
+    "torch.special.ndtri(x)": UNIT,
+    "torch.special.erfcx(x)": torch.cat([POSITIVE, -POSITIVE[POSITIVE < 9]]),
+    "torch.special.log_ndtr(x)": torch.cat([POSITIVE[POSITIVE < 5], -POSITIVE]),
+    **{
+        f"torch.special.{name}(x)": SIGNED
+        for name in (
+            *("i0", "i0e", "i1", "i1e", "modified_bessel_i0", "modified_bessel_i1"),
+            *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0"),
+            *("modified_bessel_k0", "scaled_modified_bessel_k0"),
+            *("modified_bessel_k1", "scaled_modified_bessel_k1"),
+        )
+    },
+}
+ORTHOGONAL = [
+    *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he"),
+    *("laguerre_polynomial_l", "legendre_polynomial_p"),
+]
 BINARY = [
     "x + y",
     "x - y",
@@ -157,6 +185,12 @@ INTEGER = [
     "~x",
     "x << 2",
     "x >> 1",
+    "x << (y & 15)",
+    "x >> (y & 15)",
+    "x << y",
+    "x >> y",
+    "torch.gcd(x, y)",
+    "torch.lcm(x, y % 8)",
     "x // torch.where(y == 0, 1, y)",
     "x % torch.where(y == 0, 1, y)",
     "torch.div(x, torch.where(y == 0, 1, y), rounding_mode='trunc').to(x.dtype)",
@@ -219,6 +253,17 @@ def test_unary(compute):
     run(make_spec(compute), {"x": VALUES.clone()})
 
 
+@pytest.mark.parametrize("compute", SPECIAL)
+def test_special_functions(compute):
+    run(make_spec(compute), {"x": SPECIAL[compute].clone()})
+
+
+@pytest.mark.parametrize("degree", [-1, 0, 1, 2, 7])
+@pytest.mark.parametrize("name", ORTHOGONAL)
+def test_orthogonal_polynomials(name, degree):
+    run(make_spec(f"torch.special.{name}(x, {degree})"), {"x": torch.linspace(-1.4, 1.5, 97)})
+
+
 @pytest.mark.parametrize("compute", BINARY)
 def test_binary(compute):
     generator = torch.Generator().manual_seed(1)
@@ -270,6 +315,8 @@ def test_boolean(compute, dtype):
     [
         ("torch.cumsum(x, 0)", "OPG331", "cumsum"),
         ("torch.sort(x)[0]", "OPG331", "sort"),
+        ("torch.special.legendre_polynomial_p(x, 65)", "OPG331", "legendre_polynomial_p"),
+        ("torch.special.legendre_polynomial_p(x, x)", "OPG331", "legendre_polynomial_p"),
     ],
 )
 def test_refusals_name_the_operation(compute, code, word):
@@ -290,3 +337,10 @@ def test_structural_attr_is_refused():
     with pytest.raises(OpgenError) as raised:
         plan_op(make_spec("x if alpha > 0 else -x", attrs=ALPHA))
     assert raised.value.diagnostics[0].code == "OPG202"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_next_number_of_half_precision_is_refused(dtype):
+    with pytest.raises(OpgenError) as raised:
+        plan_op(make_spec("torch.nextafter(x, y)", "x y", dtypes=(dtype,)))
+    assert raised.value.diagnostics[0].code == "OPG331"
