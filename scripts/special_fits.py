@@ -12,6 +12,7 @@ fits are in ``special_functions.py`` and ``bessel_functions.py`` beside the tabl
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,7 @@ def table() -> str:
         "",
         "from msopgen_wrap.schedule.formulas import Fit, SplitNumber",
         "",
+        "# fmt: off",
     ]
     for name, value in ZEROS.items():
         high = np.float32(float(value))
@@ -294,7 +296,8 @@ def table() -> str:
     for name, (function, low, high, degree) in FITS.items():
         powers = fit(function, low, high, degree)
         lines += ["", f"{name} = Fit(", f"    {float(low)!r},", f"    {float(high)!r},", "    ("]
-        lines += [f"        {float(np.float32(float(c))):.9g}," for c in powers]
+        numbers = ", ".join(f"{float(np.float32(float(c))):.9g}" for c in powers)
+        lines += textwrap.wrap(numbers, 92, initial_indent=" " * 8, subsequent_indent=" " * 8)
         lines += ["    ),", ")"]
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 """Lowerings of the gamma and error functions and their relatives.
 
-Each is a formula for pieces of the line with a fit on every piece (``special_fits``: below 2e-7 of
+Each is a formula for pieces of the line with a fit on every piece (``special_fits``: within 3e-7 of
 the exact function). All pieces are computed and one is selected, so a piece may give anything
 outside its own interval.
 """
