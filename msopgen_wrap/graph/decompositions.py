@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_ext.torch_import import torch
 
@@ -84,23 +85,39 @@ def _native_group_norm(
     return out.view(x.shape), mean.view(n, group), rstd.view(n, group)
 
 
+_RUNNING_BUFFERS = Diagnostic(
+    "OPG331",
+    "batch_norm in training changes its running statistics in place, which compute cannot",
+    Location(),
+    "an op writes its outputs only: the new statistics are outputs of their own",
+    "pass None for both running statistics (`y = F.batch_norm(x, None, None, weight, bias, True)`)"
+    " and give their new values as outputs, such as `new_mean = mean * 0.9 + x.mean([0, 2, 3]) * "
+    "0.1` and `new_var = var * 0.9 + x.var([0, 2, 3]) * 0.1`",
+)
+
+
+def _by_channel(x: Any, value: Any) -> Any:
+    """Line up one number per channel with dimension 1 of ``x``."""
+    for _ in range(x.dim() - 2):
+        value = value.unsqueeze(-1)
+    return value
+
+
+def _scaled(x: Any, out: Any, weight: Any, bias: Any) -> Any:
+    if weight is not None:
+        out = out * _by_channel(x, weight)
+    if bias is not None:
+        out = out + _by_channel(x, bias)
+    return out
+
+
 def _batch_norm_training(
     x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
 ) -> Any:
     dims = [0, *range(2, x.dim())]
     var, mean = _variance(x, dims, 0)
     rstd = (var + eps).rsqrt()
-    out = (x - mean) * rstd
-
-    def by_channel(value: Any) -> Any:
-        for _ in range(x.dim() - 2):
-            value = value.unsqueeze(-1)
-        return value
-
-    if weight is not None:
-        out = out * by_channel(weight)
-    if bias is not None:
-        out = out + by_channel(bias)
+    out = _scaled(x, (x - mean) * rstd, weight, bias)
     return out, _squeeze(mean, dims, False), _squeeze(rstd, dims, False)
 
 
@@ -114,8 +131,12 @@ def _native_batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    if not training or running_mean is not None or running_var is not None:
-        return NotImplemented  # statistics that are read or written in place
+    if not training:
+        rstd = (_by_channel(x, running_var) + eps).rsqrt()
+        out = _scaled(x, (x - _by_channel(x, running_mean)) * rstd, weight, bias)
+        return out, x.new_empty(0), x.new_empty(0)  # no statistics of the batch
+    if running_mean is not None or running_var is not None:
+        raise OpgenError(_RUNNING_BUFFERS)
     return _batch_norm_training(x, weight, bias, training, momentum, eps)
 
 

@@ -13,7 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import BuiltOp, check, make_spec
 
-from msopgen_wrap.spec.model import Attr, DimOf, DimSlice, ShapeLike, ShapeList, ShapeReduce
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.spec.model import Attr, DimOf, DimSlice, OpSpec, ShapeLike, ShapeList, ShapeReduce
 
 SOFTMAX = [
     ((3, 5), -1),
@@ -148,3 +150,40 @@ def test_statistics_of_batch_norm(batch_norm, mode):
     # values near 0 are differences of larger ones
     bound = 2 ** (-10 if dtype == torch.float16 else -20)
     assert torch.allclose(outputs["y"].double(), golden["y"], rtol=bound, atol=bound)
+
+
+def with_buffers(call: str, attrs: tuple[Attr, ...] = ()) -> OpSpec:
+    """Return batch normalisation of images with running statistics."""
+    channels = ShapeList((DimOf("x", 1),))
+    spec = make_spec(
+        call,
+        "x mean var w",
+        attrs=attrs,
+        shapes={"z": ShapeLike("x")},
+        input_shapes=dict.fromkeys(["mean", "var", "w"], channels),
+    )
+    x = replace(spec.inputs[0], min_rank=4, max_rank=4)
+    return replace(spec, inputs=(x, *spec.inputs[1:]))
+
+
+@pytest.mark.parametrize("before", ["", "mean = mean * 1.0\nvar = var.clone()\n"])
+@pytest.mark.parametrize("momentum", ["0.1", "momentum"])
+def test_batch_norm_that_updates_its_buffers_is_refused(before, momentum):
+    call = f"{before}z = F.batch_norm(x, mean, var, w, None, True, {momentum})"
+    attrs = (Attr("momentum", "float", 0.1),) if momentum == "momentum" else ()
+    with pytest.raises(OpgenError) as caught:
+        plan_op(with_buffers(call, attrs))
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "OPG331" and "running statistics in place" in finding.what
+    assert "F.batch_norm(x, None, None" in finding.fix and "new_mean =" in finding.fix
+
+
+def test_batch_norm_of_given_statistics(tmp_path):
+    """In evaluation the running statistics are read, and no reduction is left."""
+    op = BuiltOp(
+        with_buffers("z = F.batch_norm(x, mean, var, w, None, False, 0.1, 1e-3)"), tmp_path
+    )
+    inputs = {n: torch.rand(3) for n in ("mean", "var", "w")}
+    outputs, golden, result = op.run({"x": torch.randn(2, 3, 7, 5), **inputs}, mode="check")
+    assert result.findings == []
+    assert torch.allclose(outputs["z"].double(), golden["z"], rtol=1e-5, atol=1e-5)
