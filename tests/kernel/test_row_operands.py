@@ -157,6 +157,23 @@ def test_operands_stay_for_as_many_rows_as_they_serve(extent: str, tmp_path: Pat
     assert 0 < again <= 4 * inputs["s"].numel() * reads * len(counts)
 
 
+def test_slice_of_an_empty_operand(tmp_path: Path) -> None:
+    """``s[..., :1]`` has no number per row where s is empty; the sums of no elements are stored."""
+    spec = make_spec(
+        "z = x * s[..., :1] - x.mean(-1, keepdim=True)\nm = x.sum(-1)",
+        "x s",
+        "z m",
+        shapes={"z": ShapeLike("x"), "m": SQUEEZED["row"]},
+        input_shapes={"s": ShapeLike("x")},
+    )
+    op = BuiltOp(of_rank(3, spec), tmp_path)
+    for columns in (0, 1, 5):
+        inputs = {"x": torch.rand(2, 3, columns), "s": torch.rand(2, 3, columns)}
+        outputs, golden, result = op.run(inputs, {}, mode="check")
+        assert result.findings == [], columns
+        assert close(outputs["z"], golden["z"]) and close(outputs["m"], golden["m"]), columns
+
+
 @pytest.mark.parametrize("compute", ["x.sum(-1) * s", "x.mean(-1) + torch.relu(s * 2.0)"])
 @pytest.mark.parametrize(
     "extent",
