@@ -154,7 +154,10 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
         listed: Any = view.args[1]
         listed = listed if isinstance(listed, (list, tuple)) else [listed]
         axes = [int(a) % len(whole) for a in listed]
-        own = [a - missing for a in axes if a >= missing]
+        removed = len(whole) - len(view.meta["val"].shape)
+        if removed not in (0, len(axes)):
+            return None
+        own = [a - missing for a in axes if a >= missing] if removed else []
         return call(_aten.squeeze.dims, value, own) if own else value
     axis: Any = view.args[1] if len(view.args) > 1 else 0
     if target is _aten.unsqueeze.default:

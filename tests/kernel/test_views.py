@@ -40,6 +40,8 @@ CASES = {
     "permute of a row": ("(x * y).permute(1, 0) * 2", "[x[0], 1]", "[x[1], x[0]]"),
     "slice": ("torch.exp(x * y)[:, 1:]", "[x[1]]", "[x[0], x[1] - 1]"),
     "slice of what is stretched": ("torch.exp(x * y)[:, 1:]", "[x[0], 1]", "[x[0], x[1] - 1]"),
+    "squeeze of nothing": ("torch.exp(x * y).squeeze(1)", "[x[0], 1]", "like x"),
+    "squeeze": ("torch.exp(x * y)[:, :1].squeeze(1)", "[x[0], 1]", "[x[0]]"),
     "select": ("torch.exp(x * y).select(-1, 2)", "[x[1]]", "[x[0]]"),
     "unsqueeze": ("torch.exp(x + y).unsqueeze(1)", "[x[1]]", "[x[0], 1, x[1]]"),
     "flatten": ("torch.exp(x + y).flatten()", "[x[1]]", "[x[0] * x[1]]"),
