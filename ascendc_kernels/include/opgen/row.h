@@ -202,6 +202,11 @@ __aicore__ inline uint32_t RowCount(const Tile& box) {
     return box.lanes ? box.rows : box.pitch;
 }
 
+// The same in whole blocks of floats.
+__aicore__ inline uint32_t RowBlocks(const Tile& box) {
+    return AlignBlock(RowCount(box) * sizeof(float)) / sizeof(float);
+}
+
 // acc = acc op reduce(src), for boxes that stream through.
 template <int32_t kKind>
 __aicore__ inline void Accumulate(const Tile32& acc, const Tile32& partial, const Tile32& src,
@@ -463,10 +468,11 @@ public:
         lanes_ = lanes;
         gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
     }
-    // Write accumulator `slot`; call for all slots, then Wait once, then Join for all.
-    __aicore__ inline void Publish(const Tile32& acc, uint32_t slot) {
+    // Write the first `count` numbers of accumulator `slot`, whole blocks of them; call for all
+    // slots, then Wait once, then Join for all.
+    __aicore__ inline void Publish(const Tile32& acc, uint32_t slot, uint32_t count) {
         Order<AscendC::HardEvent::V_MTE3>();
-        AscendC::DataCopy(gm_[At(static_cast<uint32_t>(AscendC::GetBlockIdx()), slot)], acc, lanes_);
+        AscendC::DataCopy(gm_[At(static_cast<uint32_t>(AscendC::GetBlockIdx()), slot)], acc, count);
         Order<AscendC::HardEvent::MTE3_V>();
     }
     __aicore__ inline void Wait() {
@@ -474,15 +480,16 @@ public:
         AscendC::SyncAll();
     }
     template <int32_t kKind>
-    __aicore__ inline void JoinAll(const Tile32& acc, const Tile32& partial, uint32_t slot) {
+    __aicore__ inline void JoinAll(const Tile32& acc, const Tile32& partial, uint32_t slot,
+                                   uint32_t count) {
         for (uint32_t core = 0; core < cores_; ++core) {
             Order<AscendC::HardEvent::V_MTE2>();
-            AscendC::DataCopy(partial, gm_[At(core, slot)], lanes_);
+            AscendC::DataCopy(partial, gm_[At(core, slot)], count);
             Order<AscendC::HardEvent::MTE2_V>();
             if (core == 0) {
-                AscendC::Muls(acc, partial, 1.0f, lanes_);
+                AscendC::Muls(acc, partial, 1.0f, count);
             } else {
-                opgen::Join<kKind>(acc, acc, partial, lanes_);
+                opgen::Join<kKind>(acc, acc, partial, count);
             }
             VectorBarrier();
         }
