@@ -105,7 +105,7 @@ LOCALS = words(
         pitchUnit platform reduced reducedCount room rowBuf rowCount rowElements rowLength
         rowMaskBuf scratch shape share sizes space split stage stageHalf stageInt tensors tile
         tileLength tiles tiling boxBytes flatBytes total ubSize units used variant views walk
-        workspace workspaces"""
+        whole workspace workspaces"""
 )
 _LOCAL_FORM = re.compile(
     r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"
