@@ -171,7 +171,8 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
 def _shift(low: Lowerer, node: Node) -> Any:
     from msopgen_wrap.schedule.pointwise import wrap_small
 
-    value = low.tile(low.as_kind(low.operand(node.args[0]), I32))
+    number = narrowed(low.operand(node.args[0]), low.dtype(node))
+    value = low.tile(low.as_kind(number, I32))
     amount = low.operand(node.args[1])
     left = "left" in str(node.target) or "lshift" in str(node.target)
     op = "ShiftLeft" if left else "ShiftRight"

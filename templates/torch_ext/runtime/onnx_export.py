@@ -7,6 +7,7 @@ Needs the packages onnx and onnxscript (``pip install onnx onnxscript``).
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -162,17 +163,42 @@ class Exporter:
         if self._registered:
             return
         self._registered = True
-        from torch._decomp import register_decomposition
-
         for op in self.ops.values():
             torch.onnx.register_custom_op_symbolic(
                 f"{self.vendor}::{op.name}", self._symbolic(op), 9
             )
-            overload = self._overload(op)
-            # The dynamo exporter has no public table of its own; it takes all decompositions.
-            register_decomposition(overload)(self._plain_decomposition(op, overload))
-            # With an entry here fake tensors keep to the op's fake kernel.
-            register_decomposition(overload, type="meta")(op.fake)
+        plain = torch.onnx.export
+
+        @functools.wraps(plain)
+        def export(*args: Any, **kwargs: Any) -> Any:
+            with self._decomposed():
+                return plain(*args, **kwargs)
+
+        torch.onnx.export = export
+
+    @contextlib.contextmanager
+    def _decomposed(self) -> Iterator[None]:
+        """Let the dynamo exporter replace the ops; it has no public table, but takes torch's.
+
+        Only while it runs: other users of that table (Inductor) are to leave the ops alone.
+        """
+        from torch._decomp import global_decomposition_table, register_decomposition
+
+        tables = [global_decomposition_table[kind] for kind in ("post_autograd", "meta")]
+        added = [self._overload(op) for op in self.ops.values()]
+        added = [overload for overload in added if overload not in tables[0]]  # a nested export
+        try:
+            for op in self.ops.values():
+                overload = self._overload(op)
+                if overload in added:
+                    register_decomposition(overload)(self._plain_decomposition(op, overload))
+                    # With an entry here fake tensors keep to the op's fake kernel.
+                    register_decomposition(overload, type="meta")(op.fake)
+            yield
+        finally:
+            for table in tables:
+                for overload in added:
+                    table.pop(overload, None)
 
     def _overload(self, op: OnnxOp) -> Any:
         return getattr(getattr(torch.ops, self.vendor), op.name).default
