@@ -123,6 +123,7 @@ def _kernel(spec: OpSpec, plan: OpPlan, body: Body, names: dict[Scalar, str]) ->
     stores = [*passes.late, *passes.row_stores]
     extra = {
         "prologue": make(passes.prologue, body) if passes.prologue else None,
+        "prologue_always": _stores_read(passes.prologue, stores, body.program.insts),
         "whole": make(whole, body),
         "passes": sections,
         "stores": make(stores, body) if stores else None,
@@ -161,6 +162,22 @@ def _reduce(inst: Inst, passes: Passes) -> dict[str, str]:
         "slot": f"opgen::Slot<float>(rowBuf, {slot}, rowLength)",
         "kind": f"opgen::k{inst.mode.capitalize()}",
     }
+
+
+def _stores_read(prologue: list[Inst], stores: list[Inst], insts: list[Inst]) -> bool:
+    """Whether row outputs take values of the prologue, other than through a reduction."""
+    defined = {i.dst.id: i for i in insts if i.dst is not None}
+    first = {id(i) for i in prologue}
+    pending, seen = list(stores), set()
+    while pending:
+        inst = pending.pop()
+        if id(inst) in first:
+            return True
+        if inst.op == "Reduce" or id(inst) in seen:
+            continue
+        seen.add(id(inst))
+        pending += [defined[a.id] for a in inst.args if isinstance(a, Val) and a.id in defined]
+    return False
 
 
 @dataclass
