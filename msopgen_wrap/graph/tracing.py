@@ -121,7 +121,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 # Operators that core ATen keeps and Inductor decomposes into pointwise work and views.
 _INDUCTOR = (
-    "fmax fmin round.decimals permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
+    "fmax fmin round permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
     "t_copy transpose_copy select_copy slice_copy detach_copy alias_copy diagonal_copy unbind_copy "
     "split_copy"
 )
@@ -131,14 +131,13 @@ def _from_inductor(known: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
     """Return Inductor's decompositions of ``_INDUCTOR``, as far as it has them."""
     from torch._inductor.decomposition import select_decomp_table
 
-    packets = {name.partition(".")[0] for name in _INDUCTOR.split()}
+    packets = set(_INDUCTOR.split())
     return {
         op: function
         for op, function in select_decomp_table().items()
         if isinstance(op, torch._ops.OpOverload)
         and op not in known
         and op._schema.name.removeprefix("aten::") in packets
-        and (op._overloadname == "decimals" or "round" not in op._schema.name)
         and op._overloadname != "out"
     }
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import derive_torch_names as derivation
+
 from msopgen_wrap.spec import torch_names
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "derive_torch_names.py"
 
-
-@pytest.fixture(scope="module")
-def derivation() -> Any:
-    spec = importlib.util.spec_from_file_location("derive_torch_names", SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_committed_table_is_what_the_schemas_give(derivation: Any) -> None:
+def test_the_committed_table_is_what_the_schemas_give() -> None:
     assert json.loads(derivation.TABLE.read_text()) == derivation.derive()
 
 
@@ -45,7 +37,7 @@ def test_the_committed_table_is_what_the_schemas_give(derivation: Any) -> None:
         ("cudnn_convolution", "backend"),
     ],
 )
-def test_a_refused_name_has_a_reason(derivation: Any, name: str, reason: str) -> None:
+def test_a_refused_name_has_a_reason(name: str, reason: str) -> None:
     why = derivation.Schemas().usable(name)[1]
     assert re.search(reason, f"{derivation.denied(name)} {why}")
     assert name not in torch_names.TORCH_FUNCTIONS | torch_names.TENSOR_METHODS
