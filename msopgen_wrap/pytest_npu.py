@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _prepare(config: pytest.Config) -> None:
     wish = _wish(config)
     if wish == "off":
-        from msopgen_wrap.torch_ext.torch_import import keep_unusable_backends_out
+        from msopgen_wrap.torch_import import keep_unusable_backends_out
 
         keep_unusable_backends_out()
         return

@@ -31,6 +31,12 @@ def render_template(name: str, /, **values: Any) -> str:
     return environment().get_template(name + ".jinja").render(**values)
 
 
+def render_block(folder: str, name: str, block: str, values: dict[str, Any]) -> str:
+    """Return one block of ``templates/<folder>/<name>`` filled with ``values``."""
+    template = environment(folder).get_template(name)
+    return "".join(template.blocks[block](template.new_context(values)))
+
+
 def static_text(name: str) -> str:
     """Return a file of the templates folder that is copied as it is."""
     return (data_dir("templates") / name).read_text(encoding="utf-8")

@@ -145,7 +145,7 @@ def vector_workloads(elements: int, folder: Path) -> list[Workload]:
 
 def library_op(spec: str, folder: Path) -> tuple[str, Any]:
     """Generate and compile an op of ``op_specs``; return its type and a runtime that knows it."""
-    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.project.tree import ProjectOptions, render_project
     from msopgen_wrap.spec.loader import load_spec
 
     loaded = load_spec(ROOT / "op_specs" / f"{spec}.yaml")

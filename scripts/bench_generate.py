@@ -109,10 +109,10 @@ def measure(path: Path) -> dict[str, Any]:
         return value
 
     spec = stage("check", lambda: load_spec(path))
+    from msopgen_wrap.families import plan_op
     from msopgen_wrap.graph.tracing import trace
     from msopgen_wrap.graph.variants import variants
-    from msopgen_wrap.render import project as renderer
-    from msopgen_wrap.schedule import plan_op
+    from msopgen_wrap.project import tree as renderer
 
     if spec.kernel is None:
         stage("trace", lambda: [trace(spec, variant) for variant in variants(spec)])

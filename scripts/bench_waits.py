@@ -145,6 +145,8 @@ def waits(pip: bool) -> list[Row]:
             "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
         }
         environment["OPGEN_CACHE_DIR"] = str(folder / "cache")
+        # As an installed kit has it: its modules are compiled once.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         take(quickstart(folder, environment, pip))
         peer = import_torch(environment)
         take([peer, *first_backward(folder, environment, peer)])

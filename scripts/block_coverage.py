@@ -145,7 +145,7 @@ def _run(scratch: Path, combos: int, specs: Sequence[Path]) -> None:
     """Compile with counters and run the grids, in a process of its own."""
     from msopgen_wrap.build import emulation
     from msopgen_wrap.build.operators import build_operators
-    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.project.tree import ProjectOptions, render_project
     from msopgen_wrap.run.case_runner import run_case
     from msopgen_wrap.run.cases import case_grid
     from msopgen_wrap.run.op_runtime import OpRuntime

@@ -4,11 +4,12 @@
     python scripts/derive_torch_names.py            writes msopgen_wrap/spec/torch_operators.json
     python scripts/derive_torch_names.py --why as_strided from_file dropout
 
-A public name of ``torch``, ``torch.nn.functional``, ``torch.special``, ``torch.linalg`` or of
-tensors is allowed when an overload of its ATen operator writes none of its arguments, takes no
-generator, gives tensors only, has a kernel for the CPU, and is tagged neither as random nor as one
-whose result has a size that depends on data. Functions of ``torch.nn.functional`` that are written
-in Python take a tensor and are not tagged as random. ``DENIED`` lists the exceptions with reasons.
+A public name of ``torch``, ``torch.nn.functional``, ``torch.special``, ``torch.linalg``,
+``torch.fft`` or of tensors is allowed when an overload of its ATen operator writes none of its
+arguments, takes no generator, gives tensors only, has a kernel for the CPU, and is tagged neither
+as random nor as one whose result has a size that depends on data. Functions of
+``torch.nn.functional`` that are written in Python take a tensor and are not tagged as random;
+those of ``torch.masked`` take a mask. ``DENIED`` lists the exceptions with reasons.
 
 The table is committed because ``opgen check`` reads specs without importing torch; a test derives
 it again and compares.
@@ -44,7 +45,7 @@ DENIED = {
         r"quantize_.*|dequantize|int_repr|q_.*|choose_qparams_optimized"
     ),
     "it gives complex numbers, which AscendC kernels do not have": (
-        r"chalf|complex|polar|view_as_complex(_copy)?|eig|eigvals|stft|istft"
+        r"chalf|complex|polar|view_as_complex(_copy)?|eig|eigvals|stft|istft|i?[rh]?fft[2n]?"
     ),
     "it is a helper of normalisations across devices": r"batch_norm_.*",
     "it is a test by bits, not a function of values": r"hash_tensor",
@@ -69,7 +70,12 @@ ALSO = {
 
 RANDOM = ("nondeterministic_seeded",)
 DATA_SIZED = ("dynamic_output_shape", "data_dependent_output")
-SPACES = {"torch": "", "torch.special": "special_", "torch.linalg": "linalg_"}
+SPACES = {
+    "torch": "",
+    "torch.special": "special_",
+    "torch.linalg": "linalg_",
+    "torch.fft": "fft_",
+}
 
 
 def refusal(schema: Any, tags: set[str]) -> str:
@@ -183,6 +189,7 @@ def derive() -> dict[str, dict[str, str]]:
         if good and not denied(name):
             table["method"][name] = result_kind(good)
     table["torch.nn.functional"] = functionals(schemas)
+    table["torch.masked"] = dict.fromkeys(masked_functions(), "tensor")
     for space, names in ALSO.items():
         table[space].update(dict.fromkeys(names, "tensor"))
     table["bounded"] = {
@@ -208,6 +215,19 @@ def functionals(schemas: Schemas) -> dict[str, str]:
             continue
         row[name] = "tuple" if name.endswith("_with_indices") else "tensor"
     return row
+
+
+def masked_functions() -> list[str]:
+    """Return the functions of torch.masked on plain tensors: those that take a mask by name."""
+    from torch import masked
+
+    return [
+        name
+        for name in public(masked)
+        if any(p.endswith("mask") for p in inspect.signature(getattr(masked, name)).parameters)
+        and takes_tensor(getattr(masked, name))
+        and "masked_tensor" not in name
+    ]
 
 
 def main() -> int:

@@ -382,7 +382,7 @@ def isolated(work: Callable[[], dict[str, Any]], timeout: float) -> dict[str, An
 
 def render(specs: list[Any], target: Path) -> None:
     """Write op_host and op_kernel of the specs."""
-    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.project.tree import ProjectOptions, render_project
 
     options = ProjectOptions(vendor="opgen", parts=("op_host", "op_kernel"))
     for file in render_project(specs, options):

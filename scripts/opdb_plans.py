@@ -44,6 +44,9 @@ OPERATORS = {
     "__rxor__": "{1} ^ {0}",
     "__rmatmul__": "{1} @ {0}",
     "__getitem__": "{0}[{1}]",
+    "where": "torch.where({1}, {0}, {2})",
+    "polygamma": "torch.polygamma({1}, {0})",
+    "special.polygamma": "torch.special.polygamma({1}, {0})",
     "T": "{0}.T",
     "H": "{0}.H",
     "mT": "{0}.mT",
@@ -134,6 +137,8 @@ def spec_of(op: Any) -> str:
         except SkipError as error:
             why = str(error)
             continue
+        if isinstance(first, (tuple, list)) and len(first) == 1:
+            call += "[0]"
         results = list(first) if isinstance(first, (tuple, list)) else [first]
         repeated = list(again) if isinstance(again, (tuple, list)) else [again]
         tensors = [t for t in results if isinstance(t, torch.Tensor)]
@@ -174,7 +179,7 @@ def plan_one(path: Path) -> tuple[str, str]:
     import torch
 
     from msopgen_wrap.diagnostics import OpgenError
-    from msopgen_wrap.schedule import plan_op
+    from msopgen_wrap.families import plan_op
     from msopgen_wrap.spec.loader import load_specs
 
     torch.set_num_threads(1)

@@ -98,6 +98,11 @@ def _ndtri_tail(v: Any) -> Any:
     return -_normal_quantile(mpmath.exp(-s * s / 2)) / s
 
 
+def _normal_logit(x: Any) -> Any:
+    """Return ln(P / (1 - P)) of P = P(X < x): an odd function, whose sigmoid is P."""
+    return mpmath.log(mpmath.ncdf(x) / mpmath.ncdf(-x))
+
+
 def _erfcx(t: Any) -> Any:
     t = _off(t, 0)
     x = 2 * (1 / t - 1)
@@ -233,6 +238,10 @@ FITS: dict[str, tuple[Callable[[Any], Any], float, float, int]] = {
     "PHASE0": (_phase(0), 0, 1 / 9, 8),
     "PHASE1": (_phase(1), 0, 1 / 9, 8),
 }
+# name -> odd function, end of the interval around 0, degree, where the square is cut off
+ODD_FITS: dict[str, tuple[Callable[[Any], Any], float, int, float]] = {
+    "NORMAL_LOGIT": (_normal_logit, 4.7, 11, 36),
+}
 ZEROS = {
     "DIGAMMA_ZERO": DIGAMMA_ZERO,
     "J0_ZERO": J0_ZERO,
@@ -262,6 +271,12 @@ def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int) -> lis
     return powers
 
 
+def odd_fit(function: Callable[[Any], Any], end: Any, degree: int) -> list[Any]:
+    """Return the powers of x^2 by which x is multiplied, for x in [-end, end]."""
+    powers = fit(function, -end, end, degree)
+    return [powers[k] / mpf(end) ** k for k in range(1, degree + 1, 2)]
+
+
 def errors(
     function: Callable[[Any], Any], low: Any, high: Any, powers: list[Any]
 ) -> tuple[Any, Any]:
@@ -285,7 +300,7 @@ def table() -> str:
         "",
         "from __future__ import annotations",
         "",
-        "from msopgen_wrap.schedule.formulas import Fit, SplitNumber",
+        "from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber",
         "",
         "# fmt: off",
     ]
@@ -296,10 +311,16 @@ def table() -> str:
     for name, (function, low, high, degree) in FITS.items():
         powers = fit(function, low, high, degree)
         lines += ["", f"{name} = Fit(", f"    {float(low)!r},", f"    {float(high)!r},", "    ("]
-        numbers = ", ".join(f"{float(np.float32(float(c))):.9g}" for c in powers)
-        lines += textwrap.wrap(numbers, 92, initial_indent=" " * 8, subsequent_indent=" " * 8)
-        lines += ["    ),", ")"]
+        lines += [*_numbers(powers), "    ),", ")"]
+    for name, (function, end, degree, cut) in ODD_FITS.items():
+        lines += ["", f"{name} = OddFit(", f"    {float(cut)!r},", "    ("]
+        lines += [*_numbers(odd_fit(function, end, degree)), "    ),", ")"]
     return "\n".join(lines) + "\n"
+
+
+def _numbers(powers: list[Any]) -> list[str]:
+    numbers = ", ".join(f"{float(np.float32(float(c))):.9g}" for c in powers)
+    return textwrap.wrap(numbers, 92, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
 def main() -> int:

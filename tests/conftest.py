@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.torch_ext.torch_import import keep_unusable_backends_out
+from msopgen_wrap.torch_import import keep_unusable_backends_out
 
 # These tests are about CPU tensors; those of tests/npu/cases activate the emulation before (--npu).
 keep_unusable_backends_out(always=True)
@@ -19,6 +19,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the code generates now into the golden files, instead of comparing",
     )
+
+
+@pytest.fixture(autouse=True)
+def _own_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what `--timeout` of a command that ran in this process sets for its children."""
+    monkeypatch.delenv("OPGEN_TIMEOUT", raising=False)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
 from msopgen_wrap.build.operators import kernel_defines
 from msopgen_wrap.build.toolchain import find_toolchain
-from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir

@@ -35,6 +35,7 @@ from .cache_entry import (
 
 __all__ = [
     "CacheEntry",
+    "NotCached",
     "cache_dir",
     "cached",
     "clear",
@@ -43,7 +44,26 @@ __all__ = [
     "others_may_write",
     "stored",
     "text_hash",
+    "without_building",
 ]
+
+
+class NotCached(Exception):
+    """The cache holds no valid entry, and nothing may be built (see :func:`without_building`)."""
+
+
+_lookups_only = False
+
+
+@contextlib.contextmanager
+def without_building() -> Iterator[None]:
+    """Make every thread of this process only look entries up; what is missing is NotCached."""
+    global _lookups_only
+    before, _lookups_only = _lookups_only, True
+    try:
+        yield
+    finally:
+        _lookups_only = before
 
 
 def cache_dir() -> Path:
@@ -123,11 +143,16 @@ def cached(
 
     Returns:
         The folder and whether it was built now.
+
+    Raises:
+        NotCached: there is none, inside :func:`without_building`.
     """
     root = cache_dir() / kind / key
     found = _lookup(root)
     if found:
         return found, False
+    if _lookups_only:
+        raise NotCached(f"{kind}/{key}")
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(_lock_of(root)):
         found = _lookup(root)

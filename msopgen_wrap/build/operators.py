@@ -7,42 +7,20 @@ CANN compiles it for a call that leaves them out.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.warning_flags import generated_sources
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import macro_names
-
-# Kernel-side C++ types behind DTYPE_<NAME>, as CANN's kernel compiler defines them.
-KERNEL_TYPES = {
-    "float16": "half",
-    "bfloat16": "bfloat16_t",
-    "float32": "float",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint8": "uint8_t",
-    "bool": "bool",
-}
-
-# Names of ge::DataType behind ORIG_DTYPE_<NAME>.
-GE_TYPES = {
-    "float16": "DT_FLOAT16",
-    "bfloat16": "DT_BF16",
-    "float32": "DT_FLOAT",
-    "int8": "DT_INT8",
-    "int16": "DT_INT16",
-    "int32": "DT_INT32",
-    "int64": "DT_INT64",
-    "uint8": "DT_UINT8",
-    "bool": "DT_BOOL",
-}
 
 Progress = Callable[[str], None]
 
@@ -61,6 +39,7 @@ class BuiltOperators:
     kernels: dict[str, dict[str, Path]] = field(default_factory=dict)
 
 
+_DEFS = "defs.json"
 # What stands in a kernel's key for the dtype of an absent input.
 ABSENT = "undefined"
 # Of more optional inputs only none, each and all of them are left out.
@@ -132,7 +111,8 @@ def kernel_defines(spec: OpSpec, combo: int, absent: Sequence[str] = ()) -> list
     ]
     defines = []
     for name, dtype in sorted(given):
-        defines += [f"DTYPE_{name}={KERNEL_TYPES[dtype]}", f"ORIG_DTYPE_{name}={GE_TYPES[dtype]}"]
+        row = BY_NAME[dtype]
+        defines += [f"DTYPE_{name}={row.kernel}", f"ORIG_DTYPE_{name}={row.ge_name}"]
     return defines
 
 
@@ -158,7 +138,7 @@ def build_operators(
         OpgenError: a source does not compile; carries the first true error with its place.
     """
     progress("op_host")
-    host = _compile_host(specs, project, portable)
+    host = build_host(specs, project, portable=portable)
     headers = _tiling_headers(specs, project)
     own = generated_sources(project, [project / "op_kernel" / f"{s.name}.cpp" for s in specs])
 
@@ -192,7 +172,16 @@ def _include_dirs(project: Path) -> list[Path]:
     return [project / "op_host", project / "op_kernel"]
 
 
-def _compile_host(specs: Sequence[OpSpec], project: Path, portable: bool) -> Path:
+def build_host(specs: Sequence[OpSpec], project: Path, *, portable: bool = False) -> Path:
+    """Compile the op_host sources of a generated project tree: all that a call needs but kernels.
+
+    Args:
+        project: root of the tree.
+        portable: as for :func:`build_operators`.
+
+    Raises:
+        OpgenError: a source does not compile, or there is no compiler.
+    """
     sources = [project / "op_host" / f"{spec.name}.cpp" for spec in specs]
     return compile_shared(
         sources,
@@ -208,15 +197,11 @@ def _tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
 
     A 9.x project has its structs in ``op_kernel`` and needs none.
     """
-    from msopgen_wrap.run.op_runtime import OpRuntime
-
     old_style = [s for s in specs if (project / "op_host" / f"{s.name}_tiling.h").is_file()]
     if not old_style:
         return {}
     # Always this machine's own build: it is loaded into this process.
-    runtime = OpRuntime()
-    runtime.load_host(_compile_host(specs, project, portable=False))
-    defs = runtime.tiling_defs()
+    defs = _tiling_defs(build_host(specs, project))
     headers = {}
     for spec in old_style:
         kernel = project / "op_kernel" / f"{spec.name}.cpp"
@@ -224,3 +209,20 @@ def _tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
         if header is not None:
             headers[spec.op] = header
     return headers
+
+
+def _tiling_defs(host: Path) -> list[dict[str, Any]]:
+    """Return ``OpRuntime.tiling_defs()`` of a host library, which is loaded only the first time."""
+
+    def build(folder: Path) -> list[Path]:
+        from msopgen_wrap.run.op_runtime import OpRuntime
+
+        runtime = OpRuntime()
+        runtime.load_host(host)
+        (folder / _DEFS).write_text(json.dumps(runtime.tiling_defs()), encoding="utf-8")
+        return []
+
+    key = cache.text_hash(cache.file_hash(host))
+    folder, _ = cache.cached("tiling-defs", key, "tiling structs of a host library", build)
+    defs: list[dict[str, Any]] = json.loads((folder / _DEFS).read_text(encoding="utf-8"))
+    return defs

@@ -36,7 +36,7 @@ def generated_sources(project: Path, sources: Iterable[Path]) -> list[Path]:
     Args:
         project: root of the generated tree; without ``opgen.json`` it was rendered just now.
     """
-    from msopgen_wrap.render.project_writer import digest, read_manifest
+    from msopgen_wrap.manifest import digest, read_manifest
 
     manifest = read_manifest(project)
     recorded = manifest.files if manifest else {}

@@ -14,9 +14,10 @@ from typing import Any
 
 from msopgen_wrap.build.source_text import blank_comments, split_list
 from msopgen_wrap.cann.declarations import Declaration
-from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, cpp_default
+from msopgen_wrap.cann.msopgen_json import cpp_default
 from msopgen_wrap.cann.onnx_plugin import onnx_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import OpSpec
 
 _ATTR_CALLS = {
@@ -69,7 +70,7 @@ def spec_problems(spec: OpSpec, declared: Declaration | None, host: Path) -> lis
         for meant, param in zip(params, there, strict=True):
             if param.kind != meant.kind.value:
                 add(f"{param.name} is {param.kind}, not {meant.kind.value}", param.line)
-            wanted = tuple(DTYPE_TO_GE[d] for d in meant.dtypes)
+            wanted = tuple(BY_NAME[d].ge_name for d in meant.dtypes)
             listed = param.lists.get("DataType")
             if listed is not None and listed != wanted:
                 text = f"{param.name} has data types {', '.join(listed)}, not {', '.join(wanted)}"

@@ -19,44 +19,8 @@ from typing import Any
 from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.soc_targets import soc_targets
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, TensorParam
-
-DTYPE_TO_MSOPGEN = {
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "float",
-    "int8": "int8",
-    "int16": "int16",
-    "int32": "int32",
-    "int64": "int64",
-    "uint8": "uint8",
-    "bool": "bool",
-}
-
-DTYPE_TO_GE = {
-    "float16": "DT_FLOAT16",
-    "bfloat16": "DT_BF16",
-    "float32": "DT_FLOAT",
-    "int8": "DT_INT8",
-    "int16": "DT_INT16",
-    "int32": "DT_INT32",
-    "int64": "DT_INT64",
-    "uint8": "DT_UINT8",
-    "bool": "DT_BOOL",
-}
-
-# ge::DataType values.
-GE_NUMBERS = {
-    "float32": 0,
-    "float16": 1,
-    "int8": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 6,
-    "int64": 9,
-    "bool": 12,
-    "bfloat16": 27,
-}
 
 _ATTR_TO_MSOPGEN = {
     "int": "int",
@@ -107,7 +71,7 @@ def _cpp_value(kind: str, value: Any) -> str:
     if kind == "str":
         return _cpp_escape(str(value))
     if kind == "dtype":
-        return str(GE_NUMBERS[str(value)])
+        return str(BY_NAME[str(value)].ge)
     if kind == "list_int":
         return "{" + ",".join(str(int(v)) for v in value) + "}"
     if kind == "list_float":
@@ -143,7 +107,7 @@ def _tensor(param: TensorParam) -> dict[str, Any]:
         "name": param.name,
         "param_type": param.kind.value,
         "format": ["ND"] * len(param.dtypes),
-        "type": [DTYPE_TO_MSOPGEN[d] for d in param.dtypes],
+        "type": [BY_NAME[d].msopgen for d in param.dtypes],
     }
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.project import write_msopgen_project
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.package.project_tree import MANIFEST, ProjectTree
+from msopgen_wrap.manifest import MANIFEST
+from msopgen_wrap.package.project_tree import ProjectTree
 from msopgen_wrap.render.files import GeneratedFile
 
 Progress = Callable[[str], None]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, cpp_default
+from msopgen_wrap.cann.msopgen_json import cpp_default
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.templating import environment
@@ -60,7 +61,7 @@ def _plugin_attr(attr: Attr) -> _PluginAttr:
         if attr.type == "str":
             default = f'ge::AscendString("{default}")'
         elif attr.type == "dtype":
-            default = f"ge::{DTYPE_TO_GE[str(attr.default)]}"
+            default = BY_NAME[str(attr.default)].ge_cpp
         elif attr.type == "float":
             default += "f"
         elif attr.type == "list_float":
@@ -73,7 +74,7 @@ def _plugin_attr(attr: Attr) -> _PluginAttr:
 def render_onnx_plugin(
     specs: Sequence[OpSpec], vendor: str = "opgen", style: str = "8.1"
 ) -> list[GeneratedFile]:
-    """Return ``framework/onnx_plugin/``: one plugin per op and the shared attribute reader.
+    """Return ``framework/onnx_plugin/``: plugins, and the attribute reader if one uses it.
 
     Args:
         specs: the ops of the project.
@@ -83,12 +84,7 @@ def render_onnx_plugin(
     env = environment()
     plugin = env.get_template("cann/onnx_plugin.cpp.jinja")
     folder = "framework/onnx_plugin"
-    files = [
-        GeneratedFile(
-            f"{folder}/onnx_attributes.h",
-            env.get_template("cann/onnx_attributes.h.jinja").render(dtypes=_onnx_dtypes()),
-        )
-    ]
+    files = []
     for spec in specs:
         text = plugin.render(
             spec=spec,
@@ -100,6 +96,9 @@ def render_onnx_plugin(
             dynamic_outputs=[p.name for p in spec.outputs if p.kind is ParamKind.DYNAMIC],
         )
         files.append(GeneratedFile(f"{folder}/{spec.name}_plugin.cpp", text))
+    if any('#include "onnx_attributes.h"' in file.text for file in files):
+        reader = env.get_template("cann/onnx_attributes.h.jinja").render(dtypes=_onnx_dtypes())
+        files.append(GeneratedFile(f"{folder}/onnx_attributes.h", reader))
     family = "cann9" if style == "9.x" else "cann81"
     files.append(
         GeneratedFile(
@@ -112,15 +111,5 @@ def render_onnx_plugin(
 
 def _onnx_dtypes() -> list[tuple[int, str]]:
     """ONNX ``TensorProto.DataType`` numbers of the dtypes a spec can name."""
-    numbers = {
-        "float32": 1,
-        "uint8": 2,
-        "int8": 3,
-        "int16": 5,
-        "int32": 6,
-        "int64": 7,
-        "bool": 9,
-        "float16": 10,
-        "bfloat16": 16,
-    }
-    return [(number, DTYPE_TO_GE[name]) for name, number in numbers.items()]
+    rows = sorted((row for row in BY_NAME.values() if row.onnx), key=lambda row: row.onnx)
+    return [(row.onnx, row.ge_name) for row in rows]

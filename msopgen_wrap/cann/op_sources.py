@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE
 from msopgen_wrap.cann.tiling_prelude import strip_comments
+from msopgen_wrap.dtypes import BY_GE_NAME
 from msopgen_wrap.spec.names import macro_names, snake_case
 
 _CLASS = re.compile(r"class\s+(\w+)\s*(?:final\s*)?:\s*public\s+(?:ops::)?OpDef\b")
@@ -22,43 +22,6 @@ _DTYPES = re.compile(r"\.\s*DataType(?:List)?\s*\(\s*(?:\{([^}]*)\}|(\w+))\s*\)"
 _LIST_VARIABLE = re.compile(r"vector\s*<\s*(?:ge::)?DataType\s*>\s*(\w+)\s*=?\s*\{([^}]*)\}")
 _CONFIG = re.compile(r"AddConfig\s*\(\s*\"(\w+)\"")
 _OP_FILE = re.compile(r"opFile\.value\"\s*,\s*\"(\w+)\"")
-_GE_TO_TORCH = {ge: torch for torch, ge in DTYPE_TO_GE.items()}
-
-# C++ types of kernels behind DTYPE_X; dtypes no spec can name are here for foreign ops.
-KERNEL_TYPES = {
-    "DT_FLOAT16": "half",
-    "DT_BF16": "bfloat16_t",
-    "DT_FLOAT": "float",
-    "DT_INT8": "int8_t",
-    "DT_INT16": "int16_t",
-    "DT_INT32": "int32_t",
-    "DT_INT64": "int64_t",
-    "DT_UINT8": "uint8_t",
-    "DT_UINT16": "uint16_t",
-    "DT_UINT32": "uint32_t",
-    "DT_UINT64": "uint64_t",
-    "DT_BOOL": "bool",
-    "DT_DOUBLE": "double",
-    "DT_INT4": "AscendC::int4b_t",
-}
-
-# ge::DataType numbers of ORIG_DTYPE_X, so that kernels may use them in #if.
-GE_NUMBERS = {
-    "DT_FLOAT": 0,
-    "DT_FLOAT16": 1,
-    "DT_INT8": 2,
-    "DT_INT32": 3,
-    "DT_UINT8": 4,
-    "DT_INT16": 6,
-    "DT_UINT16": 7,
-    "DT_UINT32": 8,
-    "DT_INT64": 9,
-    "DT_UINT64": 10,
-    "DT_DOUBLE": 11,
-    "DT_BOOL": 12,
-    "DT_BF16": 27,
-    "DT_INT4": 29,
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +52,7 @@ class OpSource:
 
     def label(self, combo: int) -> str:
         """Return the dtypes of a combination, shortened when all are the same."""
-        names = [_GE_TO_TORCH.get(d, d) for d in self.combos[combo]]
+        names = [BY_GE_NAME[d].name if d in BY_GE_NAME else d for d in self.combos[combo]]
         return names[0] if len(set(names)) == 1 else ",".join(names)
 
     def kernel_defines(self, combo: int) -> list[str]:
@@ -100,14 +63,15 @@ class OpSource:
         defines = []
         for upper, dtype in zip(macro_names(self.params), self.combos[combo], strict=True):
             defines.append(f"ORIG_DTYPE_{upper}={dtype}")
-            if dtype in KERNEL_TYPES:
-                defines.append(f"DTYPE_{upper}={KERNEL_TYPES[dtype]}")
+            kind = _kernel_type(dtype)
+            if kind:
+                defines.append(f"DTYPE_{upper}={kind}")
         return defines
 
     def untyped(self, combo: int) -> list[str]:
         """Return the parameters of a combination that have no ``DTYPE_X``."""
         pairs = zip(self.params, self.combos[combo], strict=True)
-        return [name for name, dtype in pairs if dtype not in KERNEL_TYPES]
+        return [name for name, dtype in pairs if not _kernel_type(dtype)]
 
 
 def host_files(project: Path) -> list[Path]:
@@ -197,3 +161,9 @@ def _kernel_file(project: Path, stem: str) -> Path | None:
         if "__global__" in p.read_text(encoding="utf-8", errors="replace")
     ]
     return kernels[0] if len(kernels) == 1 else None
+
+
+def _kernel_type(dtype: str) -> str:
+    """Return the C++ type behind ``DTYPE_X``; "" for complex, which older CANN lacks."""
+    row = BY_GE_NAME.get(dtype)
+    return row.kernel if row and "COMPLEX" not in dtype else ""

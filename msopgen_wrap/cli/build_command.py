@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from msopgen_wrap.cli import output
+from msopgen_wrap.manifest import MANIFEST
 
 
 @click.command("build")
@@ -111,7 +112,7 @@ def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: igno
 
     found = require_cann(cann) if cann else find_cann()
     work = folder / f"npu_{tree.vendor}"
-    if (work / "opgen.json").is_file():
+    if (work / MANIFEST).is_file():
         shutil.rmtree(work)  # of an earlier build; anything else there is the user's
     progress(f"project for CANN in {work}")
     through_msopgen = prepare_npu_project(tree, found, work)

@@ -149,7 +149,7 @@ def _sample(attr: Any) -> Any:
 
 
 def _meta_inputs(spec: OpSpec, shapes: dict[str, Any], combo: int) -> dict[str, Any]:
-    from msopgen_wrap.torch_ext.torch_import import import_torch
+    from msopgen_wrap.torch_import import import_torch
 
     torch: Any = import_torch()
     inputs: dict[str, Any] = {}

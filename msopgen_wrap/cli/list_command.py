@@ -35,7 +35,7 @@ def command(targets: tuple[Path, ...], paths: bool, as_json: bool) -> int:
 
 
 def _read(targets: tuple[Path, ...]) -> list[LoadResult]:
-    from msopgen_wrap.render.project_writer import read_manifest
+    from msopgen_wrap.manifest import read_manifest
 
     results: list[LoadResult] = []
     for target in targets:

@@ -8,8 +8,9 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.render.project import STYLES, ProjectOptions, project_spec_path
-from msopgen_wrap.render.project_writer import Changes, Manifest, read_manifest
+from msopgen_wrap.manifest import Manifest, read_manifest
+from msopgen_wrap.project.tree import STYLES, ProjectOptions, project_spec_path
+from msopgen_wrap.project.writer import Changes
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec
@@ -63,8 +64,8 @@ def command(
         soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
     from msopgen_wrap.cli.deep_check import contradictions
-    from msopgen_wrap.render.project import render_project
-    from msopgen_wrap.render.project_writer import diff_project, write_project
+    from msopgen_wrap.project.tree import render_project
+    from msopgen_wrap.project.writer import diff_project, write_project
 
     # A wrong shape rule would become a wrong InferShape: better no project than that one.
     wrong = [d for spec in loaded if spec.compute is not None for d in contradictions(spec)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 if TYPE_CHECKING:
     from msopgen_wrap.run.measurement import Measurement
+    from msopgen_wrap.schedule.plan import OpPlan
+    from msopgen_wrap.schedule.report import TilingDecision
 
 
 @click.command("plan", epilog=output.EXIT_CODES)
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     "shapes",
     multiple=True,
     metavar="NAME=D0,D1,...",
-    help="Also show the tiling of this input shape; give it once per input.",
+    help="Also show what TilingFunc decides for this input shape; give it once per input. The "
+    "generated host code is compiled for it.",
 )
 @click.option(
     "--measure",
@@ -48,11 +52,12 @@ def command(
     loaded = load_specs(specs)
     if soc:
         from msopgen_wrap.cli.new_command import parse_socs
-        from msopgen_wrap.render.project import for_socs
+        from msopgen_wrap.project.tree import for_socs
 
         loaded = [for_socs(spec, parse_socs(soc)) for spec in loaded]
     given = [parse_shapes(spec, shapes) for spec in loaded]
-    from msopgen_wrap.schedule import plan_dict, plan_op, plan_text
+    from msopgen_wrap.families import plan_op
+    from msopgen_wrap.schedule import plan_dict, plan_text
 
     failed = []
     rows = []
@@ -62,17 +67,27 @@ def command(
         except OpgenError as error:
             failed += error.diagnostics
             continue
+        decisions: list[TilingDecision] = []
         measured: list[Measurement] = []
-        if measure and sizes is not None:
+        if sizes is not None:
             try:
-                measured = _measured(spec, sizes)
+                decisions = _decisions(spec, sizes)
+                measured = _measured(spec, sizes) if measure else []
             except OpgenError as error:
                 failed += error.diagnostics
         if as_json:
-            own = {"measured": [m.as_dict() for m in measured]} if measure else {}
+            from msopgen_wrap.schedule.report import tilings_as_data
+
+            own: dict[str, Any] = {}
+            if sizes is not None:
+                own["tiling"] = tilings_as_data(plan, decisions)
+            if measure:
+                own["measured"] = [m.as_dict() for m in measured]
             rows.append({**plan_dict(plan), **own})
         else:
-            output.echo(plan_text(plan, sizes))
+            output.echo(plan_text(plan))
+            if decisions and sizes is not None:
+                output.echo("\n".join(["", *_tiling_lines(plan, sizes, decisions)]))
             if measured:
                 from msopgen_wrap.run.measurement import measurement_lines
 
@@ -84,8 +99,33 @@ def command(
     return output.exit_code(failed)
 
 
+def _decisions(spec: OpSpec, shapes: dict[str, Any]) -> list[TilingDecision]:
+    from msopgen_wrap.run.given_shapes import RefusedShapes
+    from msopgen_wrap.run.tiling_decisions import tiling_decisions
+
+    def progress(text: str) -> None:
+        if sys.stderr.isatty():
+            output.echo(f"  {text}", err=True)
+
+    try:
+        return tiling_decisions(spec, shapes, progress)
+    except RefusedShapes as refusal:
+        raise click.UsageError(f"--shape: {refusal}") from None
+
+
+def _tiling_lines(
+    plan: OpPlan, shapes: dict[str, Any], decisions: list[TilingDecision]
+) -> list[str]:
+    from msopgen_wrap.run.given_shapes import frozen_shapes, shape_text
+    from msopgen_wrap.schedule.report import tiling_lines
+
+    given = ", ".join(f"{k}={shape_text(v)}" for k, v in frozen_shapes(shapes).items())
+    return [f"  tiling of {given}", *tiling_lines(plan, decisions)]
+
+
 def _measured(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
-    from msopgen_wrap.run.measurement import RefusedShapes, measure_op
+    from msopgen_wrap.run.given_shapes import RefusedShapes
+    from msopgen_wrap.run.measurement import measure_op
 
     try:
         return measure_op(spec, shapes)

@@ -125,7 +125,7 @@ class _Rendering:
         Returns the rendered specs, their folder, and the specs that cannot be planned with why.
         """
         from msopgen_wrap.cann.project import CannOptions, render_cann_project
-        from msopgen_wrap.render.project import ProjectOptions, render_project
+        from msopgen_wrap.project.tree import ProjectOptions, render_project
         from msopgen_wrap.spec.loader import load_specs
 
         options = ProjectOptions(
@@ -178,7 +178,8 @@ def _reports(
 ) -> Iterator[tuple[str, VerifyReport]]:
     from msopgen_wrap.cann.verify import verify_project
     from msopgen_wrap.cann.verify_report import FAILED, Check
-    from msopgen_wrap.package.project_tree import MANIFEST, read_project
+    from msopgen_wrap.manifest import MANIFEST
+    from msopgen_wrap.package.project_tree import read_project
 
     def progress(text: str) -> None:
         if not quiet and output.use_colour(sys.stderr):

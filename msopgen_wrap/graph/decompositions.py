@@ -6,12 +6,14 @@ reductions with a kept dimension, two-pass (centred) variance and float32 accumu
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.sizes import reduced_count
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 _aten = torch.ops.aten
 
@@ -175,6 +177,31 @@ def _polygamma(n: Any, x: Any) -> Any:
     return torch.digamma(x) if type(n) is int and n == 0 else NotImplemented
 
 
+def _mvlgamma(x: Any, p: Any) -> Any:
+    # PyTorch's own sums over an axis made for it
+    if type(p) is not int:
+        return NotImplemented
+    x = x if x.is_floating_point() else x.to(torch.float32)
+    terms = [torch.lgamma(x - k / 2) for k in range(p)]
+    return functools.reduce(torch.add, terms) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+def _addmv(x: Any, matrix: Any, vector: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = (matrix * vector).sum(-1)
+    product = product if alpha == 1 else product * alpha
+    if type(beta) in (int, float) and beta == 0:
+        return product.clone()  # not even NaN of what is added counts
+    return (x if beta == 1 else x * beta) + product
+
+
+def _heaviside(x: Any, values: Any) -> Any:
+    return torch.where(x == 0, values, (x > 0).to(x.dtype))
+
+
+def _narrow_copy(x: Any, dim: Any, start: Any, length: Any) -> Any:
+    return _aten.slice.Tensor(x, dim, start, start + length).clone()
+
+
 def _angle(x: Any) -> Any:
     turned = torch.where(x < 0, torch.pi, 0.0)
     return torch.where(torch.isnan(x), x, turned) if x.is_floating_point() else turned
@@ -197,4 +224,8 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.angle.default: _angle,
         _aten.lcm.default: _lcm,
         _aten.polygamma.default: _polygamma,
+        _aten.mvlgamma.default: _mvlgamma,
+        _aten.addmv.default: _addmv,
+        _aten.heaviside.default: _heaviside,
+        _aten.narrow_copy.default: _narrow_copy,
     }

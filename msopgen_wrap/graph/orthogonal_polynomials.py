@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 # Beyond, the recurrence of some kinds loses too many digits of float32, and kernels get long.
 MAX_DEGREE = 64

@@ -15,7 +15,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 GraphModule = torch.fx.GraphModule
 

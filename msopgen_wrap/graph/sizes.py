@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.scalars import AttrRef
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node

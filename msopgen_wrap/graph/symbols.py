@@ -34,7 +34,7 @@ from typing import Any
 import sympy
 
 from msopgen_wrap.spec import compute_limits
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
 # isort: split

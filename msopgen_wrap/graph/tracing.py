@@ -18,6 +18,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
+from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.proof import prove_symbols
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
@@ -25,8 +26,9 @@ from msopgen_wrap.graph.structural import count_values, restore_count
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
+from msopgen_wrap.graph.window_views import window_decompositions
 from msopgen_wrap.spec.model import OpSpec, ParamKind
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
 GraphModule = torch.fx.GraphModule
@@ -69,12 +71,14 @@ def compute_function(
 ) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
     """Return ``compute`` as ``f(inputs, attrs) -> outputs`` (guarded, no builtins).
 
+    The function of a part returns all outputs of the whole op.
+
     Args:
         replacements: values for names in ``compute`` and for the helpers that it is rewritten to.
     """
     from msopgen_wrap.spec.compute_runner import compile_compute
 
-    return compile_compute(spec, wrap_errors=False, replacements=replacements)
+    return compile_compute(spec.whole or spec, wrap_errors=False, replacements=replacements)
 
 
 @functools.lru_cache(maxsize=1)
@@ -116,6 +120,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(_from_inductor(table))
     table.update(reduction_decompositions())
     table.update(polynomial_decompositions())
+    table.update(placement_decompositions())
+    table.update(window_decompositions())
     return table
 
 

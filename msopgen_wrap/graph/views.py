@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
+from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
 _aten = torch.ops.aten
+_place = torch.ops.opgen.place.default
 _RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
@@ -26,6 +28,8 @@ _MOVED = (
     _aten.unsqueeze.default,
     _aten.slice.Tensor,
     _aten.select.int,
+    _aten.flip.default,
+    _place,
 )
 _OTHER_VIEWS = (
     _aten.expand.default,
@@ -36,7 +40,10 @@ _OTHER_VIEWS = (
     _aten.split_with_sizes.default,
     _aten.squeeze.default,
 )
-_CREATIONS = ("full", "full_like", "scalar_tensor", "empty", "empty_like", "empty_permuted")
+_CREATIONS = (
+    *("full", "full_like", "scalar_tensor", "empty", "empty_like", "empty_permuted"),
+    *("arange", "prims::iota"),
+)
 
 
 def move_views_to_inputs(graph: Graph) -> None:
@@ -45,9 +52,14 @@ def move_views_to_inputs(graph: Graph) -> None:
     A view stays where it is when an argument is broadcast along an axis that the view cuts or
     merges.
     """
-    if not all(_is_plain(n) for n in graph.nodes if n.op == "call_function"):
-        return
-    pending = [n for n in graph.nodes if _is_movable(n)]
+    plain = _before_anchors(graph)
+    anchored = any(n.op == "call_function" and n not in plain for n in graph.nodes)
+
+    def movable(node: Node) -> bool:
+        kept = (_aten.unsqueeze.default, *_SQUEEZES) if anchored else ()
+        return node in plain and _is_movable(node) and node.target not in kept
+
+    pending = [n for n in graph.nodes if movable(n)]
     while pending:
         view = pending.pop(0)
         source = view.args[0]
@@ -64,8 +76,21 @@ def move_views_to_inputs(graph: Graph) -> None:
         moved.meta = dict(view.meta)
         view.replace_all_uses_with(moved)
         graph.erase_node(view)
-        pending += [n for n in (*made, *moved.users) if _is_movable(n)]
+        plain.update(made)
+        plain.add(moved)
+        pending += [n for n in (*made, *moved.users) if movable(n)]
     graph.eliminate_dead_code()
+
+
+def _before_anchors(graph: Graph) -> set[Node]:
+    """Return the nodes that are made of inputs by pointwise work and views alone."""
+    plain: set[Node] = set()
+    for node in graph.nodes:
+        given = node.op in ("placeholder", "get_attr")
+        before = node.op == "call_function" and _is_plain(node)
+        if given or (before and all(n in plain for n in node.all_input_nodes)):
+            plain.add(node)
+    return plain
 
 
 def _is_movable(node: Node) -> bool:
@@ -159,6 +184,13 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
             return None
         own = [a - missing for a in axes if a >= missing] if removed else []
         return call(_aten.squeeze.dims, value, own) if own else value
+    if target is _aten.flip.default:
+        flipped: Any = view.args[1]
+        turned = [int(a) % len(whole) - missing for a in flipped]
+        own = [a for a in turned if a >= 0 and _number(shape[a]) != 1]
+        if not all(_equal(shape[a], whole[a + missing]) for a in own):
+            return None
+        return call(target, value, own) if own else value
     axis: Any = view.args[1] if len(view.args) > 1 else 0
     if target is _aten.unsqueeze.default:
         place = int(axis) % (len(whole) + 1) - missing

@@ -12,7 +12,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from msopgen_wrap.cann.msopgen_json import DTYPE_TO_GE, GE_NUMBERS, cpp_default
+from msopgen_wrap.cann.msopgen_json import cpp_default
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 
 _FORMAT_ND = 2
@@ -77,7 +78,7 @@ def _attr_text(attr: Attr) -> str:
     if attr.type == "bool":
         return "true" if value else "false"
     if attr.type == "dtype":
-        return str(GE_NUMBERS[str(value)])
+        return str(BY_NAME[str(value)].ge)
     if attr.type in ("list_int", "list_float"):
         return "[" + ",".join(str(v) for v in value) + "]"
     return str(value)
@@ -97,7 +98,7 @@ def binary_name(spec: OpSpec, combo: int) -> str:
 def simplified_keys(spec: OpSpec, combo: int) -> list[str]:
     """Return the keys CANN looks a binary up by: op, determinism, precision, dtype and format."""
     params = "/".join(
-        f"{GE_NUMBERS[p.dtypes[combo]]},{_FORMAT_ND}" for p in (*spec.inputs, *spec.outputs)
+        f"{BY_NAME[p.dtypes[combo]].ge},{_FORMAT_ND}" for p in (*spec.inputs, *spec.outputs)
     )
     return [f"{spec.op}/d={d},p={p}/{params}" for d in (0, 1) for p in (1, 0)]
 
@@ -210,7 +211,7 @@ def op_proto_header(specs: Sequence[OpSpec]) -> str:
         lines += ["", f"REG_OP({spec.op})"]
         for position, params in enumerate((spec.inputs, spec.outputs)):
             for param in params:
-                dtypes = ", ".join(DTYPE_TO_GE[d] for d in dict.fromkeys(param.dtypes))
+                dtypes = ", ".join(BY_NAME[d].ge_name for d in dict.fromkeys(param.dtypes))
                 macro = macros[param.kind][position]
                 lines.append(f"    .{macro}({param.name}, TensorType({{{dtypes}}}))")
         for attr in spec.attrs:

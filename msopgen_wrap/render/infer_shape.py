@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import (
     DimAttr,
     DimBinary,

@@ -9,12 +9,12 @@ from typing import Any
 import jinja2
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.platforms import platform
 from msopgen_wrap.render.default_tiling import default_tiling
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.infer_shape import infer_data_type_body, infer_shape_body
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.run.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
 from msopgen_wrap.templating import environment
@@ -60,7 +60,8 @@ def render_op_host(
     Raises:
         OpgenError: OPG501 (unknown SoC), OPG503 (the tiling file has no tiling function).
     """
-    includes = ['"register/op_def_registry.h"', '"opgen_log.h"', '"opgen_shape.h"']
+    includes = ["<cstdint>", "<string>", '"register/op_def_registry.h"']
+    includes += ['"opgen_log.h"', '"opgen_shape.h"']
     files = [_static("opgen_log.h"), _static("opgen_shape.h")]
     if tiling is None and spec.tiling is not None:
         function = _own_tiling_function(spec)

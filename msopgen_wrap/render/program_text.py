@@ -110,15 +110,24 @@ class ProgramText:
     # ---- barriers ------------------------------------------------------------------------------
 
     def _places(self, values: tuple[Operand | None, ...]) -> set[Place]:
-        return {self.body.placement.place(v) for v in values if isinstance(v, Val)}
+        return {self._memory(self.body.placement.place(v)) for v in values if isinstance(v, Val)}
 
-    def _barrier(self, inst: Inst) -> None:
-        reads = self._places(inst.args)
+    def _memory(self, place: Place) -> Place:
+        """Return the place that stands for the memory: an output may lie on an input's slot."""
+        shared = self.body.placement.shared
+        return shared.get(place.name, place) if place.role == "output" else place
+
+    def _accesses(self, inst: Inst) -> tuple[set[Place], set[Place]]:
+        """Return what an instruction reads and writes."""
         writes = self._places((inst.dst, *inst.temps))
         if inst.op == "Store":
             writes |= {Place("output", inst.mode), Place("bytes", "bytes")}
         if inst.op == "Load" and inst.dst is not None and inst.dst.kind == MASK:
             writes.add(Place("bytes", "bytes"))
+        return self._places(inst.args), writes
+
+    def _barrier(self, inst: Inst) -> None:
+        reads, writes = self._accesses(inst)
         hazard = reads & self._written or writes & self._written or writes & self._read
         if hazard:
             self.lines.append("PipeBarrier<PIPE_V>();")
@@ -126,7 +135,7 @@ class ProgramText:
             self._written.clear()
 
     def _track(self, inst: Inst) -> None:
-        if inst.op in ("Load", "Reduce", "Expand", "Position", "Polynomial") or (
+        if inst.op in ("Load", "Index", "Reduce", "Expand", "Position", "Polynomial") or (
             inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
         ):
             # building blocks wait for themselves, and with that for everything before them
@@ -177,6 +186,9 @@ class ProgramText:
             return [self._load(inst)]
         if op == "Store":
             return [self._store(inst)]
+        if op == "Index":
+            tail = self._fill_tail(inst.dst) if inst.dst is not None else ""
+            return [self._index(inst), *([tail] if tail else [])]
         assert inst.dst is not None
         count = self._count(inst)
         if op in ("Expand", "Position"):
@@ -265,6 +277,10 @@ class ProgramText:
         if self.streamed:
             return f"opgen::Accumulate<{kind}>({dst}, partial, {source}, {scratch}, part);"
         return f"opgen::Reduce<{kind}>({dst}, {source}, {scratch}, part);"
+
+    def _index(self, inst: Inst) -> str:
+        assert inst.dst is not None
+        return f"opgen::CountIndex<kBroadcast>({self.name(inst.dst)}, {inst.mode}Walk, part);"
 
     def _load(self, inst: Inst) -> str:
         assert inst.dst is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build.source_text import split_list
-from msopgen_wrap.run.dtypes import BY_GE_NAME
+from msopgen_wrap.dtypes import BY_GE_NAME
 from msopgen_wrap.run.launch_source import blank_comments
 
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^{};]*)\)\s*\{")
@@ -195,7 +195,7 @@ def bind_arguments(
         labels: the arguments' names in the extension. Where they name every attr (``training`` is
             ``is_training``), attrs follow the names: an aclnn function may order them differently.
     """
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     slots, names = list(declared["inputs"]), [a["name"] for a in declared["attrs"]]
     complete = len(args) == len(slots) + len(names)
@@ -287,7 +287,7 @@ def _as_kind(value: Any, kind: str) -> Any:
 
 
 def _value_dtype(param: Mapping[str, Any], value: Any) -> Any:
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     known = [BY_GE_NAME[d].name for d in param["dtypes"] or param["dtype_list"] if d in BY_GE_NAME]
     first = value[0] if isinstance(value, (list, tuple)) and value else value

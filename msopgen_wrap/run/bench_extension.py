@@ -157,7 +157,7 @@ class Extension:
         Raises:
             UnsupportedCase: no combination of dtypes fits the others either.
         """
-        from msopgen_wrap.torch_ext.torch_import import torch
+        from msopgen_wrap.torch_import import torch
 
         rows = combos(self._op, self._runner.platform.name)
         names = [p["name"] for p in self._op["inputs"]]
@@ -310,7 +310,7 @@ def _dtype(value: Any) -> str:
 
 
 def _torch(value: Any) -> Any:
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     if isinstance(value, (list, tuple)):
         return [_torch(v) for v in value]

@@ -126,7 +126,7 @@ def run_task(
 
 def _run_cases(folder: Path, cases: int, runner: Extension, result: TaskResult) -> None:
     """Run the cases and say in ``result`` how far they got."""
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     prepare, module = _load_validation(folder)
     rows = _prepared_rows(prepare, read_cases(folder))
@@ -297,7 +297,7 @@ def _elements_of_shapes(value: Any) -> int:
 
 
 def _prepared(prepare: Any, row: Mapping[str, Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     torch.manual_seed(int(row.get("case_id") or 0))
     init = prepare.get_init_inputs(row, device="cpu")
@@ -322,7 +322,7 @@ def _check_precision(
 
     As in the benchmark, results that the extension does not return are not compared.
     """
-    from msopgen_wrap.torch_ext.torch_import import torch
+    from msopgen_wrap.torch_import import torch
 
     goldens, actuals = _flat(golden), _flat(actual)
     good, absolute, relative = bool(actuals), [], []

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from msopgen_wrap.run.accuracy import Accuracy, compare
+from msopgen_wrap.run.accuracy import Comparison
 from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
 from msopgen_wrap.spec.model import OpSpec, TensorParam, Tolerance
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 # No plausible result: an output the kernel did not write cannot look right.
 _POISON = 0xA5
+_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str) -> CaseResult:
@@ -127,8 +128,9 @@ def _as_list(value: Any) -> list[torch.Tensor]:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    flat = tensor.reshape(-1)
-    return flat.view(torch.uint8) if flat.numel() else flat
+    """Return the elements as integers of their size: equal bits are equal, nan included."""
+    same_size = _INTEGERS.get(tensor.element_size(), torch.uint8)
+    return tensor.reshape(-1).view(same_size) if tensor.numel() else tensor
 
 
 def judge(
@@ -149,7 +151,8 @@ def judge(
             strict=True,
         )
         for index, (actual, golden, native) in enumerate(pairs):
-            accuracy: Accuracy = compare(actual, golden, native, *options)
+            comparison = Comparison(golden, actual.dtype, native, *options)
+            accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule
             if accuracy.note and accuracy.maximum >= result.maximum:
                 result.note = f"{param.name}: {accuracy.note}"
@@ -159,9 +162,9 @@ def judge(
                 name = f"{param.name}[{index}]" if isinstance(golden, list) else param.name
                 reasons.append(f"{name}: {accuracy.reason.replace('OUTPUT', param.name)}")
             if actual.numel():
-                zeros = compare(torch.zeros_like(actual), golden, native, *options)
+                refused = comparison.refuses_zeros(actual)
                 key = f"{param.name} ({accuracy.rule})"
-                result.controls[key] = result.controls.get(key, False) or not zeros.passed
+                result.controls[key] = result.controls.get(key, False) or refused
     if result.controls:
         result.zero_rejected = any(result.controls.values())
     return reasons

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.run.shape_search import fixed_inputs
 from msopgen_wrap.spec.model import OpSpec
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from msopgen_wrap.run.results import CaseResult
 
 _BLOCK = 32  # bytes that a copy moves at least
-_BYTES = {"float16": 2, "bfloat16": 2, "int16": 2, "float32": 4, "int32": 4, "int64": 8}
 NON_CONTIGUOUS = "handed over as contiguous copies, as aclnn does: not a matter of the kernel"
 
 
@@ -37,7 +37,7 @@ def traits(spec: OpSpec, case: TestCase) -> dict[str, Any]:
     if tensors:
         shape, dtype = tensors[sizes.index(max(sizes))]
         if shape and shape[-1]:
-            aligned = shape[-1] * _BYTES.get(dtype, 1) % _BLOCK == 0
+            aligned = shape[-1] * BY_NAME[dtype].size % _BLOCK == 0
     free = {p.name for p in spec.inputs if p.shape is None}
     given = {tuple(s) for n, s in case.shapes.items() if n in free and s is not None}
     return {

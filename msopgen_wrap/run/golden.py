@@ -11,7 +11,7 @@ from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.provenance import Provenance
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 tree_map = torch.utils._pytree.tree_map
 
@@ -137,13 +137,12 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     Raises:
         NotApplicable: ``compute`` itself refuses the case (say, an axis the rank does not have).
     """
-    function = compile_compute(spec, wrap_errors=False)
-    wide = tree_map(lambda t: t.double() if _is_float(t) else t, inputs)
+    function = _compiled(spec)
     attrs = _attrs_as_passed(spec, case)
     try:
         with torch.no_grad():
             with _KeepDouble() as origins:
-                golden = function(_copies(wide), attrs)
+                golden = function(tree_map(_wide_copy, inputs), attrs)
             native = function(_copies(inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
@@ -157,6 +156,16 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     )
 
 
+_last_compiled: list[tuple[OpSpec, Callable[..., dict[str, Value]]]] = []
+
+
+def _compiled(spec: OpSpec) -> Callable[..., dict[str, Value]]:
+    """Return the function of ``compute``, which the cases of one spec share."""
+    if not _last_compiled or _last_compiled[0][0] is not spec:
+        _last_compiled[:] = [(spec, compile_compute(spec, wrap_errors=False))]
+    return _last_compiled[0][1]
+
+
 def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
     """Return a function that says whether ``compute`` takes input shapes with attrs.
 
@@ -165,29 +174,56 @@ def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]
     function = compile_compute(spec, wrap_errors=False)
 
     def accepts(shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
-        inputs: dict[str, Value] = {}
-        for param in spec.inputs:
-            shape, dtype = shapes.get(param.name), getattr(torch, param.dtypes[0])
-            if shape is None:
-                inputs[param.name] = None
-            elif param.kind is ParamKind.DYNAMIC:
-                inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
-            else:
-                inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
         try:
-            with torch.no_grad():
-                function(inputs, attrs)
-        except (NotImplementedError, TypeError):
-            return True
-        except (RuntimeError, IndexError, ValueError) as error:
-            return "meta" in str(error).lower()
+            _on_meta(function, spec, TestCase(0, shapes, attrs))
+        except NotApplicable:
+            return False
         return True
 
     return accepts
 
 
-def _is_float(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+def meta_results(spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
+    """Return what ``compute`` gives on meta tensors (shapes and dtypes without data).
+
+    Returns:
+        The outputs by name; None for a ``compute`` that needs data to run.
+
+    Raises:
+        NotApplicable: ``compute`` refuses the case.
+    """
+    return _on_meta(compile_compute(spec, wrap_errors=False), spec, case)
+
+
+def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
+    inputs: dict[str, Value] = {}
+    for param in spec.inputs:
+        shape, dtype = case.shapes.get(param.name), getattr(torch, param.dtypes[case.combo])
+        if shape is None:
+            inputs[param.name] = None
+        elif param.kind is ParamKind.DYNAMIC:
+            inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
+        else:
+            inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
+    try:
+        with torch.no_grad():
+            results: dict[str, Value] = function(inputs, dict(case.attrs))
+            return results
+    except (NotImplementedError, TypeError):
+        return None
+    except (RuntimeError, IndexError, ValueError) as error:
+        text = str(error)
+        if "meta" in text.lower():
+            return None
+        raise NotApplicable(text.splitlines()[0] if text else type(error).__name__) from error
+
+
+def _wide_copy(value: Any) -> Any:
+    """Return a copy of a tensor, floats in float64; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    dtype = torch.float64 if value.dtype.is_floating_point else value.dtype
+    return value.to(dtype, copy=True)
 
 
 def _copies(inputs: dict[str, Value]) -> dict[str, Value]:

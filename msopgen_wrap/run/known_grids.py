@@ -17,8 +17,24 @@ from msopgen_wrap.spec.model import OpSpec
 _FILE = "accepted.json"
 
 
-def known_grid(spec: OpSpec, *, large: bool = False) -> list[TestCase]:
+def known_grid(
+    spec: OpSpec, *, large: bool = False, answers: dict[str, bool] | None = None
+) -> list[TestCase]:
     """Return the grid as ``case_grid`` does.
+
+    Args:
+        answers: what ``accepted_shapes`` gave, where that is known.
+
+    Raises:
+        OpgenError: the cache cannot be written.
+    """
+    return case_grid(
+        spec, large=large, answers=accepted_shapes(spec) if answers is None else dict(answers)
+    )
+
+
+def accepted_shapes(spec: OpSpec) -> dict[str, bool]:
+    """Return which of the shapes that the grid tries ``compute`` takes.
 
     Raises:
         OpgenError: the cache cannot be written.
@@ -32,5 +48,5 @@ def known_grid(spec: OpSpec, *, large: bool = False) -> list[TestCase]:
 
     key = cache.text_hash(kit_hash(), spec.source)
     folder = cache.cached("grid", key, f"{spec.op}: shapes that compute takes", build)[0]
-    answers = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-    return case_grid(spec, large=large, answers=answers)
+    answers: dict[str, bool] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    return answers

@@ -11,13 +11,13 @@ from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.call_failure import op_failure
 from msopgen_wrap.run.case_runner import make_outputs
 from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.run.given_shapes import RefusedShapes, check_shapes, frozen_shapes, shape_text
 from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import load_op, quiet_torch
 from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.schedule.report import dtypes_text, table_lines
-from msopgen_wrap.spec.model import OpSpec, ParamKind
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
+from msopgen_wrap.spec.model import OpSpec
 
 _COLUMNS = (
     "dtypes",
@@ -32,10 +32,6 @@ _COLUMNS = (
     "cores",
     "busiest/mean",
 )
-
-
-class RefusedShapes(ValueError):
-    """The op takes no tensors of these shapes; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,11 @@ def measure_op(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
         RefusedShapes: the rules of the spec or its ``compute`` exclude the shapes.
         OpgenError: the op cannot be planned or compiled, or its host code or kernel failed.
     """
-    frozen = {name: _freeze(shape) for name, shape in shapes.items()}
-    attrs = sample_attrs(spec)
-    _check(spec, frozen, attrs)
+    shapes, attrs = frozen_shapes(shapes), sample_attrs(spec)
+    check_shapes(spec, shapes, attrs)
     with quiet_torch():
         runtime = load_op(spec, rendered_spec(spec, "opgen"))
-        return [_measure(spec, TestCase(i, frozen, attrs), runtime) for i in range(spec.combos)]
+        return [_measure(spec, TestCase(i, shapes, attrs), runtime) for i in range(spec.combos)]
 
 
 def _measure(spec: OpSpec, case: TestCase, runtime: OpRuntime) -> Measurement:
@@ -191,7 +186,7 @@ def measurement_lines(rows: list[Measurement]) -> list[str]:
             ]
         )
     first = rows[0]
-    given = ", ".join(f"{k}={_shape(v)}" for k, v in first.shapes.items())
+    given = ", ".join(f"{k}={shape_text(v)}" for k, v in first.shapes.items())
     attrs = "".join(f", {k}={v}" for k, v in first.attrs.items())
     return [
         f"  counted on {first.soc} in the emulation: {given}{attrs}",
@@ -202,48 +197,10 @@ def measurement_lines(rows: list[Measurement]) -> list[str]:
     ]
 
 
-def _check(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
-    """Refuse shapes that the ranks and rules of the spec's parameters exclude."""
-    for param in spec.inputs:
-        shape = shapes.get(param.name)
-        if shape is None:
-            continue
-        for one in shape if param.kind is ParamKind.DYNAMIC else [shape]:
-            if not param.min_rank <= len(one) <= param.max_rank:
-                limits = f"{param.min_rank}..{param.max_rank}"
-                raise RefusedShapes(f"{param.name}={_shape(one)}: its rank is limited to {limits}")
-    for param in (*spec.inputs, *spec.outputs):
-        if param.shape is None:
-            continue
-        try:
-            expected = _freeze(evaluate(param.shape, shapes, attrs))
-        except (ShapeError, KeyError) as error:
-            raise RefusedShapes(f"shape of '{param.name}': {error}") from error
-        shape = shapes.get(param.name)
-        if param in spec.inputs and shape is not None and shape != expected:
-            raise RefusedShapes(
-                f"{param.name}={_shape(shape)} should be {_shape(expected)}: {param.shape_text}"
-            )
-
-
 def _tensors(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return list(value)
     return [] if value is None else [value]
-
-
-def _freeze(shape: Any) -> Any:
-    if shape is None:
-        return None
-    return tuple(_freeze(d) if isinstance(d, (list, tuple)) else d for d in shape)
-
-
-def _shape(shape: Any) -> str:
-    if shape is None:
-        return "none"
-    if any(isinstance(d, tuple) for d in shape):
-        return ";".join(_shape(d) for d in shape)
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def _ratio(value: float, base: float) -> float:

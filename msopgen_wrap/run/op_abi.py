@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.run.storage import FORMATS
 from msopgen_wrap.run.tensors import Tensor
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.dtypes import BY_GE_NAME
 from msopgen_wrap.platforms import covers, families, is_soc
-from msopgen_wrap.run.dtypes import BY_GE_NAME
 from msopgen_wrap.run.include_finder import (
     IncludeFinder,
     for_other_arch,
@@ -38,12 +38,6 @@ _SKIP_DIRS = {"tests", "test", "ut", "st", "examples", "op_api", "build", "build
 _SHARED_FOLDERS = ("common/include", "common/inc", "utils/inc", "src/common/inc", "include")
 _SHARED_LEVELS = 4
 _SIDES = ("op_host", "op_kernel")
-
-KERNEL_TYPES = {
-    "DT_INT4": "AscendC::int4b_t",
-    "DT_COMPLEX64": "complex64",
-    "DT_COMPLEX128": "complex128",
-}
 
 
 @dataclass(frozen=True)
@@ -256,7 +250,7 @@ class Combo:
         names = macro_names(self.names)
         for upper, dtype, layout in zip(names, self.dtypes, self.formats, strict=True):
             row = BY_GE_NAME.get(dtype)
-            result[f"DTYPE_{upper}"] = KERNEL_TYPES.get(dtype) or (row.kernel if row else "void")
+            result[f"DTYPE_{upper}"] = row.kernel if row else "void"
             result[f"ORIG_DTYPE_{upper}"] = dtype
             result[f"FORMAT_{upper}"] = f"FORMAT_{layout}"
         return [f"{name}={value}" for name, value in result.items()]

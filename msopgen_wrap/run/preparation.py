@@ -5,34 +5,40 @@ Render, compile, load, and for every case of the grid InferShape and tiling.
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.operators import build_operators
+from msopgen_wrap.build.operators import BuiltOperators, build_operators
 from msopgen_wrap.diagnostics import Diagnostic, Location
 from msopgen_wrap.run.cases import TestCase, case_grid
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.torch_import import quiet_torch
 
 # Further cases with the same kind of problem are only counted.
 MAX_FINDINGS = 3
 
 
 def load_op(
-    spec: OpSpec, project: Path, progress: Callable[[str], None] = lambda _: None
+    spec: OpSpec,
+    project: Path,
+    progress: Callable[[str], None] = lambda _: None,
+    built: BuiltOperators | None = None,
 ) -> OpRuntime:
     """Compile the op of a project and return a runtime that has its host library and kernels.
+
+    Args:
+        progress: called with a short text as each object starts.
+        built: the objects, where they are known.
 
     Raises:
         OpgenError: a source does not compile, or there is no compiler.
     """
-    built = build_operators([spec], project, progress=progress)
+    if built is None:
+        built = build_operators([spec], project, progress=progress)
     runtime = OpRuntime()
     runtime.load_host(built.host)
     for key, path in built.kernels[spec.op].items():
@@ -84,7 +90,7 @@ def _refusal(spec: OpSpec, case: TestCase, runtime: OpRuntime) -> str | None:
     try:
         runtime.tile(
             spec.op,
-            [_shapes(case.shapes.get(p.name), p.dtypes[case.combo], p.kind) for p in spec.inputs],
+            input_tensors(spec, case),
             outputs,
             {a.name: case.attrs.get(a.name) for a in spec.attrs},
             soc=spec.soc[0],
@@ -95,54 +101,44 @@ def _refusal(spec: OpSpec, case: TestCase, runtime: OpRuntime) -> str | None:
     return None
 
 
-def _shapes(shape: Any, dtype: str, kind: ParamKind) -> Any:
-    if shape is None:
-        return None
-    if kind is ParamKind.DYNAMIC:
-        return [ShapeOnly(dtype, tuple(s)) for s in shape]
+def input_tensors(spec: OpSpec, case: TestCase) -> list[Any]:
+    """Return the inputs of a case without their data, as :meth:`OpRuntime.tile` takes them."""
+    return [
+        None
+        if (shape := case.shapes.get(p.name)) is None
+        else _without_data(shape, p.dtypes[case.combo], p.kind is ParamKind.DYNAMIC)
+        for p in spec.inputs
+    ]
+
+
+def output_tensors(spec: OpSpec, case: TestCase, results: dict[str, Any]) -> list[Any]:
+    """Return the outputs of ``compute`` without their data, in the dtypes of the spec."""
+    tensors = []
+    for param in spec.outputs:
+        value = results[param.name]
+        is_list = isinstance(value, (list, tuple))
+        shape = [v.shape for v in value] if is_list else value.shape
+        tensors.append(_without_data(shape, param.dtypes[case.combo], is_list))
+    return tensors
+
+
+def _without_data(shape: Any, dtype: str, is_list: bool) -> Any:
+    if is_list:
+        return [ShapeOnly(dtype, tuple(one)) for one in shape]
     return ShapeOnly(dtype, tuple(shape))
 
 
 def _output_shapes(spec: OpSpec, case: TestCase) -> list[Any] | None:
     """Return the outputs of ``compute`` without their data; None when it refuses the case."""
-    results = _on_meta(spec, case)
-    if results is None:
-        # Refused, or needs values: the reference of the test decides.
-        from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
+    from msopgen_wrap.run.golden import NotApplicable, make_inputs, meta_results, reference
 
-        try:
-            results = reference(spec, case, make_inputs(spec, case)).native
-        except NotApplicable:
-            return None
-    outputs: list[Any] = []
-    for param in spec.outputs:
-        value, dtype = results[param.name], param.dtypes[case.combo]
-        if isinstance(value, (list, tuple)):
-            outputs.append([ShapeOnly(dtype, tuple(v.shape)) for v in value])
-        else:
-            outputs.append(ShapeOnly(dtype, tuple(value.shape)))
-    return outputs
-
-
-def _on_meta(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:
-    from msopgen_wrap.spec.compute_guard import compile_compute
-    from msopgen_wrap.torch_ext.torch_import import torch
-
-    inputs: dict[str, Any] = {}
-    for param in spec.inputs:
-        shape = case.shapes.get(param.name)
-        dtype = getattr(torch, param.dtypes[case.combo])
-        if shape is None:
-            inputs[param.name] = None
-        elif param.kind is ParamKind.DYNAMIC:
-            inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
-        else:
-            inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
     try:
-        with torch.no_grad():
-            return compile_compute(spec, wrap_errors=False)(inputs, dict(case.attrs))
-    except (RuntimeError, IndexError, ValueError, TypeError):
+        results = meta_results(spec, case)
+        if results is None:
+            results = reference(spec, case, make_inputs(spec, case)).native
+    except NotApplicable:
         return None
+    return output_tensors(spec, case, results)
 
 
 def _place(spec: OpSpec) -> Location:
@@ -150,16 +146,3 @@ def _place(spec: OpSpec) -> Location:
         if output.location.line:
             return output.location
     return Location(spec.path)
-
-
-@contextlib.contextmanager
-def quiet_torch() -> Iterator[None]:
-    """Keep torch's loggers and warnings still: tracing tries things out, and logs each failure."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

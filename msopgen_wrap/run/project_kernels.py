@@ -12,9 +12,9 @@ from msopgen_wrap.build.emulation import compile_kernel
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_keys
 from msopgen_wrap.build.source_text import split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.dtypes import BY_GE
 from msopgen_wrap.platforms import Platform
 from msopgen_wrap.run.compile_options import CompileOptions, read_options
-from msopgen_wrap.run.dtypes import BY_GE
 from msopgen_wrap.run.host_library import with_header_advice
 from msopgen_wrap.run.kernel_text import without_launches
 from msopgen_wrap.run.op_project import Combo, KernelSource, OpProject, combos

@@ -26,13 +26,19 @@ def rendered_spec(spec: OpSpec, vendor: str) -> Path:
     Raises:
         OpgenError: the op cannot be planned, or a handwritten source cannot be read.
     """
-    from msopgen_wrap.render.project import ProjectOptions, kernel_sources, render_project
+    # The planner is imported where it is needed: with it comes torch.
+    handwritten = []
+    if spec.kernel is not None:
+        from msopgen_wrap.families.handwritten.sources import kernel_sources
 
-    handwritten = kernel_sources(spec) if spec.kernel is not None else []
+        handwritten = kernel_sources(spec)
     texts = [text for file in handwritten for text in (file.path, file.text)]
-    key = cache.text_hash(kit_hash(), spec.path, spec.source, vendor, *texts)
+    # The SoCs may be others than those of the source (`opgen plan --soc`).
+    key = cache.text_hash(kit_hash(), spec.path, spec.source, vendor, *spec.soc, *texts)
 
     def build(folder: Path) -> list[Path]:
+        from msopgen_wrap.project.tree import ProjectOptions, render_project
+
         for file in render_project([spec], ProjectOptions(vendor=vendor, parts=_PARTS)):
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import jinja2
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.run.accuracy import RULES
+from msopgen_wrap.run.accuracy_rules import RULES
 from msopgen_wrap.run.results import TestReport
 from msopgen_wrap.run.run_environment import environment_text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -14,22 +15,37 @@ from typing import IO, Any
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.run.child_process import StopWatch
 from msopgen_wrap.run.crashes import signal_text
+from msopgen_wrap.run.known_builds import known_build
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job
 
 # For a worker that is told to end; one inside a kernel cannot answer.
 _END_SECONDS = 3.0
+# glibc returns large blocks to the kernel at once otherwise, and every tensor of a case is cleared
+# again page by page: a fifth of the time of the cases.
+_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": 1 << 30,
+    "MALLOC_TRIM_THRESHOLD_": 1 << 30,
+    "MALLOC_TOP_PAD_": 1 << 26,
+}
 #: The command of the worker process.
 WORKER = [sys.executable, "-m", "msopgen_wrap.run.worker"]
 
 Listener = Callable[[dict[str, Any]], None]
 
 
-def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
+def run_tests(
+    job: Job,
+    listen: Listener = lambda _: None,
+    worker: WorkerProcess | None = None,
+) -> TestReport:
     """Run ``job`` in worker processes and collect the results.
 
     A worker that dies (a kernel that crashes the process) is recorded as a crashed case of the op
     it was in, and the remaining ops go on in a new worker.
+
+    Args:
+        worker: one that was started before the job was known; used unless it has had a job.
 
     Raises:
         OpgenError: the specs themselves are bad, or the worker failed before it reached an op.
@@ -37,7 +53,10 @@ def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
     report = TestReport()
     while True:
         follower = _Follower(report, listen)
-        code, tail = _run_worker(job, follower)
+        if worker is None or not worker.is_free:
+            worker = WorkerProcess()
+        with worker:
+            code, tail = worker.run(job, follower)
         if follower.error:
             raise OpgenError(follower.error)
         if code == 0 and follower.ended:
@@ -48,41 +67,74 @@ def run_tests(job: Job, listen: Listener = lambda _: None) -> TestReport:
         job = replace(job, skip=tuple(op.op for op in report.ops))
 
 
-def _run_worker(job: Job, follower: _Follower) -> tuple[int, str]:
-    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    # torch's threads otherwise spin between the small operations of the references.
-    env.setdefault("OMP_WAIT_POLICY", "passive")
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        process = subprocess.Popen(
+class WorkerProcess:
+    """A worker for one job. It imports torch from its start on; the job may be known later.
+
+    Leaving its context ends it.
+
+    Attributes:
+        is_free: it has had no job yet.
+    """
+
+    def __init__(self) -> None:
+        self.is_free = True
+        log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._log = log
+        self._process = subprocess.Popen(
             WORKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=log,
-            env=env,
+            stderr=self._log,
+            env=_environment(),
             text=True,
         )
-        assert process.stdin and process.stdout
-        watch = StopWatch(process)
-        try:
-            process.stdin.write(json.dumps(asdict(job)))
-            process.stdin.close()
-            _follow(process.stdout, follower)
-            code = process.wait()
-            follower.stopped = watch.stopped
-        except BaseException:
-            _end(process)
-            raise
-        return code, _tail(log)
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._end()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def run(self, job: Job, follower: _Follower) -> tuple[int, str]:
+        """Hand over the job and follow it; return the exit code and the last lines of the log."""
+        assert self._process.stdin and self._process.stdout
+        self.is_free = False
+        watch = StopWatch(self._process)
+        # Found while the worker imports torch, on another core.
+        text = json.dumps(asdict(replace(job, known=known_build(job))))
+        with contextlib.suppress(BrokenPipeError):  # it is dead; its exit code tells more
+            self._process.stdin.write(text)
+            self._process.stdin.close()
+        _follow(self._process.stdout, follower)
+        code = self._process.wait()
+        follower.stopped = watch.stopped
+        return code, _tail(self._log)
+
+    def _end(self) -> None:
+        """End it: it stops its compilers and removes its folders when it is asked to."""
+        if not self.is_free:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=_END_SECONDS)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+        self._process.kill()
+        self._process.wait()
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End the worker: it stops its compilers and removes its folders when it is asked to."""
-    process.terminate()
-    try:
-        process.wait(timeout=_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _environment() -> dict[str, str]:
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    # torch's threads otherwise spin between the small operations of the references.
+    environment.setdefault("OMP_WAIT_POLICY", "passive")
+    for name, size in _MALLOC.items():
+        environment.setdefault(name, str(size))
+    return environment
 
 
 def _follow(stream: IO[str], follower: _Follower) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.manifest import MANIFEST, read_manifest
 from msopgen_wrap.run.worker import Job
-
-MANIFEST = "opgen.json"
 
 
 def resolve_target(
@@ -18,7 +16,7 @@ def resolve_target(
     """Yield one job per project and one for all given specs together.
 
     Raises:
-        OpgenError: a target does not exist or holds no spec.
+        OpgenError: a target does not exist or holds no spec, or a manifest cannot be understood.
     """
     specs: list[Path] = []
     projects: list[Path] = []
@@ -55,6 +53,7 @@ def resolve_target(
     if specs:
         yield Job(tuple(str(s) for s in specs), None, soc, vendor, mode, large, match)
     for project in projects:
-        manifest = json.loads((project / MANIFEST).read_text(encoding="utf-8"))
-        paths = tuple(str(project / spec) for spec in manifest["specs"])
-        yield Job(paths, str(project), soc, manifest["vendor"], mode, large, match)
+        manifest = read_manifest(project)
+        assert manifest is not None
+        paths = tuple(str(project / spec) for spec in manifest.specs)
+        yield Job(paths, str(project), soc, manifest.vendor, mode, large, match)

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.dtypes import BY_GE
+from msopgen_wrap.dtypes import BY_GE
 from msopgen_wrap.run.include_finder import for_other_arch
 from msopgen_wrap.run.op_project import KernelSource, loose_name
 

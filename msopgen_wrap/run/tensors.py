@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.dtypes import BY_NAME
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.run.storage import FORMATS, fits, from_memory, is_plain, to_memory
 
 _SPEC = re.compile(r"\s*([a-z]+[0-9]*)\s*\[([\d\s,]*)\]\s*(?:\(([^)]*)\))?\s*(?:@(\w+))?\s*\Z")

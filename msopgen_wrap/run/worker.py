@@ -1,12 +1,16 @@
 """The process that compiles and runs kernels for ``opgen test``.
 
-It reads one job (JSON) from standard input and writes one JSON event per line to standard output.
+It imports torch, reads one job (JSON) from standard input, and writes one JSON event per line to
+standard output.
 It is a process of its own because a wild kernel in ``fast`` mode may take it down: the parent then
 knows which case it was and goes on with the rest.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import json
 import math
 import os
@@ -21,6 +25,7 @@ from msopgen_wrap.build.child_processes import end_children_on_signals
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.machine_errors import is_about_machine, machine_error
 from msopgen_wrap.run.crashes import crash_diagnostic
+from msopgen_wrap.run.known_builds import KnownBuild
 from msopgen_wrap.spec.model import OpSpec
 
 Emit = Callable[[dict[str, Any]], None]
@@ -39,6 +44,7 @@ class Job:
             the specs.
         mode: ``check``, ``fast`` or ``auto`` (check, but fast for very large cases).
         skip: ops that are already done, or that took the previous worker down.
+        known: what the build cache holds for the first op that is not skipped.
     """
 
     specs: tuple[str, ...]
@@ -49,6 +55,15 @@ class Job:
     large: bool
     match: str
     skip: tuple[str, ...] = ()
+    known: KnownBuild | None = None
+
+    @staticmethod
+    def from_json(text: str) -> Job:
+        """Return the job that ``dataclasses.asdict`` and JSON made a text of."""
+        raw = json.loads(text)
+        known = raw.get("known")
+        raw |= {"specs": tuple(raw["specs"]), "skip": tuple(raw.get("skip", ()))}
+        return Job(**{**raw, "known": KnownBuild(**known) if known else None})
 
 
 def main() -> int:
@@ -58,8 +73,8 @@ def main() -> int:
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     end_children_on_signals()
-    raw = json.loads(sys.stdin.read())
-    job = Job(**{**raw, "specs": tuple(raw["specs"]), "skip": tuple(raw.get("skip", ()))})
+    _import_torch()
+    job = Job.from_json(sys.stdin.read())
 
     def emit(event: dict[str, Any]) -> None:
         channel.write(json.dumps(event) + "\n")
@@ -76,7 +91,22 @@ def main() -> int:
         emit({"event": "error", "diagnostics": [problem.as_dict()]})
     # Without it the process has been ended by what it ran, whatever its exit code.
     emit({"event": "end"})
+    # What is left goes with the process; looking through torch's modules for cycles takes longer
+    # than many a case.
+    gc.freeze()
     return 0
+
+
+def _import_torch() -> None:
+    """Import torch and what runs cases, without looking for cycles in all that stays anyway."""
+    gc.disable()
+    # A torch that cannot be imported is reported where it is needed.
+    with contextlib.suppress(OpgenError):
+        importlib.import_module("msopgen_wrap.run.case_runner")
+        importlib.import_module("msopgen_wrap.run.preparation")
+        importlib.import_module("msopgen_wrap.spec.loader")
+    gc.freeze()
+    gc.enable()
 
 
 def run_job(job: Job, emit: Emit) -> None:
@@ -112,18 +142,24 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
         seconds = time.perf_counter() - started
         emit({"event": "stage", "op": spec.op, "stage": name, "seconds": round(seconds, 3)})
 
+    known = job.known if job.known and job.known.op == spec.op else None
     started = time.perf_counter()
-    project = Path(job.project) if job.project else rendered_spec(spec, job.vendor)
+    if known:
+        project = Path(known.project)
+    else:
+        project = Path(job.project) if job.project else rendered_spec(spec, job.vendor)
     stage("generate", started)
     started = time.perf_counter()
     runtime = load_op(
         spec,
         project,
         progress=lambda text: emit({"event": "compile", "op": spec.op, "unit": text}),
+        built=known.built() if known else None,
     )
     stage("compile", started)
     started = time.perf_counter()
-    cases = [c for c in known_grid(spec, large=job.large) if job.match in c.label(spec)]
+    grid = known_grid(spec, large=job.large, answers=known.answers if known else None)
+    cases = [c for c in grid if job.match in c.label(spec)]
     emit(
         {
             "event": "cases",

@@ -31,12 +31,14 @@ class Placement:
         of: value id -> place.
         words, masks: numbers of scratch slots.
         shared: output name -> place whose slot it can share when it is not stored directly.
+        sharable: output name -> all places whose slot it could share.
     """
 
     of: dict[int, Place] = field(default_factory=dict)
     words: int = 0
     masks: int = 0
     shared: dict[str, Place] = field(default_factory=dict)
+    sharable: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, value: Val) -> Place:
         """Return where a value lives."""
@@ -51,6 +53,8 @@ def allocate(
     program: Program,
     mergeable: dict[str, list[str]] | None = None,
     fixed: dict[int, Place] | None = None,
+    newest: bool = False,
+    pinned: bool = False,
 ) -> Placement:
     """Colour a program.
 
@@ -59,6 +63,8 @@ def allocate(
         mergeable: output name -> operand names with the same storage dtypes, whose scratch slot
             the output may share.
         fixed: values whose place is given (row values of the row family).
+        newest: take the place that was freed last, which leaves others for outputs to share.
+        pinned: operands stay as they were loaded, also when nothing reads them any more.
     """
     result = Placement()
     given = fixed or {}
@@ -111,7 +117,8 @@ def allocate(
             place = wanted
         else:
             # scratch first, so that output tiles stay free for what they are meant for
-            order = sorted(pool, key=lambda p: (p.role == "output", -_rank(p)))
+            freed = pool[::-1] if newest else pool
+            order = sorted(freed, key=lambda p: (p.role == "output", -_rank(p)))
             found = next((p for p in order if usable(p, value, index)), None)
             if found is not None:
                 pool.remove(found)
@@ -126,9 +133,9 @@ def allocate(
         busy.setdefault(place, []).append((index, last[value.id]))
 
     def release(value: Val) -> None:
-        if value.id in given:
-            return
         place = result.of[value.id]
+        if value.id in given or (pinned and place.role == "input"):
+            return
         (free_masks if place.role == "mask" else free_words).append(place)
 
     for index, inst in enumerate(program.insts):
@@ -178,21 +185,36 @@ def _share(
 
     ``apart`` are the instructions whose result may not lie on an operand that they read.
     """
-    taken: set[Place] = set()
     for name in owner:
         mine = busy.get(Place("output", name), [])
         for operand in mergeable.get(name, []):
             other = Place("input", operand)
-            if other in taken or other not in busy:
-                continue
-            if all(
+            if other in busy and all(
                 b < a0 or a > b0 or (a == b0 and a not in apart)
                 for a, b in mine
                 for a0, b0 in busy[other]
             ):
-                result.shared[name] = other
-                taken.add(other)
-                break
+                result.sharable.setdefault(name, []).append(other)
+    result.shared = share_slots(result.sharable)
+
+
+def share_slots(sharable: dict[str, list[Place]]) -> dict[str, Place]:
+    """Give as many outputs as possible a slot to share, each slot to one of them."""
+    holder: dict[Place, str] = {}
+
+    def give(name: str, seen: set[Place]) -> bool:
+        for place in sharable[name]:
+            if place in seen:
+                continue
+            seen.add(place)
+            if place not in holder or give(holder[place], seen):
+                holder[place] = name
+                return True
+        return False
+
+    for name in sharable:
+        give(name, set())
+    return {name: place for place, name in holder.items()}
 
 
 def check(program: Program, placement: Placement) -> list[str]:

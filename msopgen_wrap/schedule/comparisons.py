@@ -7,7 +7,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 

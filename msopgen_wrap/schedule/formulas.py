@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Union
 
@@ -22,6 +23,19 @@ class Fit:
 
     low: float
     high: float
+    coefficients: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OddFit:
+    """An odd function as x times a polynomial of x^2.
+
+    Attributes:
+        cut: beyond it x^2 counts as this number, so that the function goes on as a straight line.
+        coefficients: of the powers of x^2.
+    """
+
+    cut: float
     coefficients: tuple[float, ...]
 
 
@@ -128,6 +142,9 @@ class Number:
 
     def polynomial(self, coefficients: tuple[float, ...]) -> Number:
         """The sum of coefficients times powers of the number, the constant first."""
+        if len(coefficients) == 2:
+            # in place, where the block has to keep the number
+            return self * coefficients[1] + coefficients[0]
         return self._new("Polynomial", self.value, mode=", ".join(map(repr, coefficients)))
 
     def fit(self, fit: Fit) -> Number:
@@ -135,6 +152,11 @@ class Number:
         half = (fit.high - fit.low) / 2
         unit = self * (1 / half) - (fit.high + fit.low) / 2 / half
         return unit.polynomial(fit.coefficients)
+
+    def odd_fit(self, fit: OddFit, factor: float = 1.0) -> Number:
+        """The value of a fit times a factor; NaN stays."""
+        square = (self * self).at_most(fit.cut) if fit.cut < math.inf else self * self
+        return self * square.polynomial(tuple(factor * c for c in fit.coefficients))
 
     def compare(self, mode: str, other: Operand) -> Mask:
         """The lanes where ``self mode other`` holds; NaN meets none."""

@@ -26,11 +26,14 @@ from msopgen_wrap.graph.scalars import (
 )
 from msopgen_wrap.graph.sizes import reduced_count, size_of, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph
+from msopgen_wrap.schedule.intervals import Interval, Intervals
+from msopgen_wrap.schedule.narrowing import narrow_stores
 from msopgen_wrap.schedule.program import (
     COMPUTE_KIND,
     F32,
     I32,
     MASK,
+    Inst,
     Operand,
     Program,
     Scalar,
@@ -38,10 +41,19 @@ from msopgen_wrap.schedule.program import (
     eliminate_dead,
     share_common,
 )
-from msopgen_wrap.schedule.views import SQUEEZED, Reshaped, Span, Step, View, apply_view
+from msopgen_wrap.schedule.views import (
+    PLACE,
+    SQUEEZED,
+    Counted,
+    Reshaped,
+    Span,
+    Step,
+    View,
+    apply_view,
+)
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
@@ -67,7 +79,11 @@ VIEW_OPS = {
     "aten.unfold.default",
     "aten.split.Tensor",
     "aten.split_with_sizes.default",
+    "aten.flip.default",
+    PLACE,
 }
+# Calls that see the whole of an expanded tensor.
+_EXPANDS = {"aten.expand.default", PLACE}
 _SCALAR_CALLS = {"sym_float", "sym_int", "sym_max", "sym_min", "sym_sqrt"}
 RESHAPES = {"aten.view.default", "aten.reshape.default", "aten._unsafe_view.default"}
 _IDENTITY = {
@@ -109,6 +125,8 @@ class Lowerer:
         operand_names, scalar_names: names given so far; shared by the lowerings of one op, so
             that a name means the same in all its kernels.
         output_views: outputs that are written in another shape than they have.
+        indices: numbers counted from the index, by the name of their walk.
+        narrow: integers that have to fit int32, each checked by the tiling function.
         stretches: whether the graph expands a tensor.
         axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
         expanded: calls of expand, with the sizes that they give to the iteration space.
@@ -120,6 +138,8 @@ class Lowerer:
     program: Program = field(default_factory=Program)
     values: dict[Node, Any] = field(default_factory=dict)
     operands: dict[str, View] = field(default_factory=dict)
+    indices: dict[str, View] = field(default_factory=dict)
+    narrow: dict[ScalarExpr, None] = field(default_factory=dict)
     operand_names: dict[View, str] = field(default_factory=dict)
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
     axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -128,6 +148,7 @@ class Lowerer:
     stretches: bool = False
     _loaded: dict[View, Val] = field(default_factory=dict)
     _note: str = ""
+    _intervals: Intervals | None = None
 
     # ---- driver --------------------------------------------------------------------------------
 
@@ -154,7 +175,8 @@ class Lowerer:
             value = self.as_kind(self.operand(result), kind)
             self.program.store(param.name, self.tile(value), f"store {param.name}")
         self._check_spans()
-        return eliminate_dead(share_common(self.program))
+        stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
+        return eliminate_dead(narrow_stores(share_common(self.program), stored))
 
     # ---- sizes from expand -----------------------------------------------------------------------
 
@@ -173,7 +195,7 @@ class Lowerer:
         missing = self.spans()
         for node, span in self.expanded.items():
             moved = [u for u in node.users if target_name(u) in VIEW_OPS | RESHAPES]
-            if span in missing and any(target_name(u) != "aten.expand.default" for u in moved):
+            if span in missing and any(target_name(u) not in _EXPANDS for u in moved):
                 raise OpgenError(self.unsupported(moved[0], "an expanded tensor"))
 
     def _constant(self, node: Node) -> Operand:
@@ -211,6 +233,8 @@ class Lowerer:
     def _size(self, source: Any, axis: int) -> Any:
         view = self.values[source]
         axis %= len(source.meta["val"].shape)
+        if isinstance(view, View) and not view.steps and view.counted is not None:
+            return view.counted.length
         if isinstance(view, View) and not view.steps:
             return DimRef(view.tensor, axis, view.rank, self.axis_names.get((view.tensor, axis)))
         size = self._intermediate_size(source, axis)
@@ -233,9 +257,10 @@ class Lowerer:
                 return self.scalar_expr(sizes[axis])
         if any(ref.name in self.traced.structural for ref in self.traced.attrs.values()):
             return None  # sizes in the graph hold the sample's value of a counting attr
-        return size_of(source, axis, self._size_symbols())
+        return size_of(source, axis, self.size_symbols())
 
-    def _size_symbols(self) -> Any:
+    def size_symbols(self) -> Any:
+        """Return which size of which input every symbol of the graph is."""
         known = size_symbols(self.traced.graph, self.traced.inputs)
         return {
             symbol: replace(ref, signed=self.axis_names.get((ref.tensor, ref.axis)))
@@ -290,7 +315,13 @@ class Lowerer:
                 return source
             raise OpgenError(self.unsupported(node, "a view of a computed tensor"))
         rest = [self._static(a) for a in node.args[1:]]
-        return apply_view(source, target, rest, node)
+        return apply_view(
+            source,
+            target,
+            rest,
+            node,
+            lambda axis: self._intermediate_size(node.args[0], axis),  # type: ignore[arg-type]
+        )
 
     def _reshape(self, node: Node) -> Any:
         source: Any = node.args[0]
@@ -299,7 +330,7 @@ class Lowerer:
             return value
         if isinstance(value, View) and not value.rearranged and not _is_expanded(source):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
-            return View(value.tensor, len(sizes), (*value.steps, _reshape_step(sizes)))
+            return replace(value, rank=len(sizes), steps=(*value.steps, _reshape_step(sizes)))
         if isinstance(value, Reshaped):
             return value
         rank = len(source.meta["val"].shape)
@@ -308,7 +339,7 @@ class Lowerer:
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
         if isinstance(view, View) and view.steps:
-            size = size_of(source, axis, self._size_symbols())
+            size = size_of(source, axis, self.size_symbols())
             if size is not None:
                 return size
         result: ScalarExpr = self._size(source, axis)
@@ -366,27 +397,52 @@ class Lowerer:
     def _load(self, view: View) -> Val:
         if view in self._loaded:
             return self._loaded[view]
-        name = self.operand_names.get(view)
-        if name is None:
-            known = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
-            known |= {a.name for a in self.spec.attrs}
-            known |= {*self.operand_names.values(), *self.scalar_names.values()}
-            name, count = view.tensor, 0
-            while name in self.operand_names.values() or (count and name in known):
-                count += 1
-                name = f"{view.tensor}{count}"
-            self.operand_names[view] = name
+        if view.counted is not None:
+            self._loaded[view] = self._count(view, view.counted)
+            return self._loaded[view]
+        name = self._operand_name(view)
         self.operands[name] = view
         dtype = self.spec.param(view.tensor).dtypes[self.combo]
         kind = COMPUTE_KIND.get(dtype)
         if kind is None:
             raise self.unsupported_dtype(dtype, view.tensor)
         value = self.program.value(kind)
-        from msopgen_wrap.schedule.program import Inst
-
         self.program.insts.append(Inst("Load", value, (), name, (), f"load {name}"))
         self._loaded[view] = value
         return value
+
+    def _count(self, view: View, numbers: Counted) -> Val:
+        """Return numbers counted from the index; floats are made of the index itself."""
+        whole = Counted(numbers.length) if numbers.floating else numbers
+        plain = replace(view, counted=whole)
+        name = self._operand_name(plain)
+        self.indices[name] = plain
+        ends = (whole.start, whole.length) if whole.step == Const(1) else (whole.length,)
+        self.narrow.update(dict.fromkeys(e for e in ends if not isinstance(e, Const)))
+        index = self.emit("Index", I32, mode=name)
+        if not numbers.floating:
+            return index
+        value: Val = self.emit("Cast", F32, index, mode="CAST_RINT")
+        if numbers.step not in (Const(1), Const(1.0)):
+            value = self.emit("Muls", F32, value, self.scalar(Scalar(numbers.step), F32))
+        if numbers.start not in (Const(0), Const(0.0)):
+            value = self.emit("Adds", F32, value, self.scalar(Scalar(numbers.start), F32))
+        return value
+
+    def _operand_name(self, view: View) -> str:
+        name = self.operand_names.get(view)
+        if name is None:
+            known = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
+            known |= {a.name for a in self.spec.attrs}
+            known |= {*self.operand_names.values(), *self.scalar_names.values()}
+            base = view.tensor or "index"
+            taken = set() if view.tensor else known
+            name, count = base, 0
+            while name in self.operand_names.values() or name in taken or (count and name in known):
+                count += 1
+                name = f"{base}{count}"
+            self.operand_names[view] = name
+        return name
 
     def scalar(self, operand: Scalar, kind: str) -> Scalar:
         """Return the scalar as a number of ``kind``; expressions become tiling fields."""
@@ -472,12 +528,44 @@ class Lowerer:
         return str(node.meta["val"].dtype).removeprefix("torch.")
 
     def kind(self, node: Node) -> str:
-        """Return the kind of a node's result; int64 intermediates are refused."""
+        """Return the kind of a node's result; int64 is int32 where its values have bounds."""
         dtype = self.dtype(node)
         kind = F32 if dtype == "float64" else COMPUTE_KIND.get(dtype)
+        if dtype == "int64":
+            self.check_bounds(node, self._bounds(node))
+            return I32
         if kind is None:
             raise self.unsupported_dtype(dtype, "", node)
         return kind
+
+    def _bounds(self, node: Node) -> Interval | None:
+        if self._intervals is None:
+            self._intervals = Intervals(self._number, self._counted)
+        return self._intervals.of(node)
+
+    def _number(self, node: Node) -> ScalarExpr | None:
+        """Return the scalar expression of a node, None for a tensor of several values."""
+        value = self.values.get(node)
+        if isinstance(value, Scalar):
+            return value.expr
+        return value if isinstance(value, ScalarTypes) else None
+
+    def _counted(self, node: Node) -> Counted | None:
+        value = self.values.get(node)
+        return value.counted if isinstance(value, View) else None
+
+    def check_bounds(self, node: Node, bounds: Interval | None) -> None:
+        """Note what the host has to check so that int32 holds the 64-bit integers of a node.
+
+        Raises:
+            OpgenError: OPG332 where nothing bounds them, or literals do not fit.
+        """
+        for end in bounds or (None,):
+            fits = isinstance(end, Const) and -(2**31) <= end.value < 2**31
+            if end is None or (isinstance(end, Const) and not fits):
+                raise self.unsupported_dtype("int64", "", node)
+            if not fits:
+                self.narrow[end] = None
 
     # ---- diagnostics ---------------------------------------------------------------------------
 
@@ -509,17 +597,34 @@ class Lowerer:
                 f"{what}, which has no vector arithmetic in generated kernels",
                 where,
                 "arch 2201 computes in float16, float32, int16 and int32; other dtypes are "
-                "widened to those without loss, and 64-bit integers cannot be",
+                "widened to those without loss, and 64-bit integers only where literals, sizes and "
+                "attrs bound them",
                 "use int32, or write the kernel yourself with `kernel:`",
             )
         )
 
 
+ScalarTypes = (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)
+
+
 def _reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
-    """Return the step to a shape; one size follows from the others, whatever the rank is."""
-    if Const(-1) in sizes:
+    """Return the step to a shape; one size follows from the others, whatever the rank is.
+
+    It is the one that most axes are joined in, which are more of them at a higher rank.
+    """
+    if not sizes or Const(-1) in sizes:
         return Step("reshape", shape=tuple(sizes))
-    return Step("reshape", shape=(*sizes[:-1], Const(-1)) if sizes else ())
+    joined = max(range(len(sizes)), key=lambda i: (_axes_in(sizes[i]), i))
+    return Step("reshape", shape=(*sizes[:joined], Const(-1), *sizes[joined + 1 :]))
+
+
+def _axes_in(expr: ScalarExpr) -> int:
+    """Return how many sizes of inputs an expression reads."""
+    if isinstance(expr, Binary):
+        return _axes_in(expr.left) + _axes_in(expr.right)
+    if isinstance(expr, Unary):
+        return _axes_in(expr.arg)
+    return int(isinstance(expr, DimRef))
 
 
 def _is_expanded(node: Any) -> bool:

@@ -10,7 +10,7 @@ from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
 from msopgen_wrap.schedule.views import View
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
@@ -152,26 +152,6 @@ def sigmoid(low: Lowerer, value: Val) -> Val:
 def _silu(low: Lowerer, node: Node) -> Any:
     value = _float(low, node.args[0])
     return low.emit("Mul", F32, value, sigmoid(low, value))
-
-
-@lowers("aten.gelu.default")
-def _gelu(low: Lowerer, node: Node) -> Any:
-    value = _float(low, node.args[0])
-    if node.kwargs.get("approximate", "none") == "tanh":
-        # 0.5 x (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2/pi) (x + 0.044715 x^3)
-        square = low.emit("Mul", F32, value, value)
-        inner = low.emit("Muls", F32, square, Scalar(Const(0.044715)))
-        inner = low.emit("Adds", F32, inner, Scalar(Const(1.0)))
-        inner = low.emit("Mul", F32, inner, value)
-        inner = low.emit("Muls", F32, inner, Scalar(Const(-2.0 * math.sqrt(2.0 / math.pi))))
-        grown = low.emit("Exp", F32, inner)
-        denominator = low.emit("Adds", F32, grown, Scalar(Const(1.0)))
-        return low.emit("Div", F32, value, denominator)
-    # 0.5 x erfc(-x / sqrt 2): erfc keeps its relative accuracy where 1 + erf would cancel.
-    scaled = low.emit("Muls", F32, value, Scalar(Const(-math.sqrt(0.5))))
-    tail = block(low, "Erfc", scaled)
-    half = low.emit("Muls", F32, value, Scalar(Const(0.5)))
-    return low.emit("Mul", F32, half, tail)
 
 
 @lowers(

@@ -11,7 +11,7 @@ from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.mathematics import block
 from msopgen_wrap.schedule.pointwise import wrap_small
 from msopgen_wrap.schedule.program import F32, I32, MASK, Scalar, Val
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 

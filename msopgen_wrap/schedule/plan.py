@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
-from msopgen_wrap.schedule.program import Program
+from msopgen_wrap.schedule.program import Program, Scalar
 from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec
+
+if TYPE_CHECKING:
+    from msopgen_wrap.families.family import Family
 
 # Elements every tile length and core boundary is a multiple of: 256 elements of the smallest
 # type (1 byte) are 256 bytes, and a mask of 256 elements is one 32-byte block.
 UNIT = 256
-# Tiles of the row family are multiples of this: a row tile has an eighth of the elements, and a
-# mask of that many is one 32-byte block.
-ROW_UNIT = 2048
+# Rows that instructions copy or fill at once.
+ROW_GROUP = 8
+# UB budgets of row kernels: rows that stay in UB, with queues of one copy and of two; rows that
+# stream through.
+RESIDENT, DOUBLE, STREAMED = "resident", "resident, double-buffered", "streamed"
+ROW_BUDGETS = (RESIDENT, DOUBLE, STREAMED)
 # Events between two pipes that a core has at once.
 EVENT_IDS = 8
+# Input queues of a kernel: each has an event id.
+MAX_OPERANDS = 8
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192
 
@@ -32,12 +41,16 @@ class Buffer:
         bytes_per_element: bytes per tile element of one copy.
         copies: 2 for double buffering.
         fixed: bytes that do not grow with the tile.
+        per_number: bytes per number of a row tile (row family), of one copy.
+        per_row: bytes per row of a box (row family).
     """
 
     name: str
     bytes_per_element: float
     copies: int = 1
     fixed: int = 0
+    per_number: float = 0
+    per_row: int = 0
 
     @property
     def total(self) -> float:
@@ -67,16 +80,33 @@ class Budget:
         """Bytes that do not depend on the tile length, the reserve included."""
         return self.reserved + sum(b.fixed * b.copies for b in self.buffers)
 
-    def tile_length(self, ub_bytes: int, unit: int = UNIT) -> int:
-        """Return the longest tile (a multiple of ``unit``) that fits, 0 when none does."""
-        room = ub_bytes - self.fixed
+    @property
+    def bytes_per_number(self) -> float:
+        """Bytes per number of a row tile over all buffers."""
+        return sum(b.per_number * b.copies for b in self.buffers)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Bytes per row of a box over all buffers."""
+        return sum(b.per_row for b in self.buffers)
+
+    def tile_length(self, ub_bytes: int, numbers: int = UNIT, rows: int = ROW_GROUP) -> int:
+        """Return the longest tile (a multiple of ``UNIT``) that fits, 0 when none does.
+
+        Args:
+            ub_bytes: the size of UB.
+            numbers: the length of row tiles.
+            rows: the rows of a box, a multiple of ``ROW_GROUP``.
+        """
+        room = ub_bytes - self.used(0, numbers, rows)
         if room <= 0 or self.bytes_per_element <= 0:
             return 0
-        return int(room / self.bytes_per_element) // unit * unit
+        return int(room / self.bytes_per_element) // UNIT * UNIT
 
-    def used(self, tile: int) -> int:
+    def used(self, tile: int, numbers: int = UNIT, rows: int = ROW_GROUP) -> int:
         """Return the bytes used with a tile of ``tile`` elements."""
-        return self.fixed + int(tile * self.bytes_per_element)
+        per_tile = int(tile * self.bytes_per_element) + int(numbers * self.bytes_per_number)
+        return self.fixed + per_tile + rows * self.bytes_per_row
 
 
 @dataclass
@@ -88,10 +118,10 @@ class Body:
         variant: index of the variant.
         combos: dtype combinations it serves.
         operands: loaded operands, in the order of the inputs.
+        indices: numbers counted from the index, by the name of their walk.
         outputs: how many output queues it has.
         budgets: (combo, mode) -> UB budget.
         output_views: outputs that are written in another shape than they have.
-        details: family-specific data (see the family's module).
         spans: sizes of the iteration space that no operand has.
     """
 
@@ -104,48 +134,45 @@ class Body:
     outputs: int = 1
     budgets: dict[tuple[int, str], Budget] = field(default_factory=dict)
     output_views: dict[str, View] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
+    indices: dict[str, View] = field(default_factory=dict)
 
     def buffers_in_flight(self) -> int:
-        """Return how many copies each queue has: 2, or 1 when event ids would run out.
-
-        In a row kernel one id stays free for the exchange between cores, and queues of row
-        operands have one copy.
-        """
-        if "row_operands" in self.details:
-            rows = len(self.details["row_operands"])
-            busy = max(2 * (len(self.operands) - rows) + rows, 2 * self.outputs)
-            return 2 if busy < EVENT_IDS else 1
+        """Return how many copies each queue has: 2, or 1 when event ids would run out."""
         return 2 if max(len(self.operands), self.outputs) <= 4 else 1
 
 
+AnyBody = TypeVar("AnyBody", bound=Body)
+
+
 @dataclass
-class OpPlan:
+class OpPlan(Generic[AnyBody]):
     """The plan of an op.
 
     Attributes:
-        family: ``elementwise``, ``row``, ``foreach`` or ``handwritten``.
+        family: the family that made it.
         variants: graph variants; the tiling key is ``10 * variant + mode``.
         bodies: kernel classes.
         modes: mode name -> last digit of the tiling key.
         socs: SoC family -> UB bytes that tiling sees (smallest chip of the family).
         cores: SoC family -> vector cores (smallest chip of the family).
-        stretched: whether ``compute`` itself repeats elements (``expand``): an output may be larger
-            than its only operand.
+        part: CamelCase name of the part when the kernel runs several plans, "" otherwise.
+        scalar_names: numbers that TilingFunc computes -> field of the tiling struct.
+        narrow: 64-bit integers that kernels compute in int32; TilingFunc checks that they fit.
     """
 
     spec: OpSpec
-    family: str
+    family: Family
     variants: list[Variant]
-    bodies: list[Body]
+    bodies: list[AnyBody]
     modes: dict[str, int]
     socs: dict[str, int] = field(default_factory=dict)
     cores: dict[str, int] = field(default_factory=dict)
-    stretched: bool = False
-    details: dict[str, Any] = field(default_factory=dict)
+    part: str = ""
+    scalar_names: dict[Scalar, str] = field(default_factory=dict)
+    narrow: list[ScalarExpr] = field(default_factory=list)
 
-    def body(self, variant: int, combo: int) -> Body:
+    def body(self, variant: int, combo: int) -> AnyBody:
         """Return the body that serves a variant and a dtype combination."""
         for body in self.bodies:
             if body.variant == variant and combo in body.combos:
@@ -159,6 +186,15 @@ class OpPlan:
             merged.update(body.program.scalars)
         return merged
 
+    @property
+    def parts(self) -> list[OpPlan[Any]]:
+        """The plans that run one after another in the kernel: this one, unless it was cut."""
+        return [self]
+
+    def tiling_attrs(self) -> set[str]:
+        """Return the attrs that the family's tiling reads besides those in expressions."""
+        return set()
+
     def spans(self) -> list[tuple[int, Span]]:
         """Return the sizes that no operand has, with the variant that they belong to."""
         return list(dict.fromkeys((body.variant, s) for body in self.bodies for s in body.spans))
@@ -166,6 +202,13 @@ class OpPlan:
     def output_views(self) -> dict[str, View]:
         """Return the outputs that are written in another shape; the same in every body."""
         return self.bodies[0].output_views if self.bodies else {}
+
+    def indices(self) -> dict[str, View]:
+        """Return the numbers counted from the index in all bodies, by the name of their walk."""
+        merged: dict[str, View] = {}
+        for body in self.bodies:
+            merged.update(body.indices)
+        return merged
 
     def operands(self) -> dict[str, View]:
         """Return the operands of all bodies, by name."""

@@ -9,7 +9,7 @@ from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule import comparisons, mathematics
 from msopgen_wrap.schedule.lowering import DIFFERENCES, Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 

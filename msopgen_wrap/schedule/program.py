@@ -5,7 +5,8 @@ are bit masks as ``Compare`` writes them (one bit per lane). Storage dtypes (hal
 bool ...) never appear here: ``Load`` widens a tile to its compute kind and ``Store`` narrows it.
 
 Both kernel families share this module. In the row family a value also has an *extent*: ``full``
-(every lane of the tile) or ``row`` (one number per reduced row); elementwise values are ``full``.
+(every lane of the tile), ``row`` (one number per reduced row) or ``kept`` (an operand of fewer
+dimensions, as it was loaded); elementwise values are ``full``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Union
 
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.scalars import ScalarExpr, describe
 
 F32 = "float"
@@ -31,28 +33,9 @@ COMPUTE_KIND = {
     "int32": I32,
     "bool": MASK,
 }
-DTYPE_BYTES = {
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "bool": 1,
-}
-CPP_TYPE = {
-    "float16": "half",
-    "bfloat16": "bfloat16_t",
-    "float32": "float",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "bool": "bool",
-}
+
+DTYPE_BYTES = {row.name: row.size for row in BY_NAME.values()}
+CPP_TYPE = {row.name: row.kernel for row in BY_NAME.values()}
 # Storage types whose tile is already in the compute kind.
 DIRECT = {"float32": F32, "int32": I32}
 
@@ -67,7 +50,7 @@ class Val:
 
     def __str__(self) -> str:
         prefix = {F32: "f", I32: "i", MASK: "m"}[self.kind]
-        return f"%{prefix}{self.id}{'r' if self.extent == 'row' else ''}"
+        return f"%{prefix}{self.id}{dict(row='r', kept='k').get(self.extent, '')}"
 
 
 @dataclass(frozen=True)
@@ -137,6 +120,7 @@ OPS: dict[str, OpInfo] = {
 OPS.update(
     {
         "Load": OpInfo(),
+        "Index": OpInfo("", in_place=False),
         "Store": OpInfo(),
         "Fill": OpInfo("Duplicate"),
         "Move": OpInfo(),
@@ -157,6 +141,10 @@ OPS.update(
         "MaskNot": OpInfo("Not"),
         "Reduce": OpInfo("", in_place=False),
         "Expand": OpInfo("", in_place=False),
+        "Apply": OpInfo(),
+        "AddExpSum": OpInfo("", in_place=False),
+        "AddVariance": OpInfo("", in_place=False),
+        "MoveExpSum": OpInfo("", in_place=False),
         "Position": OpInfo("", in_place=False),
     }
 )

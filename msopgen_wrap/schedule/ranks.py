@@ -20,7 +20,7 @@ from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.scalars import Binary, DimRef, ScalarExpr, Unary, evaluate
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.tiling_model import apply_steps, span_dims
+from msopgen_wrap.schedule.view_sizes import apply_steps, span_dims
 from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
@@ -80,7 +80,7 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
 def _has_axes(node: Any) -> bool:
     from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, target_name
-    from msopgen_wrap.schedule.row_lowering import reduction_kind
+    from msopgen_wrap.schedule.reductions import reduction_kind
 
     if node.op != "call_function":
         return False
@@ -226,8 +226,7 @@ def _scalars(lowered: Lowered) -> Iterator[ScalarExpr]:
     for inst in lowered.program.insts:
         yield from (a.expr for a in inst.args if isinstance(a, Scalar))
     for view in lowered.operands.values():
-        for step in view.steps:
-            yield from (step.start, step.length, *step.shape)
+        yield from view.scalars()
     for span in lowered.spans:
         yield from span.sizes
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.schedule.lowering import DIFFERENCES
-from msopgen_wrap.schedule.plan import ROW_UNIT, UNIT, Body, Budget, OpPlan
-from msopgen_wrap.schedule.tiling_model import Tiling, tile_call
-from msopgen_wrap.spec.model import OpSpec, ParamKind
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
+from msopgen_wrap.schedule.plan import Body, Budget, OpPlan
+from msopgen_wrap.spec.model import OpSpec
 
 
-def _output_dims(plan: OpPlan, shapes: dict[str, Any], attrs: dict[str, Any]) -> list[int] | None:
-    """Return the shape of the first output, None where its rule does not fit the shapes."""
-    rule = plan.spec.outputs[0].shape
-    if rule is None:
-        return None
-    try:
-        return [int(n) for n in evaluate(rule, shapes, attrs)]  # type: ignore[arg-type]
-    except ShapeError:
-        return None
+@dataclass(frozen=True)
+class TilingDecision:
+    """What TilingFunc decided for one call.
 
+    Attributes:
+        dtypes, soc: of the call.
+        key: tiling key.
+        cores: block dim.
+        workspace_bytes: what it asked for, the library's part included.
+        fields: tiling data by field name, dicts for structs; {} where the struct is not known.
+    """
 
-def _unit(plan: OpPlan) -> int:
-    return ROW_UNIT if plan.family == "row" else UNIT
+    dtypes: str
+    soc: str
+    key: int
+    cores: int
+    workspace_bytes: int
+    fields: dict[str, Any]
 
 
 def dtypes_text(spec: OpSpec, combo: int) -> str:
@@ -33,39 +36,35 @@ def dtypes_text(spec: OpSpec, combo: int) -> str:
     return ",".join(dict.fromkeys(p.dtypes[combo] for p in params))
 
 
-def _budget_rows(plan: OpPlan, body: Body) -> list[tuple[str, str, str, Budget, int, int]]:
+def _budget_rows(plan: OpPlan[Any], body: Body) -> list[tuple[str, str, str, Budget, int, int]]:
     rows = []
-    modes = {m for _, m in body.budgets}
-    if plan.family == "foreach" or (plan.family == "elementwise" and not _broadcasts(plan)):
-        modes = {"flat"}
+    modes = plan.family.modes(plan)
     for (combo, mode), budget in body.budgets.items():
         if mode not in modes:
             continue
         for soc, ub in plan.socs.items():
-            tile = budget.tile_length(ub, _unit(plan))
+            tile = budget.tile_length(ub)
             rows.append((dtypes_text(plan.spec, combo), mode, soc, budget, tile, ub))
     return rows
 
 
-def _broadcasts(plan: OpPlan) -> bool:
-    views = plan.operands()
-    return len(views) > 1 or any(v.steps for v in views.values())
-
-
-def as_dict(plan: OpPlan) -> dict[str, Any]:
+def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
     """Return the plan as JSON-ready data."""
     return {
         "op": plan.spec.op,
-        "family": plan.family,
+        "family": plan.family.name,
         "modes": plan.modes,
         "socs": {
-            soc: {"ub_bytes": ub, "vector_cores": plan.cores[soc]} for soc, ub in plan.socs.items()
+            soc: {"ub_bytes": ub, "vector_cores": plan.parts[0].cores[soc]}
+            for soc, ub in plan.parts[0].socs.items()
         },
         "variants": [v.label() for v in plan.variants],
         "kernels": [
             {
                 "class": body.class_name,
                 "variant": body.variant,
+                "family": part.family.name,
+                "outputs": [p.name for p in part.spec.outputs],
                 "dtypes": [dtypes_text(plan.spec, c) for c in body.combos],
                 "program": body.program.text().splitlines(),
                 "differences": differences(body),
@@ -88,10 +87,11 @@ def as_dict(plan: OpPlan) -> dict[str, Any]:
                             for b in budget.buffers
                         ],
                     }
-                    for dtypes, mode, soc, budget, tile, ub in _budget_rows(plan, body)
+                    for dtypes, mode, soc, budget, tile, ub in _budget_rows(part, body)
                 ],
             }
-            for body in plan.bodies
+            for part in plan.parts
+            for body in part.bodies
         ],
     }
 
@@ -114,14 +114,27 @@ def table_lines(rows: list[list[str]], indent: str = "  ") -> list[str]:
     return lines
 
 
-def as_text(plan: OpPlan, shapes: dict[str, Any] | None = None) -> str:
+def as_text(plan: OpPlan[Any]) -> str:
     """Return the plan as text: per kernel its program, its buffers and its UB use."""
     spec = plan.spec
-    lines = [f"{spec.op}: {plan.family}"]
-    if plan.family == "handwritten":
+    lines = [f"{spec.op}: {plan.family.name}"]
+    if not plan.bodies:
         return "\n".join([*lines, f"  kernel {spec.kernel}, no plan"])
-    socs = ", ".join(f"{s} ({plan.cores[s]} vector cores, {u} B UB)" for s, u in plan.socs.items())
+    chips = plan.parts[0]
+    socs = ", ".join(
+        f"{s} ({chips.cores[s]} vector cores, {u} B UB)" for s, u in chips.socs.items()
+    )
     lines.append(f"  for {socs}")
+    for part in plan.parts:
+        if len(plan.parts) > 1:
+            outputs = ", ".join(p.name for p in part.spec.outputs)
+            lines += ["", f"  {outputs}: {part.family.name}, in a pass of its own over the inputs"]
+        lines += _kernel_lines(part)
+    return "\n".join(lines)
+
+
+def _kernel_lines(plan: OpPlan[Any]) -> list[str]:
+    lines = []
     for body in plan.bodies:
         label = plan.variants[body.variant].label()
         combos = "; ".join(dtypes_text(plan.spec, c) for c in body.combos)
@@ -132,9 +145,7 @@ def as_text(plan: OpPlan, shapes: dict[str, Any] | None = None) -> str:
         if rows:
             lines += ["", *_buffer_table(rows)]
             lines += ["", *_use_table(rows)]
-    if shapes is not None:
-        lines += ["", *_tilings(plan, shapes)]
-    return "\n".join(lines)
+    return lines
 
 
 def _buffer_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[str]:
@@ -171,34 +182,47 @@ def _use_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[str]:
     return table_lines(table, "    ")
 
 
-def _tilings(plan: OpPlan, shapes: dict[str, Any]) -> list[str]:
-    if plan.family == "foreach":
-        return ["  the tiling of tensor lists depends on every length; no table for it"]
-    attrs = sample_attrs(plan.spec)
-    table = [["dtypes", "soc", "mode", "cores", "tile", "details"]]
-    for body in plan.bodies:
-        present = {p.name for p in plan.spec.inputs if p.kind is not ParamKind.OPTIONAL} | set(
-            plan.variants[body.variant].present
+def tiling_lines(plan: OpPlan[Any], decisions: list[TilingDecision]) -> list[str]:
+    """Return tiling decisions as a table; arrays and fields that are 0 are left out."""
+    table = [["dtypes", "soc", "mode", "cores", "workspace", "tiling data"]]
+    for decision in decisions:
+        numbers = _numbers(decision.fields)
+        table.append(
+            [
+                decision.dtypes,
+                decision.soc,
+                mode_text(plan, decision.key),
+                str(decision.cores),
+                str(decision.workspace_bytes),
+                ", ".join(
+                    f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()
+                ),
+            ]
         )
-        if any(v.tensor not in shapes or v.tensor not in present for v in body.operands.values()):
-            continue
-        for combo in body.combos:
-            for soc, ub in plan.socs.items():
-                known = {k: tuple(v) for k, v in shapes.items()}
-                dims = _output_dims(plan, known, attrs)
-                tiling: Tiling = tile_call(
-                    plan, body, combo, known, dims, attrs, ub, plan.cores[soc]
-                )
-                details = ", ".join(f"{k} {v}" for k, v in tiling.details.items())
-                table.append(
-                    [
-                        dtypes_text(plan.spec, combo),
-                        soc,
-                        tiling.mode,
-                        str(tiling.cores),
-                        str(tiling.tile),
-                        details,
-                    ]
-                )
-    given = ", ".join(f"{k}={list(v)}" for k, v in shapes.items())
-    return [f"  tiling of {given}", *table_lines(table)]
+    return table_lines(table)
+
+
+def _numbers(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the numbers of tiling data that are not 0; those of a struct as ``name.field``."""
+    numbers: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            numbers |= _numbers(value, f"{prefix}{name}.")
+        elif value and not isinstance(value, list):
+            numbers[f"{prefix}{name}"] = value
+    return numbers
+
+
+def mode_text(plan: OpPlan[Any], key: int) -> str:
+    """Return the mode and the variant of a tiling key, or the key where the plan has no modes."""
+    modes = {digit: mode for mode, digit in plan.modes.items()}
+    variant, digit = divmod(key, 10)
+    if digit not in modes or variant >= len(plan.variants):
+        return f"key {key}"
+    label = plan.variants[variant].label()
+    return f"{modes[digit]} ({label})" if label else modes[digit]
+
+
+def tilings_as_data(plan: OpPlan[Any], decisions: list[TilingDecision]) -> list[dict[str, Any]]:
+    """Return tiling decisions as JSON-ready data."""
+    return [{**asdict(d), "mode": mode_text(plan, d.key)} for d in decisions]

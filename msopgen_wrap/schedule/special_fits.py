@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msopgen_wrap.schedule.formulas import Fit, SplitNumber
+from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber
 
 # fmt: off
 DIGAMMA_ZERO = SplitNumber(1.4616321, 1.243815e-08)
@@ -265,5 +265,13 @@ PHASE1 = Fit(
     (
         0.366772652, -0.00751438318, 0.000588759372, -9.2282964e-05, 2.1655238e-05,
         -5.84955069e-06, 1.96585006e-06, -1.64805613e-06, 7.9077688e-07
+    ),
+)
+
+NORMAL_LOGIT = OddFit(
+    36.0,
+    (
+        1.59559953, 0.0732238218, -0.000364899373, -5.09734709e-05, 2.52572863e-06,
+        -3.87032237e-08
     ),
 )

@@ -1,8 +1,8 @@
-"""Lowerings of the gamma and error functions and their relatives.
+"""Lowerings of the gamma and error functions, the normal distribution and their relatives.
 
 Each is a formula for pieces of the line with a fit on every piece (``special_fits``: within 3e-7 of
-the exact function). All pieces are computed and one is selected, so a piece may give anything
-outside its own interval.
+the exact function, but for those of 16-bit outputs). All pieces are computed and one is selected,
+so a piece may give anything outside its own interval.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.schedule import special_fits as fits
-from msopgen_wrap.schedule.formulas import Number, where
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.formulas import Number, OddFit, where
+from msopgen_wrap.schedule.lowering import DIFFERENCES, Lowerer, lowers
+from msopgen_wrap.schedule.mathematics import block
+from msopgen_wrap.schedule.precision import is_rounded_to_16_bits
 from msopgen_wrap.schedule.program import F32
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 Formula = Callable[[Number], Number]
@@ -121,3 +123,32 @@ def _erfcx(x: Number) -> Number:
     t = 1 / (0.5 * abs(x) + 1)
     right = t * t.fit(fits.ERFCX)
     return where(x < 0, 2 * (x * x).exp() - right, right)
+
+
+# ---- the normal distribution ---------------------------------------------------------------------
+
+# PyTorch's tanh form is x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
+_TANH_SCALE = 2 * math.sqrt(2 / math.pi)
+_TANH_LOGIT = OddFit(math.inf, (_TANH_SCALE, 0.044715 * _TANH_SCALE))
+
+
+DIFFERENCES["aten.gelu in 16 bits"] = (
+    "has an absolute error of up to 3e-8, and no relative accuracy, below x = -4.7, which only "
+    "a bfloat16 output could show; PyTorch's own loses it there as well"
+)
+
+
+@lowers("aten.gelu.default")
+def _gelu(low: Lowerer, node: Node) -> Any:
+    x = Number(low, low.tile(low.as_kind(low.operand(node.args[0]), F32)))
+    if node.kwargs.get("approximate", "none") == "tanh":
+        fit = _TANH_LOGIT
+    elif is_rounded_to_16_bits(low, node):
+        low.refine_note("in 16 bits")
+        fit = fits.NORMAL_LOGIT
+    else:
+        # 0.5 x erfc(-x / sqrt 2): erfc keeps its relative accuracy where 1 + erf would cancel.
+        tail = Number(low, block(low, "Erfc", (x * -math.sqrt(0.5)).value))
+        return (x * 0.5 * tail).value
+    # x sigmoid(logit); e^-logit overflows to inf, which gives the right 0
+    return (x / (x.odd_fit(fit, -1.0).exp() + 1)).value

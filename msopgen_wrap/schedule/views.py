@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, fold
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
 _ZERO = Const(0)
+_ONE = Const(1)
 
 # What an operand of a row kernel spans: every element; one number per row, with dimensions of size
 # 1 in place of the reduced axes; or without these dimensions, as a result without keepdim.
 FULL, ROW, SQUEEZED = "full", "row", "squeezed"
+
+# The call of ``graph.placement.place`` in a graph.
+PLACE = "opgen.place.default"
+# Views that do not keep apart what lies inside and around the elements of an input.
+_WITHOUT_SURROUNDINGS = ("aten.diagonal.default", "aten.unfold.default")
 
 
 @dataclass(frozen=True)
@@ -23,10 +30,11 @@ class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
     ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``every``
-    (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``), ``unfold`` (axis, size
-    of a window in ``length``, step in ``start``), ``reshape`` (shape, where a size of -1 is what is
-    left).
+    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``flip``
+    (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
+    ``unfold`` (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements
+    before in ``start``, the new size in ``length``, the size before in ``shape``: elements outside
+    are unspecified), ``reshape`` (shape, where a size of -1 is what is left).
     """
 
     op: str
@@ -38,8 +46,24 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """The numbers start, start + step, ... of an axis: they have an address and no memory.
+
+    Attributes:
+        length: how many.
+        start, step: integers; of floats, what the first and the difference are.
+        floating: whether they are float32 numbers.
+    """
+
+    length: ScalarExpr
+    start: ScalarExpr = _ZERO
+    step: ScalarExpr = _ONE
+    floating: bool = False
+
+
+@dataclass(frozen=True)
 class View:
-    """An input seen through steps.
+    """An input, or numbers counted along an axis, seen through steps.
 
     Attributes:
         rank: the rank in the traced sample.
@@ -47,6 +71,7 @@ class View:
             operands of their own.
         leading: dimensions that an expand has put in front and no step has made yet: broadcasting
             adds them, unless a later step names one.
+        counted: the numbers, where it is no input (``tensor`` is empty then).
     """
 
     tensor: str
@@ -54,18 +79,32 @@ class View:
     steps: tuple[Step, ...] = ()
     extent: str = FULL
     leading: int = 0
+    counted: Counted | None = None
 
     def with_leading(self) -> View:
         """Return the view with steps that make the dimensions in front."""
         rank = self.rank - self.leading
         made = tuple(Step("unsqueeze", -(rank + i + 1)) for i in range(self.leading))
-        return View(self.tensor, self.rank, (*self.steps, *made), self.extent)
+        return replace(self, steps=(*self.steps, *made), leading=0)
+
+    @property
+    def placed(self) -> bool:
+        """Whether it has elements around those of the input."""
+        return any(step.op == "place" for step in self.steps)
 
     @property
     def rearranged(self) -> bool:
         """Whether the elements are not all of the input's in its order: no reshape may follow."""
         kept = ("reshape", "squeeze", "unsqueeze")
         return any(step.op not in kept for step in self.steps)
+
+    def scalars(self) -> list[ScalarExpr]:
+        """Return the expressions that the host evaluates to replay the view."""
+        found = [e for step in self.steps for e in (step.start, step.length, *step.shape)]
+        if self.counted is not None:
+            found += [self.counted.length]
+            found += [] if self.counted.floating else [self.counted.start, self.counted.step]
+        return found
 
     @staticmethod
     def of_input(tensor: str, rank: int) -> View:
@@ -130,26 +169,52 @@ def _from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 
 
-def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
-    """Return the view after an ATen view op (a list of views for a split)."""
+def apply_view(
+    view: View,
+    target: str,
+    args: list[Any],
+    node: Node,
+    size_of: Callable[[int], ScalarExpr | None] = lambda axis: None,
+) -> Any:
+    """Return the view after an ATen view op (a list of views for a split).
+
+    Args:
+        size_of: what gives the size of an axis of the view, where its steps do not.
+    """
     if target != "aten.expand.default" and view.leading:
         view = view.with_leading()
     rank = view.rank
 
     def then(step: Step, change: int = 0) -> View:
-        return View(view.tensor, rank + change, (*view.steps, step))
+        return replace(view, rank=rank + change, steps=(*view.steps, step), leading=0)
+
+    if view.placed and target in _WITHOUT_SURROUNDINGS:
+        raise OpgenError(
+            Diagnostic(
+                "OPG331",
+                f"{target} has no lowering on what is joined or padded",
+                fix="take this view before `cat` or `pad`, or use `kernel:`",
+            )
+        )
+    if target == PLACE:
+        axis = _from_end(args[0], rank)
+        return then(Step("place", axis, _expr(args[1]), _expr(args[2]), shape=(_expr(args[3]),)))
+    if target == "aten.flip.default":
+        for axis in args[0]:
+            view = replace(view, steps=(*view.steps, Step("flip", _from_end(axis, rank))))
+        return view
 
     if target == "aten.expand.default":
         # Broadcasting is decided on the host from the shapes; new leading dims included.
         extra = max(0, len(args[0]) - rank)
-        return View(view.tensor, rank + extra, view.steps, leading=view.leading + extra)
+        return replace(view, rank=rank + extra, leading=view.leading + extra)
     if target == "aten.unsqueeze.default":
         axis = args[0] - rank - 1 if args[0] >= 0 else args[0]
         return then(Step("unsqueeze", axis), 1)
     if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
         axes = args[0] if isinstance(args[0], list) else [args[0]]
         for axis in sorted((_from_end(a, rank) for a in axes), reverse=False):
-            view = View(view.tensor, view.rank - 1, (*view.steps, Step("squeeze", axis)))
+            view = replace(view, rank=view.rank - 1, steps=(*view.steps, Step("squeeze", axis)))
         return view
     if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
         order = _permutation(target, args, rank)
@@ -160,7 +225,7 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
         axis = _from_end(args[0], rank)
         return then(Step("select", axis, _expr(args[1])), -1)
     if target == "aten.slice.Tensor":
-        return _slice(view, args, node)
+        return _slice(view, args, node, size_of)
     if target == "aten.diagonal.default":
         shift = args[0] if args else 0
         first = args[1] if len(args) > 1 else 0
@@ -171,7 +236,7 @@ def apply_view(view: View, target: str, args: list[Any], node: Node) -> Any:
         axis = _from_end(args[0], rank)
         return then(Step("unfold", axis, _expr(args[2]), _expr(args[1])), 1)
     if target in ("aten.split.Tensor", "aten.split_with_sizes.default"):
-        return _split(view, target, args, node)
+        return _split(view, target, args, node, size_of)
     raise OpgenError(
         Diagnostic("OPG331", f"{target} has no lowering as a view of input {view.tensor!r}")
     )
@@ -193,7 +258,10 @@ def _expr(value: Any) -> ScalarExpr:
     return Const(value) if isinstance(value, int) else value
 
 
-def _dim(view: View, axis: int) -> ScalarExpr:
+_Sizes = Callable[[int], "ScalarExpr | None"]
+
+
+def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
     """Size of an axis of a view, as an expression over input sizes."""
     size: ScalarExpr | None = None
     position = axis
@@ -201,12 +269,27 @@ def _dim(view: View, axis: int) -> ScalarExpr:
         if step.op == "slice" and step.axis == position:
             size = step.length
             break
-        if step.op != "slice":
-            raise OpgenError(Diagnostic("OPG334", "a slice of a reshaped input has no known size"))
-    return size if size is not None else DimRef(view.tensor, axis + view.rank, view.rank, axis)
+        if step.op not in ("slice", "flip"):
+            size = size_of(axis + view.rank)
+            if size is not None:
+                return size
+            raise OpgenError(
+                Diagnostic(
+                    "OPG334",
+                    "a slice of a reshaped input has no known size",
+                    Location(),
+                    "the size of the sliced axis follows from the reshape alone, not from an input",
+                    "slice before the reshape, or give the length of the slice",
+                )
+            )
+    if size is not None:
+        return size
+    if view.counted is not None:
+        return view.counted.length
+    return DimRef(view.tensor, axis + view.rank, view.rank, axis)
 
 
-def _slice(view: View, args: list[Any], node: Node) -> View:
+def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
     axis = _from_end(args[0] if args else 0, view.rank)
     start = args[1] if len(args) > 1 and args[1] is not None else 0
     end = args[2] if len(args) > 2 else None
@@ -216,16 +299,24 @@ def _slice(view: View, args: list[Any], node: Node) -> View:
             raise OpgenError(
                 Diagnostic("OPG331", "the step of a slice must be a literal", fix="use `kernel:`")
             )
+        if view.placed:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG331",
+                    "a slice with a step has no lowering on what is joined or padded",
+                    fix="take it before `cat` or `pad`, or use `kernel:`",
+                )
+            )
         every = Step("every", axis, length=Const(step))
-        whole = _slice(view, [*args[:3]], node)
-        return View(view.tensor, view.rank, (*whole.steps, every))
-    size = _dim(view, axis)
+        whole = _slice(view, [*args[:3]], node, size_of)
+        return replace(whole, steps=(*whole.steps, every))
+    size = _dim(view, axis, size_of)
     begin = _clip(_expr(start), size)
     stop = size if end is None or _is_max(end) else _clip(_expr(end), size)
     if begin == Const(0) and stop == size:
         return view
     length = fold("max", Binary("-", stop, begin), Const(0))
-    return View(view.tensor, view.rank, (*view.steps, Step("slice", axis, begin, length)))
+    return replace(view, steps=(*view.steps, Step("slice", axis, begin, length)))
 
 
 def _is_max(value: Any) -> bool:
@@ -260,10 +351,10 @@ def _not_negative(expr: ScalarExpr) -> bool:
     return expr.op in ("+", "*", "//", "%", "min") and left and right
 
 
-def _split(view: View, target: str, args: list[Any], node: Node) -> list[View]:
+def _split(view: View, target: str, args: list[Any], node: Node, size_of: _Sizes) -> list[View]:
     axis = _from_end(args[1] if len(args) > 1 else 0, view.rank)
     count = len(node.meta["val"]) if "val" in node.meta else 0
-    size = _dim(view, axis)
+    size = _dim(view, axis, size_of)
     start: ScalarExpr = Const(0)
     parts = []
     for i in range(count):
@@ -272,8 +363,6 @@ def _split(view: View, target: str, args: list[Any], node: Node) -> list[View]:
             length: ScalarExpr = Binary("min", chunk, Binary("-", size, start)) if i else chunk
         else:
             length = _expr(args[0][i])
-        parts.append(
-            View(view.tensor, view.rank, (*view.steps, Step("slice", axis, start, length)))
-        )
+        parts.append(replace(view, steps=(*view.steps, Step("slice", axis, start, length))))
         start = length if start == Const(0) else Binary("+", start, length)
     return parts

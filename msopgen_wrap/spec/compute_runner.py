@@ -321,7 +321,7 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
 
 
 def _torch() -> Any:
-    from msopgen_wrap.torch_ext.torch_import import import_torch
+    from msopgen_wrap.torch_import import import_torch
 
     return import_torch()
 

@@ -253,6 +253,8 @@ class OpSpec:
         tolerance: by output name or dtype.
         soc: SoC families or exact names.
         source: the spec's text, ``path`` its file as given by the user.
+        whole: the op that this is a part of, made by ``families.parts``: it has the same inputs and
+            attrs, and some of the outputs of ``compute``. None for an op itself.
     """
 
     op: str
@@ -270,6 +272,7 @@ class OpSpec:
     soc: tuple[str, ...]
     path: str = ""
     source: str = ""
+    whole: OpSpec | None = None
 
     @property
     def combos(self) -> int:
@@ -282,6 +285,10 @@ class OpSpec:
             if p.name == name:
                 return p
         raise KeyError(name)
+
+    def output_position(self, name: str) -> int:
+        """Return the position of an output among those of the op, for a part: of the whole op."""
+        return [p.name for p in (self.whole or self).outputs].index(name)
 
     def attr(self, name: str) -> Attr:
         """Return the attr called ``name``."""

@@ -38,7 +38,7 @@ TORCH_FUNCTIONS = (
 # Calls whose integer arguments are sizes: literals are bounded there.
 SIZED_FUNCTIONS = words(
     "arange eye full ones zeros tile repeat_interleave repeat expand linspace new_full new_ones "
-    "new_zeros unflatten constant_pad_nd pad one_hot interpolate"
+    "new_zeros unflatten constant_pad_nd pad one_hot interpolate fftfreq rfftfreq"
 )
 
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
@@ -46,8 +46,8 @@ TORCH_NAMESPACES: dict[str, frozenset[str]] = {
 }
 
 TENSOR_METHODS = frozenset(_TABLE["method"]) | words(
-    """bfloat16 bool dim double float half int is_floating_point long ndimension numel short size
-    stride where"""
+    """bfloat16 bool byte char dim double float half int is_floating_point long ndimension numel
+    short size stride where"""
 )
 
 # Calls that give several tensors whatever their arguments are.

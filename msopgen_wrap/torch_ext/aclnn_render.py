@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.target_text import cpp_comment
 from msopgen_wrap.templating import render_template
 from msopgen_wrap.torch_ext.signature import (
-    ACL_DTYPES,
     aclnn_attrs,
     aclnn_inputs,
     aclnn_name,
@@ -60,7 +60,7 @@ def dtype_rows(spec: OpSpec) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
     rows = []
     for i in range(spec.combos):
         names = tuple(p.dtypes[i] for p in params)
-        rows.append((tuple(ACL_DTYPES[n] for n in names), names))
+        rows.append((tuple(BY_NAME[n].ge for n in names), names))
     return rows
 
 

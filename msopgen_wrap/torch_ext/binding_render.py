@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast, ShapeRule, TensorParam
 from msopgen_wrap.target_text import cpp_comment, cpp_string
@@ -22,18 +23,6 @@ HEADERS = (
     "device_launch.h",
     "aclnn_call.h",
 )
-
-_SCALAR_TYPES = {
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "uint8": "Byte",
-    "bool": "Bool",
-}
 
 # (parameter type, type of the value in an OpInfo call)
 _ATTR_TYPES = {
@@ -129,7 +118,7 @@ def _op(spec: OpSpec) -> _Op:
     params += [f"{_ATTR_TYPES[a.type]} {a.name}" for a in spec.attrs]
     columns = (*spec.inputs, *spec.outputs)
     rows = tuple(
-        ", ".join(f"ScalarType::{_SCALAR_TYPES[p.dtypes[i]]}" for p in columns)
+        ", ".join(f"ScalarType::{BY_NAME[p.dtypes[i]].scalar_name}" for p in columns)
         for i in range(spec.combos)
     )
     names = [p.name for p in spec.inputs] + [a.name for a in spec.attrs] + [o.name for o in fresh]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 from types import ModuleType
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.manifest import read_manifest
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.torch_ext.torch_import import import_torch
+from msopgen_wrap.torch_import import import_torch
 
 
 def _runtime() -> ModuleType:
@@ -27,15 +27,13 @@ def package_dir(project: Path, vendor: str | None = None) -> Path:
     """Return ``torch_ext/<vendor>`` of a project.
 
     Raises:
-        OpgenError: OPG323 when there is no such package, or several and no vendor is given.
+        OpgenError: OPG323 when there is no such package, or several and no vendor is given; OPG091,
+            the manifest cannot be understood.
     """
     root = Path(project) / "torch_ext"
     if vendor is None:
-        try:
-            manifest = json.loads((Path(project) / "opgen.json").read_text(encoding="utf-8"))
-            vendor = manifest.get("vendor")
-        except (OSError, ValueError, AttributeError):
-            vendor = None
+        manifest = read_manifest(Path(project))
+        vendor = manifest.vendor if manifest else None
     found = sorted(p.parent.parent for p in root.glob("*/csrc/binding.cpp"))
     if vendor is not None:
         found = [p for p in found if p.name == vendor]

@@ -5,35 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import aclnn_attr, aclnn_input, aclnn_output
 from msopgen_wrap.target_text import cpp_string
-
-# aclDataType (= ge::DataType) numbers, from CANN's public acl_base.h.
-ACL_DTYPES = {
-    "float32": 0,
-    "float16": 1,
-    "int8": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 6,
-    "int64": 9,
-    "bool": 12,
-    "bfloat16": 27,
-}
-
-# c10::ScalarType numbers: dtype attrs travel through the dispatcher as these.
-SCALAR_TYPES = {
-    "uint8": 0,
-    "int8": 1,
-    "int16": 2,
-    "int32": 3,
-    "int64": 4,
-    "float16": 5,
-    "float32": 6,
-    "bool": 11,
-    "bfloat16": 15,
-}
 
 _SCHEMA_ATTRS = {
     "int": "int",
@@ -120,7 +95,7 @@ def _schema_default(attr: Attr) -> str:
     value = attr.default
     if attr.type == "dtype":
         # The schema parser knows no dtype names except a few; numbers always work.
-        return str(SCALAR_TYPES[str(value)])
+        return str(BY_NAME[str(value)].scalar)
     if attr.type == "bool":
         return "True" if value else "False"
     if attr.type == "str":

@@ -11,7 +11,7 @@ from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
 from msopgen_wrap.build.operators import dtype_key, kernel_defines, kernel_variants
 from msopgen_wrap.build.toolchain import find_toolchain
-from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_specs, parse_spec
 from msopgen_wrap.spec.model import OpSpec, ParamKind

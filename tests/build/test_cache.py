@@ -38,6 +38,18 @@ def test_an_entry_is_reused():
     assert make()[1] and not make()[1]
 
 
+def test_without_building_entries_are_only_looked_up():
+    with cache.without_building(), pytest.raises(cache.NotCached):
+        make()
+    entry, _ = make()
+    with cache.without_building():
+        assert make() == (entry, False)
+        (entry / "out.o").write_text("COMPILED")
+        with pytest.raises(cache.NotCached):
+            make()
+    assert make()[1]
+
+
 DAMAGE = {
     "truncated": lambda entry: (entry / "out.o").write_text("comp"),
     "altered, same size": lambda entry: (entry / "out.o").write_text("COMPILED"),

@@ -16,8 +16,9 @@ from msopgen_wrap.build import emulation, operators
 from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.warning_flags import generated_sources, warnings_as_errors
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.render.project import ProjectOptions, render_project
-from msopgen_wrap.render.project_writer import Manifest, write_project
+from msopgen_wrap.manifest import Manifest
+from msopgen_wrap.project.tree import ProjectOptions, render_project
+from msopgen_wrap.project.writer import write_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec, load_specs
 from msopgen_wrap.spec.model import OpSpec
@@ -165,11 +166,11 @@ def test_warnings_stop_generated_code_only(tmp_path):
     assert generated_sources(tmp_path, [host, foreign]) == [host]
     host.write_text(host.read_text() + "\nint Edited() { int unused; return 0; }\n")
     assert generated_sources(tmp_path, [host]) == []
-    operators._compile_host([spec], tmp_path, portable=False)
+    operators.build_host([spec], tmp_path)
     (tmp_path / "opgen.json").unlink()
     assert generated_sources(tmp_path, [host]) == [host]
     with pytest.raises(OpgenError, match="unused"):
-        operators._compile_host([spec], tmp_path, portable=False)
+        operators.build_host([spec], tmp_path)
 
 
 def test_edited_blocks_are_the_users(tmp_path):

@@ -225,9 +225,16 @@ def test_our_8_1_project_configures_builds_and_packs(project, cann):
 def test_manifest_errors(tmp_path):
     from msopgen_wrap.package.project_tree import read_project
 
-    for text in (None, "{", "[]", '{"vendor": "x"}', json.dumps({"vendor": "x", "specs": 3})):
+    for text in (
+        None,
+        "{",
+        "[]",
+        '{"vendor": "x"}',
+        json.dumps({"vendor": "x", "format": 1, "specs": 3}),
+    ):
         if text is not None:
             (tmp_path / "opgen.json").write_text(text)
         with pytest.raises(OpgenError) as caught:
             read_project(tmp_path)
-        assert caught.value.diagnostics[0].code == "OPG650"
+        code = "OPG650" if text is None else "OPG091"
+        assert caught.value.diagnostics[0].code == code

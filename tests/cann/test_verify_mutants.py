@@ -207,7 +207,7 @@ OUT_OF_REACH = (
     # opgen test: the tiling key has no kernel
     Mutant("tiling key without a kernel", KERNEL, "TILING_KEY_IS(1)", "TILING_KEY_IS(7)"),
     # opgen test: wrong numbers
-    Mutant("wrong formula", HOST, "tiling.set_total(static_cast<uint64_t>(total));", ""),
+    Mutant("wrong formula", HOST, "tiling.set_total(static_cast<uint64_t>(chosen.total));", ""),
     # the device compiler alone: the kernel changes a variable that all cores share
     in_kernel("global variable", "    g_calls = 1;\n", "", before="static int g_calls;\n"),
     # the board alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ def test_a_stretched_operand_counts_as_often_as_it_is_read(tmp_path: Path, capfd
         assert row["cores"] * 3000 * item <= again <= 64 * 3000 * item
 
 
+def test_cores_with_several_tiles_move_the_same(tmp_path: Path, capfd: Any) -> None:
+    """161 rows on 40 cores are 5 for one and 4 for others; boxes and cores are chosen for it."""
+    for row in measured(tmp_path, capfd, ADD, "x=161,40960", "w=40960"):
+        assert row["cores"] > 20
+        assert row["busiest_core_bytes"] <= 1.1 * row["mean_core_bytes"]
+
+
 def test_an_operand_of_all_rows_is_read_once_per_core(tmp_path: Path, capfd: Any) -> None:
     text = (
         "op: Norm\ninputs:\n  x: {dtype: float16, rank: [1, 8]}\n"
@@ -81,7 +89,9 @@ def test_an_operand_of_all_rows_is_read_once_per_core(tmp_path: Path, capfd: Any
 
 def test_a_row_longer_than_a_tile_is_read_again(tmp_path: Path, capfd: Any) -> None:
     (row,) = measured(tmp_path, capfd, HALF_SOFTMAX, "x=80,100000")
-    assert row["gm_read_bytes"] in [n * row["gm_compulsory_read_bytes"] for n in (2, 3)]
+    # the second time without the chunk that is still in UB
+    chunks = ceil(100000 / 4096)
+    assert 1.5 < row["gm_read_bytes"] / row["gm_compulsory_read_bytes"] <= 2 - 1 / chunks
     assert row["gm_written_bytes"] == row["gm_compulsory_written_bytes"] == 80 * 100000 * 2
 
 
@@ -107,7 +117,10 @@ WRONG = {
     "no shape": ([], "give its shapes"),
     "rank": (["--shape", "x=3"], "its rank is limited to 2..8"),
     "rule": (["--shape", "x=3,5", "--shape", "gamma=7"], "gamma=7 should be 5: [x[-1]]"),
-    "compute": (["--shape", "x=3,5", "--shape", "w=4"], "must match the size"),
+    "compute": (
+        ["--shape", "x=3,5", "--shape", "w=4"],
+        "be broadcastable to [3, 5]",
+    ),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.verify_report import FAILED, Check, VerifyReport
 from msopgen_wrap.cli import output, verify_command
-from msopgen_wrap.cli import test_command as summary
+from msopgen_wrap.cli import test_output as summary
 from msopgen_wrap.run.results import PASSED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.run_environment import run_environment
 
@@ -39,7 +39,7 @@ def row(text: str) -> list[str]:
 def test_the_summary_of_a_test(capsys: pytest.CaptureFixture[str]) -> None:
     case = CaseResult(NAME, "x=[1]", "bfloat16/float32/int64", PASSED, rules=RULES, mode="check")
     report = TestReport([OpResult(NAME, "a.yaml", [case])], run_environment(None, "check"))
-    summary._print(output.table_console(sys.stdout), report, verbose=False, seconds=1.0)
+    summary.print_report(output.table_console(sys.stdout), report, verbose=False, seconds=1.0)
     want = [NAME, "bfloat16/float32/int64", "1", "1", "0", "0", "first,", "second", "clean", "(1)"]
     assert row(capsys.readouterr().out)[:10] == want
 

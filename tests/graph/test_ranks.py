@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.model import (
     DimBinary,
     DimConst,

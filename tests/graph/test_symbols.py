@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 from harness import BuiltOp, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.graph.scalars import Const, evaluate
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.schedule import plan_op
-from msopgen_wrap.schedule.tiling_model import apply_steps
+from msopgen_wrap.schedule.view_sizes import apply_steps
 from msopgen_wrap.spec.model import Attr, DimSlice, ShapeList
 
 # Defaults that say nothing about which attr a number is.
@@ -135,7 +135,7 @@ def formulas(seeds: range) -> list[str]:
 def prove(texts: list[str], folder: Path) -> None:
     """Plan formulas and compute their scalars for other values and shapes, in Python and in C++."""
     shapes = ((5, 7, 24), (2, 3, 15), (4, 1, 1))
-    headers = ("iteration_space", "whole_numbers")
+    headers = ("view", "whole_numbers")
     lines = [*(f'#include "opgen/host/{name}.h"' for name in headers), 'extern "C" {']
     places = []
     scalars = [e for i in range(0, len(texts), 8) for e in planned(texts[i : i + 8])]

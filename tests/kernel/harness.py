@@ -13,11 +13,11 @@ from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.operators import dtype_key, kernel_defines
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.render.kernel import render_kernel
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.render.building_blocks import host_blocks
 from msopgen_wrap.render.op_host import render_op_host
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.op_runtime import OpRuntime
-from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeBroadcast, TensorParam
 
@@ -109,8 +109,9 @@ class BuiltOp:
         self.plan = plan_op(spec)
         self._folder, self._style = folder, style
         self._combos = range(spec.combos) if combos is None else combos
-        kernel = render_kernel(spec, self.plan, style)
-        for file in [*kernel.files, *render_op_host(spec, kernel.tiling, style)]:
+        kernel = self.plan.family.render(self.plan, style)
+        sources = [*kernel.files, *render_op_host(spec, kernel.tiling, style)]
+        for file in [*sources, *host_blocks(sources)]:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.text, encoding="utf-8")

@@ -17,13 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule import (
     bessel_functions,
     comparisons,
     mathematics,
     number_parts,
-    plan_op,
     pointwise,
+    polygamma,
     special_functions,
 )
 from msopgen_wrap.schedule.lowering import HANDLERS, Handler
@@ -33,7 +34,7 @@ MODULES = {
     module.__name__
     for module in (
         *(pointwise, mathematics, comparisons),
-        *(special_functions, bessel_functions, number_parts),
+        *(special_functions, bessel_functions, number_parts, polygamma),
     )
 }
 FLOATS = ("float32", "float16", "bfloat16")

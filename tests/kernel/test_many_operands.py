@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from harness import BuiltOp, make_spec
 from test_fuzz import close
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.model import DimConst, DimOf, ShapeLike, ShapeList
 
 NAMES = "abcdefgh"
@@ -66,7 +67,7 @@ def row_spec(count: int):
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(n, marks=() if n == 7 else pytest.mark.slow) for n in range(3, 8)]
+    "count", [pytest.param(n, marks=() if n == 7 else pytest.mark.slow) for n in range(3, 9)]
 )
 def test_rows_of_many_operands(count: int, tmp_path: Path) -> None:
     op = BuiltOp(row_spec(count), tmp_path)
@@ -82,8 +83,12 @@ def test_rows_of_many_operands(count: int, tmp_path: Path) -> None:
             assert close(outputs["z"], golden["z"]), (shape, auto_sync)
 
 
-def test_a_row_kernel_of_eight_operands_is_refused() -> None:
+def test_a_row_kernel_of_eight_queues_is_refused() -> None:
+    """Operands that many boxes share have none."""
+    plan_op(row_spec(8))
+    spec = row_spec(8)
+    whole = tuple(replace(p, shape=p.shape and ShapeLike("a")) for p in spec.inputs)
     with pytest.raises(OpgenError) as caught:
-        plan_op(row_spec(8))
+        plan_op(replace(spec, inputs=whole))
     (finding,) = caught.value.diagnostics
     assert finding.code == "OPG311" and "7" in finding.what

@@ -14,9 +14,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import plan_op
-from msopgen_wrap.spec.model import Attr, DimOf, DimSlice, OpSpec, ShapeLike, ShapeList, ShapeReduce
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.run.accuracy import compare
+from msopgen_wrap.spec.model import (
+    Attr,
+    DimConst,
+    DimOf,
+    DimSlice,
+    OpSpec,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+)
 
+LIKE_X = ShapeLike("x")
 SOFTMAX = [
     ((3, 5), -1),
     ((1,), -1),
@@ -101,6 +112,37 @@ def test_layer_norm_with_row_outputs(tmp_path):
         check(outputs["mean"], golden["mean"])
         assert torch.allclose(outputs["z"].double(), golden["z"], rtol=1e-3, atol=1e-5)
         assert result.findings == [], shape
+
+
+MASKED = {
+    # the number of elements of a mean is a sum of ones
+    "deviation": "torch.masked.std(x, -1, keepdim=True)",
+    "deviation of a part": "torch.masked.std(x, -1, keepdim=True, mask=x > 0)",
+    "softmax of a part": "torch.masked.softmax(x, -1, mask=x > 0)",
+    "sum of a constant": "x / torch.full_like(x, 0.5).sum(-1, keepdim=True)",
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_reductions(name, tmp_path):
+    rule = ShapeList((DimSlice("x", None, -1), DimConst(1))) if "dev" in name else ShapeLike("x")
+    op = BuiltOp(make_spec(MASKED[name], shapes={"z": rule}), tmp_path)
+    for shape in [(3, 70), (2, 20000)]:
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        outputs, golden, result = op.run({"x": x}, {}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape
+
+
+@pytest.mark.parametrize("shape", [(70, 6144), (45, 30000), (3, 40003)], ids=str)
+def test_layer_norm_of_numbers_far_from_zero(shape, tmp_path):
+    """Resident, streamed and split: the variance does not cancel where the mean is large."""
+    spec = make_spec("F.layer_norm(x, [x.shape[-1]], None, None, 1e-5)", shapes={"z": LIKE_X})
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1)) + 1e4
+    outputs, golden, result = BuiltOp(spec, tmp_path).run({"x": x}, mode="check")
+    assert result.findings == []
+    native = torch.nn.functional.layer_norm(x, shape[-1:])
+    assert compare(outputs["z"], golden["z"], native=native).passed
 
 
 # Shape of x and the digit of the tiling key; the last one shares its items between the cores.

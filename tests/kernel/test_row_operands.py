@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import BuiltOp, make_spec
 from test_fuzz import close
 
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, OpSpec, ShapeLike, ShapeList
 from msopgen_wrap.spec.shapes import evaluate

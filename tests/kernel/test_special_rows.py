@@ -64,9 +64,10 @@ OPS = {
         dict.fromkeys("ab", KEPT),
     ),
 }
-# Outputs that hold a sum of the numbers of a row, and those that are divided by a deviation.
+# Outputs that hold a sum of the numbers of a row, and those that are made of the distances from the
+# mean, which for equal numbers are its rounding.
 SUMS = {"reductions": "ab", "variance": "a", "layer norm": "z", "group norm": "z"}
-NORMALISED = ("layer norm", "group norm")
+NORMALISED = ("layer norm", "group norm", "variance")
 DTYPES = {"positions": "int64", "masks": "bool"}
 TOLERANCE = {torch.float32: 2**-13, torch.float16: 2**-9, torch.bfloat16: 2**-6}
 # Rows that fit a tile, rows of several tiles, and one row that several cores share.

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import special_values as sweep
 from harness import BuiltOp
 
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.schedule import plan_op
 from msopgen_wrap.schedule.lowering import DIFFERENCES
 from msopgen_wrap.schedule.report import as_text
 
@@ -60,6 +60,9 @@ LARGEST = {
         for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0")
     },
 }
+# Declared difference -> dtype of the output, formula, argument below which only the absolute error
+# is bounded, and that bound.
+TAIL = {"aten.gelu in 16 bits": ("bfloat16", "F.gelu(x)", -4.7, 3e-8)}
 # Declared difference -> part of the formulas in which the sign of a zero is not PyTorch's.
 ZERO_SIGN = {
     "aten.relu": "relu",
@@ -131,6 +134,9 @@ def right(formula: str, got: torch.Tensor, inputs: dict[str, torch.Tensor]) -> t
         ok |= ((value - exact).abs() <= bound) & (exact != 0)
         # at the border of overflow a rounding decides
         ok |= torch.isinf(value) & signed & (exact.abs() >= info.max * (1 - TOLERANCE[name]))
+        for dtype, tail, below, error in TAIL.values():
+            if (name, formula) == (dtype, tail):
+                ok |= (inputs["x"].double() < below) & ((value - exact).abs() <= error)
     for largest, formulas in LARGEST.values():
         if formula in formulas:
             far = inputs["x"].double().abs() > largest
@@ -194,7 +200,7 @@ def test_every_lowering(tmp_path):
 
 def test_differences_are_declared_and_shown():
     """What the sweep excuses stands with a lowering, in the documentation and in the plan."""
-    assert set(INSTEAD) | set(LARGEST) | set(ZERO_SIGN) <= set(DIFFERENCES)
+    assert set(INSTEAD) | set(LARGEST) | set(TAIL) | set(ZERO_SIGN) <= set(DIFFERENCES)
     page = (data_dir("op_specs") / "README.md").read_text(encoding="utf-8")
     for note in DIFFERENCES:
         assert f"`{note.removeprefix('aten.')}`" in page, note

@@ -54,7 +54,7 @@ def test_wheel_holds_the_data_folders(wheel: Path) -> None:
         "ascendc_kernels/include/opgen/tile.h",
         "op_specs/op_spec.schema.json",
         "op_specs/elementwise/fused_add_relu.yaml",
-        "templates/op_kernel/elementwise.cpp.jinja",
+        "templates/elementwise/kernel.cpp.jinja",
     ):
         assert f"msopgen_wrap/_data/{entry}" in names
     assert not [n for n in names if n.endswith((".so", ".o", ".pyc"))]

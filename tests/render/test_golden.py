@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec
 
@@ -15,6 +15,7 @@ OPS = {
     "elementwise/fused_add_relu": ("8.1", "9.x"),
     "activation/custom_gelu": ("8.1",),
     "norm/softmax": ("8.1", "9.x"),
+    "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),
     "optimizer/apply_adam_w": ("8.1",),
 }
@@ -58,7 +59,7 @@ def test_sources_are_tidy(op, style):
 
 
 def test_long_lines_with_a_comment_stay_code_and_comment():
-    from msopgen_wrap.render.kernel import wrap_line
+    from msopgen_wrap.render.line_wrapping import wrap_line
 
     code = "    ge::DataType dtypes[9];"
     names = ", ".join(f"operand_number_{i}" for i in range(9))

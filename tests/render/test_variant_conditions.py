@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 
 from harness import BuiltOp, check, make_spec
 
-from msopgen_wrap.render.tiling import attr_test
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.render.tiling_attrs import attr_test
 from msopgen_wrap.spec.model import Attr, ShapeLike
 
 CONDITIONS = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from msopgen_wrap.run.accuracy import RULES, compare
+from msopgen_wrap.run.accuracy import Comparison, compare
+from msopgen_wrap.run.accuracy_rules import RULES
 from msopgen_wrap.spec.model import Tolerance
 
 INF, NAN = float("inf"), float("nan")
@@ -192,3 +193,26 @@ def test_the_other_standard_is_named():
     golden = torch.zeros(100, dtype=torch.float64)
     result = compare(torch.full((100,), 1e-5), golden, native=golden.float())
     assert not result.passed and "mixed" in result.reason
+
+
+CONTROLS = {
+    "ordinary": [1.0, -2.0, 3.0],
+    "zero": [0.0, 0.0],
+    "small": [1e-6] * 5,
+    "some small": [1e-6] * 5 + [1.0],
+    "cancelled": [0.003] * 3,
+    "nan": [NAN, NAN],
+    "infinite": [INF, 0.0],
+    "scalar": 0.5,
+}
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32])
+@pytest.mark.parametrize("tolerance", [None, Tolerance(rule="mixed"), Tolerance(0.5, 2.0)])
+@pytest.mark.parametrize("values", CONTROLS.values(), ids=CONTROLS.keys())
+def test_the_control_is_a_comparison_with_zeros(dtype, tolerance, values) -> None:
+    golden = torch.tensor(values, dtype=torch.float64)
+    for native in (None, golden.to(dtype), golden.to(dtype) * 1.1):
+        comparison = Comparison(golden, dtype, native, tolerance)
+        zeros = torch.zeros_like(golden, dtype=dtype)
+        assert comparison.refuses_zeros(zeros) is not comparison.accuracy(zeros).passed

@@ -57,7 +57,7 @@ def test_what_a_known_case_runs_does_not_import_torchs_compiler() -> None:
     """``torch._dynamo`` takes as long as torch itself; the bounds of compute must not need it."""
     code = """
 import sys
-from msopgen_wrap.torch_ext.torch_import import torch
+from msopgen_wrap.torch_import import torch
 from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.golden import reference
 from msopgen_wrap.spec.loader import parse_spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
@@ -57,3 +58,22 @@ def test_a_worker_that_ends_before_its_first_op_is_an_error(
     worker(monkeypatch, "import sys; sys.stdin.read()")
     with pytest.raises(OpgenError, match="exit code 0"):
         session.run_tests(JOB)
+
+
+def test_a_worker_that_was_started_before_the_job_takes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker(monkeypatch, WORKER.replace("{end}", "pass"))
+    with session.WorkerProcess() as started:
+        monkeypatch.setattr(session, "WORKER", ["false"])
+        report = session.run_tests(JOB, worker=started)
+    assert [op.op for op in report.ops] == ["First", "Second"] and not started.is_free
+
+
+def test_a_worker_without_a_job_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    worker(monkeypatch, deaf)
+    begin = time.perf_counter()
+    with session.WorkerProcess():
+        pass
+    assert time.perf_counter() - begin < session._END_SECONDS

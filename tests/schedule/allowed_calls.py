@@ -65,6 +65,8 @@ NAMESPACES: dict[str, tuple[str, ...]] = {
     "F": tuple(sorted(torch_names.TORCH_NAMESPACES["torch.nn.functional"])),
     "torch.special": tuple(sorted(torch_names.TORCH_NAMESPACES["torch.special"])),
     "torch.linalg": tuple(sorted(torch_names.TORCH_NAMESPACES["torch.linalg"])),
+    "torch.fft": tuple(sorted(torch_names.TORCH_NAMESPACES["torch.fft"])),
+    "torch.masked": tuple(sorted(torch_names.TORCH_NAMESPACES["torch.masked"])),
     "math": tuple(sorted(torch_names.MATH_FUNCTIONS)),
     "": tuple(sorted(torch_names.BUILTIN_FUNCTIONS)),
 }

@@ -18,8 +18,7 @@ from allowed_calls import METHODS, WITHOUT_SAMPLE, calls, every_name, spec_of
 from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.render.kernel import render_kernel
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.model import OpSpec
 
 # Methods named like a function trace to the same graph: the default suite takes one of the two.
@@ -33,7 +32,7 @@ def planned(spec: OpSpec) -> bool:
     """Plan and render an op; whether it was not refused."""
     try:
         plan = plan_op(spec)
-        render_kernel(spec, plan)
+        plan.family.render(plan, "8.1")
     except OpgenError as error:
         for found in error.diagnostics:
             assert found.code.startswith("OPG") and found.code != "OPG099", found

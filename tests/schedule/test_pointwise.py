@@ -17,7 +17,7 @@ from harness import check, make_spec
 from interpreter import Machine
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.buffers import check as check_places
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.model import Attr
@@ -113,6 +113,13 @@ SPECIAL = {
     "torch.lgamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
     "torch.digamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
     "torch.polygamma(0, x)": POSITIVE,
+    "torch.polygamma(1, x)": torch.cat(
+        [SIGNED[SIGNED.round() != SIGNED], torch.tensor([math.inf])]
+    ),
+    "torch.polygamma(2, x)": torch.cat([POSITIVE, -torch.arange(4.0)]),
+    "torch.polygamma(3, x)": torch.cat([SIGNED, -torch.arange(4.0)]),
+    "torch.polygamma(4, x)": torch.cat([POSITIVE, torch.tensor([-0.3, -2.2, math.inf])]),
+    "torch.mvlgamma(x, 3)": POSITIVE[POSITIVE > 1],
     "torch.erfinv(x)": torch.cat([UNIT, -UNIT]),
     "torch.special.ndtri(x)": UNIT,
     "torch.special.erfcx(x)": torch.cat([POSITIVE, -POSITIVE[POSITIVE < 9]]),
@@ -150,6 +157,8 @@ BINARY = [
     "torch.atan2(x, y)",
     "torch.hypot(x, y)",
     "torch.copysign(x, y)",
+    "torch.heaviside(x, y)",
+    "torch.masked.logaddexp(x, y, input_mask=x > 0)",
     "torch.remainder(x, y)",
     "torch.fmod(x, y)",
     "torch.floor_divide(x, y)",
@@ -317,6 +326,7 @@ def test_boolean(compute, dtype):
         ("torch.sort(x)[0]", "OPG331", "sort"),
         ("torch.special.legendre_polynomial_p(x, 65)", "OPG331", "legendre_polynomial_p"),
         ("torch.special.legendre_polynomial_p(x, x)", "OPG331", "legendre_polynomial_p"),
+        ("torch.polygamma(9, x)", "OPG331", "polygamma"),
     ],
 )
 def test_refusals_name_the_operation(compute, code, word):

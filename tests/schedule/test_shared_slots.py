@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec
 
@@ -20,3 +20,12 @@ def test_instructions_that_read_late_keep_their_operand():
 
 def test_other_instructions_share():
     assert "kYSlot = kXSlot;" in _kernel("custom_relu")
+
+
+def test_an_operand_on_a_shared_slot_waits_for_who_reads_the_output():
+    """y lies on x1's slot and is read before x1 is loaded: without auto-sync that is a race."""
+    kernel = _kernel("swi_glu")
+    assert "kYSlot = kX1Slot;" in kernel
+    _, _, after = kernel.partition("Div(x, x, y, count);")
+    before, _, _ = after.partition("opgen::Bring<kBroadcast>(x1,")
+    assert "PipeBarrier<PIPE_V>();" in before

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.schedule import plan_op
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.spec.compute_guard import compile_compute
 from msopgen_wrap.spec.loader import parse_spec
@@ -145,4 +145,4 @@ TRACED = [
 @pytest.mark.parametrize("code", TRACED)
 def test_code_with_bounds_can_be_traced(code: str) -> None:
     """Tracing replaces some of the bounded operators by its own."""
-    assert plan_op(spec_of(code)).family == "elementwise"
+    assert plan_op(spec_of(code)).family.name == "elementwise"

@@ -271,7 +271,7 @@ compute: "[p9 + e9 * q9 for p9, q9 in zip(a9, b9)]"
 
 def rich_sources() -> list[tuple[str, str]]:
     """Return path and text of what is generated for ops that declare much, without comments."""
-    from msopgen_wrap.render.project import ProjectOptions, render_project
+    from msopgen_wrap.project.tree import ProjectOptions, render_project
 
     sources = []
     for text in RICH.values():

@@ -34,7 +34,9 @@ def test_the_first_import_says_that_it_compiles(
         module.build(package)  # there already: says nothing
         stream.write("end\n")
         stream.flush()
-        text = os.read(reading, 4096).decode().replace("\r\n", "\n")
+        text = ""
+        while not text.endswith("end\n"):  # a terminal may hand over a line at a time
+            text += os.read(reading, 4096).decode().replace("\r\n", "\n")
         monkeypatch.undo()
     os.close(reading)
     said = "compiling the torch binding of acme (once) ...\n" if terminal else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.render.project import ProjectOptions, render_project
+from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.torch_ext.local_vendor import build_local_vendor
 
 from .fakes import spec

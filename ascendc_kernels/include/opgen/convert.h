@@ -109,6 +109,13 @@ __aicore__ inline void Widen(const LocalTensor<C>& dst, const LocalTensor<T>& sr
     }
 }
 
+// The same for types that need no half tile.
+template <typename C, typename T>
+__aicore__ inline void Widen(const LocalTensor<C>& dst, const LocalTensor<T>& src, uint32_t count) {
+    static_assert(sizeof(T) > 1, "8-bit types are converted through a half tile");
+    Widen(dst, src, LocalTensor<half>(), count);
+}
+
 // Convert `count` elements of a compute tile to its storage type: float rounds to nearest even,
 // int32_t values are in range already. Nothing to do when the types are equal.
 template <typename T, typename C>
@@ -130,6 +137,13 @@ __aicore__ inline void Narrow(const LocalTensor<T>& dst, const LocalTensor<C>& s
     }
 }
 
+template <typename T, typename C>
+__aicore__ inline void Narrow(const LocalTensor<T>& dst, const LocalTensor<C>& src,
+                              uint32_t count) {
+    static_assert(sizeof(T) > 1, "8-bit types are converted through a half tile");
+    Narrow(dst, src, LocalTensor<half>(), count);
+}
+
 // Store a compute tile whose values do not live in the storage tile: Narrow, or a plain copy.
 template <typename T, typename C>
 __aicore__ inline void NarrowCopy(const LocalTensor<T>& dst, const LocalTensor<C>& src,
@@ -139,6 +153,13 @@ __aicore__ inline void NarrowCopy(const LocalTensor<T>& dst, const LocalTensor<C
     } else {
         Narrow(dst, src, bytes, count);
     }
+}
+
+template <typename T, typename C>
+__aicore__ inline void NarrowCopy(const LocalTensor<T>& dst, const LocalTensor<C>& src,
+                                  uint32_t count) {
+    static_assert(sizeof(T) > 1, "8-bit types are converted through a half tile");
+    NarrowCopy(dst, src, LocalTensor<half>(), count);
 }
 
 // Turn a tile of bool bytes, already converted to half, into a bit mask.

@@ -8,12 +8,13 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
-#include "opgen/math.h"
+#include "opgen/float_tile.h"
 #include "opgen/tile.h"
 
 namespace opgen {
 
-enum ReduceKind : int32_t { kSum = 0, kMax = 1, kMin = 2 };
+// What a reduction joins numbers with, and what joins a box with an operand of fewer elements.
+enum Operation : int32_t { kAdd = 0, kSum = kAdd, kMax = 1, kMin = 2, kSub = 3, kMul = 4, kDiv = 5 };
 
 constexpr uint32_t kFloatLanes = kRepeatBytes / sizeof(float);
 constexpr uint32_t kFloatBlock = kBlockBytes / sizeof(float);
@@ -74,9 +75,11 @@ __aicore__ inline void ReduceRepeats(const Tile32& dst, const Tile32& src, uint3
     VectorBarrier();
 }
 
-// tmp[0, 64) of each row = all 64-lane chunks of the row joined; rows of one or more repeats.
-template <int32_t kKind>
-__aicore__ inline void FoldRows(const Tile32& tmp, const Tile32& src, const Tile& box) {
+// The first 64 lanes of each row of tmp = all 64-lane chunks of the row joined; rows of more than one
+// repeat, `tmpPitch` elements apart in tmp. tmp may be src, with the pitch of the box.
+template <int32_t kKind, bool kInPlace>
+__aicore__ inline void FoldRows(const Tile32& tmp, uint32_t tmpPitch, const Tile32& src,
+                                const Tile& box) {
     constexpr uint32_t kMaxRepeat = 255;
     const uint32_t rowBlocks = box.pitch / kFloatBlock;
     const uint32_t whole = box.cols / kFloatLanes;
@@ -84,36 +87,42 @@ __aicore__ inline void FoldRows(const Tile32& tmp, const Tile32& src, const Tile
     for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
         const uint8_t repeat = static_cast<uint8_t>(
             box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat);
-        const Tile32 to = tmp[row * kFloatLanes];
+        const Tile32 to = tmp[row * tmpPitch];
         const uint32_t from = row * box.pitch;
         const uint8_t step = static_cast<uint8_t>(rowBlocks);
-        AscendC::Copy(to, src[from], kFloatLanes, repeat, {1, 1, 8, static_cast<uint16_t>(rowBlocks)});
-        VectorBarrier();
+        const uint8_t toStep = static_cast<uint8_t>(tmpPitch / kFloatBlock);
+        if constexpr (!kInPlace) {
+            AscendC::Copy(to, src[from], kFloatLanes, repeat,
+                          {1, 1, toStep, static_cast<uint16_t>(rowBlocks)});
+            VectorBarrier();
+        }
         for (uint32_t chunk = 1; chunk < whole; ++chunk) {
             JoinRepeats<kKind>(to, to, src[from + chunk * kFloatLanes], kFloatLanes, repeat,
-                               {1, 1, 1, 8, 8, step});
+                               {1, 1, 1, toStep, toStep, step});
             VectorBarrier();
         }
         if (tail > 0) {
             JoinRepeats<kKind>(to, to, src[from + whole * kFloatLanes], tail, repeat,
-                               {1, 1, 1, 8, 8, step});
+                               {1, 1, 1, toStep, toStep, step});
             VectorBarrier();
         }
     }
 }
 
 // One long row: fold in halves until one repeat is left; a tree, so rounding errors grow with the
-// logarithm of the length.
-template <int32_t kKind>
+// logarithm of the length. tmp may be src.
+template <int32_t kKind, bool kInPlace>
 __aicore__ inline void FoldLongRow(const Tile32& tmp, const Tile32& src, uint32_t cols) {
     const uint32_t whole = cols / kFloatLanes * kFloatLanes;
     uint32_t length = AlignBlock(whole / 2 * sizeof(float)) / sizeof(float);
     length = (length + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
     // [0, length) joined with [length, whole)
     Join<kKind>(tmp, src, src[length], whole - length);
-    if (whole - length < length) {
+    if constexpr (!kInPlace) {
         const uint32_t lone = whole - length;
-        AscendC::Muls(tmp[lone], src[lone], 1.0f, length - lone);
+        if (lone < length) {
+            AscendC::Muls(tmp[lone], src[lone], 1.0f, length - lone);
+        }
     }
     VectorBarrier();
     if (cols > whole) {
@@ -128,8 +137,8 @@ __aicore__ inline void FoldLongRow(const Tile32& tmp, const Tile32& src, uint32_
     }
 }
 
-// dst[r] = row r of the box joined; tmp holds a tile.
-template <int32_t kKind>
+// dst[r] = row r of the box joined. tmp holds a tile, or is src.
+template <int32_t kKind, bool kInPlace>
 __aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                                    const Tile& box) {
     constexpr uint32_t kMaxStride = 255 * kFloatBlock;
@@ -140,22 +149,19 @@ __aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const T
         ReduceRepeats<kKind>(dst, src, box.cols, box.rows, box.pitch / kFloatBlock);
         return;
     }
+    uint32_t pitch = box.pitch;
     if (box.pitch <= kMaxStride && box.cols / kFloatLanes < kChunksPerRow * box.rows) {
-        FoldRows<kKind>(tmp, src, box);
+        pitch = kInPlace ? box.pitch : kFloatLanes;
+        FoldRows<kKind, kInPlace>(tmp, pitch, src, box);
     } else {
         for (uint32_t row = 0; row < box.rows; ++row) {
-            // the rows before are done: each leaves one repeat at its place, behind this one's start
-            FoldLongRow<kKind>(tmp[row * box.pitch], src[row * box.pitch], box.cols);
+            FoldLongRow<kKind, kInPlace>(tmp[row * pitch], src[row * pitch], box.cols);
         }
-        for (uint32_t row = 1; row < box.rows; ++row) {
-            AscendC::Muls(tmp[row * kFloatLanes], tmp[row * box.pitch], 1.0f, kFloatLanes);
-        }
-        VectorBarrier();
     }
-    ReduceRepeats<kKind>(dst, tmp, kFloatLanes, box.rows, kFloatLanes / kFloatBlock);
+    ReduceRepeats<kKind>(dst, tmp, kFloatLanes, box.rows, pitch / kFloatBlock);
 }
 
-// dst[c] = column c of the box joined, as a tree over the rows; tmp holds a tile.
+// dst[c] = column c of the box joined, as a tree over the rows. tmp holds a tile, or is src.
 template <int32_t kKind>
 __aicore__ inline void ReduceColumns(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                                      const Tile& box) {
@@ -187,13 +193,24 @@ __aicore__ inline void ReduceColumns(const Tile32& dst, const Tile32& src, const
     }
 }
 
+// dst = the rows of the box joined; tmp holds a tile.
 template <int32_t kKind>
 __aicore__ inline void Reduce(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                               const Tile& box) {
     if (box.lanes) {
-        ReduceLanes<kKind>(dst, src, tmp, box);
+        ReduceLanes<kKind, false>(dst, src, tmp, box);
     } else {
         ReduceColumns<kKind>(dst, src, tmp, box);
+    }
+}
+
+// Reduce that uses src itself as scratch.
+template <int32_t kKind>
+__aicore__ inline void ReduceInPlace(const Tile32& dst, const Tile32& src, const Tile& box) {
+    if (box.lanes) {
+        ReduceLanes<kKind, true>(dst, src, src, box);
+    } else {
+        ReduceColumns<kKind>(dst, src, src, box);
     }
 }
 
@@ -216,24 +233,12 @@ __aicore__ inline void Accumulate(const Tile32& acc, const Tile32& partial, cons
     VectorBarrier();
 }
 
-// Every element of the box gets its row's number; stage holds a tile.
-template <typename C>
-__aicore__ inline void Spread(const LocalTensor<C>& dst, const LocalTensor<C>& row,
-                              const Tile32& stage, const Tile& box) {
-    if (box.lanes) {
-        LocalTensor<C> blocks = stage.template ReinterpretCast<C>();
-        constexpr uint32_t kMaxGroups = 255;
-        const uint32_t groups = (box.rows + 7) / 8;
-        for (uint32_t done = 0; done < groups; done += kMaxGroups) {
-            const uint32_t now = groups - done < kMaxGroups ? groups - done : kMaxGroups;
-            AscendC::Brcb(blocks[done * 8 * kFloatBlock], row[done * 8], static_cast<uint8_t>(now),
-                          {1, 8});
-        }
-        VectorBarrier();
-        SpreadRows(dst, blocks, box, 1, 0);
-    } else {
-        SpreadRows(dst, row, box, 0, 1);
-    }
+// Accumulate that uses src itself as scratch.
+template <int32_t kKind>
+__aicore__ inline void AccumulateInPlace(const Tile32& acc, const Tile32& partial,
+                                         const Tile32& src, const Tile& box) {
+    ReduceInPlace<kKind>(partial, src, box);
+    Join<kKind>(acc, acc, partial, RowCount(box));
     VectorBarrier();
 }
 
@@ -250,101 +255,6 @@ __aicore__ inline void Position(const Tile32& dst, const Tile& box) {
         for (uint32_t row = 0; row < box.rows; ++row) {
             AscendC::Duplicate(dst[row * box.pitch], first + static_cast<float>(row), box.pitch);
         }
-    }
-    VectorBarrier();
-}
-
-// How many numbers of a row tile belong to the box.
-__aicore__ inline uint32_t RowElements(const Tile& box) {
-    return box.lanes ? box.rows : box.cols;
-}
-
-// Whether an operand has a number of its own for every row; if not, one serves all of them.
-__aicore__ inline bool EachRow(const Walk& walk, const Tile& box) {
-    return box.lanes ? walk.ByRow() : walk.ByCol();
-}
-
-// Whether the numbers of the rows lie apart in GM.
-__aicore__ inline bool RowsApart(const Walk& walk, const Tile& box) {
-    return box.lanes && box.rows > 1 && walk.ByRow() && walk.RowStride() != 1;
-}
-
-// Copy what a box needs of an operand that does not span the reduced axes to UB: a range, one
-// number, or numbers that lie apart (one 32-byte block each, filled with it).
-template <typename T>
-__aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                               const Walk& walk, const Tile& box) {
-    if (RowsApart(walk, box)) {
-        LoadBox(tile, gm, walk, box);
-    } else {
-        LoadRange(tile, gm[static_cast<uint64_t>(walk.At(box))],
-                  EachRow(walk, box) ? RowElements(box) : 1);
-    }
-}
-
-// Copy a row tile of an output to GM.
-template <typename T>
-__aicore__ inline void StoreRow(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
-                                const Walk& walk, const Tile& box) {
-    StoreRange(gm[static_cast<uint64_t>(walk.At(box))], tile, RowElements(box));
-}
-
-// Fill `count` elements, rounded up to whole repeats, with the number that fills the first block.
-template <typename C>
-__aicore__ inline void SpreadBlock(const LocalTensor<C>& dst, const LocalTensor<C>& block,
-                                   uint32_t count) {
-    Tile line;
-    line.pitch = AlignLanes(count);
-    SpreadRows(dst, block, line, 0, 0);
-}
-
-// Widen what LoadRow brought into a row slot. `stage` is scratch of a whole tile. Numbers that lie
-// apart must be of a floating-point type (the tiling function checks it).
-template <typename C, typename T>
-__aicore__ inline void BringRow(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
-                                const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
-                                const Walk& walk, const Tile& box) {
-    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
-    if (!EachRow(walk, box)) {
-        Widen(stage, tile, bytes, kPerBlock);
-        VectorBarrier();
-        if constexpr (Same<C, T>::value) {
-            SpreadBlock(dst, tile, RowElements(box));
-        } else {
-            SpreadBlock(dst, stage, RowElements(box));
-        }
-    } else if (RowsApart(walk, box)) {
-        if constexpr (Same<C, float>::value) {
-            Widen(stage, tile, bytes, box.rows * kPerBlock);
-            VectorBarrier();
-            // the sum over the one lane of each row that counts
-            if constexpr (Same<C, T>::value) {
-                ReduceRepeats<kSum>(dst, tile, 1, box.rows, 1);
-            } else {
-                ReduceRepeats<kSum>(dst, stage, 1, box.rows, kPerBlock / kFloatBlock);
-            }
-        }
-    } else if constexpr (Same<C, T>::value) {
-        AscendC::Muls(dst, tile, static_cast<C>(1), RowElements(box));
-    } else {
-        Widen(dst, tile, bytes, RowElements(box));
-    }
-    VectorBarrier();
-}
-
-// BringRow for bool tensors: the result is a bit mask. `stage` and `bytes` hold a tile each.
-__aicore__ inline void BringRowMask(const LocalTensor<uint8_t>& mask,
-                                    const LocalTensor<uint8_t>& tile,
-                                    const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
-                                    const Walk& walk, const Tile& box) {
-    if (EachRow(walk, box)) {
-        WidenMask(mask, tile, bytes, RowElements(box));
-    } else {
-        AscendC::Cast(stage, tile, RoundMode::CAST_NONE, kBlockBytes);
-        VectorBarrier();
-        SpreadBlock(bytes, stage, RowElements(box));
-        VectorBarrier();
-        MaskFromHalf(mask, bytes, RowElements(box));
     }
     VectorBarrier();
 }
@@ -469,7 +379,7 @@ public:
         gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
     }
     // Write the first `count` numbers of accumulator `slot`, whole blocks of them; call for all
-    // slots, then Wait once, then Join for all.
+    // slots, then Wait once, then join all.
     __aicore__ inline void Publish(const Tile32& acc, uint32_t slot, uint32_t count) {
         Order<AscendC::HardEvent::V_MTE3>();
         AscendC::DataCopy(gm_[At(static_cast<uint32_t>(AscendC::GetBlockIdx()), slot)], acc, count);
@@ -479,18 +389,22 @@ public:
         AscendC::PipeBarrier<PIPE_ALL>();
         AscendC::SyncAll();
     }
+    __aicore__ inline uint32_t Cores() const {
+        return cores_;
+    }
+    __aicore__ inline void Read(const Tile32& to, uint32_t core, uint32_t slot,
+                                uint32_t count) const {
+        Order<AscendC::HardEvent::V_MTE2>();
+        AscendC::DataCopy(to, gm_[At(core, slot)], count);
+        Order<AscendC::HardEvent::MTE2_V>();
+    }
     template <int32_t kKind>
     __aicore__ inline void JoinAll(const Tile32& acc, const Tile32& partial, uint32_t slot,
-                                   uint32_t count) {
-        for (uint32_t core = 0; core < cores_; ++core) {
-            Order<AscendC::HardEvent::V_MTE2>();
-            AscendC::DataCopy(partial, gm_[At(core, slot)], count);
-            Order<AscendC::HardEvent::MTE2_V>();
-            if (core == 0) {
-                AscendC::Muls(acc, partial, 1.0f, count);
-            } else {
-                opgen::Join<kKind>(acc, acc, partial, count);
-            }
+                                   uint32_t count) const {
+        Read(acc, 0, slot, count);
+        for (uint32_t core = 1; core < cores_; ++core) {
+            Read(partial, core, slot, count);
+            opgen::Join<kKind>(acc, acc, partial, count);
             VectorBarrier();
         }
     }
@@ -502,12 +416,6 @@ public:
 private:
     __aicore__ inline uint32_t At(uint32_t core, uint32_t slot) const {
         return ((set_ * slots_ + slot) * cores_ + core) * lanes_;
-    }
-    template <AscendC::HardEvent kEvent>
-    __aicore__ inline void Order() {
-        const event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(kEvent));
-        AscendC::SetFlag<kEvent>(id);
-        AscendC::WaitFlag<kEvent>(id);
     }
 
     GlobalTensor<float> gm_;

@@ -79,6 +79,20 @@ struct Share {
     }
 };
 
+// Let what one pipe does next wait for what another has done so far.
+template <AscendC::HardEvent kEvent>
+__aicore__ inline void Order() {
+    const event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(kEvent));
+    AscendC::SetFlag<kEvent>(id);
+    AscendC::WaitFlag<kEvent>(id);
+}
+
+// Bytes of `count` elements.
+template <typename T>
+__aicore__ inline constexpr uint32_t Bytes(uint32_t count) {
+    return count * static_cast<uint32_t>(sizeof(T));
+}
+
 // Copy a contiguous range to UB; any byte count.
 template <typename T>
 __aicore__ inline void LoadRange(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
@@ -106,17 +120,13 @@ __aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) 
     LocalTensor<int16_t> words = tile.template ReinterpretCast<int16_t>();
     AscendC::Duplicate(words, static_cast<int16_t>(0),
                        static_cast<uint32_t>(count * sizeof(T) / sizeof(int16_t)));
-    const event_t cleared =
-        static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::V_MTE2));
-    AscendC::SetFlag<AscendC::HardEvent::V_MTE2>(cleared);
-    AscendC::WaitFlag<AscendC::HardEvent::V_MTE2>(cleared);
+    Order<AscendC::HardEvent::V_MTE2>();
 }
 
-// Copy what a box needs of an operand to UB: all rows (pitch elements apart), one row, the first
-// element of every row (one 32-byte block each, filled with it), or one element (one block).
+// Copy what a box whose rows run forwards needs of an operand; see LoadBox.
 template <typename T>
-__aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                               const Walk& walk, const Tile& box) {
+__aicore__ inline void LoadForwards(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                    const Walk& walk, const Tile& box) {
     const GlobalTensor<T> from = gm[static_cast<uint64_t>(walk.At(box))];
     const uint32_t rows = walk.ByRow() ? box.rows : 1;
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows), 0, 0, 0, 0};
@@ -146,50 +156,24 @@ __aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>
     AscendC::DataCopyPad(tile, from, blocks, pad);
 }
 
-// An operand whose part of a box stays the same from box to box, such as the scale of a row: it is
-// loaded again only when another part is asked for.
+// Copy what a box needs of an operand to UB: all rows (pitch elements apart), one row, the first
+// element of every row (one 32-byte block each, filled with it), or one element (one block).
 template <typename T>
-class Kept {
-public:
-    template <typename Queue>
-    __aicore__ inline void Load(Queue& queue, const GlobalTensor<T>& gm, const Walk& walk,
-                                const Tile& box) {
-        const int64_t at = walk.At(box);
-        const uint32_t rows = walk.ByRow() ? box.rows : 1;
-        const uint32_t cols = walk.ByCol() ? box.cols : 1;
-        // A whole box is worked on in its own tile (see Working), which then holds something else.
-        const bool whole = walk.ByRow() && walk.ByCol();
-        if (held_ && !whole && at == at_ && rows == rows_ && cols == cols_) {
-            return;
-        }
-        Release(queue);
-        tile_ = queue.template AllocTensor<T>();
-        LoadBox(tile_, gm, walk, box);
-        queue.EnQue(tile_);
-        tile_ = queue.template DeQue<T>();
-        held_ = true;
-        at_ = at;
-        rows_ = rows;
-        cols_ = cols;
+__aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                               const Walk& walk, const Tile& box) {
+    if (box.rows == 1 || walk.RowStride() >= 0) {
+        LoadForwards(tile, gm, walk, box);
+        return;
     }
-    __aicore__ inline LocalTensor<T> Get() const {
-        return tile_;
+    // rows that run backwards, each by itself
+    const uint32_t apart = walk.ByCol() ? box.pitch : kBlockBytes / sizeof(T);
+    Tile row = box;
+    row.rows = 1;
+    for (uint32_t i = 0; i < box.rows; ++i) {
+        row.row = box.row + i;
+        LoadForwards(tile[i * apart], gm, walk, row);
     }
-    template <typename Queue>
-    __aicore__ inline void Release(Queue& queue) {
-        if (held_) {
-            queue.FreeTensor(tile_);
-            held_ = false;
-        }
-    }
-
-private:
-    LocalTensor<T> tile_;
-    int64_t at_ = 0;
-    uint32_t rows_ = 0;
-    uint32_t cols_ = 0;
-    bool held_ = false;
-};
+}
 
 // Copy the rows of a box to GM; `walk` addresses the output.
 template <typename T>

@@ -388,6 +388,27 @@ void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc)
     core.regs.accValue = total;
 }
 
+namespace {
+
+// Each element of src fills a block of dst.
+template <typename T>
+void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep)
+{
+    constexpr uint32_t kElements = 32 / sizeof(T);
+    for (int32_t r = 0; r < repeats; ++r) {
+        T row[8];  // dst may lie over src
+        memcpy(row, src.ptr + static_cast<uint64_t>(r) * sizeof(row), sizeof(row));
+        for (int32_t b = 0; b < 8; ++b) {
+            T block[kElements];
+            std::fill_n(block, kElements, row[b]);
+            memcpy(dst.ptr + (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32, block,
+                   sizeof(block));
+        }
+    }
+}
+
+}  // namespace
+
 void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep,
              Loc loc)
 {
@@ -413,14 +434,7 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
     CheckEnd(core, dst,
              dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 + 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
              "Brcb", "dst", loc);
-    for (int32_t r = 0; r < repeats; ++r) {
-        uint8_t row[32];
-        memcpy(row, src.ptr + static_cast<uint64_t>(r) * 8 * es, 8 * es);
-        for (uint32_t b = 0; b < 8; ++b) {
-            uint8_t* to = dst.ptr + (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32;
-            for (uint32_t i = 0; i < 32; i += es) memcpy(to + i, row + b * es, es);
-        }
-    }
+    (es == 2 ? &FillBlocks<uint16_t> : &FillBlocks<uint32_t>)(dst, src, repeats, dstBlk, dstRep);
 }
 
 }  // namespace ascendc_emu

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "opgen_iteration_space.h"
+#include "iteration_space.h"
 
 namespace opgen {
 
@@ -46,6 +46,29 @@ inline bool RestoreAxes(View& view, const std::vector<bool>& reduced) {
     return true;
 }
 
+constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
+
+// UB bytes per element of a tile, per number of a row tile and per row of a box.
+struct RowBudget {
+    double element;
+    double number;
+    double row;
+
+    bool Fits(int64_t room, int64_t tileLength, int64_t rowLength, int64_t blockRows) const {
+        return element * static_cast<double>(tileLength) + number * static_cast<double>(rowLength) +
+                   row * static_cast<double>(blockRows) <=
+               static_cast<double>(room);
+    }
+};
+
+// The budgets of a kernel: rows that stay in UB, with queues of one copy and of two, and rows that
+// stream through.
+struct RowBudgets {
+    RowBudget resident;
+    RowBudget doubled;
+    RowBudget streamed;
+};
+
 class RowSpace {
 public:
     // Sizes and strides as the kernel's Walk reads them: outer dimensions (kept ones first), rows,
@@ -63,40 +86,49 @@ public:
     int64_t items = 0;
     int64_t chunks = 0;
     bool resident = false;
+    bool split = false;      // all cores share the chunks of every item
+    int64_t copies = 2;      // of the queues
+    int64_t usedCores = 1;
+    int64_t tileLength = 0;  // elements a tile holds; 0: not even one row group fits
+    int64_t rowLength = 0;   // numbers a row tile holds
+    int64_t blockRows = 0;   // rows of a box that have a block of their own
 
     void Build(const std::vector<int64_t>& dims, const std::vector<bool>& reduced,
-               const std::vector<View>& views) {
+               const std::vector<Operand>& operands) {
         std::vector<Dimension> space;
         for (size_t i = 0; i < dims.size(); ++i) {
             reducedCount *= reduced[i] ? dims[i] : 1;
             if (dims[i] == 1) {
                 continue;
             }
-            Dimension next(dims[i], reduced[i], views.size());
-            for (size_t v = 0; v < views.size(); ++v) {
-                const size_t lead = dims.size() - views[v].dim.size();
-                const bool own = i >= lead && views[v].dim[i - lead] != 1;
-                next.stride[v] = own ? views[v].stride[i - lead] : 0;
+            Dimension next(dims[i], reduced[i], operands.size());
+            for (size_t v = 0; v < operands.size(); ++v) {
+                const View& view = operands[v].view;
+                const size_t lead = dims.size() - view.dim.size();
+                const bool own = i >= lead && view.dim[i - lead] != 1;
+                next.stride[v] = own ? view.stride[i - lead] : 0;
             }
             Append(space, next);
         }
         if (space.empty()) {
-            space.push_back(Dimension(1, true, views.size()));
+            space.push_back(Dimension(1, true, operands.size()));
         }
-        for (size_t v = 0; v < views.size(); ++v) {
-            if (space.back().stride[v] > 1) {
+        for (size_t v = 0; v < operands.size(); ++v) {
+            if (space.back().stride[v] > 1 || space.back().stride[v] < 0) {
                 // A strided last dimension becomes the rows of boxes with one column.
-                space.push_back(Dimension(1, !space.back().reduced, views.size()));
+                space.push_back(Dimension(1, !space.back().reduced, operands.size()));
                 break;
             }
         }
-        Arrange(space, views);
+        Arrange(space, operands);
     }
 
-    // tileLength: elements of a tile; rowLength: of a row tile; pitchUnit: rows start at multiples
-    // of it; sizes: bytes per element of each operand; cores: how many can work.
-    void Choose(int64_t tileLength, int64_t rowLength, int64_t pitchUnit,
-                const std::vector<int64_t>& sizes, int64_t cores) {
+    // room: bytes of UB; pitchUnit: rows of a box start at multiples of it; cores: how many can
+    // work.
+    void Choose(const RowBudgets& budgets, int64_t room, int64_t pitchUnit,
+                const std::vector<Operand>& operands, int64_t cores) {
+        room_ = room;
+        pitchUnit_ = pitchUnit;
         int64_t kept = 1;
         int64_t reduced = 1;
         for (int64_t i = 0; i < kMaxDims - 2; ++i) {
@@ -104,20 +136,36 @@ public:
         }
         const int64_t rows = dim[kMaxDims - 2];
         const int64_t cols = dim[kMaxDims - 1];
-        if (lanes) {
-            ChooseLanes(tileLength, rowLength, pitchUnit, sizes, cores, kept, reduced);
-            items = kept * CeilDiv(rows, boxRows);
-            chunks = reduced * CeilDiv(cols, boxCols);
+        const RowBudget* chosen = &budgets.streamed;
+        copies = 2;
+        const bool whole = reduced == 1 && reducedCount > 0;
+        if (whole && Stay(budgets.doubled, operands, cores, kept)) {
+            chosen = &budgets.doubled;
+        } else if (whole && Stay(budgets.resident, operands, cores, kept)) {
+            chosen = &budgets.resident;
+            copies = 1;
+        } else if (lanes) {
+            StreamLanes(*chosen, operands, cores, kept, reduced);
         } else {
-            ChooseRows(tileLength, rowLength, pitchUnit, sizes, cores, kept, reduced);
-            items = kept * CeilDiv(cols, boxCols);
-            chunks = reduced * CeilDiv(rows, boxRows);
+            StreamRows(*chosen, operands, cores, kept, reduced);
         }
+        items = kept * (lanes ? CeilDiv(rows, boxRows) : CeilDiv(cols, boxCols));
+        chunks = reduced * (lanes ? CeilDiv(cols, boxCols) : CeilDiv(rows, boxRows));
         resident = chunks == 1;
+        split = !resident && items > 0 && items * 2 <= cores && chunks > 1;
+        // as few cores as are done in the same time: each reads what all rows share
+        const int64_t work = std::max<int64_t>(1, split ? chunks : items);
+        usedCores = CeilDiv(work, CeilDiv(work, std::min(cores, work)));
+        Measure(boxRows, boxCols);
+        if (!chosen->Fits(room, tileLength, rowLength, blockRows)) {
+            tileLength = 0;
+        }
     }
-    void Walk(size_t operand, int64_t (&walk)[kMaxDims + 1]) const {
-        std::copy(stride[operand].begin(), stride[operand].end(), walk);
-        walk[kMaxDims] = offset[operand];
+    OperandWalk Walk(size_t operand) const {
+        OperandWalk walk;
+        std::copy(stride[operand].begin(), stride[operand].end(), walk.steps);
+        walk.steps[kMaxDims] = offset[operand];
+        return walk;
     }
 
 private:
@@ -140,11 +188,11 @@ private:
         space.back().size *= next.size;
         space.back().stride = next.stride;
     }
-    void Arrange(std::vector<Dimension>& space, const std::vector<View>& views) {
+    void Arrange(std::vector<Dimension>& space, const std::vector<Operand>& operands) {
         const Dimension cols = space.back();
         space.pop_back();
         lanes = cols.reduced;
-        Dimension rows(1, !lanes, views.size());
+        Dimension rows(1, !lanes, operands.size());
         for (size_t i = space.size(); i > 0; --i) {
             if (space[i - 1].reduced != lanes) {
                 rows = space[i - 1];
@@ -162,13 +210,13 @@ private:
             keptOuter = pass == 0 ? static_cast<int64_t>(order.size()) : keptOuter;
         }
         fits = order.size() <= static_cast<size_t>(kMaxDims - 2);
-        order.resize(static_cast<size_t>(kMaxDims - 2), Dimension(1, true, views.size()));
+        order.resize(static_cast<size_t>(kMaxDims - 2), Dimension(1, true, operands.size()));
         order.push_back(rows);
         order.push_back(cols);
-        stride.assign(views.size(), std::vector<int64_t>());
+        stride.assign(operands.size(), std::vector<int64_t>());
         offset.clear();
-        for (size_t v = 0; v < views.size(); ++v) {
-            offset.push_back(views[v].offset);
+        for (size_t v = 0; v < operands.size(); ++v) {
+            offset.push_back(operands[v].view.offset);
             for (size_t i = 0; i < order.size(); ++i) {
                 stride[v].push_back(order[i].stride[v]);
             }
@@ -178,64 +226,121 @@ private:
         }
     }
     // Whether several rows can be copied at once, also in the last, narrower box.
-    bool RowsFit(int64_t cols, const std::vector<int64_t>& sizes) const {
+    bool RowsFit(int64_t cols, const std::vector<Operand>& operands) const {
         for (size_t v = 0; v < stride.size(); ++v) {
             const int64_t row = stride[v][kMaxDims - 2];
             const int64_t used = stride[v][kMaxDims - 1] == 0 ? 1 : cols;
-            if (row != 0 && (row < used || row > kMaxRowBytes / sizes[v])) {
+            // rows that run backwards are copied one by one
+            if (row > 0 && (row < used || row > kMaxRowBytes / operands[v].bytes)) {
                 return false;
             }
         }
         return true;
     }
-    // One row per kept element: whole rows where they fit, else one row in chunks.
-    void ChooseLanes(int64_t tileLength, int64_t rowLength, int64_t pitchUnit,
-                     const std::vector<int64_t>& sizes, int64_t cores, int64_t kept,
-                     int64_t reduced) {
-        const int64_t rows = dim[kMaxDims - 2];
-        const int64_t cols = dim[kMaxDims - 1];
-        boxCols = std::max<int64_t>(1, cols);
-        boxRows = 1;
-        if (AlignUp(boxCols, pitchUnit) <= tileLength) {
-            const int64_t most = std::min(tileLength / AlignUp(boxCols, pitchUnit), rowLength);
-            boxRows = std::min(std::min(rows, most), kMaxBlockCount);
-            boxRows = RowsFit(boxCols, sizes) ? boxRows : 1;
-            boxRows = std::max<int64_t>(1, std::min(boxRows, CeilDiv(rows * kept, cores)));
-            return;
-        }
-        boxCols = tileLength;
-        if (rows * kept * 2 <= cores) {
-            // The cores will share the chunks of each row: at least one each.
-            const int64_t each = CeilDiv(cols * reduced, cores);
-            boxCols = std::min(boxCols, std::max<int64_t>(1024, AlignUp(each, kUnit)));
-        }
+    // The lengths of tiles for boxes of these sizes.
+    void Measure(int64_t rows, int64_t cols) {
+        const int64_t pitch = AlignUp(cols, pitchUnit_);
+        tileLength = AlignUp(rows * pitch, kUnit);
+        rowLength = AlignUp(lanes ? rows : pitch, kUnit);
+        blockRows = AlignUp(lanes ? rows : 1, kRowGroup);
     }
-    // One row per reduced element, vectorised over the kept columns.
-    void ChooseRows(int64_t tileLength, int64_t rowLength, int64_t pitchUnit,
-                    const std::vector<int64_t>& sizes, int64_t cores, int64_t kept,
-                    int64_t reduced) {
+    bool Holds(const RowBudget& budget, int64_t rows, int64_t cols) {
+        Measure(rows, cols);
+        return budget.Fits(room_, tileLength, rowLength, blockRows);
+    }
+    // The most rows of `cols` elements that one box holds, 0: not one.
+    int64_t MostRows(const RowBudget& budget, int64_t cols) {
+        const int64_t pitch = AlignUp(cols, pitchUnit_);
+        const double row = lanes ? budget.number + budget.row : 0.0;
+        const double most = Left(budget, lanes ? kUnit : AlignUp(pitch, kUnit)) /
+                            (budget.element * static_cast<double>(pitch) + row);
+        const int64_t rows = std::max<int64_t>(1, static_cast<int64_t>(most));
+        return Holds(budget, rows, cols) ? rows : 0;
+    }
+    // The most columns of `rows` elements that one box holds, 0: not one group of them.
+    int64_t MostCols(const RowBudget& budget, int64_t rows) {
+        const double number = lanes ? 0.0 : budget.number;
+        const double most =
+            Left(budget, kUnit) / (budget.element * static_cast<double>(rows) + number);
+        const int64_t unit = most >= kUnit ? kUnit : (most >= 64 ? 64 : pitchUnit_);
+        const int64_t cols = most < 1 ? 0 : static_cast<int64_t>(most) / unit * unit;
+        return cols > 0 && Holds(budget, rows, cols) ? cols : 0;
+    }
+    // What is left of UB for elements when the lengths of tiles are rounded up.
+    double Left(const RowBudget& budget, int64_t numbers) const {
+        return static_cast<double>(room_) - budget.element * static_cast<double>(kUnit) -
+               budget.number * static_cast<double>(numbers) -
+               budget.row * static_cast<double>(kRowGroup);
+    }
+    // Boxes that hold all elements of their reductions; false: UB is too small for that.
+    bool Stay(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
+              int64_t kept) {
         const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
-        int64_t widest = std::min(cols, rowLength / pitchUnit * pitchUnit);
-        // Enough items for all cores, as long as copies stay above a few blocks.
+        if (lanes) {
+            const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
+            const int64_t fair = std::max<int64_t>(1, CeilDiv(rows * kept, cores));
+            boxCols = cols;
+            boxRows = RowsFit(cols, operands) ? std::min(std::min(rows, most), fair) : 1;
+            return most > 0;
+        }
+        const int64_t most = std::min(MostCols(budget, rows), FairCols(cores, kept));
+        boxRows = rows;
+        boxCols = std::min(cols, most);
+        return rows <= kMaxBlockCount && most >= std::min<int64_t>(cols, 64) &&
+               RowsFit(boxCols, operands);
+    }
+    // Columns that leave items for all cores, as long as copies stay above a few blocks.
+    int64_t FairCols(int64_t cores, int64_t kept) const {
         const int64_t parts = std::max<int64_t>(1, cores / std::max<int64_t>(1, kept));
-        const int64_t fair = AlignUp(CeilDiv(cols, parts), std::max<int64_t>(64, pitchUnit));
-        widest = std::max<int64_t>(1, std::min(widest, fair));
-        const int64_t room = tileLength / rows / pitchUnit * pitchUnit;
-        if (reduced == 1 && rows <= kMaxBlockCount && room >= std::min<int64_t>(cols, 64) &&
-            RowsFit(std::min(widest, room), sizes)) {
-            boxRows = rows;
-            boxCols = std::min(widest, room);
+        const int64_t each = CeilDiv(std::max<int64_t>(1, dim[kMaxDims - 1]), parts);
+        return AlignUp(each, std::max<int64_t>(64, pitchUnit_));
+    }
+    // One row per kept element: whole rows where they fit, else chunks.
+    void StreamLanes(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
+                     int64_t kept, int64_t reduced) {
+        const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
+        const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
+        const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
+        if (most > 0) {
+            boxCols = cols;
+            boxRows = RowsFit(cols, operands) ? std::min(rows, most) : 1;
+            boxRows = std::min(boxRows, std::max<int64_t>(1, CeilDiv(rows * kept, cores)));
             return;
         }
-        boxCols = std::min(widest, static_cast<int64_t>(512) / pitchUnit * pitchUnit);
-        boxRows = std::min(std::min(rows, tileLength / AlignUp(boxCols, pitchUnit)), kMaxBlockCount);
-        boxRows = RowsFit(boxCols, sizes) ? std::max<int64_t>(1, boxRows) : 1;
+        boxRows = 1;
+        if (rows * kept * 2 > cores) {
+            boxCols = std::max<int64_t>(1, MostCols(budget, 1));
+            return;
+        }
+        // The cores will share the chunks of each item: as many for every core, of several rows so
+        // that an exchange serves all of them.
+        boxRows = RowsFit(kUnit, operands) ? std::min(rows, kRowGroup) : 1;
+        const int64_t widest = std::max<int64_t>(1, MostCols(budget, boxRows));
+        const int64_t each = CeilDiv(cols * reduced, cores);
+        const int64_t fair = AlignUp(CeilDiv(each, CeilDiv(each, widest)), 64);
+        boxCols = std::min(widest, std::max<int64_t>(CeilDiv(1024, boxRows), fair));
+        boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
+    }
+    // One row per reduced element, vectorised over the kept columns.
+    void StreamRows(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
+                    int64_t kept, int64_t reduced) {
+        const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
+        const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
+        const int64_t widest = std::min(std::min(cols, FairCols(cores, kept)),
+                                        static_cast<int64_t>(512) / pitchUnit_ * pitchUnit_);
+        boxCols = widest;
+        boxRows = std::min(std::min(rows, std::max<int64_t>(1, MostRows(budget, boxCols))),
+                           kMaxBlockCount);
+        boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
         if (kept * CeilDiv(cols, boxCols) * 2 <= cores) {
             const int64_t each = CeilDiv(rows * reduced, cores);
             boxRows = std::max<int64_t>(1, std::min(boxRows, std::max<int64_t>(each, 8)));
         }
     }
+
+    int64_t room_ = 0;
+    int64_t pitchUnit_ = 1;
 };
 
 }  // namespace opgen

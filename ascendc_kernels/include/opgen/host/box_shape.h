@@ -1,0 +1,117 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// How an iteration space is cut into boxes for the cores. C++11, no CANN header needed.
+#ifndef OPGEN_HOST_BOX_SHAPE_H
+#define OPGEN_HOST_BOX_SHAPE_H
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core_count.h"
+#include "iteration_space.h"
+
+namespace opgen {
+
+// Tiles of a core, as far as boxes are aimed at a number of them.
+constexpr int64_t kMostTiles = 8;
+// A shorter row takes as long as one of so many elements: it is a burst of its own.
+constexpr int64_t kLeastRow = 64;
+
+// Rows and columns of the largest box of a padded space, and the cores that share the boxes: of the
+// boxes that a tile holds those by which the last core is ready first.
+struct BoxShape {
+    int64_t rows = 1;
+    int64_t cols = 1;
+    int64_t cores = 1;
+
+    // tileLength: elements a tile holds; pitchUnit: rows start at multiples of it; cycles: of an
+    // element.
+    void Choose(const IterationSpace& space, int64_t tileLength, int64_t pitchUnit,
+                const std::vector<Operand>& operands, double cycles, int64_t coresOfChip) {
+        allRows_ = space.dim[kMaxDims - 2];
+        allCols_ = space.dim[kMaxDims - 1];
+        pitchUnit_ = pitchUnit;
+        cycles_ = cycles;
+        coresOfChip_ = coresOfChip;
+        outer_ = 1;
+        for (int32_t i = 0; i < kMaxDims - 2; ++i) {
+            outer_ *= space.dim[static_cast<size_t>(i)];
+        }
+        least_ = -1;
+        const int64_t pitch = AlignUp(allCols_, pitchUnit);
+        if (pitch > tileLength) {
+            TryColumns(CeilDiv(allCols_, tileLength));
+            return;
+        }
+        const int64_t room = std::min(tileLength / pitch, kMaxBlockCount);
+        TryRows(RowsFit(space, operands) ? CeilDiv(allRows_, std::min(allRows_, room)) : allRows_);
+        if (outer_ * allRows_ < coresOfChip) {
+            TryColumns(1);
+        }
+    }
+
+private:
+    // Whole rows, in `parts` boxes or more along the rows.
+    void TryRows(int64_t parts) {
+        for (int64_t more = 0; more < kMostTiles; ++more) {
+            Try(CeilDiv(allRows_, std::min(allRows_, parts + more)), allCols_);
+            // as many boxes as give each core that many
+            const int64_t wanted = CeilDiv((more + 1) * coresOfChip_, std::max<int64_t>(1, outer_));
+            Try(CeilDiv(allRows_, std::min(allRows_, std::max(parts, wanted))), allCols_);
+        }
+    }
+    // Single rows, in `parts` boxes or more along the columns.
+    void TryColumns(int64_t parts) {
+        const int64_t bands = std::max<int64_t>(1, outer_ * allRows_);
+        for (int64_t more = 0; more < kMostTiles; ++more) {
+            const int64_t wanted = CeilDiv((more + 1) * coresOfChip_, bands);
+            Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, parts + more), kUnit)));
+            Try(1, std::min(allCols_,
+                            AlignUp(CeilDiv(allCols_, std::max(parts, wanted)), kUnit)));
+        }
+    }
+    void Try(int64_t boxRows, int64_t boxCols) {
+        boxRows = std::max<int64_t>(1, boxRows);
+        boxCols = std::max<int64_t>(1, boxCols);
+        const int64_t boxes = outer_ * CeilDiv(allRows_, boxRows) * CeilDiv(allCols_, boxCols);
+        const int64_t row = std::max(kLeastRow, AlignUp(boxCols, pitchUnit_));
+        const double elements = static_cast<double>(boxRows * row);
+        SharedTiles shared;
+        shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_);
+        if (least_ < 0 || shared.cycles < least_) {
+            least_ = shared.cycles;
+            rows = boxRows;
+            cols = boxCols;
+            cores = shared.cores;
+        }
+    }
+    // Whether several rows can be copied at once. The gap between rows is largest for the last,
+    // narrower box, so the whole stride has to fit.
+    static bool RowsFit(const IterationSpace& space, const std::vector<Operand>& operands) {
+        const int64_t allCols = space.dim[kMaxDims - 1];
+        for (size_t v = 0; v < space.stride.size(); ++v) {
+            const int64_t row = space.stride[v][kMaxDims - 2];
+            const int64_t own = space.to[v][kMaxDims - 1] - space.from[v][kMaxDims - 1];
+            const int64_t used = space.stride[v][kMaxDims - 1] == 0 ? 1 : std::min(allCols, own);
+            // rows that run backwards are copied one by one
+            if (space.memory[v] && row > 0 &&
+                (row < used || row > kMaxRowBytes / operands[v].bytes)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    int64_t outer_ = 1;
+    int64_t allRows_ = 1;
+    int64_t allCols_ = 1;
+    int64_t pitchUnit_ = 1;
+    int64_t coresOfChip_ = 1;
+    double cycles_ = 0;
+    double least_ = -1;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_HOST_BOX_SHAPE_H

@@ -1,0 +1,121 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The tiling decision of elementwise kernels: one contiguous range (flat), or boxes of a broadcast.
+// C++11, no CANN header needed.
+#ifndef OPGEN_HOST_ELEMENTWISE_TILING_H
+#define OPGEN_HOST_ELEMENTWISE_TILING_H
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "box_shape.h"
+#include "core_count.h"
+#include "iteration_space.h"
+#include "tile_budget.h"
+#include "view.h"
+
+namespace opgen {
+
+// What a kernel takes per element of a tile: bytes of UB, and cycles of the vector unit.
+struct ElementwiseBudget {
+    double flatBytes;
+    double boxBytes;
+    double vectorCycles;
+    int64_t reserved;   // does not grow with the tile
+    int64_t pitchUnit;  // elements of the narrowest type in 32 bytes
+};
+
+struct ElementwiseTiling {
+    bool flat = true;
+    int64_t total = 0;
+    int64_t cores = 1;
+    int64_t tileLength = 0;
+    // Of boxes only.
+    int64_t outerDims[kMaxDims - 2] = {};
+    int64_t rowCount = 0;
+    int64_t colCount = 0;
+    int64_t boxRows = 0;
+    int64_t boxCols = 0;
+    std::vector<OperandWalk> walks;     // per operand
+    std::vector<OperandBounds> bounds;  // per operand
+
+    // dims: what the kernel works through; operands: inputs, outputs, and numbers counted from the
+    // index. Returns why there is no
+    // tiling, "" when there is one.
+    std::string Choose(const std::vector<int64_t>& dims, const std::vector<Operand>& operands,
+                       const ElementwiseBudget& budget, uint64_t ubSize, const CoreRates& rates,
+                       int64_t coresOfChip) {
+        for (size_t i = 0; i < operands.size(); ++i) {
+            const std::string refusal = BroadcastRefusal(operands[i], dims);
+            if (!refusal.empty()) {
+                return refusal;
+            }
+        }
+        if (!Addressable(dims)) {
+            return UnreachableText(dims);
+        }
+        IterationSpace space;
+        space.Build(dims, operands);
+        flat = space.IsFlat();
+        total = space.Total();
+        const double bytes = flat ? budget.flatBytes : budget.boxBytes;
+        const int64_t longest = LongestTile(ubSize, budget.reserved, bytes, kUnit);
+        if (longest == 0) {
+            return NoTileText(ubSize, budget.reserved, bytes, kUnit);
+        }
+        const double cycles = Cycles(space, operands, budget.vectorCycles, rates);
+        if (!flat) {
+            return ChooseBox(space, operands, longest, budget.pitchUnit, cycles, coresOfChip);
+        }
+        FlatTiles tiles;
+        tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip);
+        cores = tiles.cores;
+        tileLength = tiles.length;
+        return "";
+    }
+
+ private:
+    // Of an element; an operand that is the same for all rows and columns is hardly ever copied.
+    double Cycles(const IterationSpace& space, const std::vector<Operand>& operands,
+                  double vectorCycles, const CoreRates& rates) const {
+        double read = 0;
+        double written = 0;
+        for (size_t i = 0; i < operands.size(); ++i) {
+            const std::vector<int64_t>& steps = space.stride[i];
+            const size_t inner = steps.size() < 2 ? 0 : steps.size() - 2;
+            const bool moves = std::any_of(steps.begin() + static_cast<int64_t>(inner), steps.end(),
+                                           [](int64_t step) { return step != 0; });
+            (operands[i].written ? written : read) +=
+                moves ? static_cast<double>(operands[i].bytes) : 0;
+        }
+        return rates.Cycles(read, written, vectorCycles);
+    }
+    std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
+                          int64_t longest, int64_t pitchUnit, double cycles, int64_t coresOfChip) {
+        space.EnsureUnitColumns();
+        if (!space.PadToMax()) {
+            return "the shapes do not collapse to " + std::to_string(kMaxDims) +
+                   " dimensions: " + ShapeText(space.dim);
+        }
+        BoxShape box;
+        box.Choose(space, longest, pitchUnit, operands, cycles, coresOfChip);
+        cores = box.cores;
+        tileLength = longest;
+        std::copy(space.dim.begin(), space.dim.end() - 2, outerDims);
+        rowCount = space.dim[kMaxDims - 2];
+        colCount = space.dim[kMaxDims - 1];
+        boxRows = box.rows;
+        boxCols = box.cols;
+        for (size_t i = 0; i < operands.size(); ++i) {
+            walks.push_back(space.Walk(i));
+            bounds.push_back(space.Bounds(i));
+        }
+        return "";
+    }
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_HOST_ELEMENTWISE_TILING_H

@@ -1,0 +1,395 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Host side of operands: the view of a tensor that a kernel reads or writes, and how shapes
+// broadcast. C++11, no CANN header needed.
+#ifndef OPGEN_HOST_VIEW_H
+#define OPGEN_HOST_VIEW_H
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sizes.h"
+
+namespace opgen {
+
+// Sizes, strides (elements) and first element of a tensor as an operand reads it. Along an axis in
+// which the tensor is placed in a larger one, its elements are those from `from` until `to`.
+struct View {
+    std::vector<int64_t> dim;
+    std::vector<int64_t> stride;
+    std::vector<int64_t> from;
+    std::vector<int64_t> to;
+    int64_t offset = 0;
+    bool empty = false;  // no element is the tensor's
+
+    // A contiguous tensor; Shape has GetDimNum() and GetDim(i).
+    template <typename Shape>
+    static View Of(const Shape& shape) {
+        View view;
+        for (size_t i = 0; i < shape.GetDimNum(); ++i) {
+            view.dim.push_back(shape.GetDim(i));
+        }
+        view.stride.assign(view.dim.size(), 1);
+        for (size_t i = view.dim.size(); i > 1; --i) {
+            view.stride[i - 2] = Times(view.stride[i - 1], view.dim[i - 1]);
+        }
+        view.TakeAll();
+        return view;
+    }
+    // The numbers start, start + step, ...: an element is its own address.
+    static View Counted(int64_t length, int64_t start, int64_t step) {
+        View view;
+        view.dim.push_back(std::max<int64_t>(0, length));
+        view.stride.push_back(step);
+        view.offset = start;
+        view.TakeAll();
+        return view;
+    }
+    void TakeAll() {
+        from.assign(dim.size(), 0);
+        to = dim;
+    }
+    // Whether no element is the tensor's.
+    bool Nothing() const {
+        bool nothing = empty;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            nothing = nothing || from[i] >= to[i];
+        }
+        return nothing;
+    }
+    // Whether every element is the tensor's.
+    bool Whole() const {
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (from[i] != 0 || to[i] != dim[i]) {
+                return false;
+            }
+        }
+        return !empty;
+    }
+    int64_t Rank() const {
+        return static_cast<int64_t>(dim.size());
+    }
+    // Negative axes count from the end; false: no such axis.
+    bool Axis(int64_t axis, size_t& index, int64_t extra = 0) const {
+        const int64_t rank = Rank() + extra;
+        const int64_t at = axis < 0 ? axis + rank : axis;
+        index = static_cast<size_t>(at);
+        return at >= 0 && at < rank;
+    }
+    bool Slice(int64_t axis, int64_t start, int64_t length) {
+        size_t i = 0;
+        if (!Axis(axis, i) || start < 0 || length < 0 || length > dim[i] ||
+            start > dim[i] - length) {
+            return false;
+        }
+        offset += length == 0 ? 0 : start * stride[i];
+        dim[i] = length;
+        from[i] = std::min(std::max<int64_t>(0, from[i] - start), length);
+        to[i] = std::min(std::max<int64_t>(0, to[i] - start), length);
+        return true;
+    }
+    // The tensor in a larger one: `before` elements before it, `length` with what lies behind. A
+    // size other than `size` is 1 and broadcast, which it remains.
+    bool Place(int64_t axis, int64_t before, int64_t length, int64_t size) {
+        size_t i = 0;
+        if (!Axis(axis, i) || before < 0 || length < before + size) {
+            return false;
+        }
+        if (dim[i] != size) {
+            return dim[i] == 1;
+        }
+        dim[i] = length;
+        offset -= before * stride[i];
+        from[i] += before;
+        to[i] += before;
+        return true;
+    }
+    // From the last element to the first.
+    bool Flip(int64_t axis) {
+        size_t i = 0;
+        if (!Axis(axis, i)) {
+            return false;
+        }
+        offset += std::max<int64_t>(0, dim[i] - 1) * stride[i];
+        stride[i] = -stride[i];
+        const int64_t last = dim[i] - from[i];
+        from[i] = dim[i] - to[i];
+        to[i] = last;
+        return true;
+    }
+    // Every `step`-th element of an axis, from the first.
+    bool Every(int64_t axis, int64_t step) {
+        size_t i = 0;
+        if (!Axis(axis, i) || step < 1 || !Whole()) {
+            return false;
+        }
+        dim[i] = (dim[i] + step - 1) / step;
+        stride[i] = stride[i] < 0 ? -Times(-stride[i], step) : Times(stride[i], step);
+        TakeAll();
+        return true;
+    }
+    // The diagonal of two axes, as a last axis; a positive shift is above the main one.
+    bool Diagonal(int64_t first, int64_t second, int64_t shift) {
+        size_t i = 0;
+        size_t j = 0;
+        if (!Axis(first, i) || !Axis(second, j) || i == j || !Whole()) {
+            return false;
+        }
+        const int64_t down = std::max<int64_t>(0, -shift);
+        const int64_t right = std::max<int64_t>(0, shift);
+        const int64_t length = std::max<int64_t>(0, std::min(dim[i] - down, dim[j] - right));
+        offset += length == 0 ? 0 : down * stride[i] + right * stride[j];
+        const int64_t step = stride[i] + stride[j];
+        const size_t later = std::max(i, j);
+        const size_t earlier = std::min(i, j);
+        for (const size_t axis : {later, earlier}) {
+            dim.erase(dim.begin() + static_cast<int64_t>(axis));
+            stride.erase(stride.begin() + static_cast<int64_t>(axis));
+        }
+        dim.push_back(length);
+        stride.push_back(step);
+        TakeAll();
+        return true;
+    }
+    // Windows of `size` elements, `step` apart; a window is a last axis.
+    bool Unfold(int64_t axis, int64_t size, int64_t step) {
+        size_t i = 0;
+        if (!Axis(axis, i) || size < 0 || step < 1 || size > dim[i] || !Whole()) {
+            return false;
+        }
+        const int64_t inside = stride[i];
+        dim[i] = (dim[i] - size) / step + 1;
+        stride[i] = Times(inside, step);
+        dim.push_back(size);
+        stride.push_back(inside);
+        TakeAll();
+        return true;
+    }
+    bool Select(int64_t axis, int64_t index) {
+        size_t i = 0;
+        if (!Axis(axis, i)) {
+            return false;
+        }
+        const int64_t at = index < 0 ? index + dim[i] : index;
+        if (at < 0 || at >= dim[i]) {
+            return false;
+        }
+        offset += at * stride[i];
+        empty = empty || at < from[i] || at >= to[i];
+        Erase(i);
+        return true;
+    }
+    bool Unsqueeze(int64_t axis) {
+        size_t i = 0;
+        if (!Axis(axis, i, 1)) {
+            return false;
+        }
+        dim.insert(dim.begin() + static_cast<int64_t>(i), 1);
+        stride.insert(stride.begin() + static_cast<int64_t>(i), 0);
+        from.insert(from.begin() + static_cast<int64_t>(i), 0);
+        to.insert(to.begin() + static_cast<int64_t>(i), 1);
+        return true;
+    }
+    bool Squeeze(int64_t axis) {
+        size_t i = 0;
+        if (!Axis(axis, i)) {
+            return false;
+        }
+        if (dim[i] == 1) {
+            empty = empty || from[i] >= to[i];
+            Erase(i);
+        }
+        return true;
+    }
+    // A dense view only; one size of -1 takes what is left.
+    bool Reshape(const std::vector<int64_t>& sizes) {
+        int64_t total = 1;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            total = Times(total, dim[i]);
+        }
+        int64_t known = 1;
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            known = Times(known, sizes[i] < 0 ? 1 : sizes[i]);
+        }
+        std::vector<int64_t> expected(dim.size(), 1);
+        for (size_t i = dim.size(); i > 1; --i) {
+            expected[i - 2] = expected[i - 1] * dim[i - 1];
+        }
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (dim[i] > 1 && stride[i] != expected[i]) {
+                return false;
+            }
+        }
+        if (!Whole()) {
+            return false;
+        }
+        dim = sizes;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (dim[i] < 0) {
+                dim[i] = known == 0 ? 0 : total / known;
+                known *= dim[i];
+            }
+        }
+        stride.assign(dim.size(), 1);
+        for (size_t i = dim.size(); i > 1; --i) {
+            stride[i - 2] = stride[i - 1] * dim[i - 1];
+        }
+        TakeAll();
+        return known == total;
+    }
+    // The last axes, in another order; those before stay where they are.
+    bool Permute(const std::vector<int64_t>& axes) {
+        if (axes.size() > dim.size()) {
+            return false;
+        }
+        const int64_t stay = Rank() - static_cast<int64_t>(axes.size());
+        std::vector<int64_t> newDim(dim.begin(), dim.begin() + stay);
+        std::vector<int64_t> newStride(stride.begin(), stride.begin() + stay);
+        std::vector<int64_t> newFrom(from.begin(), from.begin() + stay);
+        std::vector<int64_t> newTo(to.begin(), to.begin() + stay);
+        for (size_t k = 0; k < axes.size(); ++k) {
+            size_t i = 0;
+            if (!Axis(axes[k], i)) {
+                return false;
+            }
+            newDim.push_back(dim[i]);
+            newStride.push_back(stride[i]);
+            newFrom.push_back(from[i]);
+            newTo.push_back(to[i]);
+        }
+        dim = newDim;
+        stride = newStride;
+        from = newFrom;
+        to = newTo;
+        return true;
+    }
+
+private:
+    void Erase(size_t i) {
+        for (std::vector<int64_t>* part : {&dim, &stride, &from, &to}) {
+            part->erase(part->begin() + static_cast<int64_t>(i));
+        }
+    }
+};
+
+// An operand of a kernel: the view of an input or output.
+struct Operand {
+    std::string name;
+    View view;
+    int64_t bytes;  // of an element; 0: numbers counted from the index, which have no memory
+    bool present;   // false: an optional input that the call leaves out
+    bool written = false;  // an output
+
+    Operand(const char* operandName, const View& operandView, int64_t bytesOfElement,
+            bool isPresent = true)
+        : name(operandName), view(operandView), bytes(bytesOfElement), present(isPresent) {}
+    static Operand Output(const char* name, const View& view, int64_t bytesOfElement) {
+        Operand output(name, view, bytesOfElement);
+        output.written = true;
+        return output;
+    }
+};
+
+// Strides of an operand, elements, and its first element, as the kernel's Walk reads them.
+struct OperandWalk {
+    int64_t steps[kMaxDims + 1];
+};
+
+// Where the elements of an operand begin along each dimension, and where they end.
+struct OperandBounds {
+    int64_t ends[2 * kMaxDims];
+};
+
+// Size of an axis; negative axes count from the end; 0 when there is no such axis.
+inline int64_t DimAt(const View& view, int64_t axis) {
+    size_t index = 0;
+    return view.Axis(axis, index) ? view.dim[index] : 0;
+}
+
+inline int64_t Numel(const View& view) {
+    int64_t total = 1;
+    for (size_t i = 0; i < view.dim.size(); ++i) {
+        total = Times(total, view.dim[i]);
+    }
+    return total;
+}
+
+// Whether 64-bit offsets reach every element of a space; a size of 0 does not hide the others.
+inline bool Addressable(const std::vector<int64_t>& dims) {
+    int64_t total = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        total = Times(total, std::max<int64_t>(1, dims[i]));
+    }
+    return total < kMaxElements;
+}
+
+inline std::string ShapeText(const std::vector<int64_t>& dims) {
+    std::string text = "[";
+    for (size_t i = 0; i < dims.size(); ++i) {
+        text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
+    }
+    return text + "]";
+}
+
+// Extend `dims` to the broadcast with `other`; false: they do not broadcast.
+inline bool BroadcastDims(std::vector<int64_t>& dims, const std::vector<int64_t>& other) {
+    if (other.size() > dims.size()) {
+        dims.insert(dims.begin(), other.size() - dims.size(), 1);
+    }
+    const size_t lead = dims.size() - other.size();
+    for (size_t i = 0; i < other.size(); ++i) {
+        if (other[i] == dims[lead + i] || other[i] == 1) {
+            continue;
+        }
+        if (dims[lead + i] != 1) {
+            return false;
+        }
+        dims[lead + i] = other[i];
+    }
+    return true;
+}
+
+// Whether a tensor of shape `other` can be read as one of shape `dims`.
+inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<int64_t>& dims) {
+    for (size_t i = 0; i < other.size(); ++i) {
+        const int64_t at = static_cast<int64_t>(dims.size()) - static_cast<int64_t>(other.size()) +
+                           static_cast<int64_t>(i);
+        const int64_t wanted = at < 0 ? 1 : dims[static_cast<size_t>(at)];
+        if (other[i] != 1 && other[i] != wanted) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether two shapes are equal but for leading ones.
+inline bool SameDims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    const std::vector<int64_t>& longer = a.size() > b.size() ? a : b;
+    const std::vector<int64_t>& shorter = a.size() > b.size() ? b : a;
+    const size_t lead = longer.size() - shorter.size();
+    for (size_t i = 0; i < longer.size(); ++i) {
+        if (longer[i] != (i < lead ? 1 : shorter[i - lead])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Why an operand cannot be read as one of shape `dims`; "": it can.
+inline std::string BroadcastRefusal(const Operand& operand, const std::vector<int64_t>& dims) {
+    if (!operand.present || BroadcastsTo(operand.view.dim, dims)) {
+        return "";
+    }
+    return operand.name + " of shape " + ShapeText(operand.view.dim) + " does not broadcast to " +
+           ShapeText(dims);
+}
+
+inline std::string UnreachableText(const std::vector<int64_t>& dims) {
+    return "64-bit offsets do not reach all elements of shape " + ShapeText(dims);
+}
+
+}  // namespace opgen
+
+#endif  // OPGEN_HOST_VIEW_H

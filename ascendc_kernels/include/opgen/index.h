@@ -1,0 +1,130 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Tiles that follow from the index: numbers counted along axes, and tensors that lie inside a
+// larger iteration space.
+#ifndef OPGEN_INDEX_H
+#define OPGEN_INDEX_H
+
+#include "kernel_operator.h"
+#include "opgen/convert.h"
+#include "opgen/tile.h"
+
+namespace opgen {
+
+// Every element is the address that the walk gives it: offset + the sum of index * stride. The
+// first row is counted, the others are copies with a sum, twice as many with each instruction.
+template <bool kBroadcast>
+__aicore__ inline void CountIndex(const LocalTensor<int32_t>& dst, const Walk& walk,
+                                  const Tile& part) {
+    if constexpr (kBroadcast) {
+        const int32_t first = static_cast<int32_t>(walk.At(part));
+        const int32_t step = static_cast<int32_t>(walk.stride[kOuterDims + 1]);
+        const int32_t next = static_cast<int32_t>(walk.RowStride());
+        if (step == 1) {
+            AscendC::CreateVecIndex(dst, first, part.pitch);
+        } else if (step == 0) {
+            AscendC::Duplicate(dst, first, part.pitch);
+        } else {
+            AscendC::CreateVecIndex(dst, static_cast<int32_t>(0), part.pitch);
+            VectorBarrier();
+            AscendC::Muls(dst, dst, step, part.pitch);
+            VectorBarrier();
+            AscendC::Adds(dst, dst, first, part.pitch);
+        }
+        uint32_t done = 1;
+        while (done < part.rows) {
+            const uint32_t now = part.rows - done < done ? part.rows - done : done;
+            VectorBarrier();
+            AscendC::Adds(dst[done * part.pitch], dst, static_cast<int32_t>(done) * next,
+                          now * part.pitch);
+            done += now;
+        }
+    } else {
+        AscendC::CreateVecIndex(dst, static_cast<int32_t>(part.offset), part.count);
+    }
+    VectorBarrier();
+}
+
+// Where the elements of a tensor begin and end along every dimension of the iteration space.
+struct Bounds {
+    uint64_t from[kMaxDims] = {};
+    uint64_t to[kMaxDims] = {};
+
+    template <typename Array>
+    __aicore__ inline void Init(const Array& packed) {
+        for (uint32_t i = 0; i < kMaxDims; ++i) {
+            from[i] = static_cast<uint64_t>(packed[i]);
+            to[i] = static_cast<uint64_t>(packed[kMaxDims + i]);
+        }
+    }
+    // Cut a box to the tensor's elements; false: it has none of them.
+    __aicore__ inline bool Cut(const Tile& box, Tile& own) const {
+        own = box;
+        for (uint32_t i = 0; i < kOuterDims; ++i) {
+            if (box.outer[i] < from[i] || box.outer[i] >= to[i]) {
+                return false;
+            }
+        }
+        return Cut(kOuterDims, own.row, own.rows) && Cut(kOuterDims + 1, own.col, own.cols);
+    }
+
+ private:
+    __aicore__ inline bool Cut(uint32_t axis, uint64_t& first, uint32_t& count) const {
+        const uint64_t end = first + count < to[axis] ? first + count : to[axis];
+        first = first < from[axis] ? from[axis] : first;
+        count = first < end ? static_cast<uint32_t>(end - first) : 0;
+        return count > 0;
+    }
+};
+
+// Load for a tensor inside the iteration space: elements outside are 0 and nothing is read for
+// them.
+template <bool kBroadcast, typename T>
+__aicore__ inline void LoadPlaced(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                  const Walk& walk, const Bounds& bounds, const Tile& box) {
+    if constexpr (!kBroadcast) {
+        LoadRange(tile, gm[box.offset], box.count);  // there is nothing around it
+        return;
+    }
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    Tile own;
+    const bool any = bounds.Cut(box, own);
+    if (any && own.rows == box.rows && own.cols == box.cols) {
+        LoadBox(tile, gm, walk, box);
+        return;
+    }
+    const uint32_t pitch = walk.ByCol() ? box.pitch : kPerBlock;
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    ClearForLoad(tile, rows * pitch);
+    if (!any) {
+        return;
+    }
+    const uint32_t row = walk.ByRow() ? static_cast<uint32_t>(own.row - box.row) : 0;
+    const uint32_t col = walk.ByCol() ? static_cast<uint32_t>(own.col - box.col) : 0;
+    const uint32_t cols = walk.ByCol() ? own.cols : 1;
+    // Copies begin at whole blocks: zeros go before the first element, and behind the last. A block
+    // of an operand that is broadcast along the columns is filled with its element.
+    const uint32_t lead = col % kPerBlock;
+    const uint32_t tail = !walk.ByCol() ? 0 : (kPerBlock - (lead + cols) % kPerBlock) % kPerBlock;
+    const AscendC::DataCopyPadExtParams<T> pad{walk.ByCol(), static_cast<uint8_t>(lead),
+                                               static_cast<uint8_t>(tail), static_cast<T>(0)};
+    AscendC::DataCopyExtParams blocks{1, static_cast<uint32_t>(cols * sizeof(T)), 0, 0, 0};
+    uint32_t copies = walk.ByRow() ? own.rows : 1;
+    if (walk.RowStride() >= 0) {
+        blocks.blockCount = static_cast<uint16_t>(copies);
+        blocks.dstStride = (pitch - lead - cols - tail) / kPerBlock;
+        if (copies > 1) {
+            blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - cols) * sizeof(T));
+        }
+        copies = 1;
+    }
+    for (uint32_t i = 0; i < copies; ++i) {
+        AscendC::DataCopyPad(tile[(row + i) * pitch + col - lead],
+                             gm[static_cast<uint64_t>(walk.At(own))], blocks, pad);
+        ++own.row;
+    }
+}
+
+}  // namespace opgen
+
+#endif  // OPGEN_INDEX_H

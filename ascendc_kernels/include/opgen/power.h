@@ -1,0 +1,70 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// pow on float tiles (conventions: float_tile.h).
+#ifndef OPGEN_POWER_H
+#define OPGEN_POWER_H
+
+#include "kernel_operator.h"
+#include "opgen/float_tile.h"
+
+namespace opgen {
+
+// x^y = exp(y log|x|) with the sign and the special cases of IEEE pow: integers y of negative x,
+// NaN for other y, 1 for y = 0 and |x| = 1.
+__aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, const Tile32& t0,
+                           const Tile32& t1, const Tile32& t2, const MaskTile& m0,
+                           const MaskTile& m1, const MaskTile& m2, uint32_t count) {
+    AscendC::Abs(t0, x, count);
+    VectorBarrier();
+    AscendC::Ln(t1, t0, count);
+    AscendC::CompareScalar(m0, t0, 1.0f, CMPMODE::NE, count);
+    AscendC::CompareScalar(m2, t0, kInf, CMPMODE::EQ, count);
+    AscendC::Cast(t2, y, RoundMode::CAST_FLOOR, count);
+    VectorBarrier();
+    AscendC::Mul(t1, t1, y, count);
+    AscendC::Compare(m1, t2, y, CMPMODE::EQ, count);
+    AscendC::Muls(t0, y, 0.5f, count);
+    VectorBarrier();
+    AscendC::Exp(t1, t1, count);
+    AscendC::Cast(t2, t0, RoundMode::CAST_FLOOR, count);
+    // m1: the power is defined for negative x: integer y, or x infinite or zero
+    VectorBarrier();
+    AscendC::Or(m1.template ReinterpretCast<uint16_t>(), m1.template ReinterpretCast<uint16_t>(),
+                m2.template ReinterpretCast<uint16_t>(), count / 16);
+    VectorBarrier();
+    AscendC::CompareScalar(m2, x, 0.0f, CMPMODE::EQ, count);
+    VectorBarrier();
+    AscendC::Or(m1.template ReinterpretCast<uint16_t>(), m1.template ReinterpretCast<uint16_t>(),
+                m2.template ReinterpretCast<uint16_t>(), count / 16);
+    VectorBarrier();
+    AscendC::Select(t1, m0, t1, 1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    AscendC::Compare(m2, t2, t0, CMPMODE::EQ, count);
+    AscendC::Cast(t2, y, RoundMode::CAST_FLOOR, count);
+    VectorBarrier();
+    // m2: keep the sign: y is even (y / 2 is an integer) or no integer at all
+    AscendC::Compare(m0, t2, y, CMPMODE::NE, count);
+    AscendC::Muls(t2, t1, -1.0f, count);
+    VectorBarrier();
+    AscendC::Or(m2.template ReinterpretCast<uint16_t>(), m2.template ReinterpretCast<uint16_t>(),
+                m0.template ReinterpretCast<uint16_t>(), count / 16);
+    VectorBarrier();
+    AscendC::Select(t2, m2, t1, t2, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::ShiftRight(t0.template ReinterpretCast<uint32_t>(),
+                        x.template ReinterpretCast<uint32_t>(), static_cast<uint32_t>(31),
+                        static_cast<int32_t>(count));
+    VectorBarrier();
+    // m0: no sign bit, which a zero can have, too
+    AscendC::CompareScalar(m0, t0.template ReinterpretCast<int32_t>(), static_cast<int32_t>(0),
+                           CMPMODE::EQ, count);
+    AscendC::Select(t2, m1, t2, kNan, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    VectorBarrier();
+    AscendC::Select(dst, m0, t1, t2, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::CompareScalar(m1, y, 0.0f, CMPMODE::NE, count);
+    VectorBarrier();
+    AscendC::Select(dst, m1, dst, 1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    VectorBarrier();
+}
+
+}  // namespace opgen
+
+#endif  // OPGEN_POWER_H

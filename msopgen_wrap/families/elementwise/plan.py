@@ -1,0 +1,298 @@
+"""Plan the elementwise family: pointwise graphs over one broadcast iteration space."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
+    bessel_functions,
+    counted_numbers,
+    number_parts,
+    pointwise,
+    polygamma,
+    special_functions,
+)
+from msopgen_wrap.schedule.buffers import allocate
+from msopgen_wrap.schedule.class_names import class_name
+from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.plan import MAX_OPERANDS, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.program import (
+    DIRECT,
+    DTYPE_BYTES,
+    Program,
+    eliminate_dead,
+    signature,
+)
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.reciprocals import divide_directly
+from msopgen_wrap.schedule.views import Reshaped, View
+from msopgen_wrap.schedule.working_tiles import needs_slot, slot_order, uses_select
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import torch
+
+# The last digit of the tiling key.
+MODES = {"flat": 0, "broadcast": 1}
+
+
+@dataclass
+class ElementwisePlan(OpPlan[Body]):
+    """The plan of an op whose outputs are pointwise functions of its inputs.
+
+    Attributes:
+        lists: whether the tensors are lists that are walked together, element by element.
+        stretched: whether ``compute`` itself repeats elements (``expand``): an output may be larger
+            than its only operand.
+    """
+
+    lists: bool = False
+    stretched: bool = False
+
+    def broadcasts(self) -> bool:
+        """Whether any operand can differ in shape from the output."""
+        views = self.operands()
+        stepped = any(v.steps for v in views.values()) or bool(self.indices())
+        return not self.lists and (len(views) > 1 or stepped or self.stretched)
+
+
+def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> ElementwisePlan:
+    """Plan the bodies of every variant and dtype combination.
+
+    Args:
+        plan: the plan without bodies.
+        first: graphs already traced for combination 0, by variant index.
+
+    Raises:
+        OpgenError: the graph cannot be lowered to one walk over one shape.
+    """
+    spec, variants = plan.spec, plan.variants
+    operand_names: dict[View, str] = {}
+    stored: list[dict[str, View]] = []
+    indices: dict[str, View] = {}
+    narrow: dict[ScalarExpr, None] = {}
+    for index, variant in enumerate(variants):
+        traced_by: dict[tuple[str, ...], TracedGraph] = {}
+        groups: list[tuple[Program, dict[str, View], list[int]]] = []
+        for combo in range(spec.combos):
+            traced = _traced(spec, variant, combo, traced_by, first.get(index))
+            if combo == 0:
+                lower = functools.partial(_lowered, spec)
+                others = other_ranks(spec, traced)
+                ends = axis_names(traced, others, lower)
+                prove_ranks(spec, traced, others, lower, ends)
+            lowerer = Lowerer(
+                spec,
+                traced,
+                combo,
+                operand_names=operand_names,
+                scalar_names=plan.scalar_names,
+                axis_names=ends,
+            )
+            program = eliminate_dead(divide_directly(lowerer.run()))
+            if combo == 0:
+                _check_one_shape(spec, traced, lowerer)
+            stored.append(lowerer.output_views)
+            plan.stretched |= lowerer.stretches
+            order = [p.name for p in spec.inputs]
+            names = sorted(
+                (i.mode for i in program.loads),
+                key=lambda n: order.index(lowerer.operands[n].tensor),
+            )
+            operands = {name: lowerer.operands[name] for name in names}
+            indices.update(lowerer.indices)
+            narrow.update(lowerer.narrow)
+            for other, _, combos in groups:
+                if signature(other) == signature(program):
+                    combos.append(combo)
+                    break
+            else:
+                groups.append((program, operands, [combo]))
+        for program, operands, combos in groups:
+            plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
+    if any(views != stored[0] for views in stored):
+        raise OpgenError(_other_layout(spec))
+    for body in plan.bodies:
+        body.output_views = stored[0]
+        used = [i.mode for i in body.program.insts if i.op == "Index"]
+        body.indices = {name: indices[name] for name in dict.fromkeys(used)}
+    plan.narrow = list(narrow)
+    return plan
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    lowerer = Lowerer(spec, traced, 0, axis_names=names)
+    program = eliminate_dead(divide_directly(lowerer.run()))
+    return Lowered(program, {**lowerer.operands, **lowerer.indices}, lowerer.spans())
+
+
+def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> None:
+    """Raise OPG338 when outputs may have different sizes: the kernel has one space."""
+    shapes = {}
+    for param in spec.outputs:
+        node = traced.outputs[param.name]
+        value = lowerer.values.get(node) if isinstance(node, torch.fx.Node) else None
+        node = value.value if isinstance(value, Reshaped) else node
+        if isinstance(node, torch.fx.Node):
+            sizes = [getattr(n, "node", n) for n in node.meta["val"].shape]
+            shapes[param.name] = list(itertools.dropwhile(lambda n: _hint(n) == 1, sizes))
+    names = list(shapes)
+    for name in names[1:]:
+        first, second = shapes[names[0]], shapes[name]
+        if len(first) != len(second) or not all(map(_same_size, first, second)):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG338",
+                    f"outputs {names[0]!r} and {name!r} have different shapes",
+                    next(p.location for p in spec.outputs if p.name == name),
+                    "a pass of a generated kernel works through one shape and writes every output "
+                    "in it",
+                    "make an op of each output, or write the kernel with `kernel:`",
+                )
+            )
+
+
+def _hint(size: Any) -> Any:
+    """Return a size of the sample; ``size`` is a number or the node of a symbolic integer."""
+    return getattr(size, "hint", size)
+
+
+def _same_size(first: Any, second: Any) -> bool:
+    """Whether two sizes are the same in every call.
+
+    Sizes of inputs that are equal in the sample are taken to be equal, and tiling checks it; sizes
+    computed from them may be equal in the sample only, as two halves of an even length are.
+    """
+    if _hint(first) != _hint(second):
+        return False
+    one, other = getattr(first, "expr", first), getattr(second, "expr", second)
+    computed = any(getattr(e, "args", ()) for e in (one, other))
+    return not computed or one == other
+
+
+def _other_layout(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG337",
+        f"the variants of {spec.op} reshape their results differently",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of an op share one tiling function, which knows one shape to write in",
+        "reshape alike in every branch, or split the op",
+    )
+
+
+def _traced(
+    spec: OpSpec,
+    variant: Variant,
+    combo: int,
+    known: dict[tuple[str, ...], TracedGraph],
+    first: TracedGraph | None,
+) -> TracedGraph:
+    key = tuple(
+        {"float16": "float32", "bfloat16": "float32"}.get(p.dtypes[combo], p.dtypes[combo])
+        for p in spec.inputs
+    )
+    if key not in known:
+        known[key] = first if combo == 0 and first is not None else trace(spec, variant, combo)
+        if known[key].structural:
+            _refuse_structural(spec, known[key])
+    return known[key]
+
+
+def _refuse_structural(spec: OpSpec, traced: TracedGraph) -> None:
+    names = [n for n in traced.structural if spec.attr(n).type != "str"]
+    if not names:
+        return
+    attr = spec.attr(names[0])
+    raise OpgenError(
+        Diagnostic(
+            "OPG202",
+            f"attr {attr.name!r} shapes the graph of an elementwise op",
+            attr.location,
+            "its value is used as a dimension, a length or a branch, which tiling data cannot be",
+            "give it `allowed:` values",
+        )
+    )
+
+
+def _body(
+    spec: OpSpec,
+    plan: ElementwisePlan,
+    index: int,
+    program: Program,
+    operands: dict[str, View],
+    combos: list[int],
+    groups: int,
+) -> Body:
+    if len(operands) > MAX_OPERANDS:
+        raise OpgenError(
+            Diagnostic(
+                "OPG311",
+                f"{spec.op} reads {len(operands)} tensors at once; a kernel has {MAX_OPERANDS} "
+                "input queues",
+                spec.inputs[MAX_OPERANDS].location
+                if len(spec.inputs) > MAX_OPERANDS
+                else spec.inputs[0].location,
+                "each queue needs its own event ids and there are 8 per pipe pair",
+                "split the op, or write the kernel with `kernel:`",
+            )
+        )
+    mergeable = {
+        p.name: [
+            name for name, view in operands.items() if spec.param(view.tensor).dtypes == p.dtypes
+        ]
+        for p in spec.outputs
+    }
+    placement = allocate(program, mergeable)
+    body = Body(
+        class_name(spec, plan.variants, index, combos, groups),
+        index,
+        tuple(combos),
+        program,
+        placement,
+        operands,
+        len(spec.outputs),
+    )
+    for combo in combos:
+        for mode in MODES:
+            body.budgets[combo, mode] = budget(spec, body, combo, mode)
+    return body
+
+
+# ---- UB ----------------------------------------------------------------------------------------
+
+
+def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
+    """Return the UB use of a body for a dtype combination and a mode."""
+    copies = body.buffers_in_flight()
+    buffers = []
+    small = False
+    for name, view in body.operands.items():
+        dtype = spec.param(view.tensor).dtypes[combo]
+        small |= DTYPE_BYTES[dtype] == 1
+        buffers.append(Buffer(f"{name}Queue", DTYPE_BYTES[dtype], copies))
+    for param in spec.outputs:
+        dtype = param.dtypes[combo]
+        small |= DTYPE_BYTES[dtype] == 1
+        buffers.append(Buffer(f"{param.name}Queue", DTYPE_BYTES[dtype], copies))
+    for slot in range(body.placement.words):
+        buffers.append(Buffer(f"tmp{slot}", 4))
+    for role, name in slot_order(spec, body):
+        if needs_slot(spec, body, role, name, combo, mode):
+            buffers.append(Buffer(f"{name} (working copy)", 4))
+    if mode == "broadcast" and _stages(spec, body, combo):
+        buffers.append(Buffer("stage", 4))
+    if small:
+        buffers.append(Buffer("bytes", 2))
+    for slot in range(body.placement.masks):
+        buffers.append(Buffer(f"mask{slot}", 0.125))
+    return Budget(tuple(buffers), SELECT_RESERVE if uses_select(spec, body, combo) else 0)
+
+
+def _stages(spec: OpSpec, body: Body, combo: int) -> bool:
+    """Whether a broadcast operand is converted before it is spread."""
+    return any(spec.param(v.tensor).dtypes[combo] not in DIRECT for v in body.operands.values())

@@ -1,0 +1,136 @@
+"""Tiling struct and TilingFunc of the elementwise family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.elementwise.plan import ElementwisePlan
+from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.tiling import (
+    combo_dtypes,
+    field_row,
+    header_text,
+    scalar_fields,
+    scalar_values,
+    setters,
+    shared_headers,
+    shared_values,
+)
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
+from msopgen_wrap.templating import environment
+
+TILE_LENGTH = field_row("uint32_t", "tileLength", 0, "elements a tile holds")
+
+
+def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
+    """Return the tiling of an op with one walk over the shape of its outputs.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, broadcast = plan.spec, plan.broadcasts()
+    operands, indices = plan.operands(), plan.indices()
+    tensors = [*operands, *(member_name(p, True, spec) for p in spec.outputs)]
+    walks = [*tensors, *indices]
+    placed = {name: i for i, (name, view) in enumerate(operands.items()) if view.placed}
+    fields = [field_row("uint64_t", "total", 0, "elements of the output")]
+    if broadcast:
+        fields += [
+            field_row(
+                "int64_t", "outerDims", 6, "sizes before the last two of the collapsed space"
+            ),
+            field_row("uint64_t", "rowCount", 0, "last size but one"),
+            field_row("uint64_t", "colCount", 0, "last size"),
+        ]
+        fields += [
+            field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements")
+            for w in walks
+        ]
+        fields += [
+            field_row("int64_t", f"{name}Bounds", 16, f"where {name} begins and ends in the space")
+            for name in placed
+        ]
+        fields += [
+            field_row("uint32_t", "boxRows", 0, "rows per tile"),
+            field_row("uint32_t", "boxCols", 0, "columns per tile"),
+            field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
+        ]
+    fields.append(TILE_LENGTH)
+    values = {"broadcast": broadcast, "walks": walks, "placed": placed}
+    headers = ('"opgen_elementwise_tiling.h"',)
+    return pointwise_tiling(plan, style, "elementwise", fields, values, headers)
+
+
+def pointwise_tiling(
+    plan: ElementwisePlan,
+    style: str,
+    folder: str,
+    fields: list[dict[str, Any]],
+    values: dict[str, Any],
+    headers: tuple[str, ...],
+) -> TilingText:
+    """Return the tiling text of a family whose kernels are pointwise.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+        folder: of the family's templates.
+        fields: of the tiling struct; the numbers that kernels take follow them.
+        values: of the template, besides those that all tilings have.
+        headers: that the template needs, besides those of all tilings.
+    """
+    spec, names, used = plan.spec, plan.scalar_names, plan.scalars()
+    shared = shared_values(spec, plan, style, used)
+    text = (
+        environment(folder)
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **shared,
+            **values,
+            budgets=_budgets(plan),
+            scalars=scalar_values(names, used),
+        )
+    )
+    fields = [*fields, *scalar_fields(names, used)]
+    return TilingText(
+        includes=(
+            *standard_includes(text),
+            *headers,
+            *shared_headers(shared),
+            '"tiling/platform/platform_ascendc.h"',
+        ),
+        functions=tidy(text),
+        tiling_func_name="TilingFunc",
+        header_text=tidy(header_text(spec, style, fields, [f"Tiling data of {spec.op}."])),
+        fields=tuple(fields),
+    )
+
+
+def _budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
+    spec, budgets = plan.spec, []
+    for body in plan.bodies:
+        for combo in body.combos:
+            flat, box = body.budgets[combo, "flat"], body.budgets[combo, "broadcast"]
+            sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
+            read = [spec.param(v.tensor).dtypes[combo] for v in body.operands.values()]
+            written = [p.dtypes[combo] for p in spec.outputs]
+            passes = vector_passes(body.program, [*read, *written])
+            budgets.append(
+                {
+                    "dtypes": combo_dtypes(spec, combo),
+                    "variant": body.variant,
+                    "flat": flat.bytes_per_element,
+                    "box": box.bytes_per_element,
+                    "reserved": max(flat.fixed, box.fixed),
+                    "read": sum(DTYPE_BYTES[d] for d in read),
+                    "written": sum(DTYPE_BYTES[d] for d in written),
+                    "cycles": vector_cycles(passes, plan.socs),
+                    "pitch": 32 // min(sizes),
+                }
+            )
+    return budgets

@@ -1,0 +1,53 @@
+"""Formulas that no family makes in one pass: one kernel that runs a plan per group of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msopgen_wrap.families.family import Family, PartFamily
+from msopgen_wrap.families.parts.kernel import render_kernel
+from msopgen_wrap.families.parts.plan import PartsPlan, PlanOne, plan_parts
+from msopgen_wrap.families.parts.tiling import render_tiling
+from msopgen_wrap.graph.tracing import TracedGraph
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.render.kernel import KernelSources
+from msopgen_wrap.schedule.plan import OpPlan
+from msopgen_wrap.spec.model import OpSpec
+
+
+class Parts(Family):
+    """Plans of other families that run one after another; each makes some of the outputs.
+
+    Args:
+        plan_one: plans a part with the families that make one pass.
+    """
+
+    name = "parts"
+
+    def __init__(self, plan_one: PlanOne) -> None:
+        self.plan_one = plan_one
+
+    def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
+        """Claim ops of several outputs, none in place: a part would read what another wrote."""
+        return len(spec.outputs) > 1 and not any(p.inplace for p in spec.outputs)
+
+    def plan(
+        self, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+    ) -> PartsPlan:
+        """Plan as few parts as possible."""
+        return plan_parts(self, spec, variants, self.plan_one)
+
+    def render(self, plan: OpPlan, style: str) -> KernelSources:
+        """Render the classes of all parts into one kernel, and their tilings into one function."""
+        assert isinstance(plan, PartsPlan)
+        made = [(part, _family(part)) for part in plan.parts]
+        kernels = [family.kernel_part(part, style) for part, family in made]
+        tilings = [family.tiling_part(part, style) for part, family in made]
+        return KernelSources(
+            render_kernel(plan, kernels, style), render_tiling(plan, kernels, tilings, style)
+        )
+
+
+def _family(part: OpPlan) -> PartFamily:
+    assert isinstance(part.family, PartFamily)
+    return part.family

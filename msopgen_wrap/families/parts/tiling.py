@@ -1,0 +1,57 @@
+"""Tiling struct and TilingFunc of a kernel of several parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.parts.kernel import part_field
+from msopgen_wrap.families.parts.plan import PartsPlan
+from msopgen_wrap.render.kernel import KernelPart
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.templating import environment
+
+
+def render_tiling(
+    plan: PartsPlan, kernels: list[KernelPart], tilings: list[TilingText], style: str
+) -> TilingText:
+    """Return a TilingFunc that tiles every part and launches as many cores as the largest needs.
+
+    Args:
+        plan: the plan.
+        kernels: the classes of each part.
+        tilings: the tiling of each part; its function fills the part's struct.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec = plan.spec
+    parts: list[dict[str, Any]] = [
+        {
+            "name": part.part,
+            "field": part_field(part.part),
+            "struct": f"{spec.op}{part.part}TilingData",
+            "namespace": f"{part_field(part.part)}_tiling",
+            "outputs": ", ".join(p.name for p in part.spec.outputs),
+            "functions": tiling.functions.strip("\n"),
+            "fields": tiling.fields,
+            "modes": len({b["mode"] for b in kernel.branches}) > 1,
+            "workspace": kernel.workspace,
+        }
+        for part, kernel, tiling in zip(plan.parts, kernels, tilings, strict=True)
+    ]
+    values = {
+        "spec": spec,
+        "style": style,
+        "source": f"specs/{spec.name}.yaml",
+        "struct": f"{spec.op}TilingData",
+        "guard": f"{spec.name.upper()}_TILING_H",
+        "parts": parts,
+    }
+    text = environment("parts").get_template("tiling.cpp.jinja").render(values)
+    header = environment("parts").get_template("tiling.h.jinja").render(values)
+    includes = {line for tiling in tilings for line in tiling.includes}
+    return TilingText(
+        includes=tuple(sorted({*includes, *standard_includes(text), '"opgen_part_use.h"'})),
+        functions=tidy(text),
+        tiling_func_name="TilingFunc",
+        header_text=tidy(header),
+    )

@@ -1,0 +1,105 @@
+"""Choose the family of an op, plan it, and prove that its buffers fit in UB."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.families.elementwise import Elementwise
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.foreach import Foreach
+from msopgen_wrap.families.handwritten import Handwritten
+from msopgen_wrap.families.parts import Parts
+from msopgen_wrap.families.parts.plan import curable
+from msopgen_wrap.families.row import Row
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant, variants
+from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
+from msopgen_wrap.schedule.soc import SocLimits, soc_limits
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import quiet_torch
+
+# The first family that claims an op makes its kernels.
+FAMILIES: tuple[Family, ...] = (Handwritten(), Row(), Foreach(), Elementwise())
+
+
+def plan_op(spec: OpSpec) -> OpPlan[Any]:
+    """Plan the kernels of an op.
+
+    Raises:
+        OpgenError: ``compute`` cannot be traced or lowered, or a plan does not fit in UB. Every
+            diagnostic names the op and the spec's file.
+    """
+    try:
+        with quiet_torch():
+            return _plan(spec)
+    except OpgenError as error:
+        raise OpgenError([_placed(d, spec) for d in error.diagnostics]) from error
+
+
+def _placed(diagnostic: Diagnostic, spec: OpSpec) -> Diagnostic:
+    """Add the op and the file to a diagnostic of a stage that knows neither."""
+    if diagnostic.location.file:
+        return diagnostic
+    what = diagnostic.what if spec.op in diagnostic.what else f"{spec.op}: {diagnostic.what}"
+    return replace(diagnostic, what=what, location=Location(spec.path))
+
+
+def _plan(spec: OpSpec) -> OpPlan[Any]:
+    if spec.kernel is None and spec.compute is None:
+        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has neither compute nor kernel"))
+    every: list[Variant] = []
+    first: dict[int, TracedGraph] = {}
+
+    def traced() -> TracedGraph:
+        if not first:
+            every.extend(variants(spec))
+            first[0] = trace(spec, every[0])
+        return first[0]
+
+    family = next(f for f in FAMILIES if f.claims(spec, traced))
+    try:
+        plan = family.plan(spec, every, first)
+        prove(plan)
+    except OpgenError as error:
+        parts = Parts(_plan)
+        if spec.whole is not None or not curable(error) or not parts.claims(spec, traced):
+            raise
+        plan = parts.plan(spec, every, first)
+    return plan
+
+
+def prove(plan: OpPlan[Any]) -> None:
+    """Record the SoC limits and check that every budget fits on every SoC of the spec."""
+    problems: list[Diagnostic] = []
+    for soc in plan.spec.soc:
+        limits = soc_limits(soc)
+        plan.socs[soc] = limits.ub
+        plan.cores[soc] = limits.cores
+        for body in plan.bodies:
+            for (combo, mode), budget in body.budgets.items():
+                if budget.tile_length(limits.ub) < UNIT:
+                    problems.append(_too_big(plan, body, combo, mode, budget, limits))
+                    break
+    if problems:
+        raise OpgenError(problems)
+
+
+def _too_big(
+    plan: OpPlan[Any], body: Body, combo: int, mode: str, budget: Budget, limits: SocLimits
+) -> Diagnostic:
+    spec = plan.spec
+    names = ", ".join(
+        f"{b.name} {b.total:g} B" for b in sorted(budget.buffers, key=lambda b: -b.total)
+    )
+    need = budget.used(UNIT)
+    dtypes = ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
+    return Diagnostic(
+        "OPG310",
+        f"{spec.op} ({dtypes}, {mode}) needs {need} B of UB for its smallest tile, "
+        f"{limits.soc} has {limits.ub} B",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        f"bytes per element: {names}",
+        "split the op into two, read fewer inputs at once, or write the kernel with `kernel:`",
+    )

@@ -1,0 +1,144 @@
+"""Which values of a row program are numbers of rows, and how they meet the elements of a box.
+
+A value is *full* (every element of a box), *row* (one number per row of results) or *kept* (an
+operand with fewer dimensions, whose part of a box many boxes share). An instruction that joins a
+full value with one of the others reads it by stride; anything else needs it expanded to every
+element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.schedule.program import F32, MASK, Inst, Program, Scalar, Val
+
+FULL, ROW, KEPT = "full", "row", "kept"
+# Instructions that can read an operand by stride, and how the building blocks call them.
+STRIDED = {name: f"opgen::k{name}" for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")}
+
+
+def assign_extents(
+    program: Program, lowerer: RowLowerer, kept: frozenset[str] = frozenset()
+) -> Program:
+    """Return the program with the extent of every value, and ``Apply`` and ``Expand``.
+
+    ``Apply`` joins a full value with a row value or a kept operand; its mode is the instruction.
+    Constants (``Fill``) take the extent of their reader.
+
+    Args:
+        kept: the operands to keep (see ``kept_operands``).
+    """
+    return _Extents(program, lowerer, kept).run()
+
+
+class _Extents:
+    def __init__(self, program: Program, lowerer: RowLowerer, kept: frozenset[str]):
+        self.program, self.lowerer, self.kept = program, lowerer, kept
+        self.result = Program([], dict(program.scalars), program._next)
+        self.at: dict[tuple[int, str], Val] = {}
+        self.source: dict[int, Inst] = {}
+        self.natural: dict[int, str] = {}
+
+    def run(self) -> Program:
+        for inst in self.program.insts:
+            if inst.dst is not None:
+                self.source[inst.dst.id] = inst
+            if inst.op == "Store":
+                self._store(inst)
+            elif inst.op != "Fill":
+                self._instruction(inst)
+        return self.result
+
+    def _store(self, inst: Inst) -> None:
+        (value,) = (a for a in inst.args if isinstance(a, Val))
+        full = self.natural.get(value.id) != ROW or _output_is_full(self.lowerer, inst.mode)
+        if self.source[value.id].op == "Fill":
+            full = _output_is_full(self.lowerer, inst.mode)
+        self.result.insts.append(replace(inst, args=(self._get(value, FULL if full else ROW),)))
+
+    def _instruction(self, inst: Inst) -> None:
+        assert inst.dst is not None
+        values = [a for a in inst.args if isinstance(a, Val)]
+        kinds = [self.natural[v.id] for v in values if v.id in self.natural]
+        extent = self._extent(inst, kinds)
+        self.natural[inst.dst.id] = extent
+        dst = self.result.value(inst.dst.kind, extent)
+        self.at[inst.dst.id, extent] = dst
+        if extent == FULL and self._strided(inst):
+            # a constant is as good as a number per row
+            found = [self.natural.get(v.id, ROW) for v in values]
+            wanted = found if FULL in found else [FULL if k == ROW else k for k in found]
+            joined = tuple(self._get(v, k) for v, k in zip(values, wanted, strict=True))
+            self.result.insts.append(Inst("Apply", dst, joined, inst.op, (), inst.note))
+            return
+        read = FULL if inst.op == "Reduce" else extent
+        args = tuple(self._get(a, read) if isinstance(a, Val) else a for a in inst.args)
+        temps = tuple(
+            self.result.value(t.kind, FULL if inst.op == "Reduce" else extent) for t in inst.temps
+        )
+        self.result.insts.append(replace(inst, dst=dst, args=args, temps=temps))
+
+    def _extent(self, inst: Inst, kinds: list[str]) -> str:
+        assert inst.dst is not None
+        if inst.op == "Load":
+            if inst.dst.id in self.lowerer.row_loads:
+                return ROW
+            return KEPT if inst.mode in self.kept and inst.dst.kind == F32 else FULL
+        if inst.op == "Position":
+            return FULL
+        return ROW if inst.op == "Reduce" or set(kinds) == {ROW} else FULL
+
+    def _strided(self, inst: Inst) -> bool:
+        """Whether an instruction joins two values of which one can be read by stride."""
+        values = [a for a in inst.args if isinstance(a, Val)]
+        kinds = {self.natural.get(v.id, ROW) for v in values}
+        return (
+            inst.op in STRIDED
+            and len(values) == len(inst.args) == len(kinds) == 2
+            and all(v.kind == F32 for v in values)
+            and any(v.id in self.natural for v in values)
+        )
+
+    def _get(self, value: Val, extent: str) -> Val:
+        """Return a value with an extent, expanded if need be."""
+        key = (value.id, extent)
+        if key in self.at:
+            return self.at[key]
+        inst = self.source[value.id]
+        if inst.op == "Fill":
+            self.at[key] = self.result.emit(
+                "Fill", value.kind, *inst.args, note=inst.note, extent=extent
+            )
+        elif extent == FULL:
+            self.at[key] = self._expand(self.at[value.id, self.natural[value.id]])
+        else:
+            raise AssertionError(f"a {self.natural[value.id]} value is read as {extent}")
+        return self.at[key]
+
+    def _expand(self, value: Val) -> Val:
+        result = self.result
+        if value.kind == MASK:
+            one = result.emit("Fill", F32, Scalar(Const(1.0)), extent=ROW)
+            number = result.emit("Selects", F32, value, one, Scalar(Const(0.0)), extent=ROW)
+            wide = self._expand(number)
+            zero = result.emit("Compares", MASK, wide, Scalar(Const(0.0)), mode="EQ", extent=FULL)
+            return result.emit("MaskNot", MASK, zero, extent=FULL)
+        dst = result.value(value.kind)
+        result.insts.append(Inst("Expand", dst, (value,), "", (), "to every element"))
+        return dst
+
+
+def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
+    """Return the operands with fewer dimensions than others: the same for many rows."""
+    most = max((view.rank for view in lowerer.operands.values()), default=0)
+    return frozenset(
+        name for name, view in lowerer.operands.items() if view.rank < most and view.extent == FULL
+    )
+
+
+def _output_is_full(lowerer: RowLowerer, name: str) -> bool:
+    node = lowerer.traced.outputs[name]
+    axes = lowerer.axes.get(node, ())
+    return any(a in lowerer.reduced for a in axes if a is not None)

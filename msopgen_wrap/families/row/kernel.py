@@ -1,0 +1,265 @@
+"""Render kernels with reductions from their plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from msopgen_wrap.families.row.body import RowBody, RowPlan, spare_rows
+from msopgen_wrap.families.row.plan import MODES
+from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
+from msopgen_wrap.families.row.slots import slot_lines
+from msopgen_wrap.render.absent_inputs import absent_types
+from msopgen_wrap.render.building_blocks import include_blocks
+from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.render.kernel import (
+    KernelPart,
+    choose_type,
+    doc_lines,
+    kernel_args,
+    member_name,
+    summary,
+    type_name,
+)
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
+from msopgen_wrap.schedule.program import F32, Inst, Scalar, Val
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.templating import environment, render_block
+
+
+@dataclass
+class RowKernel:
+    """Template values of one kernel class."""
+
+    name: str
+    summary: str
+    gm: list[dict[str, str]]
+    operands: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    scalars: list[dict[str, str]]
+    slots: list[str]
+    double: bool
+    masks: int
+    bytes: str
+    sections: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def type_params(self) -> list[str]:
+        """The template parameters: the storage types."""
+        return [g["type"] for g in self.gm]
+
+
+def render_kernel(plan: RowPlan, style: str) -> list[GeneratedFile]:
+    """Render ``op_kernel/<op>.cpp``.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    template = environment("row").get_template("kernel.cpp.jinja")
+    text = tidy(_close_up(template.render(_values(plan, style))))
+    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(text))]
+
+
+def kernel_part(plan: RowPlan, style: str) -> KernelPart:
+    """Return the kernel classes of a plan that is one of several in a kernel."""
+    values = _values(plan, style)
+    classes = render_block("row", "kernel.cpp.jinja", "classes", values)
+    return KernelPart(_close_up(classes), values["dispatch"], workspace=True)
+
+
+def _values(plan: RowPlan, style: str) -> dict[str, Any]:
+    spec = plan.spec
+    branches = _dispatch(spec, plan)
+    return {
+        "spec": spec,
+        "style": style,
+        "source": f"specs/{spec.name}.yaml",
+        "doc": doc_lines(spec),
+        "kernels": [_kernel(spec, plan, body, plan.scalar_names) for body in plan.bodies],
+        "entry": kernel_args(spec),
+        "dispatch": branches,
+        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
+    }
+
+
+def _close_up(text: str) -> str:
+    """Drop empty lines at the ends of blocks, which empty parts of the template leave."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.strip() and lines and lines[-1].endswith("{"):
+            continue
+        if line.strip() == "}" and lines and not lines[-1].strip():
+            lines.pop()
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]) -> RowKernel:
+    resident, streamed, pieces = body.resident, body.streamed, body.pieces
+    operands = [
+        {
+            "name": name,
+            "tensor": view.tensor,
+            "type": type_name(spec.param(view.tensor), False, spec),
+            "row": name in body.row_operands,
+            "kept": name in body.kept,
+        }
+        for name, view in body.operands.items()
+    ]
+    outputs = [
+        {
+            "name": member_name(p, True, spec),
+            "param": p.name,
+            "type": type_name(p, True, spec),
+            "row": p.name in body.row_outputs,
+        }
+        for p in spec.outputs
+    ]
+    gm = storage_tensors(spec, operands, outputs)
+    small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
+    make = SectionMaker(spec, body, names, operands, outputs, small)
+    row_only = {id(i) for i in (*resident.prologue, *resident.late, *resident.row_stores)}
+    whole = make([i for i in body.program.insts if id(i) not in row_only], body.placement)
+    holds = body.holds
+    gathers: list[dict[str, Any]] = []
+    for number, piece in enumerate(pieces[:-1]):
+        gathers.append(
+            {
+                "suffix": str(number + 1) if len(pieces) > 2 else "",
+                "gather": make(piece.program.insts, piece.placement, streamed.pairs[number], holds),
+                "finish": make(streamed.rows[number], body.placement),
+                "reduces": [_reduce(i, body) for i in piece.program.insts if i.op == "Reduce"],
+                "pairs": [_pair(p.merged.op, p.accumulators, body) for p in streamed.pairs[number]],
+            }
+        )
+    last = pieces[-1]
+    write = make(last.program.insts, last.placement, [], holds) if last.program.insts else None
+    copies: list[Section] = [whole, *(g["gather"] for g in gathers), *([write] if write else [])]
+    stores = [make([*p.late, *p.row_stores], body.placement) for p in (resident, streamed)]
+    finals = [s for p in (resident, streamed) for s in (*p.late, *p.row_stores)]
+    sections = {
+        "prologue": make(streamed.prologue, body.placement) if streamed.prologue else None,
+        "prologue_always": _stores_read(streamed.prologue, finals, body.program.insts),
+        "whole": whole,
+        "gathers": gathers,
+        "write": write,
+        "held": whole.streamed if holds else [],
+        "copies": _copies(copies),
+        "stores": stores if finals else [],
+        "row_outputs": bool(streamed.row_stores),
+        "full_outputs": any(not o["row"] for o in outputs),
+        "row_words": body.row_words,
+        "row_masks": body.row_masks,
+        "spare": spare_rows(body, STREAMED),
+        "slots": max((sum(_exchanged(g)) for g in gathers), default=1),
+    }
+    return RowKernel(
+        body.class_name,
+        summary(spec, plan, body),
+        gm,
+        operands,
+        outputs,
+        [
+            {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
+            for name, s in body.program.scalars.items()
+        ],
+        slot_lines(spec, body),
+        body.buffers_in_flight() > 1,
+        body.placement.masks,
+        " || ".join(f"sizeof({g['type']}) == 1" for g in gm) if small else "",
+        sections,
+    )
+
+
+def _exchanged(gather: dict[str, Any]) -> list[int]:
+    return [len(gather["reduces"]), *(len(p["rows"]) for p in gather["pairs"])]
+
+
+def _copies(sections: list[Section]) -> list[dict[str, Any]]:
+    """Name the methods that load: sections with the same operands share one.
+
+    Sets ``copy_in`` and ``keep`` of every section to the method's name, empty for none.
+    """
+    methods: list[dict[str, Any]] = []
+    for kind in ("copy_in", "keep"):
+        named: dict[tuple[str, ...], str] = {}
+        for section in sections:
+            rows = section.kept if kind == "keep" else section.streamed
+            key = tuple(o["name"] for o in rows)
+            if not key:
+                continue
+            if key not in named:
+                base = "Keep" if kind == "keep" else "CopyIn"
+                named[key] = base if not named else f"{base}{len(named)}"
+                methods.append({"name": named[key], "kept": kind == "keep", "operands": rows})
+            setattr(section, kind, named[key])
+    return methods
+
+
+def _row(value: Val, body: RowBody) -> str:
+    slot = body.placement.place(value).name.removeprefix("row")
+    return f"Row({slot})"
+
+
+def _reduce(inst: Inst, body: RowBody) -> dict[str, str]:
+    assert inst.dst is not None
+    return {"slot": _row(inst.dst, body), "kind": f"opgen::k{inst.mode.capitalize()}"}
+
+
+def _pair(op: str, values: tuple[Val, ...], body: RowBody) -> dict[str, Any]:
+    join = {"AddExpSum": "opgen::JoinExpSums", "AddVariance": "opgen::JoinVariances"}[op]
+    start = ["opgen::Identity<opgen::kMax>()" if op == "AddExpSum" else "0.0f"]
+    start += ["0.0f"] * (len(values) - 1)
+    return {"join": join, "rows": [_row(v, body) for v in values], "start": start}
+
+
+def _stores_read(prologue: list[Inst], stores: list[Inst], insts: list[Inst]) -> bool:
+    """Whether row outputs take values of the prologue, other than through a reduction."""
+    defined = {i.dst.id: i for i in insts if i.dst is not None}
+    first = {id(i) for i in prologue}
+    pending, seen = list(stores), set()
+    while pending:
+        inst = pending.pop()
+        if id(inst) in first:
+            return True
+        if inst.op == "Reduce" or id(inst) in seen:
+            continue
+        seen.add(id(inst))
+        pending += [defined[a.id] for a in inst.args if isinstance(a, Val) and a.id in defined]
+    return False
+
+
+def _dispatch(spec: OpSpec, plan: RowPlan) -> list[dict[str, Any]]:
+    branches = []
+    names = {p.name for p in spec.inputs}
+    for index, variant in enumerate(plan.variants):
+        bodies = [b for b in plan.bodies if b.variant == index]
+        used = {v.tensor for v in bodies[0].operands.values()}
+        actual = [p.name for p in spec.inputs if p.name in used]
+        actual += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
+        for mode, digit in MODES.items():
+            types = []
+            for body in bodies:
+                read = {v.tensor for v in body.operands.values()}
+                args = [
+                    f"opgen::StorageOf<DTYPE_{p.name.upper()}>"
+                    for p in spec.inputs
+                    if p.name in read
+                ]
+                args += [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in spec.outputs]
+                args += ["true" if mode == RESIDENT else "false"]
+                types.append(f"{spec.name}_kernel::{body.class_name}<{', '.join(args)}>")
+            label = variant.label()
+            branches.append(
+                {
+                    "key": 10 * index + digit,
+                    "variant": index,
+                    "mode": digit,
+                    "type": choose_type(spec, bodies, types),
+                    "args": actual,
+                    "note": f"{label}, {mode}" if label else mode,
+                }
+            )
+    return branches

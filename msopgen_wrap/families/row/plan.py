@@ -1,0 +1,347 @@
+"""Plan the row family: reductions over some axes of an iteration space, pointwise work around them.
+
+The host brings every call to rows and columns: the last collapsed dimension is the columns, the
+innermost dimension of the other kind (kept or reduced) the rows. A kernel reduces along the columns
+or along the rows (vectorised over the columns). If all reduced elements of
+a tile fit, the tile is read once (*resident*); otherwise they stream through in chunks, one pass
+for the reductions, more where one needs another that no rule merges (``row_online``), and one for
+the outputs (*streamed*). When there are fewer rows than cores the chunks of one row are shared by
+all cores (*split*: the same passes with an exchange through the workspace after each).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
+from msopgen_wrap.families.row.extents import assign_extents, kept_operands
+from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.families.row.passes import (
+    Piece,
+    holds_last_chunk,
+    reduce_in_place,
+    resident_order,
+    row_places,
+    split_passes,
+)
+from msopgen_wrap.graph.sample import count_attrs
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
+    bessel_functions,
+    number_parts,
+    pointwise,
+    polygamma,
+    special_functions,
+)
+from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
+from msopgen_wrap.schedule.class_names import class_name
+from msopgen_wrap.schedule.covering import covering_operands
+from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
+from msopgen_wrap.schedule.program import (
+    DIRECT,
+    Program,
+    Scalar,
+    eliminate_dead,
+    share_common,
+    signature,
+)
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.reciprocals import divide_directly
+from msopgen_wrap.schedule.views import FULL, View
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+
+# The last digit of the tiling key.
+MODES = {"resident": 0, "streamed": 1}
+
+
+def plan_row(
+    family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+) -> RowPlan:
+    """Plan every variant and dtype combination of a graph with reductions."""
+    if any(p.kind is ParamKind.DYNAMIC for p in spec.inputs):
+        raise OpgenError(
+            Diagnostic(
+                "OPG313",
+                "reductions over tensor lists are not generated",
+                spec.inputs[0].location,
+                fix="use `kernel:`",
+            )
+        )
+    plan = RowPlan(spec, family, variants, [], dict(MODES))
+    operand_names: dict[View, str] = {}
+    rules: list[ReducedAxes] = []
+    for index, variant in enumerate(variants):
+        groups: list[tuple[Program, RowLowerer, list[int]]] = []
+        for combo in range(spec.combos):
+            traced = first.get(index) if combo == 0 and index in first else None
+            traced = traced or trace(spec, variant, combo)
+            if combo == 0:
+                lower = functools.partial(_lowered, spec)
+                others = other_ranks(spec, traced)
+                ends = axis_names(traced, others, lower)
+            program, lowerer = _lower(
+                spec, traced, combo, operand_names, plan.scalar_names, ends, keep=True
+            )
+            _check_general(spec, variant, combo, traced, program, lowerer)
+            plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
+            if combo == 0:
+                prove_ranks(spec, traced, others, lower, ends)
+            for other, _, combos in groups:
+                if signature(other) == signature(program):
+                    combos.append(combo)
+                    break
+            else:
+                groups.append((program, lowerer, [combo]))
+            rules.append(_axes_rule(spec, traced, lowerer))
+        for program, lowerer, combos in groups:
+            body = _body(spec, plan, index, program, lowerer, combos, len(groups))
+            plan.bodies.append(replace(body, spans=lowerer.spans()))
+    if any(rule != rules[0] for rule in rules):
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"the variants of {spec.op} reduce different axes",
+                spec.compute.location if spec.compute else spec.outputs[0].location,
+                "all kernels of an op share one tiling function",
+                "make the axes an attr without `allowed:`, or split the op",
+            )
+        )
+    plan.axes = rules[0]
+    return plan
+
+
+def _lower(
+    spec: OpSpec,
+    traced: TracedGraph,
+    combo: int,
+    operand_names: dict[View, str],
+    scalar_names: dict[Scalar, str],
+    ends: dict[tuple[str, int], int],
+    keep: bool = False,
+) -> tuple[Program, RowLowerer]:
+    """Lower a graph; ``keep`` marks the operands that boxes share, which depends on the rank."""
+    lowerer = RowLowerer(
+        spec,
+        traced,
+        combo,
+        operand_names=operand_names,
+        scalar_names=scalar_names,
+        axis_names=ends,
+    )
+    lowerer.find_axes()
+    program = lowerer.run()
+    kept = kept_operands(lowerer) if keep else frozenset()
+    program = _simplified(assign_extents(program, lowerer, kept))
+    return program, lowerer
+
+
+def _simplified(program: Program) -> Program:
+    return eliminate_dead(divide_directly(share_common(program)))
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    program, lowerer = _lower(spec, traced, 0, {}, {}, names)
+    rule = _axes_rule(spec, traced, lowerer)
+
+    def axes(rank: int) -> set[int]:
+        # an axis before the first one is no axis: negative
+        return set(range(rank)) if rule.every else {a + rank for a in rule.axes}
+
+    reduced, rank = lowerer.reduced, lowerer.rank
+    by_rank = None if rule.attr else axes
+    return Lowered(program, lowerer.operands, lowerer.spans(), by_rank, rank, reduced)
+
+
+def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> ReducedAxes:
+    """How the host finds the reduced axes: an attr, all of them, or fixed ones from the end."""
+    counts = count_attrs(spec)
+    structural = [
+        n for n in traced.structural if spec.attr(n).type in ("int", "list_int") and n not in counts
+    ]
+    dims = [n for n in structural if _is_dim(spec, traced, n, lowerer)]
+    if dims:
+        return ReducedAxes(attr=dims[0])
+    if len(lowerer.reduced) == lowerer.rank and lowerer.rank > 1:
+        return ReducedAxes(every=True)
+    return ReducedAxes(axes=tuple(sorted(a - lowerer.rank for a in lowerer.reduced)))
+
+
+def _is_dim(spec: OpSpec, traced: TracedGraph, name: str, lowerer: RowLowerer) -> bool:
+    value = traced.structural[name]
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(v, int) and -lowerer.rank <= v < max(1, lowerer.rank) for v in values):
+        return False
+    chosen = {int(v) % lowerer.rank for v in values} if values else set(range(lowerer.rank))
+    return chosen == set(lowerer.reduced)
+
+
+def _check_general(
+    spec: OpSpec,
+    variant: Variant,
+    combo: int,
+    traced: TracedGraph,
+    program: Program,
+    first: RowLowerer,
+) -> None:
+    """Prove that other values of a dim attr give the same program."""
+    counts = count_attrs(spec)
+    rule = _axes_rule(spec, traced, first)
+    for name in traced.structural if combo == 0 else ():
+        attr = spec.attr(name)
+        for value in [] if name in counts else _other_values(attr, traced):
+            try:
+                again = trace(spec, variant, combo, {name: value})
+                lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
+                lowerer.find_axes()
+            except OpgenError as error:
+                if any(d.code == "OPG201" for d in error.diagnostics):
+                    continue  # no axis of the sample
+                raise
+            second = lowerer.run()
+            kept = kept_operands(lowerer)
+            second = _simplified(assign_extents(second, lowerer, kept))
+            same_axes = _axes_rule(spec, again, lowerer) == rule
+            if not same_axes or signature(second) != signature(program):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG202",
+                        f"attr {name!r} changes what compute does beyond the axes it reduces",
+                        attr.location,
+                        "the kernel is generated once and must serve every value",
+                        "give it `allowed:` values, or use it only as `dim`",
+                    )
+                )
+
+
+def _other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
+    """Other axes than the sample's, and values around what the code compares the attr with."""
+    known = traced.structural[attr.name]
+    if attr.type == "list_int":
+        return [v for v in ([0], [-1], [0, 1]) if v != list(known)]
+    values = [0, -1]
+    for number in sorted(traced.numbers.get(attr.name, ())):
+        values += [int(number) - 1, int(number), int(number) + 1]
+    return [
+        v
+        for v in dict.fromkeys(values)
+        if v != known
+        and (attr.minimum is None or v >= attr.minimum)
+        and (attr.maximum is None or v <= attr.maximum)
+    ]
+
+
+# ---- bodies and UB -----------------------------------------------------------------------------
+
+
+def _body(
+    spec: OpSpec,
+    plan: RowPlan,
+    index: int,
+    program: Program,
+    lowerer: RowLowerer,
+    combos: list[int],
+    groups: int,
+) -> RowBody:
+    order = [p.name for p in spec.inputs]
+    names = sorted(
+        dict.fromkeys(i.mode for i in program.loads),
+        key=lambda n: order.index(lowerer.operands[n].tensor),
+    )
+    operands = {name: lowerer.operands[name] for name in names}
+    kept = {i.mode for i in program.loads if i.dst is not None and i.dst.extent == "kept"}
+    # one event id stays free for the exchange between cores
+    most = MAX_OPERANDS - 1
+    if len(operands) - len(kept) > most:
+        raise OpgenError(
+            Diagnostic(
+                "OPG311",
+                f"{spec.op} reads {len(operands) - len(kept)} tensors at once; a kernel with "
+                f"reductions has {most} input queues",
+                spec.inputs[most].location if len(spec.inputs) > most else spec.inputs[0].location,
+                "each queue needs its own event id, and the exchange between cores one: there are "
+                "8 per pipe pair; an input that is read in two ways counts twice",
+                "split the op, or write the kernel with `kernel:`",
+            )
+        )
+    resident, streamed = split_passes(program)
+    places, row_words, row_masks = row_places([streamed.order(), resident.order()])
+    given = {**places, **_kept_places(program)}
+    dtypes = {n: spec.param(v.tensor).dtypes for n, v in operands.items()}
+    # an output and an operand of the same storage types both have a scratch slot, or neither has
+    mergeable = {
+        p.name: [n for n in operands if n not in kept and dtypes[n] == p.dtypes]
+        for p in spec.outputs
+    }
+    whole = reduce_in_place(resident_order(program, resident))
+    placement = allocate(whole, mergeable, given, newest=True)
+    pieces = []
+    holds = holds_last_chunk(streamed)
+    for group in streamed.full:
+        pinned = holds and group is not streamed.full[-1]
+        part = reduce_in_place(Program(group, dict(program.scalars), program._next), pinned)
+        pieces.append(
+            Piece(
+                part,
+                allocate(part, mergeable, given, newest=True, pinned=pinned),
+                {i.mode: operands[i.mode] for i in part.loads},
+            )
+        )
+    # both modes write the outputs, to the same slots
+    final = pieces[-1].placement
+    final.words = placement.words = max(final.words, placement.words)
+    both = {
+        name: [p for p in places if p in final.sharable.get(name, [])]
+        for name, places in placement.sharable.items()
+    }
+    final.shared = placement.shared = share_slots(both)
+    masks = max([placement.masks, *(p.placement.masks for p in pieces)])
+    placement.masks = masks
+    root, covering = covering_operands(spec, operands, lowerer.spans())
+    body = RowBody(
+        class_name(spec, plan.variants, index, combos, groups),
+        index,
+        tuple(combos),
+        whole,
+        placement,
+        operands,
+        len(spec.outputs),
+        resident=resident,
+        streamed=streamed,
+        pieces=pieces,
+        row_operands=[i.mode for i in program.loads if i.dst is not None and i.dst.extent == "row"],
+        row_outputs=[s.mode for s in streamed.row_stores],
+        row_words=row_words,
+        row_masks=row_masks,
+        kept=[name for name in operands if name in kept],
+        root=root,
+        covering=covering,
+        holds=holds,
+    )
+    if any(_lacks_stage(spec, body, combo) for combo in combos):
+        final.words = placement.words = 1
+    for combo in combos:
+        for mode in ROW_BUDGETS:
+            body.budgets[combo, mode] = row_budget(spec, body, combo, mode)
+    return body
+
+
+def _lacks_stage(spec: OpSpec, body: RowBody, combo: int) -> bool:
+    """Whether kept operands are widened, and no scratch slot takes what is loaded of them."""
+    kept = body.kept
+    names = [n for n, v in body.operands.items() if n not in kept and v.extent == FULL]
+    slots = body.placement.words + sum(needs_slot(spec, body, n, combo) for n in names)
+    narrow = any(spec.param(body.operands[n].tensor).dtypes[combo] not in DIRECT for n in kept)
+    return narrow and not slots
+
+
+def _kept_places(program: Program) -> dict[int, Place]:
+    return {
+        i.dst.id: Place("kept", i.mode)
+        for i in program.loads
+        if i.dst is not None and i.dst.extent == "kept"
+    }

@@ -1,0 +1,144 @@
+"""Tiling struct and TilingFunc of the row family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.row.body import RowPlan
+from msopgen_wrap.families.row.passes import accumulators
+from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.tiling import (
+    combo_dtypes,
+    field_row,
+    header_text,
+    scalar_fields,
+    scalar_values,
+    setters,
+    shared_headers,
+    shared_values,
+)
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.schedule.plan import ROW_BUDGETS
+from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
+from msopgen_wrap.schedule.views import FULL, SQUEEZED
+from msopgen_wrap.templating import environment
+
+
+def render_tiling(plan: RowPlan, style: str) -> TilingText:
+    """Return the tiling of an op with reductions.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, names = plan.spec, plan.scalar_names
+    used = plan.scalars()
+    walks = [*plan.operands(), *(member_name(p, True, spec) for p in spec.outputs)]
+    buffers = any(b.buffers_in_flight() > 1 for b in plan.bodies)
+    fields: list[dict[str, Any]] = [
+        field_row("int64_t", "outerDims", 6, "sizes before rows and columns, kept ones first"),
+        field_row("uint64_t", "rowCount", 0, "size of the rows"),
+        field_row("uint64_t", "colCount", 0, "size of the columns"),
+    ]
+    fields += [
+        field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements") for w in walks
+    ]
+    fields += [
+        field_row("uint32_t", "keptOuter", 0, "how many of outerDims are kept"),
+        field_row("uint32_t", "lanes", 0, "1: reduce along the columns, 0: along the rows"),
+        field_row("uint32_t", "split", 0, "1: all cores share the chunks of every item"),
+        field_row("uint32_t", "boxRows", 0, "rows per tile"),
+        field_row("uint32_t", "boxCols", 0, "columns per tile"),
+        field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
+        field_row("uint32_t", "tileLength", 0, "elements a tile holds"),
+        field_row("uint32_t", "rowLength", 0, "numbers a row tile holds"),
+        field_row("uint32_t", "blockRows", 0, "rows of a tile that have a block of their own"),
+        *([field_row("uint32_t", "buffers", 0, "copies of each queue")] if buffers else []),
+        *scalar_fields(names, used),
+    ]
+    values = shared_values(spec, plan, style, used, all_views=True)
+    views = plan.operands()
+    row_outputs = {n for b in plan.bodies for n in b.row_outputs}
+    for position, operand in enumerate(values["operands"]):
+        view = views[operand["name"]]
+        operand["row"] = view.extent != FULL
+        operand["squeezed"] = view.extent == SQUEEZED
+        operand["floating"] = all(
+            COMPUTE_KIND[dtype] == F32 for dtype in spec.param(view.tensor).dtypes
+        )
+        operand["index"] = position
+    for output in values["outputs"]:
+        output["row"] = output["name"] in row_outputs
+    budgets = []
+    for body in plan.bodies:
+        gathered = [len(accumulators(body.streamed, n)) for n in range(len(body.streamed.rows))]
+        exchanged = max(gathered, default=1)
+        for combo in body.combos:
+            sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
+            each = [body.budgets[combo, mode] for mode in ROW_BUDGETS]
+            budgets.append(
+                {
+                    "dtypes": combo_dtypes(spec, combo),
+                    "variant": body.variant,
+                    "bytes": [
+                        f"{{{b.bytes_per_element!r}, {b.bytes_per_number!r}, {b.bytes_per_row}}}"
+                        for b in each
+                    ],
+                    "reserved": each[0].fixed,
+                    "pitch": 32 // min(sizes),
+                    "exchanged": exchanged,
+                }
+            )
+    values["budgets"] = budgets
+    axes = plan.axes
+    positions = any(i.op == "Position" for b in plan.bodies for i in b.program.insts)
+    text = (
+        environment("row")
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **values,
+            scalars=scalar_values(names, used),
+            walks=walks,
+            axes=axes,
+            axes_value=attr_variable(axes.attr),
+            axes_is_list=bool(axes.attr) and spec.attr(axes.attr).type == "list_int",
+            positions=positions,
+            buffers=buffers,
+            roots=covering_roots(plan),
+        )
+    )
+    return TilingText(
+        includes=(
+            *standard_includes(text),
+            '"opgen_row_space.h"',
+            '"opgen_tile_budget.h"',
+            *shared_headers(values),
+            '"tiling/platform/platform_ascendc.h"',
+        ),
+        functions=tidy(text),
+        tiling_func_name="TilingFunc",
+        header_text=tidy(header_text(spec, style, fields, [f"Tiling data of {spec.op}."])),
+        fields=tuple(fields),
+    )
+
+
+def covering_roots(plan: RowPlan) -> dict[str, str]:
+    """Return the operands that have the shape of the space, with the variants where they do.
+
+    Returns:
+        Operand -> condition on ``variant`` in C++, empty where it holds for all of them.
+    """
+    found: dict[str, set[int]] = {}
+    for body in plan.bodies:
+        root, covering = body.root, body.covering
+        for name, view in body.operands.items():
+            if name in covering and view.tensor == root:
+                found.setdefault(name, set()).add(body.variant)
+    every = {body.variant for body in plan.bodies}
+    return {
+        name: "" if held == every else " && ".join(f"variant != {v}" for v in sorted(every - held))
+        for name, held in found.items()
+    }

@@ -1,0 +1,253 @@
+"""Tensors placed in larger ones, and what is made of that: joining, padding and rolling.
+
+``opgen::place(x, dim, before, length)`` is ``x`` with elements around it along an axis. It is a
+view: what lies around is unspecified, and whoever places a tensor selects by the index. So every
+operator here is ``where`` over placed pieces, and fuses with pointwise work like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+_aten = torch.ops.aten
+
+_LIBRARY = torch.library.Library("opgen", "FRAGMENT")
+_LIBRARY.define("place(Tensor x, int dim, SymInt before, SymInt length, SymInt size) -> Tensor")
+
+
+def _place_meta(x: Any, dim: int, before: Any, length: Any, size: Any) -> Any:
+    sizes = list(x.shape)
+    sizes[dim] = length
+    return x.new_empty(sizes)
+
+
+def _place_on_cpu(x: Any, dim: int, before: int, length: int, size: int) -> Any:
+    result = x.new_zeros([length if a == dim else n for a, n in enumerate(x.shape)])
+    result.narrow(dim, before, size).copy_(x)
+    return result
+
+
+_LIBRARY.impl("place", _place_meta, "Meta")
+_LIBRARY.impl("place", _place_on_cpu, "CPU")
+
+
+def place(x: Any, dim: int, before: Any, length: Any) -> Any:
+    """Return a view of ``length`` elements along ``dim``, those of ``x`` from ``before`` on."""
+    return torch.ops.opgen.place(x, dim, before, length, x.shape[dim])
+
+
+def index_along(x: Any, dim: int, length: Any) -> Any:
+    """Return int32 numbers 0, 1, ... along an axis, that broadcast with ``x``."""
+    index = torch.arange(length, dtype=torch.int32, device=x.device)
+    for _ in range(x.dim() - dim - 1):
+        index = index.unsqueeze(-1)
+    return index
+
+
+def join(pieces: Sequence[Any], dim: int) -> Any:
+    """Return pieces of one dtype one behind the other along ``dim`` (non-negative)."""
+    if len(pieces) == 1:
+        return pieces[0].clone()
+    starts = [0]
+    for piece in pieces:
+        starts.append(starts[-1] + piece.shape[dim])
+    length = starts[-1]
+    placed = [place(p, dim, s, length) for p, s in zip(pieces, starts, strict=False)]
+    index = index_along(pieces[0], dim, length)
+    result = placed[-1]
+    for piece, end in zip(placed[-2::-1], starts[-2:0:-1], strict=True):
+        result = torch.where(index < end, piece, result)
+    return result
+
+
+def _cat(tensors: Any, dim: int = 0) -> Any:
+    # torch takes empty vectors beside tensors of any rank, and leaves them out
+    rank = max(t.dim() for t in tensors)
+    pieces = [t for t in tensors if t.dim() == rank]
+    dtype = pieces[0].dtype
+    for other in pieces[1:]:
+        dtype = torch.promote_types(dtype, other.dtype)
+    return join([p if p.dtype == dtype else p.to(dtype) for p in pieces], dim % rank)
+
+
+def _part(x: Any, dim: int, start: Any, end: Any) -> Any:
+    return _aten.slice.Tensor(x, dim, start, end)
+
+
+def _constant_pad(x: Any, pad: Any, value: Any = 0) -> Any:
+    result = x
+    for position in range(len(pad) // 2):
+        dim = x.dim() - 1 - position
+        before, after = pad[2 * position], pad[2 * position + 1]
+        if _cuts(before) or _cuts(after):
+            end = result.shape[dim] + (after if _cuts(after) else 0)
+            result = _part(result, dim, -before if _cuts(before) else 0, end)
+        before, after = (0 if _cuts(n) else n for n in (before, after))
+        if type(before) is type(after) is int and before == after == 0:
+            continue
+        size = result.shape[dim]
+        placed = place(result, dim, before, before + size + after)
+        index = index_along(x, dim, before + size + after)
+        inside = index < before + size
+        if type(before) is not int or before > 0:
+            inside = (index >= before) & inside
+        result = torch.where(inside, placed, value)
+    return result.clone() if result is x else result
+
+
+def _cuts(amount: Any) -> bool:
+    return type(amount) is int and amount < 0
+
+
+def _padding(edge: Callable[[Any, int, Any, bool], Any]) -> Callable[[Any, Any], Any]:
+    """Return a padding whose margins ``edge(x, dim, count, first)`` makes."""
+
+    def decomposition(x: Any, pad: Any) -> Any:
+        result = x
+        for position in range(len(pad) // 2):
+            dim = x.dim() - 1 - position
+            before, after = pad[2 * position], pad[2 * position + 1]
+            if not all(type(n) is int for n in (before, after)):
+                return NotImplemented
+            whole = result.shape[dim]
+            pieces = [result]
+            if before < 0 or after < 0:
+                pieces = [_part(result, dim, max(-before, 0), whole + min(after, 0))]
+            if before > 0:
+                pieces.insert(0, edge(result, dim, before, True))
+            if after > 0:
+                pieces.append(edge(result, dim, after, False))
+            result = join(pieces, dim) if len(pieces) > 1 else pieces[0]
+        return result.clone() if result is x else result
+
+    return decomposition
+
+
+def _reflected(x: Any, dim: int, count: Any, first: bool) -> Any:
+    size = x.shape[dim]
+    margin = _part(x, dim, 1, count + 1) if first else _part(x, dim, size - 1 - count, size - 1)
+    return torch.flip(margin, [dim])
+
+
+def _repeated(x: Any, dim: int, count: Any, first: bool) -> Any:
+    size = x.shape[dim]
+    edge = _part(x, dim, 0, 1) if first else _part(x, dim, size - 1, size)
+    sizes = list(x.shape)
+    sizes[dim] = count
+    return edge.expand(sizes)
+
+
+def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        dim %= x.dim()
+        size = x.shape[dim]
+        start = (size - shift) % size
+        x = join([_part(x, dim, start, size), _part(x, dim, 0, start)], dim)
+    return x
+
+
+def _slice_scatter(
+    x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> Any:
+    if type(step) is not int or step != 1:
+        return NotImplemented
+    if type(start or 0) is not int:
+        return NotImplemented
+    dim %= x.dim()
+    size = x.shape[dim]
+    first = start or 0  # torch has checked that the source is as long as the slice
+    first = torch.sym_max(size + first, 0) if first < 0 else first
+    last = first + source.shape[dim]
+    pieces = [source, _part(x, dim, last, size)]
+    if type(first) is not int or first > 0:
+        pieces.insert(0, _part(x, dim, 0, first))
+    return join(pieces, dim)
+
+
+def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
+    dim %= x.dim()
+    if type(index) is not int:
+        return NotImplemented
+    at = index if index >= 0 else x.shape[dim] + index
+    return torch.where(index_along(x, dim, x.shape[dim]) == at, source.unsqueeze(dim), x)
+
+
+def _on_diagonal(x: Any, rows: Any, columns: Any, offset: int) -> Any:
+    """Return where a matrix of these sizes has its diagonal; ``x`` names the device."""
+    row = torch.arange(rows, dtype=torch.int32, device=x.device).unsqueeze(-1)
+    column = torch.arange(columns, dtype=torch.int32, device=x.device)
+    return column - row == offset
+
+
+def _diag_embed(x: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
+    rank = x.dim() + 1
+    first, second = dim1 % rank, dim2 % rank
+    if first > second:
+        first, second, offset = second, first, -offset
+    if second != rank - 1 or first != rank - 2:
+        matrix = _diag_embed(x, offset)
+        order = list(range(rank - 2))
+        for place_, axis in ((first, rank - 2), (second, rank - 1)):
+            order.insert(place_, axis)
+        return matrix.permute(order)
+    size = x.shape[-1] + abs(offset)
+    placed = place(x, x.dim() - 1, max(-offset, 0), size).unsqueeze(-1)
+    return torch.where(_on_diagonal(x, size, size, offset), placed, 0)
+
+
+def _diagonal_scatter(x: Any, source: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
+    rank = x.dim()
+    first, second = dim1 % rank, dim2 % rank
+    order = [a for a in range(rank) if a not in (first, second)] + [first, second]
+    rows, columns = x.shape[first], x.shape[second]
+    placed = place(source, source.dim() - 1, max(-offset, 0), rows).unsqueeze(-1)
+    seen = torch.where(_on_diagonal(x, rows, columns, offset), placed, x.permute(order))
+    back = sorted(range(rank), key=order.__getitem__)
+    return seen.permute(back)
+
+
+def _triangle(lower: bool) -> Callable[..., Any]:
+    def decomposition(x: Any, diagonal: Any = 0) -> Any:
+        row = torch.arange(x.shape[-2], dtype=torch.int32, device=x.device).unsqueeze(-1)
+        column = torch.arange(x.shape[-1], dtype=torch.int32, device=x.device)
+        distance = column - row
+        kept = distance <= diagonal if lower else distance >= diagonal
+        return torch.where(kept, x, 0)
+
+    return decomposition
+
+
+def _cross(x: Any, y: Any, *, dim: int = -1) -> Any:
+    dim %= max(x.dim(), y.dim())
+
+    def turned(value: Any, start: int) -> Any:
+        return join([_part(value, dim, start, 3), _part(value, dim, 0, start)], dim)
+
+    x, y = torch.broadcast_tensors(x, y)
+    return turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1)
+
+
+def placement_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the table entries of what joins, pads, rolls and scatters along axes."""
+    reflect, replicate = _padding(_reflected), _padding(_repeated)
+    table: dict[Any, Callable[..., Any]] = {
+        _aten.cat.default: _cat,
+        _aten.constant_pad_nd.default: _constant_pad,
+        _aten.roll.default: _roll,
+        _aten.slice_scatter.default: _slice_scatter,
+        _aten.select_scatter.default: _select_scatter,
+        _aten.diagonal_scatter.default: _diagonal_scatter,
+        _aten.diag_embed.default: _diag_embed,
+        _aten.tril.default: _triangle(True),
+        _aten.triu.default: _triangle(False),
+        _aten.linalg_cross.default: _cross,
+    }
+    for rank in (1, 2, 3):
+        table[getattr(_aten, f"reflection_pad{rank}d").default] = reflect
+        table[getattr(_aten, f"replication_pad{rank}d").default] = replicate
+    return table

@@ -1,0 +1,88 @@
+"""``opgen.json``: what a project was made of, and the hash of every generated file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msopgen_wrap import __version__
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+
+MANIFEST = "opgen.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``opgen.json``: the user's choices, the specs and the hash of every generated file."""
+
+    vendor: str
+    style: str
+    soc: tuple[str, ...]
+    specs: tuple[str, ...]
+    files: dict[str, str]
+
+    def text(self) -> str:
+        """Return the JSON text."""
+        value = {
+            "format": FORMAT,
+            "opgen": __version__,
+            "vendor": self.vendor,
+            "style": self.style,
+            "soc": list(self.soc),
+            "specs": list(self.specs),
+            "files": dict(sorted(self.files.items())),
+        }
+        return json.dumps(value, indent=2) + "\n"
+
+
+def read_manifest(root: Path) -> Manifest | None:
+    """Return the manifest of the project at ``root``, or None when there is none.
+
+    Raises:
+        OpgenError: OPG091, the file is there but cannot be understood.
+    """
+    path = root / MANIFEST
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        raise OpgenError(
+            Diagnostic("OPG093", f"'{root}' is a file, not a folder", Location(str(root)))
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad_manifest(path, str(error)) from error
+    try:
+        data: dict[str, Any] = json.loads(text)
+        if data["format"] != FORMAT:
+            raise _bad_manifest(path, f"its format is {data['format']}, this kit knows {FORMAT}")
+        return Manifest(
+            str(data["vendor"]),
+            str(data["style"]),
+            tuple(str(s) for s in data["soc"]),
+            tuple(str(s) for s in data["specs"]),
+            {str(k): str(v) for k, v in data["files"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _bad_manifest(path, f"{type(error).__name__}: {error}") from error
+
+
+def _bad_manifest(path: Path, reason: str) -> OpgenError:
+    return OpgenError(
+        Diagnostic(
+            "OPG091",
+            f"cannot read {MANIFEST}: {reason}",
+            Location(str(path)),
+            why="it records which files were generated, so that edits are never overwritten",
+            fix="restore it from version control, or scaffold into a new folder",
+        )
+    )
+
+
+def digest(text: str) -> str:
+    """Return the sha256 of a text as UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

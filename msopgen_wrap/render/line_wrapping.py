@@ -1,0 +1,89 @@
+"""Wrap the lines of generated C++ at 100 columns."""
+
+from __future__ import annotations
+
+
+def tidy(text: str) -> str:
+    """Wrap argument lists that pass 100 columns and drop doubled blank lines."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        line = line.rstrip()
+        if not line and lines and not lines[-1]:
+            continue
+        lines += wrap_line(line)
+    return "\n".join(lines) + "\n"
+
+
+def wrap_line(line: str, limit: int = 100) -> list[str]:
+    """Break a long C++ line at a comma or operator outside strings, aligned after the bracket.
+
+    A comment behind code comes before it.
+    """
+    code, comment = _trailing_comment(line)
+    if len(line) > limit and comment:
+        margin = " " * (len(line) - len(line.lstrip()))
+        return [*wrap_line(f"{margin}{comment}", limit), *wrap_line(code, limit)]
+    result = []
+    hanging = len(line) - len(line.lstrip()) + 4
+    while len(line) > limit:
+        indent = len(line) - len(line.lstrip())
+        if line.lstrip().startswith("//"):
+            cut = line.rfind(" ", indent + 3, limit)
+            prefix = " " * indent + "// "
+        else:
+            cut = _best_cut(line, indent, limit)
+            bracket = _open_bracket(line[:cut])
+            prefix = " " * (bracket + 1 if bracket is not None else hanging)
+            if len(prefix) > 48:
+                prefix = " " * hanging
+        if cut <= indent or len(prefix) + len(line) - cut >= len(line):
+            break
+        result.append(line[:cut].rstrip())
+        line = prefix + line[cut:].strip()
+    return [*result, line]
+
+
+def _trailing_comment(line: str) -> tuple[str, str]:
+    """Return the code of a line and the comment behind it; no comment for a line that is one."""
+    quoted = False
+    for i, c in enumerate(line):
+        if c == '"' and line[i - 1] != "\\":
+            quoted = not quoted
+        elif not quoted and line.startswith("//", i):
+            code = line[:i].rstrip()
+            return (code, line[i:]) if code else (line, "")
+    return line, ""
+
+
+def _best_cut(line: str, indent: int, limit: int) -> int:
+    """Return the last good place to break: a comma outside <>, else a word, else a comma in <>."""
+    comma = word = argument = 0
+    quoted = False
+    angles = 0
+    for i, c in enumerate(line[:limit]):
+        if c == '"' and line[i - 1] != "\\":
+            quoted = not quoted
+        if quoted:
+            continue
+        if c == "<" and line[i - 1] not in " <":
+            angles += 1
+        elif c == ">" and angles and line[i - 1] not in " -":
+            angles -= 1
+        elif c == "," and line[i + 1 : i + 2] == " ":
+            if angles:
+                argument = i + 1
+            else:
+                comma = i + 1
+        elif c == " " and not angles and i > indent:
+            word = i
+    return comma if comma > indent + 8 else word or argument
+
+
+def _open_bracket(text: str) -> int | None:
+    stack: list[int] = []
+    for i, c in enumerate(text):
+        if c in "([":
+            stack.append(i)
+        elif c in ")]" and stack:
+            stack.pop()
+    return stack[-1] if stack else None

@@ -1,0 +1,40 @@
+"""Names of the kernel classes of an op: what sets each apart from the others."""
+
+from __future__ import annotations
+
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.names import camel_case
+
+
+def class_name(
+    spec: OpSpec, variants: list[Variant], index: int, combos: list[int], groups: int
+) -> str:
+    """Return ``Kernel``, ``KernelTanh``, ``KernelWithoutBias``, ``KernelInt32`` ..."""
+    parts = ["Kernel"]
+    if len(variants) > 1:
+        words = [_variant_words(spec, variant) for variant in variants]
+        parts.append(words[index])
+        # values that differ only in signs a name cannot have
+        parts += [f"Variant{index}"] if words.count(words[index]) > 1 else []
+    if groups > 1:
+        params = (*spec.inputs, *spec.outputs)
+        names = dict.fromkeys(p.dtypes[combos[0]] for p in params)
+        parts.append("".join(_camel(n) for n in names))
+    return "".join(parts)
+
+
+def _variant_words(spec: OpSpec, variant: Variant) -> str:
+    parts = []
+    for name, value in variant.attrs:
+        text = value if isinstance(value, str) else f"{name}_{value}"
+        parts.append(_camel(str(text)))
+    for param in spec.inputs:
+        if param.kind is ParamKind.OPTIONAL:
+            word = "With" if param.name in variant.present else "Without"
+            parts.append(word + _camel(param.name))
+    return "".join(parts)
+
+
+def _camel(text: str) -> str:
+    return camel_case(text.replace("-", " minus "))

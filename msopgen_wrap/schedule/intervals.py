@@ -1,0 +1,138 @@
+"""Bounds of 64-bit integers in a graph, as expressions that the host can check.
+
+PyTorch counts in int64: an index is int64 without anyone having asked for it. Vector instructions
+have int32, which is exact for values between bounds that int32 holds. The bounds follow from
+lengths of axes, literals and attrs; those that are no literals are checked by the tiling function.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msopgen_wrap.graph.scalars import Const, ScalarExpr, fold, is_integer
+from msopgen_wrap.schedule.views import Counted
+from msopgen_wrap.torch_import import torch
+
+Node = torch.fx.Node
+Interval = tuple[ScalarExpr, ScalarExpr]
+
+_INT32 = (Const(-(2**31)), Const(2**31 - 1))
+_DTYPES: dict[str, Interval] = {
+    "bool": (Const(0), Const(1)),
+    "int8": (Const(-128), Const(127)),
+    "uint8": (Const(0), Const(255)),
+    "int16": (Const(-(2**15)), Const(2**15 - 1)),
+    "int32": _INT32,
+}
+_CHOICES = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1)}
+
+
+def _least(values: list[ScalarExpr]) -> ScalarExpr:
+    return functools.reduce(functools.partial(fold, "min"), dict.fromkeys(values))
+
+
+def _greatest(values: list[ScalarExpr]) -> ScalarExpr:
+    return functools.reduce(functools.partial(fold, "max"), dict.fromkeys(values))
+
+
+def _sum(a: Interval, b: Interval) -> Interval:
+    return fold("+", a[0], b[0]), fold("+", a[1], b[1])
+
+
+def _difference(a: Interval, b: Interval) -> Interval:
+    return fold("-", a[0], b[1]), fold("-", a[1], b[0])
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    ends = [fold("*", x, y) for x in a for y in b]
+    return _least(ends), _greatest(ends)
+
+
+def hull(intervals: list[Interval]) -> Interval:
+    """Return the bounds of values that lie in one of several intervals."""
+    return _least([i[0] for i in intervals]), _greatest([i[1] for i in intervals])
+
+
+def counted(length: ScalarExpr, start: ScalarExpr, step: ScalarExpr) -> Interval:
+    """Return the bounds of ``start + step * i`` for ``i`` below ``length``."""
+    last = fold("+", start, fold("*", step, fold("-", length, Const(1))))
+    return hull([(start, start), (last, last)])
+
+
+@dataclass
+class Intervals:
+    """Bounds of the integer values of a graph.
+
+    Attributes:
+        numbers: what gives the scalar expression of a node, None for a tensor.
+        indices: what gives the numbers that a node counts from the index, None for any other.
+        known: node -> its bounds, None where there are none.
+    """
+
+    numbers: Callable[[Node], ScalarExpr | None]
+    indices: Callable[[Node], Counted | None]
+    known: dict[Node, Interval | None] = field(default_factory=dict)
+
+    def of(self, value: Any) -> Interval | None:
+        """Return the bounds of a node or number; None where nothing is known."""
+        if not isinstance(value, Node):
+            integer = isinstance(value, int)
+            return (Const(int(value)), Const(int(value))) if integer else None
+        if value not in self.known:
+            self.known[value] = self._of_node(value)
+        return self.known[value]
+
+    def _of_node(self, node: Node) -> Interval | None:
+        expr = self.numbers(node)
+        if expr is not None:
+            return (expr, expr) if is_integer(expr) else None
+        index = self.indices(node)
+        if index is not None and not index.floating:
+            return counted(index.length, index.start, index.step)
+        tensor = node.meta.get("val")
+        if not isinstance(tensor, torch.Tensor):
+            return None
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if dtype in _DTYPES:
+            return _DTYPES[dtype]
+        return self._of_int64(node) if dtype == "int64" and node.op == "call_function" else None
+
+    def _of_int64(self, node: Node) -> Interval | None:
+        name, *_ = str(node.target).removeprefix("aten.").split(".")
+        arguments = [self.of(a) for a in node.args if not isinstance(a, (list, tuple))]
+        first = arguments[0] if arguments else None
+        if name in _CHOICES:
+            chosen = [arguments[i] for i in _CHOICES[name]]
+            both = [i for i in chosen if i is not None]
+            return hull(both) if len(both) == len(chosen) else None
+        if name in ("full", "full_like", "scalar_tensor"):
+            return arguments[-1]
+        if name in ("zeros", "zeros_like", "ones", "ones_like"):
+            value = Const(int("ones" in name))
+            return value, value
+        if first is None:
+            return None
+        if name in ("add", "sub", "rsub", "mul") and len(arguments) > 1 and not node.kwargs:
+            second = arguments[1]
+            if second is None or len(arguments) > 2:
+                return None
+            joined = {"add": _sum, "sub": _difference, "mul": _product}
+            return _difference(second, first) if name == "rsub" else joined[name](first, second)
+        if name == "neg":
+            return _difference((Const(0), Const(0)), first)
+        if name in _PASSING:
+            return first
+        return None
+
+
+# Calls whose values are among those of their first argument.
+_PASSING = frozenset(
+    (
+        *("_to_copy", "alias", "clone", "copy", "detach", "amax", "amin"),
+        *("expand", "flip", "permute", "reshape", "select", "slice", "squeeze", "t"),
+        *("transpose", "unfold", "unsqueeze", "view"),
+    )
+)

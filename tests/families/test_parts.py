@@ -1,0 +1,176 @@
+"""Outputs that need several passes: one kernel runs a part per group of outputs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check, make_spec
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.schedule.report import as_dict, as_text
+from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.model import Attr, OpSpec
+
+
+class Cut(NamedTuple):
+    """A formula, the shapes of its outputs, and the parts it is expected to be cut into."""
+
+    compute: str
+    outputs: dict[str, str]
+    parts: list[tuple[str, str]]  # family and outputs
+    inputs: str = "x: {dtype: DTYPES, rank: 2}"
+    attrs: str = ""
+
+
+CUTS = {
+    "reductions over different axes": Cut(
+        "a = x.sum(-1)\nb = x.amax(0)",
+        {"a": "[x[0]]", "b": "[x[1]]"},
+        [("row", "a"), ("row", "b")],
+    ),
+    "a reduction joins the pointwise output of its pass": Cut(
+        "a = x.sum(0)\nb = torch.softmax(x, -1)\nc = x.mean(-1)\nd = x.sum(0) * 2",
+        {"a": "[x[1]]", "b": "like x", "c": "[x[0]]", "d": "[x[1]]"},
+        [("row", "a d"), ("row", "b c")],
+    ),
+    "outputs of different shapes": Cut(
+        "a = x[:, :3].exp()\nb = x[:, 3:] * 2\nc = x[:, 3:] + 1",
+        {"a": "[x[0], 3]", "b": "[x[0], x[1] - 3]", "c": "[x[0], x[1] - 3]"},
+        [("elementwise", "a"), ("elementwise", "b c")],
+    ),
+    "halves of an odd length": Cut(
+        "n = x.shape[1] // 2\na = x[:, :n]\nb = x[:, n:]",
+        {"a": "[x[0], x[1] // 2]", "b": "[x[0], x[1] - x[1] // 2]"},
+        [("elementwise", "a"), ("elementwise", "b")],
+    ),
+    "another input": Cut(
+        "a = (x * y).sum(0)\nb = (x - y).sum(1)",
+        {"a": "[x[1]]", "b": "[x[0]]"},
+        [("row", "a"), ("row", "b")],
+        inputs="x: {dtype: DTYPES, rank: 2}\n  y: {dtype: DTYPES, shape: like x}",
+    ),
+    "numbers of each part": Cut(
+        "a = x.sum(0) * alpha\nb = x.sum(1) + alpha * x.shape[0]",
+        {"a": "[x[1]]", "b": "[x[0]]"},
+        [("row", "a"), ("row", "b")],
+        attrs="attrs:\n  alpha: {type: float, default: 0.5}\n",
+    ),
+    "variants": Cut(
+        "s = x.abs() if sign == 'off' else x\na = s.sum(0)\nb = s.sum(1)",
+        {"a": "[x[1]]", "b": "[x[0]]"},
+        [("row", "a"), ("row", "b")],
+        attrs="attrs:\n  sign: {type: str, default: 'on', allowed: ['on', 'off']}\n",
+    ),
+}
+# Compiled and run by the default suite; the others are planned there and run in CI's slow part.
+DEFAULT = (
+    "halves of an odd length",
+    "variants",
+)
+SHAPES = [(5, 9), (1, 7), (0, 7), (130, 1000), (3, 20000), (5000, 33)]
+
+
+def spec_of(cut: Cut, folder: Path, dtypes: str = "[float32]", name: str = "PartsCase") -> OpSpec:
+    outputs = "".join(
+        f'  {n}: {{dtype: {dtypes}, shape: "{rule}"}}\n' for n, rule in cut.outputs.items()
+    )
+    compute = "\n".join(f"  {line}" for line in cut.compute.splitlines())
+    text = (
+        f"op: {name}\ninputs:\n  {cut.inputs.replace('DTYPES', dtypes)}\noutputs:\n{outputs}"
+        f"{cut.attrs}compute: |\n{compute}\nbackward: none\n"
+    )
+    path = folder / "case.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_spec(path)
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_outputs_are_cut_into_as_few_parts_as_the_search_finds(name, tmp_path):
+    plan = plan_op(spec_of(CUTS[name], tmp_path))
+    assert plan.family.name == "parts"
+    found = [(p.family.name, " ".join(o.name for o in p.spec.outputs)) for p in plan.parts]
+    assert found == CUTS[name].parts
+    assert len({b.class_name for p in plan.parts for b in p.bodies}) == len(plan.bodies)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CUTS],
+)
+def built(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    number = list(CUTS).index(request.param)
+    spec = spec_of(CUTS[request.param], folder, name=f"PartsCase{number}")
+    # both styles are compiled over the table
+    return BuiltOp(spec, folder, style="9.x" if number % 2 else "8.1")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_results_and_sanitizer(built, shape):
+    if "amax" in built.spec.compute.text and shape[0] == 0:
+        pytest.skip("torch has no maximum of no elements")
+    generator = torch.Generator().manual_seed(0)
+    inputs = {p.name: torch.randn(shape, generator=generator) for p in built.spec.inputs}
+    attrs: list[dict[str, Any]] = [{}]
+    if built.spec.attrs and built.spec.attrs[0].allowed:
+        attrs = [{"sign": value} for value in built.spec.attrs[0].allowed]
+    for values in attrs:
+        outputs, golden, result = built.run(inputs, values, mode="check")
+        for name in built.plan.spec.outputs:
+            check(outputs[name.name], golden[name.name], 4)
+        assert [f for f in result.findings if f.severity == "error"] == []
+
+
+def test_half_precision(tmp_path):
+    spec = spec_of(
+        CUTS["reductions over different axes"], tmp_path, "[float16, bfloat16]", "Halves"
+    )
+    op = BuiltOp(spec, tmp_path)
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.randn(70, 300, generator=torch.Generator().manual_seed(0)).to(dtype)
+        outputs, golden, result = op.run({"x": x}, mode="check")
+        for name in ("a", "b"):
+            check(outputs[name], golden[name], 2)
+        assert result.findings == []
+
+
+def test_the_plan_says_which_outputs_take_a_pass_of_their_own(tmp_path):
+    plan = plan_op(spec_of(CUTS["outputs of different shapes"], tmp_path))
+    text = as_text(plan)
+    assert "a: elementwise, in a pass of its own over the inputs" in text
+    assert "b, c: elementwise, in a pass of its own over the inputs" in text
+    assert [k["outputs"] for k in as_dict(plan)["kernels"]] == [["a"], ["b", "c"]]
+
+
+REFUSED = {
+    # (compute, outputs, code): what parts cannot help keeps its own diagnostic
+    "one output": ("(x.sum(0) * x.sum(1).sum()).sum(0)", "z", "OPG335"),
+    "one of several": ("a = x.exp()\nb = x.sort().values", "a b", "OPG331"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_formulas_keep_their_diagnostic(name):
+    compute, outputs, code = REFUSED[name]
+    spec = make_spec(compute, outputs=outputs)
+    x = replace(spec.inputs[0], min_rank=2, max_rank=2)
+    with pytest.raises(OpgenError) as caught:
+        plan_op(replace(spec, inputs=(x,)))
+    assert [d.code for d in caught.value.diagnostics] == [code], caught.value
+
+
+def test_outputs_in_place_are_not_cut():
+    spec = make_spec("a = x * x.sum(0)\nb = x.sum(1)", outputs="a b", inplace={"a": "x"})
+    x = replace(spec.inputs[0], min_rank=2, max_rank=2)
+    with pytest.raises(OpgenError) as caught:
+        plan_op(replace(spec, inputs=(x,), attrs=(Attr("n", "int", 1),)))
+    assert caught.value.diagnostics[0].code == "OPG335"
