@@ -220,10 +220,22 @@ def _prune(root: Path, keep: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _folders_in(folder: Path) -> list[Path]:
+    """List a folder's folders, without the stages of builds under way.
+
+    Other processes add and remove entries meanwhile: a folder that is gone has none.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return sorted(Path(e) for e in found if e.is_dir() and not e.name.startswith("."))
+    except OSError:
+        return []
+
+
 def entries() -> Iterator[CacheEntry]:
     """List the entries of the cache, those that cannot be read included (label "unreadable")."""
-    root = cache_dir()
-    for folder in sorted(p for p in root.glob("*/*/*") if p.is_dir()):
+    kinds = _folders_in(cache_dir())
+    for folder in (f for kind in kinds for key in _folders_in(kind) for f in _folders_in(key)):
         manifest = read_manifest(folder)
         label = manifest.label if manifest else "unreadable"
         try:

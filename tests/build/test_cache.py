@@ -181,3 +181,14 @@ def _runs(pid: int) -> bool:
 def test_entries_are_json_serialisable():
     make()
     assert json.dumps([e.key for e in cache.entries()]) == '["k1"]'
+
+
+def test_entries_that_vanish_while_they_are_listed(folder):
+    """Other processes build, prune and clear while one lists."""
+    make()
+    make(key="k2")
+    (folder / "object" / ".stage-k3-abc" / "sub").mkdir(parents=True)
+    listed = cache.entries()
+    assert next(listed).key == "k1"
+    cache.clear()
+    assert list(listed) == [] and list(cache.entries()) == []
