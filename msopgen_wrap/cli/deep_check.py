@@ -28,7 +28,8 @@ def deep_findings(spec: OpSpec) -> list[Diagnostic]:
     Raises:
         OpgenError: this machine lacks something, so nothing is known about the spec.
     """
-    from msopgen_wrap.run.preparation import quiet_torch, refusals
+    from msopgen_wrap.run.preparation import refusals
+    from msopgen_wrap.torch_import import quiet_torch
 
     with quiet_torch():
         findings = contradictions(spec) if spec.compute is not None else []

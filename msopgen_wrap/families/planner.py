@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.families.elementwise import Elementwise
-from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
 from msopgen_wrap.families.parts import Parts
@@ -64,7 +64,8 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
         prove(plan)
     except OpgenError as error:
         parts = Parts(_plan)
-        if spec.whole is not None or not curable(error) or not parts.claims(spec, traced):
+        cut = isinstance(family, PartFamily) and spec.whole is None and curable(error)
+        if not cut or not parts.claims(spec, traced):
             raise
         plan = parts.plan(spec, every, first)
     return plan

@@ -177,11 +177,10 @@ def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
     return torch.where(index_along(x, dim, x.shape[dim]) == at, source.unsqueeze(dim), x)
 
 
-def _on_diagonal(x: Any, rows: Any, columns: Any, offset: int) -> Any:
-    """Return where a matrix of these sizes has its diagonal; ``x`` names the device."""
+def _beyond_diagonal(x: Any, rows: Any, columns: Any) -> Any:
+    """Return how far each element of a matrix is right of its diagonal; ``x`` names the device."""
     row = torch.arange(rows, dtype=torch.int32, device=x.device).unsqueeze(-1)
-    column = torch.arange(columns, dtype=torch.int32, device=x.device)
-    return column - row == offset
+    return torch.arange(columns, dtype=torch.int32, device=x.device) - row
 
 
 def _diag_embed(x: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
@@ -197,7 +196,7 @@ def _diag_embed(x: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
         return matrix.permute(order)
     size = x.shape[-1] + abs(offset)
     placed = place(x, x.dim() - 1, max(-offset, 0), size).unsqueeze(-1)
-    return torch.where(_on_diagonal(x, size, size, offset), placed, 0)
+    return torch.where(_beyond_diagonal(x, size, size) == offset, placed, 0)
 
 
 def _diagonal_scatter(x: Any, source: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
@@ -206,16 +205,15 @@ def _diagonal_scatter(x: Any, source: Any, offset: Any = 0, dim1: Any = 0, dim2:
     order = [a for a in range(rank) if a not in (first, second)] + [first, second]
     rows, columns = x.shape[first], x.shape[second]
     placed = place(source, source.dim() - 1, max(-offset, 0), rows).unsqueeze(-1)
-    seen = torch.where(_on_diagonal(x, rows, columns, offset), placed, x.permute(order))
+    diagonal = _beyond_diagonal(x, rows, columns) == offset
+    seen = torch.where(diagonal, placed, x.permute(order))
     back = sorted(range(rank), key=order.__getitem__)
     return seen.permute(back)
 
 
 def _triangle(lower: bool) -> Callable[..., Any]:
     def decomposition(x: Any, diagonal: Any = 0) -> Any:
-        row = torch.arange(x.shape[-2], dtype=torch.int32, device=x.device).unsqueeze(-1)
-        column = torch.arange(x.shape[-1], dtype=torch.int32, device=x.device)
-        distance = column - row
+        distance = _beyond_diagonal(x, x.shape[-2], x.shape[-1])
         kept = distance <= diagonal if lower else distance >= diagonal
         return torch.where(kept, x, 0)
 

@@ -9,7 +9,7 @@ from typing import Any
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import Body, OpPlan
-from msopgen_wrap.schedule.program import COMPUTE_KIND, CPP_TYPE, I32, MASK
+from msopgen_wrap.schedule.program import COMPUTE_KIND, CPP_TYPE, MASK, STORED_KIND
 from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.taken_names import cpp_local
@@ -175,7 +175,7 @@ def tile_kinds(spec: OpSpec, body: Body) -> dict[tuple[str, str], str]:
         if kind != MASK:
             kinds["input", name] = kind
     for param in spec.outputs:
-        kind = {**COMPUTE_KIND, "int64": I32}[param.dtypes[combo]]
+        kind = STORED_KIND[param.dtypes[combo]]
         if kind != MASK:
             kinds["output", param.name] = kind
     return kinds
@@ -202,7 +202,50 @@ def working_tiles(spec: OpSpec, body: Body) -> list[tuple[str, str]]:
     return tiles
 
 
-def choose_type(spec: OpSpec, bodies: Sequence[Body], types: list[str]) -> str:
+def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> list[dict[str, Any]]:
+    """Return the branches of the entry: tiling key, kernel type, Init arguments.
+
+    Args:
+        plan: the plan.
+        modes: the modes that calls can reach, and the last digit of the tiling key of each.
+        flagged: the mode in which the last template argument of the kernel class is true.
+    """
+    spec, branches = plan.spec, []
+    names = {p.name for p in spec.inputs}
+    for index, variant in enumerate(plan.variants):
+        bodies = [b for b in plan.bodies if b.variant == index]
+        read = _tensors_read(bodies[0])
+        args = [p.name for p in spec.inputs if p.name in read]
+        args += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
+        for mode, digit in modes.items():
+            flag = "true" if mode == flagged else "false"
+            types = [_class_type(spec, body, flag) for body in bodies]
+            branches.append(
+                {
+                    "key": 10 * index + digit,
+                    "variant": index,
+                    "mode": digit,
+                    "type": _choose_type(spec, bodies, types),
+                    "args": args,
+                    "note": ", ".join(t for t in (variant.label(), mode) if t),
+                }
+            )
+    return branches
+
+
+def _tensors_read(body: Body) -> set[str]:
+    return {view.tensor for view in body.operands.values()}
+
+
+def _class_type(spec: OpSpec, body: Body, flag: str) -> str:
+    """Return the kernel class with the storage types of a call."""
+    read = _tensors_read(body)
+    params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
+    types = [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in params]
+    return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, flag])}>"
+
+
+def _choose_type(spec: OpSpec, bodies: Sequence[Body], types: list[str]) -> str:
     """Return the kernel type of a variant; by dtype when several bodies serve it."""
     result = types[-1]
     for body, text in reversed(list(zip(bodies[:-1], types[:-1], strict=True))):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import has_checks, to_cpp
 from msopgen_wrap.graph.scalars import ScalarExpr, describe
 from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, dims_of, variant_lines
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import F32, Scalar
 from msopgen_wrap.schedule.views import Span, Step, View
@@ -48,6 +51,38 @@ def header_text(
             guard=f"{spec.name.upper()}_TILING_H",
             fields=fields,
         )
+    )
+
+
+def tiling_text(
+    spec: OpSpec,
+    style: str,
+    text: str,
+    values: dict[str, Any],
+    fields: list[dict[str, Any]],
+    headers: Sequence[str],
+) -> TilingText:
+    """Return the tiling of a family from its rendered TilingFunc.
+
+    Args:
+        spec: the op.
+        style: ``8.1`` or ``9.x`` project layout.
+        text: the functions.
+        values: the template values that all tilings have (``shared_values``).
+        fields: rows of the tiling struct.
+        headers: that the functions need, besides those of all tilings.
+    """
+    return TilingText(
+        includes=(
+            *standard_includes(text),
+            *headers,
+            *shared_headers(values),
+            '"tiling/platform/platform_ascendc.h"',
+        ),
+        functions=tidy(text),
+        tiling_func_name="TilingFunc",
+        header_text=tidy(header_text(spec, style, fields, [f"Tiling data of {spec.op}."])),
+        fields=tuple(fields),
     )
 
 

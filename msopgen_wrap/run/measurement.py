@@ -14,10 +14,11 @@ from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.given_shapes import RefusedShapes, check_shapes, frozen_shapes, shape_text
 from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
-from msopgen_wrap.run.preparation import load_op, quiet_torch
+from msopgen_wrap.run.preparation import load_op
 from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.schedule.report import dtypes_text, table_lines
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import quiet_torch
 
 _COLUMNS = (
     "dtypes",

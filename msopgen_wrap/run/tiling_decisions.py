@@ -19,10 +19,11 @@ from msopgen_wrap.run.given_shapes import RefusedShapes, check_shapes, frozen_sh
 from msopgen_wrap.run.golden import NotApplicable, meta_results
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
-from msopgen_wrap.run.preparation import input_tensors, output_tensors, quiet_torch
+from msopgen_wrap.run.preparation import input_tensors, output_tensors
 from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.schedule.report import TilingDecision, dtypes_text
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import quiet_torch
 
 # C types of tiling fields in the notation of ``struct``.
 _CODES = {

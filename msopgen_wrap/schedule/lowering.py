@@ -33,6 +33,7 @@ from msopgen_wrap.schedule.program import (
     F32,
     I32,
     MASK,
+    STORED_KIND,
     Inst,
     Operand,
     Program,
@@ -168,8 +169,7 @@ class Lowerer:
         for param in self.spec.outputs:
             result = self._output_value(param.name, self.traced.outputs[param.name])
             self._note = f"store {param.name}"
-            # an int64 output is written from int32 values (indices)
-            kind = {**COMPUTE_KIND, "int64": I32}.get(param.dtypes[self.combo])
+            kind = STORED_KIND.get(param.dtypes[self.combo])
             if kind is None:
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
             value = self.as_kind(self.operand(result), kind)
@@ -179,6 +179,13 @@ class Lowerer:
         return eliminate_dead(narrow_stores(share_common(self.program), stored))
 
     # ---- sizes from expand -----------------------------------------------------------------------
+
+    def loaded(self, program: Program) -> dict[str, View]:
+        """Return the operands that a program loads, in the order of the inputs."""
+        order = [p.name for p in self.spec.inputs]
+        names = dict.fromkeys(i.mode for i in program.loads)
+        by_input = sorted(names, key=lambda n: order.index(self.operands[n].tensor))
+        return {name: self.operands[name] for name in by_input}
 
     def spans(self) -> tuple[Span, ...]:
         """Return the sizes of the iteration space that no operand has."""

@@ -12,17 +12,19 @@ dimensions, as it was loaded); elementwise values are ``full``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Union
+from typing import TypeVar, Union
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.scalars import ScalarExpr, describe
+
+Extra = TypeVar("Extra")
 
 F32 = "float"
 I32 = "int32_t"
 MASK = "mask"
 KIND_BYTES = {F32: 4.0, I32: 4.0, MASK: 0.125}
 
-# Storage dtype -> the kind it is computed in.
+# Storage dtype -> the kind that an input of it is computed in.
 COMPUTE_KIND = {
     "float16": F32,
     "bfloat16": F32,
@@ -33,6 +35,8 @@ COMPUTE_KIND = {
     "int32": I32,
     "bool": MASK,
 }
+# Storage dtype -> the kind that an output of it is written from: int64 from int32 values.
+STORED_KIND = {**COMPUTE_KIND, "int64": I32}
 
 DTYPE_BYTES = {row.name: row.size for row in BY_NAME.values()}
 CPP_TYPE = {row.name: row.kernel for row in BY_NAME.values()}
@@ -232,6 +236,24 @@ def eliminate_dead(program: Program) -> Program:
     used = {str(a) for i in result.insts for a in i.args if isinstance(a, Scalar)}
     result.scalars = {k: s for k, s in result.scalars.items() if str(s) in used}
     return result
+
+
+def join_group(
+    groups: list[tuple[Program, Extra, list[int]]], program: Program, extra: Extra, combo: int
+) -> None:
+    """Add a dtype combination to the group whose program is the same code, or to a new one.
+
+    Args:
+        groups: program, what belongs to it, and the combinations that it serves; changed.
+        program: the combination's program.
+        extra: what belongs to it; that of the first program of a group stays.
+        combo: the combination.
+    """
+    for other, _, combos in groups:
+        if signature(other) == signature(program):
+            combos.append(combo)
+            return
+    groups.append((program, extra, [combo]))
 
 
 def signature(program: Program) -> tuple[object, ...]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.cli.deep_check import deep_findings
-from msopgen_wrap.run.preparation import quiet_torch
 from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.torch_import import quiet_torch
 
 KERNEL = """
 #include "kernel_operator.h"

@@ -174,3 +174,26 @@ def test_outputs_in_place_are_not_cut():
     with pytest.raises(OpgenError) as caught:
         plan_op(replace(spec, inputs=(x,), attrs=(Attr("n", "int", 1),)))
     assert caught.value.diagnostics[0].code == "OPG335"
+
+
+def test_lists_are_not_cut(tmp_path):
+    """The tensors of a list share one walk: too many operands stay too many."""
+    names, letters = [f"x{i}" for i in range(9)], "abcdefg"
+    inputs = "\n  ".join(
+        f"{n}: {{dtype: {'[float32]' if n == 'x0' else 'x0'}, list: true"
+        f"{', shape: like x0' if n != 'x0' else ''}}}"
+        for n in names
+    )
+    text = (
+        f"op: ManyLists\ninputs:\n  {inputs}\noutputs:\n"
+        "  a: {dtype: x0, shape: like x0, list: true}\n"
+        "  b: {dtype: x0, shape: like x0, list: true}\n"
+        "compute: |\n"
+        f"  a = [{' + '.join(letters)} for {', '.join(letters)} in zip({', '.join(names[:7])})]\n"
+        "  b = [p * q for p, q in zip(x7, x8)]\nbackward: none\n"
+    )
+    path = tmp_path / "lists.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OpgenError) as error:
+        plan_op(load_spec(path))
+    assert [d.code for d in error.value.diagnostics] == ["OPG311"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msopgen_wrap.families.elementwise.plan import ElementwisePlan
+from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.render.files import GeneratedFile
@@ -13,8 +13,8 @@ from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
     KernelText,
-    choose_type,
     doc_lines,
+    entry_branches,
     kernel_args,
     member_name,
     output_param,
@@ -26,7 +26,7 @@ from msopgen_wrap.render.kernel import (
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32
+from msopgen_wrap.schedule.program import F32, STORED_KIND
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.templating import environment, render_block
@@ -53,7 +53,8 @@ def kernel_part(plan: ElementwisePlan, style: str) -> KernelPart:
 def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     spec, broadcast = plan.spec, plan.broadcasts()
     kernels = [_kernel(spec, plan, body, broadcast) for body in plan.bodies]
-    branches = _dispatch(spec, plan, broadcast)
+    modes = MODES if broadcast else {"flat": MODES["flat"]}
+    branches = entry_branches(plan, modes, "broadcast")
     return {
         "spec": spec,
         "style": style,
@@ -75,9 +76,8 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
     combo = body.combos[0]
     for place in body.placement.of.values():
         if place.role == "output":
-            # int64 is written from int32 values
-            kind = {**COMPUTE_KIND, "int64": I32}[output_param(spec, place.name).dtypes[combo]]
-            text.base_kinds[place] = kind
+            dtype = output_param(spec, place.name).dtypes[combo]
+            text.base_kinds[place] = STORED_KIND[dtype]
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
     operands = [
@@ -172,35 +172,3 @@ def _declarations(
         )
     lines += [text.aliases[a] for a in sorted(text.aliases)]
     return lines
-
-
-def _dispatch(spec: OpSpec, plan: ElementwisePlan, broadcast: bool) -> list[dict[str, Any]]:
-    """Return the branches of the entry: tiling key, kernel type, Init arguments."""
-    branches = []
-    modes = [("flat", 0)] + ([("broadcast", 1)] if broadcast else [])
-    names = {p.name for p in spec.inputs}
-    for index, variant in enumerate(plan.variants):
-        bodies = [b for b in plan.bodies if b.variant == index]
-        for mode, digit in modes:
-            types = []
-            for body in bodies:
-                used = {v.tensor for v in body.operands.values()}
-                params = [p for p in spec.inputs if p.name in used]
-                args = [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in params]
-                args += [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in spec.outputs]
-                flag = "true" if mode == "broadcast" else "false"
-                types.append(f"{spec.name}_kernel::{body.class_name}<{', '.join([*args, flag])}>")
-            used = {v.tensor for v in bodies[0].operands.values()}
-            actual = [p.name for p in spec.inputs if p.name in used]
-            actual += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
-            branches.append(
-                {
-                    "key": 10 * index + digit,
-                    "variant": index,
-                    "mode": digit,
-                    "type": choose_type(spec, bodies, types),
-                    "args": actual,
-                    "note": ", ".join(t for t in (variant.label(), mode) if t),
-                }
-            )
-    return branches

@@ -11,14 +11,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
-    bessel_functions,
-    counted_numbers,
-    number_parts,
-    pointwise,
-    polygamma,
-    special_functions,
-)
+from msopgen_wrap.schedule import counted_numbers, lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
 from msopgen_wrap.schedule.class_names import class_name
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -28,7 +21,7 @@ from msopgen_wrap.schedule.program import (
     DTYPE_BYTES,
     Program,
     eliminate_dead,
-    signature,
+    join_group,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.reciprocals import divide_directly
@@ -99,20 +92,10 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
                 _check_one_shape(spec, traced, lowerer)
             stored.append(lowerer.output_views)
             plan.stretched |= lowerer.stretches
-            order = [p.name for p in spec.inputs]
-            names = sorted(
-                (i.mode for i in program.loads),
-                key=lambda n: order.index(lowerer.operands[n].tensor),
-            )
-            operands = {name: lowerer.operands[name] for name in names}
+            operands = lowerer.loaded(program)
             indices.update(lowerer.indices)
             narrow.update(lowerer.narrow)
-            for other, _, combos in groups:
-                if signature(other) == signature(program):
-                    combos.append(combo)
-                    break
-            else:
-                groups.append((program, operands, [combo]))
+            join_group(groups, program, operands, combo)
         for program, operands, combos in groups:
             plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
     if any(views != stored[0] for views in stored):

@@ -6,18 +6,16 @@ from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan
 from msopgen_wrap.render.kernel import member_name
-from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
     field_row,
-    header_text,
     scalar_fields,
     scalar_values,
     setters,
-    shared_headers,
     shared_values,
+    tiling_text,
 )
-from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
 from msopgen_wrap.templating import environment
@@ -97,18 +95,7 @@ def pointwise_tiling(
         )
     )
     fields = [*fields, *scalar_fields(names, used)]
-    return TilingText(
-        includes=(
-            *standard_includes(text),
-            *headers,
-            *shared_headers(shared),
-            '"tiling/platform/platform_ascendc.h"',
-        ),
-        functions=tidy(text),
-        tiling_func_name="TilingFunc",
-        header_text=tidy(header_text(spec, style, fields, [f"Tiling data of {spec.op}."])),
-        fields=tuple(fields),
-    )
+    return tiling_text(spec, style, text, shared, fields, headers)
 
 
 def _budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:

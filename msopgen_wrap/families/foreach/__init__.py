@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.elementwise.kernel import render_kernel
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, plan_pointwise
+from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.foreach.plan import check_lists
 from msopgen_wrap.families.foreach.tiling import render_tiling
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -16,7 +16,7 @@ from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 
-class Foreach(Elementwise):
+class Foreach(Family):
     """The elementwise kernel over lists: tensors of one index have one shape."""
 
     name = "foreach"
@@ -37,3 +37,7 @@ class Foreach(Elementwise):
         """Render the kernel and its tiling."""
         assert isinstance(plan, ElementwisePlan)
         return KernelSources(render_kernel(plan, style), render_tiling(plan, style))
+
+    def modes(self, plan: OpPlan) -> set[str]:
+        """Return ``flat``: a list is walked element by element."""
+        return {"flat"}

@@ -14,8 +14,8 @@ from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
-    choose_type,
     doc_lines,
+    entry_branches,
     kernel_args,
     member_name,
     summary,
@@ -71,7 +71,7 @@ def kernel_part(plan: RowPlan, style: str) -> KernelPart:
 
 def _values(plan: RowPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
-    branches = _dispatch(spec, plan)
+    branches = entry_branches(plan, MODES, RESIDENT)
     return {
         "spec": spec,
         "style": style,
@@ -229,37 +229,3 @@ def _stores_read(prologue: list[Inst], stores: list[Inst], insts: list[Inst]) ->
         seen.add(id(inst))
         pending += [defined[a.id] for a in inst.args if isinstance(a, Val) and a.id in defined]
     return False
-
-
-def _dispatch(spec: OpSpec, plan: RowPlan) -> list[dict[str, Any]]:
-    branches = []
-    names = {p.name for p in spec.inputs}
-    for index, variant in enumerate(plan.variants):
-        bodies = [b for b in plan.bodies if b.variant == index]
-        used = {v.tensor for v in bodies[0].operands.values()}
-        actual = [p.name for p in spec.inputs if p.name in used]
-        actual += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
-        for mode, digit in MODES.items():
-            types = []
-            for body in bodies:
-                read = {v.tensor for v in body.operands.values()}
-                args = [
-                    f"opgen::StorageOf<DTYPE_{p.name.upper()}>"
-                    for p in spec.inputs
-                    if p.name in read
-                ]
-                args += [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in spec.outputs]
-                args += ["true" if mode == RESIDENT else "false"]
-                types.append(f"{spec.name}_kernel::{body.class_name}<{', '.join(args)}>")
-            label = variant.label()
-            branches.append(
-                {
-                    "key": 10 * index + digit,
-                    "variant": index,
-                    "mode": digit,
-                    "type": choose_type(spec, bodies, types),
-                    "args": actual,
-                    "note": f"{label}, {mode}" if label else mode,
-                }
-            )
-    return branches

@@ -31,13 +31,7 @@ from msopgen_wrap.families.row.passes import (
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule import (  # noqa: F401  (register the lowerings)
-    bessel_functions,
-    number_parts,
-    pointwise,
-    polygamma,
-    special_functions,
-)
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
 from msopgen_wrap.schedule.class_names import class_name
 from msopgen_wrap.schedule.covering import covering_operands
@@ -47,6 +41,7 @@ from msopgen_wrap.schedule.program import (
     Program,
     Scalar,
     eliminate_dead,
+    join_group,
     share_common,
     signature,
 )
@@ -91,12 +86,7 @@ def plan_row(
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
-            for other, _, combos in groups:
-                if signature(other) == signature(program):
-                    combos.append(combo)
-                    break
-            else:
-                groups.append((program, lowerer, [combo]))
+            join_group(groups, program, lowerer, combo)
             rules.append(_axes_rule(spec, traced, lowerer))
         for program, lowerer, combos in groups:
             body = _body(spec, plan, index, program, lowerer, combos, len(groups))
@@ -247,12 +237,7 @@ def _body(
     combos: list[int],
     groups: int,
 ) -> RowBody:
-    order = [p.name for p in spec.inputs]
-    names = sorted(
-        dict.fromkeys(i.mode for i in program.loads),
-        key=lambda n: order.index(lowerer.operands[n].tensor),
-    )
-    operands = {name: lowerer.operands[name] for name in names}
+    operands = lowerer.loaded(program)
     kept = {i.mode for i in program.loads if i.dst is not None and i.dst.extent == "kept"}
     # one event id stays free for the exchange between cores
     most = MAX_OPERANDS - 1

@@ -13,7 +13,7 @@ from msopgen_wrap.families.row.slots import compute_kinds, constant
 from msopgen_wrap.families.row.text import RowText
 from msopgen_wrap.render.kernel import member_name, type_name
 from msopgen_wrap.schedule.buffers import Placement
-from msopgen_wrap.schedule.program import COMPUTE_KIND, I32, Inst, Program, Scalar
+from msopgen_wrap.schedule.program import COMPUTE_KIND, STORED_KIND, Inst, Program, Scalar
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
 
@@ -97,7 +97,7 @@ class SectionMaker:
         for place in placement.of.values():
             if place.role == "output":
                 param = next(p for p in self.spec.outputs if p.name == place.name)
-                text.base_kinds[place] = {**COMPUTE_KIND, "int64": I32}[param.dtypes[combo]]
+                text.base_kinds[place] = STORED_KIND[param.dtypes[combo]]
             elif place.role == "input":
                 dtype = self.spec.param(self.body.operands[place.name].tensor).dtypes[combo]
                 text.base_kinds[place] = COMPUTE_KIND[dtype]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msopgen_wrap.families.row.body import RowBody, covers, expands_operands, pass_words, spare_rows
 from msopgen_wrap.render.kernel import member_name, type_name
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
-from msopgen_wrap.schedule.program import COMPUTE_KIND, I32, MASK
+from msopgen_wrap.schedule.program import MASK, STORED_KIND
 from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
@@ -21,7 +21,7 @@ def compute_kinds(spec: OpSpec, body: RowBody) -> dict[tuple[str, str], str]:
     kinds: dict[tuple[str, str], str] = {}
     for role, name in slot_order(spec, body):
         dtype = _param(spec, body, role, name).dtypes[combo]
-        kinds[role, name] = {**COMPUTE_KIND, "int64": I32}[dtype]
+        kinds[role, name] = STORED_KIND[dtype]
     return {key: kind for key, kind in kinds.items() if kind != MASK}
 
 

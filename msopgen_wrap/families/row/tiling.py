@@ -8,18 +8,16 @@ from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.families.row.passes import accumulators
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.kernel import member_name
-from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
     field_row,
-    header_text,
     scalar_fields,
     scalar_values,
     setters,
-    shared_headers,
     shared_values,
+    tiling_text,
 )
-from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
 from msopgen_wrap.schedule.views import FULL, SQUEEZED
@@ -110,19 +108,8 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             roots=covering_roots(plan),
         )
     )
-    return TilingText(
-        includes=(
-            *standard_includes(text),
-            '"opgen_row_space.h"',
-            '"opgen_tile_budget.h"',
-            *shared_headers(values),
-            '"tiling/platform/platform_ascendc.h"',
-        ),
-        functions=tidy(text),
-        tiling_func_name="TilingFunc",
-        header_text=tidy(header_text(spec, style, fields, [f"Tiling data of {spec.op}."])),
-        fields=tuple(fields),
-    )
+    headers = ('"opgen_row_space.h"', '"opgen_tile_budget.h"')
+    return tiling_text(spec, style, text, values, fields, headers)
 
 
 def covering_roots(plan: RowPlan) -> dict[str, str]:

@@ -1,0 +1,9 @@
+"""Every lowering of an operator: importing this module registers them."""
+
+from msopgen_wrap.schedule import (  # noqa: F401
+    bessel_functions,
+    number_parts,
+    pointwise,
+    polygamma,
+    special_functions,
+)
