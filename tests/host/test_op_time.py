@@ -117,7 +117,8 @@ def test_each_is_an_error_with_its_line(runner, monkeypatch, base, step, how):
         assert f"{CALLS[how]}, which ends the process" in said.what
     if base == 30 and how == 1:
         assert "AIV 0, AIV 1, AIV 2 at" in said.why
-    # The process is as good as before.
+    # The process is as good as before. A busy machine may need more than the second.
+    monkeypatch.delenv("OPGEN_TIMEOUT")
     done = runner.run("StaysHere", {"x": x})
     assert done.outputs["y"].to_float()[0] == 7 and not done.result.findings
 

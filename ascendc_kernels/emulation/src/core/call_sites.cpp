@@ -171,8 +171,7 @@ int FindCallSites(const Crash& crash, CallSite* sites, int capacity)
         for (; i < crash.count; ++i) {
             Module next;
             if (!ModuleOf(crash.frames[i], &next) || next.base != module.base) break;
-            // A return address lies behind the call.
-            const auto at = reinterpret_cast<uintptr_t>(crash.frames[i]) - (i > 0 ? 1 : 0);
+            const auto at = reinterpret_cast<uintptr_t>(crash.frames[i]);
             snprintf(addresses[number++], sizeof(addresses[0]), "0x%zx", LinkedAddress(module, at));
         }
         user = true;

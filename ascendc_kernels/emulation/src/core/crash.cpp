@@ -3,12 +3,12 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <atomic>
 #include <cstdio>
@@ -81,6 +81,34 @@ void NoteException(Crash* crash)
     }
 }
 
+struct Frames {
+    void** addresses;
+    int count;
+    int capacity;
+};
+
+_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* data)
+{
+    Frames& frames = *static_cast<Frames*>(data);
+    if (frames.count == frames.capacity) return _URC_END_OF_STACK;
+    int interrupted = 0;
+    const uintptr_t at = _Unwind_GetIPInfo(context, &interrupted);
+    if (at == 0) return _URC_END_OF_STACK;
+    // A return address lies behind the call; where a signal arrived the instruction itself is known.
+    const uintptr_t runs = interrupted != 0 ? at : at - 1;
+    frames.addresses[frames.count++] = reinterpret_cast<void*>(runs);
+    return _URC_NO_REASON;
+}
+
+// An address inside the instruction that each frame runs, innermost first; allocates nothing once
+// the unwinder is loaded.
+int CallStack(void** addresses, int capacity)
+{
+    Frames frames = {addresses, 0, capacity};
+    (void)_Unwind_Backtrace(&AddFrame, &frames);
+    return frames.count;
+}
+
 void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash* crash)
 {
     *crash = Crash();
@@ -97,7 +125,7 @@ void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash
     crash->stack = context.uc_mcontext.sp;
 #endif
     void* all[Crash::kMaxFrames];
-    const int found = backtrace(all, Crash::kMaxFrames);
+    const int found = CallStack(all, Crash::kMaxFrames);
     // Behind the handler's own frames and that of the kernel's signal return.
     int first = 0;
     while (first < found && reinterpret_cast<uintptr_t>(all[first]) != pc) ++first;
@@ -107,9 +135,10 @@ void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash
     }
 #if defined(__x86_64__)
     Dl_info module;
-    if (first == found && dladdr(reinterpret_cast<void*>(pc), &module) == 0) {
+    if (first + 1 >= found && dladdr(reinterpret_cast<void*>(pc), &module) == 0) {
         // A call through a bad pointer: the unwinder does not know the caller, the stack does.
-        crash->frames[crash->count++] = *reinterpret_cast<void* const*>(crash->stack);
+        const uintptr_t back = *reinterpret_cast<const uintptr_t*>(crash->stack);
+        crash->frames[crash->count++] = reinterpret_cast<void*>(back - 1);
     }
 #endif
 }
@@ -300,7 +329,7 @@ void PrepareForCrashes()
     (void)State();
     static const bool done = [] {
         void* frame = nullptr;
-        backtrace(&frame, 1);  // loads the unwinder now
+        CallStack(&frame, 1);  // loads the unwinder now
         (void)atexit(RefuseToLeave);
         (void)at_quick_exit(RefuseToLeave);
         struct sigaction action = {};
@@ -338,7 +367,7 @@ void NoteStack(int signal, Crash* crash)
 {
     *crash = Crash();
     crash->signal = signal;
-    crash->count = backtrace(crash->frames, Crash::kMaxFrames);
+    crash->count = CallStack(crash->frames, Crash::kMaxFrames);
 }
 
 void StopUserCode(const char* call)
@@ -443,7 +472,7 @@ static void NoteThrow()
 {
     if (t_state == nullptr || !(RunsBlock() || t_state->guard != nullptr)) return;
     Crash& thrown = t_state->thrown;
-    thrown.count = backtrace(thrown.frames, Crash::kMaxFrames);
+    thrown.count = CallStack(thrown.frames, Crash::kMaxFrames);
 }
 
 }  // namespace ascendc_emu

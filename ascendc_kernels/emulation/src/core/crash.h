@@ -29,7 +29,7 @@ struct Crash {
     uintptr_t stack = 0;     // stack pointer
     bool write = false;
     char exception[256] = {};  // of an exception that nobody catches; the call, for kLeaves
-    void* frames[kMaxFrames] = {};  // frames[0] is the instruction, the rest are return addresses
+    void* frames[kMaxFrames] = {};  // inside the instruction that each frame runs, innermost first
     int count = 0;
 };
 
