@@ -136,7 +136,7 @@ def test_which_files_are_for_another_architecture(path, other):
     assert for_other_arch(Path(path)) == other
 
 
-@pytest.mark.parametrize("suffix", ["cpp", "cc"])
+@pytest.mark.parametrize("suffix", ["cpp", pytest.param("cc", marks=pytest.mark.slow)])
 def test_a_function_that_a_neighbour_defines(tmp_path, suffix):
     files = {n: t for n, t in FILES.items() if "arch35" not in n}
     files["norm/tall_rows/op_host/inner/tall.h"] = "#define TALL ge::GRAPH_FAILED\n"
@@ -344,7 +344,13 @@ ge::graphStatus TilingArch35(gert::TilingContext* context) {
         runner.run("ShiftRows", {"x": tensor([1]), "bias": tensor([1])})
 
 
-@pytest.mark.parametrize("caller", [f"{PROJECT}/op_host/rest.cpp", "norm/tall_rows/op_host/t.cpp"])
+@pytest.mark.parametrize(
+    "caller",
+    [
+        f"{PROJECT}/op_host/rest.cpp",
+        pytest.param("norm/tall_rows/op_host/t.cpp", marks=pytest.mark.slow),
+    ],
+)
 def test_a_function_of_cann_that_only_a_neighbour_calls(tmp_path, caller):
     """Its op may have that part of CANN; what the op itself calls has to be there."""
     files = {n: t for n, t in FILES.items() if "arch35" not in n}

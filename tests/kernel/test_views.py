@@ -58,7 +58,20 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+# Compiled and run by the default suite: one of each sort. CI's slow part has every case.
+DEFAULT = (
+    "transpose",
+    "slice of what is stretched",
+    "flatten",
+    "every second",
+    "windows",
+    "repeat",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in DEFAULT else pytest.mark.slow) for n in CASES]
+)
 @pytest.mark.parametrize("mode", ["check", "fast"])
 def test_views_give_what_torch_gives(built: Any, name: str, mode: str) -> None:
     op = built(name)
