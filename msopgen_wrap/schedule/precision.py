@@ -6,7 +6,8 @@ serves where the value reaches nothing else, and no operation between makes its 
 
 from __future__ import annotations
 
-from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, Lowerer, target_name
+from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, target_name
+from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node

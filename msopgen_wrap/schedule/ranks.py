@@ -79,7 +79,7 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
 
 def _has_axes(node: Any) -> bool:
-    from msopgen_wrap.schedule.lowering import RESHAPES, VIEW_OPS, target_name
+    from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, target_name
     from msopgen_wrap.schedule.reductions import reduction_kind
 
     if node.op != "call_function":
@@ -91,7 +91,7 @@ def _has_axes(node: Any) -> bool:
 
 
 def _is_reshape(node: Any) -> bool:
-    from msopgen_wrap.schedule.lowering import RESHAPES, target_name
+    from msopgen_wrap.schedule.calls import RESHAPES, target_name
 
     return node.op == "call_function" and target_name(node) in RESHAPES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.schedule.lowering import target_name
+from msopgen_wrap.schedule.calls import target_name
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node

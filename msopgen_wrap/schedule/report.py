@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from msopgen_wrap.schedule.lowering import DIFFERENCES
+from msopgen_wrap.schedule.calls import DIFFERENCES
 from msopgen_wrap.schedule.plan import Body, Budget, OpPlan
 from msopgen_wrap.spec.model import OpSpec
 

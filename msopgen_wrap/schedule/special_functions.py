@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.schedule import special_fits as fits
+from msopgen_wrap.schedule.calls import DIFFERENCES
 from msopgen_wrap.schedule.formulas import Number, OddFit, where
-from msopgen_wrap.schedule.lowering import DIFFERENCES, Lowerer, lowers
+from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.mathematics import block
 from msopgen_wrap.schedule.precision import is_rounded_to_16_bits
 from msopgen_wrap.schedule.program import F32

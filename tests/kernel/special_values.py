@@ -27,7 +27,7 @@ from msopgen_wrap.schedule import (
     polygamma,
     special_functions,
 )
-from msopgen_wrap.schedule.lowering import HANDLERS, Handler
+from msopgen_wrap.schedule.calls import HANDLERS, Handler
 from msopgen_wrap.spec.model import OpSpec, ShapeLike, TensorParam
 
 MODULES = {

@@ -24,7 +24,7 @@ from harness import BuiltOp
 
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.schedule.lowering import DIFFERENCES
+from msopgen_wrap.schedule.calls import DIFFERENCES
 from msopgen_wrap.schedule.report import as_text
 
 TOLERANCE = {"float32": 2**-13, "float16": 2**-10, "bfloat16": 2**-7}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, render
-from msopgen_wrap.families.row.lowering import _keepdim_advice
+from msopgen_wrap.families.row.axes import _keepdim_advice
 from msopgen_wrap.spec.loader import parse_spec, read_spec
 
 GOOD = """\

@@ -140,5 +140,5 @@ def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
 
 def _output_is_full(lowerer: RowLowerer, name: str) -> bool:
     node = lowerer.traced.outputs[name]
-    axes = lowerer.axes.get(node, ())
-    return any(a in lowerer.reduced for a in axes if a is not None)
+    axes = lowerer.space.of.get(node, ())
+    return any(a in lowerer.space.reduced for a in axes if a is not None)

@@ -17,6 +17,8 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.row import reductions  # noqa: F401  (registers the lowerings)
+from msopgen_wrap.families.row.axes import GraphAxes
 from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
 from msopgen_wrap.families.row.extents import assign_extents, kept_operands
 from msopgen_wrap.families.row.lowering import RowLowerer
@@ -87,7 +89,7 @@ def plan_row(
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
             join_group(groups, program, lowerer, combo)
-            rules.append(_axes_rule(spec, traced, lowerer))
+            rules.append(_axes_rule(spec, traced, lowerer.space))
         for program, lowerer, combos in groups:
             body = _body(spec, plan, index, program, lowerer, combos, len(groups))
             plan.bodies.append(replace(body, spans=lowerer.spans()))
@@ -123,7 +125,6 @@ def _lower(
         scalar_names=scalar_names,
         axis_names=ends,
     )
-    lowerer.find_axes()
     program = lowerer.run()
     kept = kept_operands(lowerer) if keep else frozenset()
     program = _simplified(assign_extents(program, lowerer, kept))
@@ -136,38 +137,38 @@ def _simplified(program: Program) -> Program:
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     program, lowerer = _lower(spec, traced, 0, {}, {}, names)
-    rule = _axes_rule(spec, traced, lowerer)
+    rule = _axes_rule(spec, traced, lowerer.space)
 
     def axes(rank: int) -> set[int]:
         # an axis before the first one is no axis: negative
         return set(range(rank)) if rule.every else {a + rank for a in rule.axes}
 
-    reduced, rank = lowerer.reduced, lowerer.rank
+    reduced, rank = lowerer.space.reduced, lowerer.space.rank
     by_rank = None if rule.attr else axes
     return Lowered(program, lowerer.operands, lowerer.spans(), by_rank, rank, reduced)
 
 
-def _axes_rule(spec: OpSpec, traced: TracedGraph, lowerer: RowLowerer) -> ReducedAxes:
+def _axes_rule(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> ReducedAxes:
     """How the host finds the reduced axes: an attr, all of them, or fixed ones from the end."""
     counts = count_attrs(spec)
     structural = [
         n for n in traced.structural if spec.attr(n).type in ("int", "list_int") and n not in counts
     ]
-    dims = [n for n in structural if _is_dim(spec, traced, n, lowerer)]
+    dims = [n for n in structural if _is_dim(spec, traced, n, space)]
     if dims:
         return ReducedAxes(attr=dims[0])
-    if len(lowerer.reduced) == lowerer.rank and lowerer.rank > 1:
+    if len(space.reduced) == space.rank and space.rank > 1:
         return ReducedAxes(every=True)
-    return ReducedAxes(axes=tuple(sorted(a - lowerer.rank for a in lowerer.reduced)))
+    return ReducedAxes(axes=tuple(sorted(a - space.rank for a in space.reduced)))
 
 
-def _is_dim(spec: OpSpec, traced: TracedGraph, name: str, lowerer: RowLowerer) -> bool:
+def _is_dim(spec: OpSpec, traced: TracedGraph, name: str, space: GraphAxes) -> bool:
     value = traced.structural[name]
     values = value if isinstance(value, (list, tuple)) else [value]
-    if not all(isinstance(v, int) and -lowerer.rank <= v < max(1, lowerer.rank) for v in values):
+    if not all(isinstance(v, int) and -space.rank <= v < max(1, space.rank) for v in values):
         return False
-    chosen = {int(v) % lowerer.rank for v in values} if values else set(range(lowerer.rank))
-    return chosen == set(lowerer.reduced)
+    chosen = {int(v) % space.rank for v in values} if values else set(range(space.rank))
+    return chosen == set(space.reduced)
 
 
 def _check_general(
@@ -180,14 +181,13 @@ def _check_general(
 ) -> None:
     """Prove that other values of a dim attr give the same program."""
     counts = count_attrs(spec)
-    rule = _axes_rule(spec, traced, first)
+    rule = _axes_rule(spec, traced, first.space)
     for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
         for value in [] if name in counts else _other_values(attr, traced):
             try:
                 again = trace(spec, variant, combo, {name: value})
                 lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
-                lowerer.find_axes()
             except OpgenError as error:
                 if any(d.code == "OPG201" for d in error.diagnostics):
                     continue  # no axis of the sample
@@ -195,7 +195,7 @@ def _check_general(
             second = lowerer.run()
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))
-            same_axes = _axes_rule(spec, again, lowerer) == rule
+            same_axes = _axes_rule(spec, again, lowerer.space) == rule
             if not same_axes or signature(second) != signature(program):
                 raise OpgenError(
                     Diagnostic(

@@ -1,0 +1,215 @@
+"""Which axis of the iteration space lies behind each axis of the tensors of a graph."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.tracing import TracedGraph
+from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
+from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
+from msopgen_wrap.schedule.refusals import Refusals
+from msopgen_wrap.torch_import import torch
+
+Axes = tuple["int | None", ...]
+
+_WRITTEN_REDUCTION = re.compile(r"\b(?:sum|mean|amax|amin|max|min|any|all|prod|var|std|norm)\(")
+
+
+def _keepdim_advice(text: str) -> str:
+    """Return the fix for lost axes: keepdim is only for reductions that the code itself writes."""
+    if _WRITTEN_REDUCTION.search(text):
+        return "use keepdim=True in the reduction, or write the kernel with `kernel:`"
+    return "split the op, or write the kernel with `kernel:`"
+
+
+def _keepdim(node: Node) -> bool:
+    position = 2
+    if len(node.args) > position:
+        return bool(node.args[position])
+    return bool(node.kwargs.get("keepdim", False))
+
+
+def result_shape(node: Any) -> tuple[Any, ...]:
+    """Return the sizes of a node's result, of the first one of several."""
+    value: Any = node.meta.get("val")
+    value = value[0] if isinstance(value, (list, tuple)) else value
+    return tuple(value.shape) if hasattr(value, "shape") else ()
+
+
+def is_one(size: Any) -> bool:
+    """Whether a size is 1 in every call: a number, or a symbol that the trace has settled."""
+    if isinstance(size, torch.SymInt):
+        return size.node.maybe_as_int() == 1
+    return isinstance(size, int) and size == 1
+
+
+@dataclass
+class GraphAxes(Refusals):
+    """The axes of every node of a graph whose reductions all run over the same ones.
+
+    Attributes:
+        traced: the graph.
+        rank: rank of the iteration space in the sample.
+        reduced: its reduced axes (sample numbering).
+        of: node -> space axis behind each of its dims (None: size 1).
+        free: nodes of fewer dims made of inputs alone; what they line up with is not known before
+            they meet a reduction.
+    """
+
+    traced: TracedGraph
+    rank: int = 0
+    reduced: frozenset[int] = frozenset()
+    of: dict[Node, Axes] = field(default_factory=dict)
+    free: set[Node] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Find the iteration space, the reduced axes, and the axes of every node."""
+        first = next(n for n in self.traced.graph.nodes if reduction_kind(n))
+        operand = first.args[0]
+        self.rank = len(result_shape(operand))
+        for node in self.traced.graph.nodes:
+            if node.op == "placeholder":
+                self.of[node] = self._aligned(result_shape(node))
+            elif node.op == "call_function":
+                self.of[node] = self._node_axes(node)
+
+    def _aligned(self, shape: tuple[Any, ...]) -> Axes:
+        start = self.rank - len(shape)
+        return tuple(None if is_one(s) or start + i < 0 else start + i for i, s in enumerate(shape))
+
+    def _is_view(self, node: Any) -> bool:
+        """Whether a node is an input or a chain of views of one."""
+        if not isinstance(node, Node):
+            return False
+        if node.op == "placeholder":
+            return True
+        target = target_name(node)
+        if target in VIEW_OPS or target in RESHAPES or target == "operator.getitem":
+            return self._is_view(node.args[0])
+        return target in ("aten.alias.default", "aten.clone.default", "aten.detach.default") and (
+            self._is_view(node.args[0])
+        )
+
+    def _node_axes(self, node: Node) -> Axes:
+        if self._is_view(node):
+            return self._aligned(result_shape(node))
+        target = target_name(node)
+        source = node.args[0] if node.args else None
+        known = self.of.get(source, ()) if isinstance(source, Node) else ()
+        if reduction_kind(node):
+            dims = reduced_dims(node, len(known))
+            self._note_reduction(node, known, dims)
+            if _keepdim(node):
+                return tuple(None if i in dims else a for i, a in enumerate(known))
+            return tuple(a for i, a in enumerate(known) if i not in dims)
+        if target == "aten.unsqueeze.default":
+            place: Any = node.args[1]
+            axis = int(place) % (len(known) + 1)
+            if source in self.free:
+                return self._free_axes(node)
+            return (*known[:axis], None, *known[axis:])
+        if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
+            listed: Any = node.args[1]
+            listed = listed if isinstance(listed, (list, tuple)) else [listed]
+            gone = {int(d) % len(known) for d in listed}
+            return tuple(a for i, a in enumerate(known) if i not in gone)
+        if target == "aten.expand.default":
+            axes = (*([None] * (len(result_shape(node)) - len(known))), *known)
+            if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
+                return self._aligned(result_shape(node))  # sizes of 1 may have become axes
+            return axes
+        if target in RESHAPES:
+            return tuple(range(len(result_shape(node))))
+        if target == "operator.getitem":
+            return known
+        arguments = [a for a in node.all_input_nodes if a in self.of]
+        if arguments and all(self._is_view(a) or a in self.free for a in arguments):
+            return self._free_axes(node)
+        return self._broadcast_axes(node)
+
+    def _free_axes(self, node: Node) -> Axes:
+        """Line a node of inputs alone up from the right, until a result says otherwise."""
+        axes = self._aligned(result_shape(node))
+        if len(axes) < self.rank:
+            self.free.add(node)
+        self._realign(node, axes)
+        return axes
+
+    def _realign(self, node: Node, axes: Axes) -> None:
+        """Give a node, and the nodes of inputs alone that it is made of, other axes."""
+        self.of[node] = axes
+        below = axes
+        if target_name(node) == "aten.unsqueeze.default":
+            place: Any = node.args[1]
+            at = int(place) % len(axes)
+            below = (*axes[:at], *axes[at + 1 :])
+        for source in node.all_input_nodes:
+            if source in self.free:
+                shape = result_shape(source)
+                tail = below[len(below) - len(shape) :]
+                self._realign(
+                    source,
+                    tuple(None if is_one(n) else a for n, a in zip(shape, tail, strict=True)),
+                )
+
+    def _note_reduction(self, node: Node, known: Axes, dims: tuple[int, ...]) -> None:
+        axes = frozenset(a for i, a in enumerate(known) if i in dims and a is not None)
+        if not self.reduced:
+            self.reduced = axes
+        elif axes != self.reduced:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG335",
+                    f"{target_name(node)} reduces other axes than the reductions before it",
+                    self.location(target_name(node).split(".")[1].lstrip("_")),
+                    "a row kernel works through one iteration space and reduces the same axes of "
+                    "it throughout",
+                    "split the op, or write the kernel with `kernel:`",
+                )
+            )
+
+    def _broadcast_axes(self, node: Node) -> Axes:
+        rank = len(result_shape(node))
+        merged: list[int | None] = [None] * rank
+        arguments = [a for a in node.all_input_nodes if a in self.of]
+        computed = [a for a in arguments if not self._is_view(a) and a not in self.free]
+        for argument in computed:
+            axes = self.of[argument]
+            for i, axis in enumerate(axes):
+                at = rank - len(axes) + i
+                if axis is None or at < 0:
+                    continue
+                if merged[at] not in (None, axis):
+                    raise self.other_axes(node)
+                merged[at] = axis
+        for argument in arguments:
+            for i, size in enumerate(result_shape(argument)):
+                at = rank - len(result_shape(argument)) + i
+                if at >= 0 and merged[at] is None and not is_one(size):
+                    merged[at] = self.rank - rank + at if self.rank >= rank else None
+        for argument in arguments:
+            if argument in self.free:
+                shape = result_shape(argument)
+                self._realign(
+                    argument,
+                    tuple(
+                        None if is_one(n) else a
+                        for n, a in zip(shape, merged[rank - len(shape) :], strict=True)
+                    ),
+                )
+        return tuple(merged)
+
+    def other_axes(self, node: Node) -> OpgenError:
+        """Return the error for operands whose axes do not line up."""
+        return OpgenError(
+            Diagnostic(
+                "OPG336",
+                f"{target_name(node)} lines up different axes",
+                self.location(target_name(node).split(".")[1]),
+                "a reduced result is broadcast against another axis than it came from",
+                _keepdim_advice(self.spec.compute.text if self.spec.compute else ""),
+            )
+        )

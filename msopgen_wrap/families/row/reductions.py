@@ -1,0 +1,65 @@
+"""Lowerings of reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, fold
+from msopgen_wrap.schedule import comparisons
+from msopgen_wrap.schedule.calls import DIFFERENCES, Node
+from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.program import F32, I32, MASK, Scalar, Val
+from msopgen_wrap.schedule.reductions import REDUCTIONS, reduction_kind
+
+DIFFERENCES.update(
+    dict.fromkeys(
+        ("aten.sum", "aten.mean"),
+        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 "
+        "may overflow or cancel otherwise than PyTorch's",
+    )
+)
+
+
+@lowers(*(f"aten.{name}" for name in REDUCTIONS))
+def _reduction(low: Lowerer, node: Node) -> Any:
+    assert isinstance(low, RowLowerer)
+    kind = reduction_kind(node)
+    operand = low.operand(node.args[0])
+    if isinstance(operand, Scalar) and kind in ("sum", "mean", "max", "min"):
+        # every element is the same number
+        count = fold("*", operand.expr, ReducedCount()) if kind == "sum" else operand.expr
+        return Scalar(count, operand.kind)
+    if kind in ("any", "all"):
+        number = low.tile(low.as_kind(low.as_kind(operand, MASK), F32))
+        reduced = low.reduce("max" if kind == "any" else "min", number)
+        return low.as_kind(reduced, MASK)
+    if operand.kind == I32:
+        raise OpgenError(low.unsupported(node, "integers"))
+    value = low.tile(low.as_kind(operand, F32))
+    if kind == "mean":
+        total = low.reduce("sum", value)
+        share = Scalar(Binary("/", Const(1.0), ReducedCount()), F32)
+        return low.emit("Muls", F32, total, low.scalar(share, F32))
+    if kind in ("argmax", "argmin"):
+        return _arg_extremum(low, value, "max" if kind == "argmax" else "min")
+    if kind in ("max_dim", "min_dim"):
+        which = str(kind)[:3]
+        return low.reduce(which, value), _arg_extremum(low, value, which)
+    assert kind is not None
+    return low.reduce(kind, value)
+
+
+def _arg_extremum(low: RowLowerer, value: Val, which: str) -> Val:
+    """Index of the first extreme element: the smallest position among those equal to it."""
+    best = low.reduce(which, value)
+    position = low.emit("Position", F32)
+    hit = low.emit("Compare", MASK, value, best, mode="EQ")
+    number = low.emit("Compare", MASK, value, value, mode="EQ")
+    nan = low.emit("MaskNot", MASK, number)
+    either = comparisons.logical_masks(low, "or", hit, nan)
+    # 2^24 bounds positions that float holds exactly; the tiling function checks it.
+    candidate = low.emit("Selects", F32, either, position, Scalar(Const(16777216.0)))
+    first = low.reduce("min", candidate)
+    return low.emit("Cast", I32, first, mode="CAST_RINT")

@@ -1,0 +1,114 @@
+"""Sizes and numbers of a traced graph as scalar expressions, which the tiling function computes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import (
+    UNARY_FUNCTIONS,
+    Const,
+    DimRef,
+    ScalarExpr,
+    fold,
+    with_numel,
+)
+from msopgen_wrap.graph.sizes import size_of, size_symbols
+from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name
+from msopgen_wrap.schedule.emission import Emitter
+from msopgen_wrap.schedule.views import View
+
+
+@dataclass
+class SizeReader(Emitter):
+    """Lowers the calls whose results are numbers of the host: sizes, and arithmetic on them.
+
+    Attributes:
+        axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
+    """
+
+    axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def _size(self, source: Any, axis: int) -> Any:
+        view = self.values[source]
+        axis %= len(source.meta["val"].shape)
+        if isinstance(view, View) and not view.steps and view.counted is not None:
+            return view.counted.length
+        if isinstance(view, View) and not view.steps:
+            return DimRef(view.tensor, axis, view.rank, self.axis_names.get((view.tensor, axis)))
+        size = self._intermediate_size(source, axis)
+        if size is not None:
+            return size
+        raise OpgenError(
+            Diagnostic(
+                "OPG334",
+                "compute uses the size of an intermediate tensor",
+                self.location("shape"),
+                "only what follows from the sizes of inputs is known to the tiling function",
+                "take the size from an input",
+            )
+        )
+
+    def _intermediate_size(self, source: Node, axis: int) -> ScalarExpr | None:
+        if target_name(source) in RESHAPES:
+            sizes: Any = source.args[1]
+            if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
+                return self.scalar_expr(sizes[axis])
+        if any(ref.name in self.traced.structural for ref in self.traced.attrs.values()):
+            return None  # sizes in the graph hold the sample's value of a counting attr
+        return size_of(source, axis, self.size_symbols())
+
+    def _known_size(self, source: Node, axis: int) -> ScalarExpr:
+        view = self.values[source]
+        if isinstance(view, View) and view.steps:
+            size = size_of(source, axis, self.size_symbols())
+            if size is not None:
+                return size
+        result: ScalarExpr = self._size(source, axis)
+        return result
+
+    def size_symbols(self) -> Any:
+        """Return which size of which input every symbol of the graph is."""
+        known = size_symbols(self.traced.graph, self.traced.inputs)
+        return {
+            symbol: replace(ref, signed=self.axis_names.get((ref.tensor, ref.axis)))
+            for symbol, ref in known.items()
+        }
+
+    def _reduced_count(self, node: Node) -> ScalarExpr:
+        dims: Any = node.args[1]
+        return self._product([self._size(node.args[0], int(d)) for d in dims])
+
+    def _product(self, sizes: list[ScalarExpr]) -> ScalarExpr:
+        one: ScalarExpr = Const(1)
+        return functools.reduce(functools.partial(fold, "*"), sizes or [one])
+
+    def _scalar_call(self, node: Node, target: str) -> Any:
+        name = target.split(".")[-1]
+        if name == "getitem":
+            return self.values[node.args[0]][node.args[1]]  # type: ignore[index]
+        args = [self.scalar_expr(a) for a in node.args if a is not None]
+        binary = {
+            "add": "+",
+            "sub": "-",
+            "mul": "*",
+            "truediv": "/",
+            "floordiv": "//",
+            "mod": "%",
+            "pow": "**",
+            "max": "max",
+            "min": "min",
+            "sym_max": "max",
+            "sym_min": "min",
+        }
+        if name in binary:
+            return with_numel(fold(binary[name], *args))
+        if name == "neg":
+            return fold("neg", *args)
+        if name in ("sym_float", "sym_int"):
+            return fold(name.removeprefix("sym_"), *args)
+        if name.removeprefix("sym_") in UNARY_FUNCTIONS:
+            return fold(name.removeprefix("sym_"), *args)
+        raise OpgenError(self.unsupported(node))
