@@ -70,6 +70,7 @@ __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const T
     AscendC::Adds(t1, dst, -1.0f, count);
     VectorBarrier();
     AscendC::CompareScalar(mask, t0, 0.0f, CMPMODE::LT, count);
+    VectorBarrier();
     AscendC::Sub(t0, a, a, count);
     VectorBarrier();
     AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
@@ -79,6 +80,7 @@ __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const T
     AscendC::Div(t1, a, b, count);
     VectorBarrier();
     AscendC::Select(t0, mask, dst, kNan, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    VectorBarrier();
     AscendC::CompareScalar(mask, b, 0.0f, CMPMODE::EQ, count);
     VectorBarrier();
     AscendC::Select(dst, mask, t1, t0, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
@@ -118,6 +120,7 @@ __aicore__ inline void Fmod(const Tile32& dst, const Tile32& a, const Tile32& b,
     AscendC::Abs(t0, b, count);
     VectorBarrier();
     AscendC::Compare(small, dst, t0, CMPMODE::LT, count);
+    VectorBarrier();
     for (int32_t stage = (kBits - 1) / kStageBits; stage >= 0; --stage) {
         // t0 = |b| 2^(126 stage), infinite where |a| cannot reach it; t1 = the same, finite
         float largest = kLargest;
@@ -154,6 +157,7 @@ __aicore__ inline void Fmod(const Tile32& dst, const Tile32& a, const Tile32& b,
     AscendC::Sub(t1, dst, t0, count);
     VectorBarrier();
     AscendC::Select(dst, mask, t1, dst, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    VectorBarrier();
     AscendC::Abs(t1, a, count);
     VectorBarrier();
     // |a| < |b|, infinite b included: a itself
@@ -177,6 +181,7 @@ __aicore__ inline void Remainder(const Tile32& dst, const Tile32& a, const Tile3
     // signs as 0 / 1; they differ where the rest must move, except for a rest of zero
     AscendC::Select(t2, mask, t1, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
     AscendC::Select(t3, small, t1, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    VectorBarrier();
     AscendC::CompareScalar(small, dst, 0.0f, CMPMODE::EQ, count);
     VectorBarrier();
     AscendC::Compare(mask, t2, t3, CMPMODE::EQ, count);

@@ -51,6 +51,7 @@ __aicore__ inline void ApplySign(const Tile32& dst, const Tile32& x, const Tile3
     VectorBarrier();
     AscendC::CompareScalar(mask, t0.template ReinterpretCast<int32_t>(), static_cast<int32_t>(0),
                            CMPMODE::EQ, count);
+    VectorBarrier();
     AscendC::Muls(t0, dst, -1.0f, count);
     VectorBarrier();
     AscendC::Select(dst, mask, dst, t0, SELMODE::VSEL_TENSOR_TENSOR_MODE, count);

@@ -67,6 +67,7 @@ __aicore__ inline void DivideFloor(const TileInt& dst, const TileInt& a, const T
     AscendC::Adds(i1, dst, static_cast<int32_t>(-1), count);
     VectorBarrier();
     SelectInt(dst, mask, i1, dst, count);
+    VectorBarrier();
     AscendC::Add(i1, i0, b, count);
     VectorBarrier();
     SelectInt(i0, mask, i1, i0, count);

@@ -65,6 +65,7 @@ __aicore__ inline void Atan2(const Tile32& dst, const Tile32& y, const Tile32& x
     VectorBarrier();
     // inf / inf counts as 1 and 0 / 0 as 0
     AscendC::Compare(mask, t0, t1, CMPMODE::EQ, count);
+    VectorBarrier();
     AscendC::Duplicate(t1, 1.0f, count);
     VectorBarrier();
     // where both are equal: 0 for zeros (t2 == 0), 1 otherwise

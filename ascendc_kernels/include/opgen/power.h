@@ -39,10 +39,12 @@ __aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, 
     VectorBarrier();
     AscendC::Select(t1, m0, t1, 1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
     AscendC::Compare(m2, t2, t0, CMPMODE::EQ, count);
+    VectorBarrier();
     AscendC::Cast(t2, y, RoundMode::CAST_FLOOR, count);
     VectorBarrier();
     // m2: keep the sign: y is even (y / 2 is an integer) or no integer at all
     AscendC::Compare(m0, t2, y, CMPMODE::NE, count);
+    VectorBarrier();
     AscendC::Muls(t2, t1, -1.0f, count);
     VectorBarrier();
     AscendC::Or(m2.template ReinterpretCast<uint16_t>(), m2.template ReinterpretCast<uint16_t>(),
