@@ -15,6 +15,10 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_import import torch
 
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
 _aten = torch.ops.aten
 
 
@@ -205,6 +209,34 @@ def _narrow_copy(x: Any, dim: Any, start: Any, length: Any) -> Any:
 def _angle(x: Any) -> Any:
     turned = torch.where(x < 0, torch.pi, 0.0)
     return torch.where(torch.isnan(x), x, turned) if x.is_floating_point() else turned
+
+
+def _same_size(a: Any, b: Any) -> bool:
+    return statically_known_true(a == b)
+
+
+def lerp_decomposition(whole: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a table entry that decomposes ``lerp`` of unlike shapes only.
+
+    One of equal shapes is lowered directly. Of others PyTorch's own shape function expands the
+    operands, which it cannot do by symbolic sizes.
+
+    Args:
+        whole: PyTorch's decomposition.
+    """
+
+    def decomposed(start: Any, end: Any, weight: Any) -> Any:
+        tensors = [t for t in (end, weight) if isinstance(t, torch.Tensor)]
+        alike = all(
+            t.dim() == start.dim()
+            and all(
+                statically_known_true(a == b) for a, b in zip(t.shape, start.shape, strict=True)
+            )
+            for t in tensors
+        )
+        return NotImplemented if alike else whole(start, end, weight)
+
+    return decomposed
 
 
 def reduction_decompositions() -> dict[Any, Callable[..., Any]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
@@ -89,8 +89,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     aten = torch.ops.aten
     table = dict(core_aten_decompositions())
     # Lowered directly: their decompositions are longer or less accurate than one instruction.
-    for op in (aten.lerp.Scalar, aten.lerp.Tensor, aten.sigmoid.default, aten.tanh.default):
+    for op in (aten.sigmoid.default, aten.tanh.default):
         table.pop(op, None)
+    for op in (aten.lerp.Scalar, aten.lerp.Tensor):
+        table[op] = lerp_decomposition(table.pop(op))
     extra = [
         aten._softmax,
         aten._log_softmax,
