@@ -246,7 +246,7 @@ class Emitter(Refusals):
 
     def _bounds(self, node: Node) -> Interval | None:
         if self._intervals is None:
-            self._intervals = Intervals(self._number, self._counted)
+            self._intervals = Intervals(self._number, self._counted, self._elements)
         return self._intervals.of(node)
 
     def _number(self, node: Node) -> ScalarExpr | None:
@@ -255,6 +255,10 @@ class Emitter(Refusals):
         if isinstance(value, Scalar):
             return value.expr
         return value if isinstance(value, ScalarTypes) else None
+
+    def _elements(self, node: Node) -> ScalarExpr | None:
+        """Return how many elements a reduction joins, None where it is not known."""
+        return None
 
     def _counted(self, node: Node) -> Counted | None:
         value = self.values.get(node)

@@ -51,6 +51,24 @@ def _product(a: Interval, b: Interval) -> Interval:
     return _least(ends), _greatest(ends)
 
 
+def _total(terms: Interval, count: ScalarExpr | None) -> Interval | None:
+    """Return the bounds of a sum; None where not even two of the terms need to fit int32."""
+    twice = [2 * end.value for end in terms if isinstance(end, Const)]
+    if count is None or not all(-(2**31) <= end < 2**31 for end in twice):
+        return None
+    return _product(terms, (count, count))
+
+
+def _of_signs(factors: Interval) -> Interval | None:
+    """Return the bounds of products of any number of factors: only -1, 0 and 1 have any."""
+    least, greatest = factors
+    if not isinstance(least, Const) or not isinstance(greatest, Const):
+        return None
+    if least.value < -1 or greatest.value > 1:
+        return None
+    return Const(min(0, least.value)), Const(1)
+
+
 def hull(intervals: list[Interval]) -> Interval:
     """Return the bounds of values that lie in one of several intervals."""
     return _least([i[0] for i in intervals]), _greatest([i[1] for i in intervals])
@@ -69,11 +87,13 @@ class Intervals:
     Attributes:
         numbers: what gives the scalar expression of a node, None for a tensor.
         indices: what gives the numbers that a node counts from the index, None for any other.
+        elements: what gives how many elements a reduction joins.
         known: node -> its bounds, None where there are none.
     """
 
     numbers: Callable[[Node], ScalarExpr | None]
     indices: Callable[[Node], Counted | None]
+    elements: Callable[[Node], ScalarExpr | None] = lambda node: None
     known: dict[Node, Interval | None] = field(default_factory=dict)
 
     def of(self, value: Any) -> Interval | None:
@@ -115,6 +135,10 @@ class Intervals:
             return value, value
         if first is None:
             return None
+        if name == "sum":
+            return _total(first, self.elements(node))
+        if name == "prod":
+            return _of_signs(first)
         if name in ("add", "sub", "rsub", "mul") and len(arguments) > 1 and not node.kwargs:
             second = arguments[1]
             if second is None or len(arguments) > 2:

@@ -15,6 +15,8 @@ REDUCTIONS = {
     "sum.default": "sum",
     "mean.dim": "mean",
     "mean.default": "mean",
+    "prod.dim_int": "prod",
+    "prod.default": "prod",
     "amax.default": "max",
     "amin.default": "min",
     "max.default": "max",

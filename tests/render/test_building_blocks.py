@@ -27,7 +27,7 @@ PROJECTS = {
         ELEMENTWISE,
     ),
     ("norm/softmax",): (
-        {*TILE, "float_tile.h", "row.h", "row_online.h", "row_operands.h"},
+        {*TILE, "float_tile.h", "row.h", "row_join.h", "row_online.h", "row_operands.h"},
         {*TILING, "iteration_space.h", "row_space.h"},
     ),
     ("foreach/foreach_addcdiv_scalar",): (

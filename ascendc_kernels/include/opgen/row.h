@@ -8,47 +8,10 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
-#include "opgen/float_tile.h"
+#include "opgen/row_join.h"
 #include "opgen/tile.h"
 
 namespace opgen {
-
-// What a reduction joins numbers with, and what joins a box with an operand of fewer elements.
-enum Operation : int32_t { kAdd = 0, kSum = kAdd, kMax = 1, kMin = 2, kSub = 3, kMul = 4, kDiv = 5 };
-
-constexpr uint32_t kFloatLanes = kRepeatBytes / sizeof(float);
-constexpr uint32_t kFloatBlock = kBlockBytes / sizeof(float);
-
-template <int32_t kKind>
-__aicore__ inline constexpr float Identity() {
-    return kKind == kSum ? 0.0f : (kKind == kMax ? -kInf : kInf);
-}
-
-// dst = a op b, count elements.
-template <int32_t kKind>
-__aicore__ inline void Join(const Tile32& dst, const Tile32& a, const Tile32& b, uint32_t count) {
-    if constexpr (kKind == kSum) {
-        AscendC::Add(dst, a, b, count);
-    } else if constexpr (kKind == kMax) {
-        AscendC::Max(dst, a, b, count);
-    } else {
-        AscendC::Min(dst, a, b, count);
-    }
-}
-
-// The same on `mask` lanes of `repeat` repeats.
-template <int32_t kKind>
-__aicore__ inline void JoinRepeats(const Tile32& dst, const Tile32& a, const Tile32& b,
-                                   uint64_t mask, uint8_t repeat,
-                                   const AscendC::BinaryRepeatParams& params) {
-    if constexpr (kKind == kSum) {
-        AscendC::Add(dst, a, b, mask, repeat, params);
-    } else if constexpr (kKind == kMax) {
-        AscendC::Max(dst, a, b, mask, repeat, params);
-    } else {
-        AscendC::Min(dst, a, b, mask, repeat, params);
-    }
-}
 
 // One number per repeat: `lanes` (up to 64) lanes of repeats `blocks` blocks apart.
 template <int32_t kKind>
@@ -77,9 +40,9 @@ __aicore__ inline void ReduceRepeats(const Tile32& dst, const Tile32& src, uint3
 
 // The first 64 lanes of each row of tmp = all 64-lane chunks of the row joined; rows of more than one
 // repeat, `tmpPitch` elements apart in tmp. tmp may be src, with the pitch of the box.
-template <int32_t kKind, bool kInPlace>
-__aicore__ inline void FoldRows(const Tile32& tmp, uint32_t tmpPitch, const Tile32& src,
-                                const Tile& box) {
+template <int32_t kKind, bool kInPlace, typename C>
+__aicore__ inline void FoldRows(const LocalTensor<C>& tmp, uint32_t tmpPitch,
+                                const LocalTensor<C>& src, const Tile& box) {
     constexpr uint32_t kMaxRepeat = 255;
     const uint32_t rowBlocks = box.pitch / kFloatBlock;
     const uint32_t whole = box.cols / kFloatLanes;
@@ -87,7 +50,7 @@ __aicore__ inline void FoldRows(const Tile32& tmp, uint32_t tmpPitch, const Tile
     for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
         const uint8_t repeat = static_cast<uint8_t>(
             box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat);
-        const Tile32 to = tmp[row * tmpPitch];
+        const LocalTensor<C> to = tmp[row * tmpPitch];
         const uint32_t from = row * box.pitch;
         const uint8_t step = static_cast<uint8_t>(rowBlocks);
         const uint8_t toStep = static_cast<uint8_t>(tmpPitch / kFloatBlock);
@@ -111,8 +74,9 @@ __aicore__ inline void FoldRows(const Tile32& tmp, uint32_t tmpPitch, const Tile
 
 // One long row: fold in halves until one repeat is left; a tree, so rounding errors grow with the
 // logarithm of the length. tmp may be src.
-template <int32_t kKind, bool kInPlace>
-__aicore__ inline void FoldLongRow(const Tile32& tmp, const Tile32& src, uint32_t cols) {
+template <int32_t kKind, bool kInPlace, typename C>
+__aicore__ inline void FoldLongRow(const LocalTensor<C>& tmp, const LocalTensor<C>& src,
+                                   uint32_t cols) {
     const uint32_t whole = cols / kFloatLanes * kFloatLanes;
     uint32_t length = AlignBlock(whole / 2 * sizeof(float)) / sizeof(float);
     length = (length + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
@@ -121,7 +85,7 @@ __aicore__ inline void FoldLongRow(const Tile32& tmp, const Tile32& src, uint32_
     if constexpr (!kInPlace) {
         const uint32_t lone = whole - length;
         if (lone < length) {
-            AscendC::Muls(tmp[lone], src[lone], 1.0f, length - lone);
+            AscendC::Muls(tmp[lone], src[lone], static_cast<C>(1), length - lone);
         }
     }
     VectorBarrier();
@@ -137,42 +101,50 @@ __aicore__ inline void FoldLongRow(const Tile32& tmp, const Tile32& src, uint32_
     }
 }
 
-// dst[r] = row r of the box joined. tmp holds a tile, or is src.
-template <int32_t kKind, bool kInPlace>
-__aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const Tile32& tmp,
-                                   const Tile& box) {
+// The first 64 lanes of each row of tmp = the row of the box joined, for rows of more than one repeat.
+// tmp holds a tile, or is src. Returns how far apart the rows of tmp are.
+template <int32_t kKind, bool kInPlace, typename C>
+__aicore__ inline uint32_t FoldLanes(const LocalTensor<C>& tmp, const LocalTensor<C>& src,
+                                     const Tile& box) {
     constexpr uint32_t kMaxStride = 255 * kFloatBlock;
     // Few long rows: a tree along each row is fewer and longer instructions than one chunk of all
     // rows at a time.
     constexpr uint32_t kChunksPerRow = 8;
+    if (box.pitch <= kMaxStride && box.cols / kFloatLanes < kChunksPerRow * box.rows) {
+        const uint32_t pitch = kInPlace ? box.pitch : kFloatLanes;
+        FoldRows<kKind, kInPlace>(tmp, pitch, src, box);
+        return pitch;
+    }
+    for (uint32_t row = 0; row < box.rows; ++row) {
+        FoldLongRow<kKind, kInPlace>(tmp[row * box.pitch], src[row * box.pitch], box.cols);
+    }
+    return box.pitch;
+}
+
+// dst[r] = row r of the box joined. tmp holds a tile, or is src.
+template <int32_t kKind, bool kInPlace>
+__aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const Tile32& tmp,
+                                   const Tile& box) {
     if (box.cols <= kFloatLanes) {
         ReduceRepeats<kKind>(dst, src, box.cols, box.rows, box.pitch / kFloatBlock);
         return;
     }
-    uint32_t pitch = box.pitch;
-    if (box.pitch <= kMaxStride && box.cols / kFloatLanes < kChunksPerRow * box.rows) {
-        pitch = kInPlace ? box.pitch : kFloatLanes;
-        FoldRows<kKind, kInPlace>(tmp, pitch, src, box);
-    } else {
-        for (uint32_t row = 0; row < box.rows; ++row) {
-            FoldLongRow<kKind, kInPlace>(tmp[row * pitch], src[row * pitch], box.cols);
-        }
-    }
+    const uint32_t pitch = FoldLanes<kKind, kInPlace>(tmp, src, box);
     ReduceRepeats<kKind>(dst, tmp, kFloatLanes, box.rows, pitch / kFloatBlock);
 }
 
 // dst[c] = column c of the box joined, as a tree over the rows. tmp holds a tile, or is src.
-template <int32_t kKind>
-__aicore__ inline void ReduceColumns(const Tile32& dst, const Tile32& src, const Tile32& tmp,
-                                     const Tile& box) {
+template <int32_t kKind, typename C>
+__aicore__ inline void ReduceColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
+                                     const LocalTensor<C>& tmp, const Tile& box) {
     uint32_t rows = box.rows;
     if (rows == 1) {
-        AscendC::Muls(dst, src, 1.0f, box.pitch);
+        AscendC::Muls(dst, src, static_cast<C>(1), box.pitch);
         VectorBarrier();
         return;
     }
     uint32_t half = rows / 2;
-    const Tile32& first = half == 1 ? dst : tmp;
+    const LocalTensor<C>& first = half == 1 ? dst : tmp;
     Join<kKind>(first, src, src[half * box.pitch], half * box.pitch);
     VectorBarrier();
     if (rows % 2 == 1) {
@@ -186,7 +158,7 @@ __aicore__ inline void ReduceColumns(const Tile32& dst, const Tile32& src, const
             Join<kKind>(tmp, tmp, tmp[(rows - 1) * box.pitch], box.pitch);
             VectorBarrier();
         }
-        const Tile32& to = half == 1 ? dst : tmp;
+        const LocalTensor<C>& to = half == 1 ? dst : tmp;
         Join<kKind>(to, tmp, tmp[half * box.pitch], half * box.pitch);
         VectorBarrier();
         rows = half;
@@ -371,7 +343,7 @@ private:
 // set's synchronisation lies between.
 class Exchange {
 public:
-    // slots: accumulators joined at once; lanes: floats per slot.
+    // slots: accumulators joined at once; lanes: numbers per slot.
     __aicore__ inline void Init(GM_ADDR workspace, uint32_t slots, uint32_t lanes) {
         cores_ = static_cast<uint32_t>(AscendC::GetBlockNum());
         slots_ = slots;
@@ -380,9 +352,11 @@ public:
     }
     // Write the first `count` numbers of accumulator `slot`, whole blocks of them; call for all
     // slots, then Wait once, then join all.
-    __aicore__ inline void Publish(const Tile32& acc, uint32_t slot, uint32_t count) {
+    template <typename C>
+    __aicore__ inline void Publish(const LocalTensor<C>& acc, uint32_t slot, uint32_t count) {
         Order<AscendC::HardEvent::V_MTE3>();
-        AscendC::DataCopy(gm_[At(static_cast<uint32_t>(AscendC::GetBlockIdx()), slot)], acc, count);
+        AscendC::DataCopy(gm_[At(static_cast<uint32_t>(AscendC::GetBlockIdx()), slot)],
+                          acc.template ReinterpretCast<float>(), count);
         Order<AscendC::HardEvent::MTE3_V>();
     }
     __aicore__ inline void Wait() {
@@ -398,13 +372,14 @@ public:
         AscendC::DataCopy(to, gm_[At(core, slot)], count);
         Order<AscendC::HardEvent::MTE2_V>();
     }
-    template <int32_t kKind>
-    __aicore__ inline void JoinAll(const Tile32& acc, const Tile32& partial, uint32_t slot,
+    template <int32_t kKind, typename C>
+    __aicore__ inline void JoinAll(const LocalTensor<C>& acc, const Tile32& partial, uint32_t slot,
                                    uint32_t count) const {
-        Read(acc, 0, slot, count);
+        const LocalTensor<C> own = partial.template ReinterpretCast<C>();
+        Read(acc.template ReinterpretCast<float>(), 0, slot, count);
         for (uint32_t core = 1; core < cores_; ++core) {
             Read(partial, core, slot, count);
-            opgen::Join<kKind>(acc, acc, partial, count);
+            opgen::Join<kKind>(acc, acc, own, count);
             VectorBarrier();
         }
     }

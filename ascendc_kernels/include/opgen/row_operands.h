@@ -29,8 +29,6 @@ __aicore__ inline void ApplyRepeats(const Tile32& dst, const Tile32& a, const Ti
                                     const AscendC::BinaryRepeatParams& params) {
     if constexpr (kOp == kSub) {
         AscendC::Sub(dst, a, b, mask, repeat, params);
-    } else if constexpr (kOp == kMul) {
-        AscendC::Mul(dst, a, b, mask, repeat, params);
     } else if constexpr (kOp == kDiv) {
         AscendC::Div(dst, a, b, mask, repeat, params);
     } else {

@@ -23,7 +23,7 @@ from msopgen_wrap.render.kernel import (
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
-from msopgen_wrap.schedule.program import F32, Inst, Scalar, Val
+from msopgen_wrap.schedule.program import F32, I32, Inst, Scalar, Val
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment, render_block
 
@@ -200,12 +200,15 @@ def _copies(sections: list[Section]) -> list[dict[str, Any]]:
 
 def _row(value: Val, body: RowBody) -> str:
     slot = body.placement.place(value).name.removeprefix("row")
-    return f"Row({slot})"
+    suffix = ".template ReinterpretCast<int32_t>()" if value.kind == I32 else ""
+    return f"Row({slot}){suffix}"
 
 
 def _reduce(inst: Inst, body: RowBody) -> dict[str, str]:
     assert inst.dst is not None
-    return {"slot": _row(inst.dst, body), "kind": f"opgen::k{inst.mode.capitalize()}"}
+    kind = f"opgen::k{inst.mode.capitalize()}"
+    identity = f"{kind}, int32_t" if inst.dst.kind == I32 else kind
+    return {"slot": _row(inst.dst, body), "kind": kind, "identity": identity}
 
 
 def _pair(op: str, values: tuple[Val, ...], body: RowBody) -> dict[str, Any]:

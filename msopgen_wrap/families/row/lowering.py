@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import Axes, GraphAxes, is_one, result_shape
 from msopgen_wrap.graph.scalars import ReducedCount, ScalarExpr
 from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
-from msopgen_wrap.schedule.program import F32, Inst, Val
+from msopgen_wrap.schedule.program import Inst, Val
 from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View
 from msopgen_wrap.torch_import import torch
@@ -153,9 +153,33 @@ class RowLowerer(Lowerer):
                 )
         return tuple(range(self.space.rank))
 
+    def joined_kind(self, node: Node) -> str:
+        """Return what the elements of a sum, product or mean are joined in.
+
+        Raises:
+            OpgenError: OPG332 where int32 may not hold 64-bit results.
+        """
+        if self.dtype(node) == "int64" and self._bounds(node) is None:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG332",
+                    f"{target_name(node)} gives int64, whose values nothing bounds",
+                    self.location(target_name(node).split(".")[1]),
+                    "generated kernels add and multiply integers in int32, and TilingFunc checks "
+                    "that as many of the largest elements fit; a sum of elements that are as large "
+                    "as int32 itself has no such bound, and a product has none",
+                    "give it dtype=torch.int32, which wraps as PyTorch's does, or reduce a "
+                    "narrower type",
+                )
+            )
+        return self.kind(node)
+
+    def _elements(self, node: Node) -> ScalarExpr | None:
+        return ReducedCount() if reduction_kind(node) else None
+
     def reduce(self, kind: str, value: Val) -> Val:
-        """Append a reduction over the reduced axes."""
-        dst = self.program.value(F32, "row")
-        scratch = self.program.value(F32)
+        """Append a reduction over the reduced axes, of floats or int32."""
+        dst = self.program.value(value.kind, "row")
+        scratch = self.program.value(value.kind)
         self.program.insts.append(Inst("Reduce", dst, (value,), kind, (scratch,), self._note))
         return dst

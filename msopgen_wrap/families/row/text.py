@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.schedule.buffers import Place
-from msopgen_wrap.schedule.program import MASK, Inst, Val
+from msopgen_wrap.schedule.program import I32, MASK, Inst, Val
 
 # Notes that say no more than the instruction beside them.
 _PLAIN = {"to every element", "load", "store"}
 _BLOCKS = Place("blocks", "rowBlocks")
+
+
+def _pairwise(inst: Inst) -> bool:
+    """Whether no instruction makes one number of a row: it does sums and extremes of floats."""
+    return inst.mode == "prod" or (inst.dst is not None and inst.dst.kind == I32)
 
 
 @dataclass
@@ -59,6 +64,8 @@ class RowText(ProgramText):
     def _accesses(self, inst: Inst) -> tuple[set[Place], set[Place]]:
         """Numbers of rows go through ``rowBlocks`` where they are joined with a box."""
         reads, writes = super()._accesses(inst)
+        if inst.op == "Reduce" and _pairwise(inst):
+            writes = writes | {_BLOCKS}
         if any(isinstance(a, Val) and a.extent == "row" for a in inst.args):
             writes |= {_BLOCKS} if inst.op in ("Apply", "Expand") else set()
         return reads, writes
@@ -135,11 +142,14 @@ class RowText(ProgramText):
             return f"opgen::ExpandRow({dst}, {source}, rowBlocks, part);"
         kind = f"opgen::k{inst.mode.capitalize()}"
         call = "Accumulate" if self.streamed else "Reduce"
+        call += "Pairwise" if _pairwise(inst) else ""
         given = [dst, *(["partial"] if self.streamed else []), source]
         if inst.temps:
             given.append(self.name(inst.temps[0]))
         else:
             call += "InPlace"
+        if _pairwise(inst):
+            given.append("rowBlocks")
         return f"opgen::{call}<{kind}>({', '.join(given)}, part);"
 
     def _load(self, inst: Inst) -> str:
