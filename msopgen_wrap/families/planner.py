@@ -11,7 +11,7 @@ from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
 from msopgen_wrap.families.parts import Parts
-from msopgen_wrap.families.parts.plan import curable
+from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
@@ -95,7 +95,8 @@ def _too_big(
         f"{b.name} {b.total:g} B" for b in sorted(budget.buffers, key=lambda b: -b.total)
     )
     need = budget.used(UNIT)
-    dtypes = ",".join(p.dtypes[combo] for p in (*spec.inputs, *spec.outputs))
+    params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
+    dtypes = ",".join(p.dtypes[combo] for p in params)
     return Diagnostic(
         "OPG310",
         f"{spec.op} ({dtypes}, {mode}) needs {need} B of UB for its smallest tile, "

@@ -197,6 +197,17 @@ def _factors(expr: ScalarExpr) -> list[ScalarExpr]:
     return [expr]
 
 
+def tensors_of(expr: ScalarExpr) -> set[str]:
+    """Return the inputs whose sizes an expression reads."""
+    if isinstance(expr, (DimRef, Numel)):
+        return {expr.tensor}
+    if isinstance(expr, Unary):
+        return tensors_of(expr.arg)
+    if isinstance(expr, Binary):
+        return tensors_of(expr.left) | tensors_of(expr.right)
+    return set()
+
+
 def is_integer(expr: ScalarExpr) -> bool:
     """Whether Python computes the expression in integers."""
     if isinstance(expr, Const):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
@@ -167,6 +168,8 @@ def trace(
         OpgenError: OPG201 when ``compute`` fails on every sample shape, OPG202 when an attr
             without ``allowed`` values decides the structure of the graph, OPG203 when a size does.
     """
+    if spec.whole is not None:
+        return cut(spec, _whole_graphs.trace(spec.whole, variant, combo, samples, rank))
     failure: Exception | None = None
     for shapes in candidate_shapes(spec, rank):
         try:
@@ -178,6 +181,34 @@ def trace(
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(_trace_failure(spec, failure))
+
+
+class _WholeGraphs:
+    """The graphs of the op that is being cut: all its parts are cuts of the same ones."""
+
+    def __init__(self) -> None:
+        self.spec: OpSpec | None = None
+        self.graphs: dict[Any, TracedGraph] = {}
+
+    def trace(
+        self,
+        spec: OpSpec,
+        variant: Variant,
+        combo: int,
+        samples: dict[str, Any] | None,
+        rank: int | None,
+    ) -> TracedGraph:
+        """Return ``trace`` of an op, kept until another op is cut."""
+        if self.spec is not spec:
+            self.spec, self.graphs = spec, {}
+        dtypes = tuple(_COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in spec.inputs)
+        key = (id(spec), variant, dtypes, repr(samples), rank)
+        if key not in self.graphs:
+            self.graphs[key] = trace(spec, variant, combo, samples, rank)
+        return self.graphs[key]
+
+
+_whole_graphs = _WholeGraphs()
 
 
 def _trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:

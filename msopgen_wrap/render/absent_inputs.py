@@ -23,7 +23,7 @@ def absent_types(spec: OpSpec, text: str) -> list[str]:
     Args:
         text: the C++ that follows.
     """
-    params = [*spec.inputs, *spec.outputs]
+    params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
     macros = dict(zip(params, macro_names([p.name for p in params]), strict=True))
     optional = [
         p

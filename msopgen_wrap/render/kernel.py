@@ -106,6 +106,14 @@ def doc_lines(spec: OpSpec) -> list[str]:
     return [cpp_comment(line) for line in lines]
 
 
+def storage_type(param: TensorParam) -> str:
+    """Return the C++ type that a kernel of the entry stores a tensor in."""
+    if param.site is None:
+        return f"opgen::StorageOf<DTYPE_{param.name.upper()}>"
+    cpp = CPP_TYPE[param.dtypes[0]]
+    return f"opgen::StorageOf<{cpp}>" if cpp == "bool" else cpp
+
+
 def output_param(spec: OpSpec, name: str) -> TensorParam:
     """Return an output by its name; an input may have the same."""
     return next(p for p in spec.outputs if p.name == name)
@@ -113,7 +121,7 @@ def output_param(spec: OpSpec, name: str) -> TensorParam:
 
 def summary(spec: OpSpec, plan: OpPlan, body: Body) -> str:
     """Return the comment above a kernel class."""
-    params = list(spec.inputs) + list(spec.outputs)
+    params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
     combos = []
     for combo in body.combos:
         dtypes = dict.fromkeys(p.dtypes[combo] for p in params)
@@ -241,7 +249,7 @@ def _class_type(spec: OpSpec, body: Body, flag: str) -> str:
     """Return the kernel class with the storage types of a call."""
     read = _tensors_read(body)
     params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
-    types = [f"opgen::StorageOf<DTYPE_{p.name.upper()}>" for p in params]
+    types = [storage_type(p) for p in params]
     return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, flag])}>"
 
 
@@ -256,7 +264,7 @@ def _choose_type(spec: OpSpec, bodies: Sequence[Body], types: list[str]) -> str:
 
 def _dtype_condition(spec: OpSpec, bodies: Sequence[Body], body: Body) -> str:
     """A constant expression true for the dtype combinations of a body."""
-    params = [*spec.inputs, *spec.outputs]
+    params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
     others = [c for b in bodies if b is not body for c in b.combos]
     for param in params:
         mine = dict.fromkeys(param.dtypes[c] for c in body.combos)

@@ -7,13 +7,13 @@ from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import has_checks, to_cpp
-from msopgen_wrap.graph.scalars import ScalarExpr, describe
+from msopgen_wrap.graph.scalars import ScalarExpr, describe, tensors_of
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, dims_of, variant_lines
+from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, variant_lines
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.program import F32, Scalar
+from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar, sources
 from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
@@ -133,6 +133,8 @@ def shape_getter(spec: OpSpec, tensor: str) -> str:
 
 def input_shape_lines(spec: OpSpec, tensor: str) -> list[str]:
     """Return the statements that define ``<tensor>Shape`` (an ``opgen::View``)."""
+    if spec.param(tensor).site is not None:
+        return [f"const opgen::View {tensor}Shape = temporaries.{tensor};"]
     getter = shape_getter(spec, tensor)
     if spec.param(tensor).kind is ParamKind.OPTIONAL:
         return [
@@ -214,17 +216,17 @@ def _step_call(step: Step) -> str:
 def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]]:
     """Return the params whose dtypes identify a combination, and how TilingFunc reads them.
 
-    Optional inputs are left out: they may be absent.
+    Optional inputs are left out: they may be absent. So are temporaries, whose dtypes follow.
     """
     names, getters = [], []
-    for position, param in enumerate(spec.inputs):
+    for position, param in enumerate(p for p in spec.inputs if p.site is None):
         if param.kind is ParamKind.REQUIRED:
             names.append(param.name)
             getters.append(f"context->GetRequiredInputDesc({position})->GetDataType()")
         elif param.kind is ParamKind.DYNAMIC:
             names.append(param.name)
             getters.append(f"context->GetDynamicInputDesc({position}, 0)->GetDataType()")
-    for param in spec.outputs:
+    for param in (p for p in spec.outputs if p.site is None):
         position = spec.output_position(param.name)
         if param.kind is ParamKind.REQUIRED:
             names.append(member_name(param, True, spec))
@@ -236,6 +238,7 @@ def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
     """Return the ge dtypes of the params of ``dtype_getters`` for a combination."""
     params = [p for p in spec.inputs if p.kind is not ParamKind.OPTIONAL]
     params += [p for p in spec.outputs if p.kind is ParamKind.REQUIRED]
+    params = [p for p in params if p.site is None]
     return [BY_NAME[p.dtypes[combo]].ge_cpp for p in params]
 
 
@@ -283,7 +286,7 @@ def shared_values(
     wanted |= plan.tiling_attrs()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
-        tensors += [t for t in sorted(dims_of(expr)) if t not in tensors]
+        tensors += [t for t in sorted(tensors_of(expr)) if t not in tensors]
     tensors += [s.tensor for _, s in spans if s.tensor and s.tensor not in tensors]
     # The check of the iteration space covers the inputs that it has all dimensions of.
     whole_inputs = {v.tensor for v in operands.values() if not v.steps}
@@ -340,7 +343,17 @@ def shared_values(
                 "bytes": bytes_of(f"context->GetOutputDesc({i})->GetDataType()"),
                 "steps": _output_steps(spec, p, stored.get(p.name)),
             }
-            for i, p in ((spec.output_position(p.name), p) for p in spec.outputs)
+            for i, p in ((spec.output_position(p.name), p) for p in spec.outputs if p.site is None)
+        ],
+        "temporaries": bool(spec.temporaries),
+        "written": [
+            {
+                "name": p.name,
+                "bytes": DTYPE_BYTES[p.dtypes[0]],
+                "checks": _reach_checks(plan, p.name),
+            }
+            for p in spec.outputs
+            if p.site is not None
         ],
         "indices": list(indices),
         "narrow": [_narrow_check(expr) for expr in narrow],
@@ -402,7 +415,34 @@ def _guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:
     ]
 
 
+def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
+    """Return the checks that the operands behind a temporary have the sizes of all operands.
+
+    Else its shape would not be that of the space, whose other sizes it must not be repeated over.
+    """
+    lines: list[str] = []
+    for body in plan.bodies:
+        behind = sources(body.program, name)
+        if behind >= set(body.operands) or not behind:
+            continue
+        parts = [f"opgen::BroadcastDims(own, {n}View.dim)" for n in body.operands if n in behind]
+        condition = f"variant != {body.variant} || " if len(plan.variants) > 1 else ""
+        check = [
+            "{",
+            "    std::vector<int64_t> own;",
+            f"    OPGEN_CHECK(context, {condition}({' && '.join(parts)} && "
+            f'opgen::SameDims(own, dims)), "{", ".join(sorted(behind))} of shape %s must have the '
+            'sizes of the other tensors, %s", opgen::ShapeText(own).c_str(), '
+            "opgen::ShapeText(dims).c_str());",
+            "}",
+        ]
+        lines += [] if check == lines[-len(check) :] else check
+    return lines
+
+
 def _dtype_expr(spec: OpSpec, tensor: str) -> str:
+    if spec.param(tensor).site is not None:
+        return BY_NAME[spec.param(tensor).dtypes[0]].ge_cpp
     position = [p.name for p in spec.inputs].index(tensor)
     kind = spec.inputs[position].kind
     if kind is ParamKind.OPTIONAL:

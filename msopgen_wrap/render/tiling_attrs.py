@@ -7,7 +7,7 @@ from typing import Any
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.graph.sample import sample_attrs
-from msopgen_wrap.graph.scalars import AttrRef, Binary, DimRef, Numel, ScalarExpr, Unary
+from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
@@ -108,15 +108,4 @@ def attrs_of(expr: ScalarExpr) -> set[str]:
         return attrs_of(expr.arg)
     if isinstance(expr, Binary):
         return attrs_of(expr.left) | attrs_of(expr.right)
-    return set()
-
-
-def dims_of(expr: ScalarExpr) -> set[str]:
-    """Return the inputs whose sizes an expression reads."""
-    if isinstance(expr, (DimRef, Numel)):
-        return {expr.tensor}
-    if isinstance(expr, Unary):
-        return dims_of(expr.arg)
-    if isinstance(expr, Binary):
-        return dims_of(expr.left) | dims_of(expr.right)
     return set()

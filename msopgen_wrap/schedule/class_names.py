@@ -18,7 +18,7 @@ def class_name(
         # values that differ only in signs a name cannot have
         parts += [f"Variant{index}"] if words.count(words[index]) > 1 else []
     if groups > 1:
-        params = (*spec.inputs, *spec.outputs)
+        params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
         names = dict.fromkeys(p.dtypes[combos[0]] for p in params)
         parts.append("".join(_camel(n) for n in names))
     return "".join(parts)

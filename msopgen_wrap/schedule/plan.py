@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.scalars import ScalarExpr, tensors_of
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import Program, Scalar
@@ -194,6 +194,16 @@ class OpPlan(Generic[AnyBody]):
     def tiling_attrs(self) -> set[str]:
         """Return the attrs that the family's tiling reads besides those in expressions."""
         return set()
+
+    def temporaries_read(self) -> list[str]:
+        """Return the temporaries that the kernels or the tiling of a part read."""
+        numbers = [s.expr for s in self.scalars().values()]
+        views = [*self.operands().values(), *self.output_views().values()]
+        numbers += [e for view in (*views, *self.indices().values()) for e in view.scalars()]
+        numbers += [e for _, span in self.spans() for e in span.sizes]
+        read = {v.tensor for v in self.operands().values()} | {s.tensor for _, s in self.spans()}
+        read |= {tensor for e in (*numbers, *self.narrow) for tensor in tensors_of(e)}
+        return [p.name for p in self.spec.inputs if p.site is not None and p.name in read]
 
     def spans(self) -> list[tuple[int, Span]]:
         """Return the sizes that no operand has, with the variant that they belong to."""

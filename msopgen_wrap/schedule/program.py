@@ -271,6 +271,20 @@ def signature(program: Program) -> tuple[object, ...]:
     )
 
 
+def sources(program: Program, name: str) -> set[str]:
+    """Return the operands that an output is made of."""
+    needed: set[int] = set()
+    found: set[str] = set()
+    for inst in reversed(program.insts):
+        stored = inst.op == "Store" and inst.mode == name
+        if not stored and (inst.dst is None or inst.dst.id not in needed):
+            continue
+        needed |= {a.id for a in inst.args if isinstance(a, Val)}
+        if inst.op == "Load":
+            found.add(inst.mode)
+    return found
+
+
 def without_notes(program: Program) -> Program:
     """Return a copy whose instructions carry no notes (for comparisons)."""
     return Program([replace(i, note="") for i in program.insts], dict(program.scalars))

@@ -106,11 +106,11 @@ def _asks_rank(spec: OpSpec) -> bool:
 
 
 def _open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
-    """Return the inputs of any rank; a shape rule gives the rank of another one."""
+    """Return the inputs of any rank; a shape rule or a phase gives the rank of another one."""
     return [
         p
         for p in spec.inputs
-        if p.name in traced.shapes and p.shape is None and p.min_rank < p.max_rank
+        if p.name in traced.shapes and p.shape is None and p.min_rank < p.max_rank and not p.site
     ]
 
 

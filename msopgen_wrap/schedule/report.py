@@ -32,7 +32,7 @@ class TilingDecision:
 
 def dtypes_text(spec: OpSpec, combo: int) -> str:
     """Return the name of a dtype combination: the dtypes that occur in it."""
-    params = (*spec.inputs, *spec.outputs)
+    params = [p for p in (*spec.inputs, *spec.outputs) if p.site is None]
     return ",".join(dict.fromkeys(p.dtypes[combo] for p in params))
 
 
@@ -65,6 +65,8 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
                 "variant": body.variant,
                 "family": part.family.name,
                 "outputs": [p.name for p in part.spec.outputs],
+                "to_workspace": [p.name for p in part.spec.outputs if p.site is not None],
+                "from_workspace": part.temporaries_read(),
                 "dtypes": [dtypes_text(plan.spec, c) for c in body.combos],
                 "program": body.program.text().splitlines(),
                 "differences": differences(body),
@@ -128,9 +130,18 @@ def as_text(plan: OpPlan[Any]) -> str:
     for part in plan.parts:
         if len(plan.parts) > 1:
             outputs = ", ".join(p.name for p in part.spec.outputs)
-            lines += ["", f"  {outputs}: {part.family.name}, in a pass of its own over the inputs"]
+            lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
         lines += _kernel_lines(part)
     return "\n".join(lines)
+
+
+def _pass_text(part: OpPlan[Any]) -> str:
+    """Return what one of several passes reads and writes besides inputs and outputs."""
+    read = ", ".join(dict.fromkeys(part.temporaries_read()))
+    text = f"in a pass that reads {read} from the workspace" if read else "in a pass of its own"
+    if any(p.site is not None for p in part.spec.outputs):
+        return f"{text}, to the workspace"
+    return text if read else f"{text} over the inputs"
 
 
 def _kernel_lines(plan: OpPlan[Any]) -> list[str]:

@@ -136,6 +136,14 @@ ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
 
 
 @dataclass(frozen=True)
+class Site:
+    """A node of the graph of ``compute``: the call of an operator, counted in the graph's order."""
+
+    call: str
+    ordinal: int
+
+
+@dataclass(frozen=True)
 class TensorParam:
     """An input or output tensor (or tensor list).
 
@@ -150,6 +158,8 @@ class TensorParam:
         low, high: range that test data is drawn from; None lets the case grid choose.
         default: optional inputs only: the number that stands for the input when it is absent;
             None passes None to ``compute``.
+        site: of a temporary (``families.parts``), the value of ``compute`` that it holds: a phase
+            writes it to the workspace, and later ones read it. None for tensors of the caller.
     """
 
     name: str
@@ -165,6 +175,7 @@ class TensorParam:
     doc: str = ""
     location: Location = field(default_factory=Location)
     default: float | int | bool | None = None
+    site: Site | None = None
 
 
 REQUIRED = object()
@@ -254,7 +265,8 @@ class OpSpec:
         soc: SoC families or exact names.
         source: the spec's text, ``path`` its file as given by the user.
         whole: the op that this is a part of, made by ``families.parts``: it has the same inputs and
-            attrs, and some of the outputs of ``compute``. None for an op itself.
+            attrs, and some of the outputs of ``compute``; temporaries may be among both. None for
+            an op itself.
     """
 
     op: str
@@ -278,6 +290,11 @@ class OpSpec:
     def combos(self) -> int:
         """Number of dtype combinations."""
         return len(self.inputs[0].dtypes) if self.inputs else len(self.outputs[0].dtypes)
+
+    @property
+    def temporaries(self) -> tuple[TensorParam, ...]:
+        """The temporaries that a part reads, then those that it writes."""
+        return tuple(p for p in (*self.inputs, *self.outputs) if p.site is not None)
 
     def param(self, name: str) -> TensorParam:
         """Return the input or output called ``name`` (inputs first)."""

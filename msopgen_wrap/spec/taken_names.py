@@ -104,9 +104,9 @@ LOCALS = words(
         kept keptOuter known lanes length lengths list longest maskBuf masks need numbers operands
         other outerDims part partial perCore pitchUnit platform readBytes reduced reducedCount
         refusal room rowBlockBuf rowBlocks rowBuf rowCount rowElements rowLength rowMaskBuf scratch
-        shape share sizes slot space spare split stage stageHalf stageInt tensors tile tileLength
-        tiles tiling boxBytes flatBytes total ubSize units use used uses variant vectorCycles views
-        walk whole workspace workspaces writtenBytes"""
+        shape share sizes slot space spare split stage stageHalf stageInt temporaries tensors tile
+        tileLength tiles tiling boxBytes flatBytes total ubSize units use used uses variant
+        vectorCycles views walk whole workspace workspaces writtenBytes"""
 )
 _LOCAL_FORM = re.compile(
     r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"

@@ -58,7 +58,15 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
             field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
         ]
     fields.append(TILE_LENGTH)
-    values = {"broadcast": broadcast, "walks": walks, "placed": placed}
+    views = [
+        f"{name}View" if view.steps else f"{view.tensor}Shape" for name, view in operands.items()
+    ]
+    values = {
+        "broadcast": broadcast,
+        "walks": walks,
+        "placed": placed,
+        "broadcast_views": [*views, *(f"{name}View" for name in indices)],
+    }
     headers = ('"opgen_elementwise_tiling.h"',)
     return pointwise_tiling(plan, style, "elementwise", fields, values, headers)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.parts.kernel import render_kernel
-from msopgen_wrap.families.parts.plan import PartsPlan, PlanOne, plan_parts
+from msopgen_wrap.families.parts.phases import PlanOne
+from msopgen_wrap.families.parts.plan import PartsPlan, plan_parts
 from msopgen_wrap.families.parts.tiling import render_tiling
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
@@ -16,7 +17,9 @@ from msopgen_wrap.spec.model import OpSpec
 
 
 class Parts(Family):
-    """Plans of other families that run one after another; each makes some of the outputs.
+    """Plans of other families that run one after another.
+
+    Each makes some of the outputs, or values that later ones read from the workspace.
 
     Args:
         plan_one: plans a part with the families that make one pass.
@@ -28,8 +31,8 @@ class Parts(Family):
         self.plan_one = plan_one
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
-        """Claim ops of several outputs, none in place: a part would read what another wrote."""
-        return len(spec.outputs) > 1 and not any(p.inplace for p in spec.outputs)
+        """Claim every formula: the search tells whether parts and phases make it."""
+        return spec.whole is None
 
     def plan(
         self, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]

@@ -33,7 +33,8 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             doc=doc_lines(spec),
             classes=[kernel.classes for kernel in kernels],
             entry=kernel_args(spec),
-            workspace=any(kernel.workspace for kernel in kernels),
+            workspace=bool(plan.temporaries) or any(kernel.workspace for kernel in kernels),
+            temporaries=plan.temporaries,
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
         )
@@ -44,7 +45,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
 def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str, Any]:
     """Return what the entry runs for a variant: per part its modes."""
     rows = []
-    for part, kernel in zip(plan.parts, kernels, strict=True):
+    for part, kernel, waits in zip(plan.parts, kernels, plan.waits, strict=True):
         modes = [b for b in kernel.branches if b["variant"] == variant]
         rows.append(
             {
@@ -52,6 +53,7 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
                 "outputs": ", ".join(p.name for p in part.spec.outputs),
                 "modes": modes,
                 "workspace": kernel.workspace,
+                "waits": waits,
             }
         )
     return {"key": 10 * variant, "note": plan.variants[variant].label(), "parts": rows}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import camel_case
-
-PlanOne = Callable[[OpSpec], OpPlan[Any]]
-# What the outputs of an op may need several passes for: reductions over different axes (335), axes
-# that do not line up (336), outputs reshaped otherwise (337), of other shapes (338), too many
-# operands (311), too much UB (310).
-CURABLE = {"OPG310", "OPG311", "OPG335", "OPG336", "OPG337", "OPG338"}
 
 
 @dataclass
@@ -25,10 +20,16 @@ class PartsPlan(OpPlan[Body]):
     """The plan of an op that is made in several passes.
 
     Attributes:
-        made: a plan per group of outputs, in the order of the outputs.
+        made: the plans, in the order in which they run: one per group of outputs, each after those
+            that write the temporaries it reads.
+        temporaries: what parts write to the workspace and later ones read.
+        waits: per plan, whether it reads what other cores have written since all cores last waited
+            for one another.
     """
 
     made: list[OpPlan[Any]] = field(default_factory=list)
+    temporaries: list[TensorParam] = field(default_factory=list)
+    waits: list[bool] = field(default_factory=list)
 
     @property
     def parts(self) -> list[OpPlan[Any]]:
@@ -42,38 +43,69 @@ def plan_parts(
     """Plan as few groups of outputs as a greedy search finds.
 
     Each output joins the first group whose plan can make it too. Every part reads what it needs of
-    the inputs again.
+    the inputs again. An output that no part makes by itself is cut into phases. Outputs in place
+    are all made by the last part: others would read what it wrote.
 
     Raises:
         OpgenError: a single output cannot be planned.
     """
-    groups: list[list[TensorParam]] = []
-    plans: list[OpPlan[Any]] = []
-    for output in spec.outputs:
-        for index, group in enumerate(groups):
-            try:
-                plans[index] = plan_one(_part(spec, [*group, output]))
-            except OpgenError as error:
-                if not curable(error):
-                    raise
-                continue
-            group.append(output)
-            break
-        else:
-            plans.append(plan_one(_part(spec, [output])))
-            groups.append([output])
+    phases = Phases(spec, variants, plan_one)
+    if any(p.inplace for p in spec.outputs):
+        phases.make(spec.outputs)
+    else:
+        for output in spec.outputs:
+            if not _join(phases.plans, output, plan_one):
+                phases.make([output])
+    plans = _used(phases.plans)
     for plan in plans:
         plan.part = "".join(camel_case(p.name) for p in plan.spec.outputs)
         for body in plan.bodies:
             body.class_name += plan.part
     bodies = [body for plan in plans for body in plan.bodies]
-    return PartsPlan(spec, family, variants, bodies, {"parts": 0}, made=plans)
+    temporaries = [p for plan in plans for p in plan.spec.outputs if p.site is not None]
+    return PartsPlan(
+        spec,
+        family,
+        variants,
+        bodies,
+        {"parts": 0},
+        made=plans,
+        temporaries=temporaries,
+        waits=_waits(plans),
+    )
 
 
-def curable(error: OpgenError) -> bool:
-    """Whether fewer outputs may be planned where these were refused."""
-    return all(d.code in CURABLE for d in error.diagnostics)
+def _join(plans: list[OpPlan[Any]], output: TensorParam, plan_one: PlanOne) -> bool:
+    """Plan an output with the first part for outputs that can make it too."""
+    for index, plan in enumerate(plans):
+        if any(p.site is not None for p in plan.spec.outputs):
+            continue
+        try:
+            plans[index] = plan_one(replace(plan.spec, outputs=(*plan.spec.outputs, output)))
+            return True
+        except OpgenError as error:
+            if not curable(error):
+                raise
+    return False
 
 
-def _part(spec: OpSpec, outputs: list[TensorParam]) -> OpSpec:
-    return replace(spec, outputs=tuple(outputs), whole=spec)
+def _used(plans: Sequence[OpPlan[Any]]) -> list[OpPlan[Any]]:
+    """Return the plans without those whose temporaries no later one reads after all."""
+    read: set[str] = set()
+    kept: list[OpPlan[Any]] = []
+    for plan in reversed(plans):
+        if any(p.site is None or p.name in read for p in plan.spec.outputs):
+            kept.insert(0, plan)
+            read.update(plan.temporaries_read())
+    return kept
+
+
+def _waits(plans: Sequence[OpPlan[Any]]) -> list[bool]:
+    waits: list[bool] = []
+    written: set[str] = set()
+    for plan in plans:
+        waits.append(not written.isdisjoint(plan.temporaries_read()))
+        if waits[-1]:
+            written = set()
+        written |= {p.name for p in plan.spec.outputs if p.site is not None}
+    return waits

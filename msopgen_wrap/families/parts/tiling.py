@@ -9,6 +9,7 @@ from msopgen_wrap.families.parts.plan import PartsPlan
 from msopgen_wrap.render.kernel import KernelPart
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.templating import environment
 
 
@@ -35,6 +36,7 @@ def render_tiling(
             "fields": tiling.fields,
             "modes": len({b["mode"] for b in kernel.branches}) > 1,
             "workspace": kernel.workspace,
+            "temporaries": bool(part.spec.temporaries),
         }
         for part, kernel, tiling in zip(plan.parts, kernels, tilings, strict=True)
     ]
@@ -45,6 +47,11 @@ def render_tiling(
         "struct": f"{spec.op}TilingData",
         "guard": f"{spec.name.upper()}_TILING_H",
         "parts": parts,
+        "temporaries": [
+            {"name": p.name, "bytes": DTYPE_BYTES[p.dtypes[0]], "doc": p.doc}
+            for p in plan.temporaries
+        ],
+        "waits": any(plan.waits),
     }
     text = environment("parts").get_template("tiling.cpp.jinja").render(values)
     header = environment("parts").get_template("tiling.h.jinja").render(values)

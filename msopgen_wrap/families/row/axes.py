@@ -202,6 +202,28 @@ class GraphAxes(Refusals):
                 )
         return tuple(merged)
 
+    def squeezed_temporaries(self) -> frozenset[str]:
+        """Return the temporaries among the outputs that lack the reduced axes.
+
+        Raises:
+            OpgenError: OPG336 where one has neither all axes of the space nor just the kept ones.
+        """
+        found: set[str] = set()
+        kept = [a for a in range(self.rank) if a not in self.reduced]
+        for param in self.spec.outputs:
+            node = self.traced.outputs[param.name]
+            if param.site is None or not isinstance(node, Node):
+                continue
+            axes = self.of.get(node, ())
+            if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
+                continue
+            if len(axes) != len(kept) or any(
+                a not in (None, k) for a, k in zip(axes, kept, strict=True)
+            ):
+                raise self.other_axes(node)
+            found.add(param.name)
+        return frozenset(found)
+
     def other_axes(self, node: Node) -> OpgenError:
         """Return the error for operands whose axes do not line up."""
         return OpgenError(

@@ -85,9 +85,11 @@ class RowPlan(OpPlan[RowBody]):
 
     Attributes:
         axes: how the host finds the reduced axes.
+        squeezed: the temporaries it writes that lack the reduced axes.
     """
 
     axes: ReducedAxes = ReducedAxes()
+    squeezed: frozenset[str] = frozenset()
 
     def tiling_attrs(self) -> set[str]:
         """Return the attr that names the reduced axes."""

@@ -71,7 +71,7 @@ def plan_row(
         )
     plan = RowPlan(spec, family, variants, [], dict(MODES))
     operand_names: dict[View, str] = {}
-    rules: list[ReducedAxes] = []
+    rules: list[tuple[ReducedAxes, frozenset[str]]] = []
     for index, variant in enumerate(variants):
         groups: list[tuple[Program, RowLowerer, list[int]]] = []
         for combo in range(spec.combos):
@@ -89,7 +89,8 @@ def plan_row(
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
             join_group(groups, program, lowerer, combo)
-            rules.append(_axes_rule(spec, traced, lowerer.space))
+            squeezed = lowerer.space.squeezed_temporaries()
+            rules.append((_axes_rule(spec, traced, lowerer.space), squeezed))
         for program, lowerer, combos in groups:
             body = _body(spec, plan, index, program, lowerer, combos, len(groups))
             plan.bodies.append(replace(body, spans=lowerer.spans()))
@@ -103,7 +104,7 @@ def plan_row(
                 "make the axes an attr without `allowed:`, or split the op",
             )
         )
-    plan.axes = rules[0]
+    plan.axes, plan.squeezed = rules[0]
     return plan
 
 

@@ -69,6 +69,9 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
         operand["index"] = position
     for output in values["outputs"]:
         output["row"] = output["name"] in row_outputs
+    for temporary in values["written"]:
+        temporary["row"] = temporary["name"] in row_outputs
+        temporary["squeezed"] = temporary["name"] in plan.squeezed
     budgets = []
     for body in plan.bodies:
         gathered = [len(accumulators(body.streamed, n)) for n in range(len(body.streamed.rows))]

@@ -6,6 +6,9 @@
 
 #include <cstdint>
 
+#include "sizes.h"
+#include "view.h"
+
 namespace opgen {
 
 struct PartUse {
@@ -14,6 +17,12 @@ struct PartUse {
     bool together = false;         // all cores must run at once: it calls SyncAll
     int64_t workspacePerCore = 0;  // bytes for each core that is launched
 };
+
+// Bytes of workspace for a value that one part writes and later ones read; starts of L2 lines.
+inline int64_t TemporaryBytes(const View& view, int64_t bytesOfElement) {
+    constexpr int64_t kLineBytes = 512;
+    return AlignUp(Numel(view) * bytesOfElement, kLineBytes);
+}
 
 }  // namespace opgen
 

@@ -46,6 +46,27 @@ inline bool RestoreAxes(View& view, const std::vector<bool>& reduced) {
     return true;
 }
 
+// The shape of results with one number per row: 1 in place of the reduced axes.
+inline std::vector<int64_t> RowDims(const std::vector<int64_t>& dims,
+                                    const std::vector<bool>& reduced) {
+    std::vector<int64_t> result = dims;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        result[i] = reduced[i] ? 1 : dims[i];
+    }
+    return result;
+}
+
+// The same without the reduced axes, as reductions without keepdim give it.
+inline View WithoutAxes(const View& view, const std::vector<bool>& reduced) {
+    std::vector<int64_t> kept;
+    for (size_t i = 0; i < reduced.size(); ++i) {
+        if (!reduced[i]) {
+            kept.push_back(view.dim[i]);
+        }
+    }
+    return View::Dense(kept);
+}
+
 constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
 
 // UB bytes per element of a tile, per number of a row tile and per row of a box.

@@ -27,10 +27,15 @@ struct View {
     // A contiguous tensor; Shape has GetDimNum() and GetDim(i).
     template <typename Shape>
     static View Of(const Shape& shape) {
-        View view;
+        std::vector<int64_t> sizes;
         for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-            view.dim.push_back(shape.GetDim(i));
+            sizes.push_back(shape.GetDim(i));
         }
+        return Dense(sizes);
+    }
+    static View Dense(const std::vector<int64_t>& sizes) {
+        View view;
+        view.dim = sizes;
         view.stride.assign(view.dim.size(), 1);
         for (size_t i = view.dim.size(); i > 1; --i) {
             view.stride[i - 2] = Times(view.stride[i - 1], view.dim[i - 1]);

@@ -1,0 +1,298 @@
+"""Cut an output into phases: what a later pass cannot compute itself goes through the workspace.
+
+A pass reduces the same axes throughout. Where the outputs need more, the reductions that one pass
+can make become its outputs, and the passes after it read them: results of reductions are small
+beside the tensors that they reduce. Pointwise work on such results moves into the pass that makes
+them where that leaves no more of them to write. A view of a computed value that no pass can follow
+is taken of the value in the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.calls import HANDLERS, IDENTITY, RESHAPES, VIEW_OPS, target_name
+from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
+from msopgen_wrap.schedule.reductions import reduction_kind
+from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.torch_import import torch
+
+Node = torch.fx.Node
+PlanOne = Callable[[OpSpec], OpPlan[Any]]
+
+# What fewer outputs, or a value in the workspace, may cure: too much UB (310), too many operands
+# (311), a view of a computed value (331), reductions over different axes (335), axes that do not
+# line up (336), outputs reshaped otherwise (337), of other shapes (338).
+CURABLE = {"OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338"}
+MAX_TEMPORARIES = 32
+# Views that only add, drop or repeat axes of size 1.
+_SAME_ELEMENTS = {
+    "aten.expand.default",
+    "aten.unsqueeze.default",
+    "aten.squeeze.default",
+    "aten.squeeze.dim",
+    "aten.squeeze.dims",
+}
+_NAMES = {"max_dim": "max", "min_dim": "min"}
+
+
+def curable(error: OpgenError) -> bool:
+    """Whether several passes may make what one was refused."""
+    return all(d.code in CURABLE for d in error.diagnostics)
+
+
+class Phases:
+    """The passes planned so far for an op, and the temporaries that they have written.
+
+    Args:
+        spec: the op.
+        variants: its variants.
+        plan_one: plans a pass.
+    """
+
+    def __init__(self, spec: OpSpec, variants: list[Variant], plan_one: PlanOne) -> None:
+        self.spec, self.variants, self.plan_one = spec, variants, plan_one
+        self.temporaries: list[TensorParam] = []
+        self.plans: list[OpPlan[Any]] = []
+
+    def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
+        """Return the spec of a pass that reads the inputs and the temporaries made so far."""
+        inputs = (*self.spec.inputs, *self.temporaries)
+        return replace(self.spec, inputs=inputs, outputs=tuple(outputs), whole=self.spec)
+
+    def make(self, outputs: Sequence[TensorParam]) -> None:
+        """Plan the passes that make some outputs, or values of the graph.
+
+        Raises:
+            OpgenError: no passes make them; the refusal of the last one.
+        """
+        while True:
+            part = self.part(outputs)
+            try:
+                self.plans.append(self.plan_one(part))
+                return
+            except OpgenError as error:
+                if not curable(error) or not self._cut(part):
+                    raise
+
+    # ---- one cut -------------------------------------------------------------------------------
+
+    def _cut(self, part: OpSpec) -> bool:
+        """Plan a pass whose results bring a part closer to one pass; False: there is none."""
+        if len(self.temporaries) >= MAX_TEMPORARIES:
+            return False
+        traced = trace(part, self.variants[0])
+        unknown = next(filter(_is_unknown, traced.graph.nodes), None)
+        if unknown is not None:  # no cut helps
+            raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
+        return self._reduce(part, traced) or self._before_view(part, traced) or self._widest(traced)
+
+    def _reduce(self, part: OpSpec, traced: TracedGraph) -> bool:
+        """Plan the first reduction with all that join its pass."""
+        chosen: list[Node] = []
+        refused: set[Node] = set()
+        for node in traced.graph.nodes:
+            if not reduction_kind(node):
+                continue
+            above = _ancestors(node)
+            if above & refused:
+                refused.add(node)
+                continue
+            if self._plan([*chosen, *_values(node)]) is None:
+                if not chosen:
+                    return False
+                refused.add(node)
+                continue
+            chosen += _values(node)
+        needed = _needed(part, traced, chosen)
+        if not needed:
+            return False
+        sunk = _sunk(traced, needed)
+        for values in (sunk, needed) if len(sunk) <= len(needed) else (needed,):
+            plan = self._plan(values)
+            if plan is not None:
+                self._add(plan)
+                return True
+        return False
+
+    def _before_view(self, part: OpSpec, traced: TracedGraph) -> bool:
+        """Plan the value that the first view moves which is not taken of an input."""
+        for node in traced.graph.nodes:
+            moves = target_name(node) in (VIEW_OPS | RESHAPES) - _SAME_ELEMENTS
+            if node.op != "call_function" or not moves or _is_given(node.args[0]):
+                continue
+            temporary = self._temporaries([node.args[0]])
+            if temporary is None:
+                continue
+            try:
+                self.make(temporary)
+            except OpgenError as error:
+                if not curable(error):
+                    raise
+                return False
+            self.temporaries += temporary
+            return True
+        return False
+
+    def _widest(self, traced: TracedGraph) -> bool:
+        """Plan the first value that is made of about as many tensors as a pass can read."""
+        best: Node | None = None
+        most = 2
+        for node in traced.graph.nodes:
+            read = [n for n in _ancestors(node) if n.op == "placeholder" and _is_tensor(n)]
+            if most < len(read) < MAX_OPERANDS and torch.Tag.pointwise in _tags(node):
+                best, most = node, len(read)
+        plan = self._plan([best]) if best is not None else None
+        if plan is None or best in traced.outputs.values():
+            return False
+        self._add(plan)
+        return True
+
+    # ---- passes --------------------------------------------------------------------------------
+
+    def _plan(self, values: list[Node]) -> OpPlan[Any] | None:
+        """Return the plan of a pass that writes values of the graph, None where none does."""
+        temporaries = self._temporaries(values)
+        if temporaries is None:
+            return None
+        try:
+            return self.plan_one(self.part(temporaries))
+        except OpgenError as error:
+            if not curable(error):
+                raise
+            return None
+
+    def _add(self, plan: OpPlan[Any]) -> None:
+        self.plans.append(plan)
+        self.temporaries += plan.spec.outputs
+
+    def _temporaries(self, values: list[Node]) -> list[TensorParam] | None:
+        """Return temporaries for values of a graph, None where one cannot be any."""
+        found: list[TensorParam] = []
+        for node in values:
+            taken = [p.name for p in (*self.part(found).inputs, *found, *self.spec.outputs)]
+            taken += [a.name for a in self.spec.attrs]
+            site, dtype = node.meta.get("site"), _dtype(node)
+            if site is None or dtype is None:
+                return None
+            dtypes = (dtype,) * self.spec.combos
+            found.append(TensorParam(_free_name(_base_name(node), taken), dtypes, site=site))
+        return found
+
+
+# ---- what a graph holds --------------------------------------------------------------------------
+
+
+def _tags(node: Node) -> Sequence[Any]:
+    return getattr(node.target, "tags", ()) if node.op == "call_function" else ()
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _shape(node: Node) -> tuple[Any, ...]:
+    """Return the shape of a tensor as expressions that compare without a question to torch."""
+    return tuple(getattr(getattr(n, "node", n), "expr", n) for n in node.meta["val"].shape)
+
+
+def _is_unknown(node: Node) -> bool:
+    """Whether a call has no lowering in any family."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    name = target_name(node)
+    return name not in {*HANDLERS, *VIEW_OPS, *RESHAPES, *IDENTITY} and "sym_" not in name
+
+
+def _ancestors(node: Node) -> set[Node]:
+    found: set[Node] = set()
+    pending = list(node.all_input_nodes)
+    while pending:
+        above = pending.pop()
+        if above not in found:
+            found.add(above)
+            pending += above.all_input_nodes
+    return found
+
+
+def _values(node: Node) -> list[Node]:
+    """Return the tensors that a reduction gives."""
+    if isinstance(node.meta.get("val"), (list, tuple)):
+        return [user for user in node.users if target_name(user) == "operator.getitem"]
+    return [node]
+
+
+def _is_given(node: Any) -> bool:
+    """Whether a value is a placeholder, or views of one."""
+    while isinstance(node, Node) and node.op == "call_function":
+        if target_name(node) not in VIEW_OPS | RESHAPES | IDENTITY | {"operator.getitem"}:
+            return False
+        node = node.args[0]
+    return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
+
+
+def _needed(part: OpSpec, traced: TracedGraph, chosen: list[Node]) -> list[Node]:
+    """Return those of the chosen values that the outputs still take when all of them are given."""
+    cut = set(chosen)
+    seen: set[Node] = set()
+    pending = [n for n in traced.outputs.values() if isinstance(n, Node)]
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node not in cut:
+            pending += node.all_input_nodes
+    return [node for node in chosen if node in seen]
+
+
+def _sunk(traced: TracedGraph, needed: list[Node]) -> list[Node]:
+    """Return the values that pointwise work makes of needed ones alone, as far down as it goes.
+
+    Other arguments may be inputs of the same shape, or scalars.
+    """
+    outputs = {n for n in traced.outputs.values() if isinstance(n, Node)}
+    shapes = {_shape(n) for n in needed}
+    inside = dict.fromkeys(needed)
+    for node in traced.graph.nodes:
+        if node in inside or node in outputs or not _is_tensor(node):
+            continue
+        pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY
+        tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
+        made = [n for n in tensors if n in inside]
+        alike = _shape(node) in shapes
+        if pointwise and made and alike and all(n in inside or _is_given(n) for n in tensors):
+            inside[node] = None
+    frontier = [n for n in inside if n in outputs or any(u not in inside for u in n.users)]
+    return frontier if all(_dtype(n) is not None for n in frontier) else needed
+
+
+def _dtype(node: Node) -> str | None:
+    """Return the dtype of a temporary: what a kernel computes the value in."""
+    if not _is_tensor(node):
+        return None
+    dtype = node.meta["val"].dtype
+    if dtype.is_floating_point:
+        return "float32"
+    return "bool" if dtype == torch.bool else "int32"
+
+
+def _base_name(node: Node) -> str:
+    if target_name(node) == "operator.getitem":
+        kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
+        return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
+    return reduction_kind(node) or "value"
+
+
+def _free_name(base: str, taken: Iterable[str]) -> str:
+    """Return ``sum1``, or the next number that is free."""
+    known, number = set(taken), 1
+    while f"{base}{number}" in known:
+        number += 1
+    return f"{base}{number}"

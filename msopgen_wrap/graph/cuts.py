@@ -1,0 +1,121 @@
+"""Cut the graph of an op where a value goes through the workspace.
+
+A part of an op (``families.parts``) may read values that an earlier part has made, and write values
+that later parts read. Each is a node of the graph of the whole op; the graph of the part has a
+placeholder in place of what it reads, and an output for what it writes. A node is found again in
+the graphs of other variants, ranks and attr values by its operator and its number among the calls
+of that operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.views import move_views_to_inputs
+from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
+from msopgen_wrap.torch_import import torch
+
+if TYPE_CHECKING:
+    from msopgen_wrap.graph.tracing import TracedGraph
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+
+def sites(graph: Graph) -> dict[Node, Site]:
+    """Return where every call of a graph stands."""
+    counts: dict[str, int] = {}
+    found: dict[Node, Site] = {}
+    for node in graph.nodes:
+        if node.op == "call_function":
+            call = _call_name(node)
+            found[node] = Site(call, counts.get(call, 0))
+            counts[call] = counts.get(call, 0) + 1
+    return found
+
+
+def _call_name(node: Node) -> str:
+    target = node.target
+    overload = isinstance(target, torch._ops.OpOverload)
+    return str(target) if overload else getattr(target, "__name__", str(target))
+
+
+def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
+    """Return the graph of a part.
+
+    Args:
+        spec: the part.
+        whole: the graph of ``spec.whole``; it stays as it is.
+
+    Returns:
+        The graph with ``site`` in the meta data of its calls; temporaries are inputs with shapes of
+        the sample.
+
+    Raises:
+        OpgenError: OPG335 where the graph lacks a node that is to go through the workspace.
+    """
+    graph = Graph()
+    copies: dict[Node, Node] = {}
+    graph.graph_copy(whole.graph, copies)
+    by_site = {site: copies[node] for node, site in sites(whole.graph).items()}
+    for site, node in by_site.items():
+        node.meta["site"] = site
+    originals = {copy: node for node, copy in copies.items()}
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    behind = placeholders[len(whole.inputs)] if len(placeholders) > len(whole.inputs) else None
+    first = behind or next((n for n in graph.nodes if n.op != "placeholder"), None)
+    inputs, shapes, dtypes = dict(whole.inputs), dict(whole.shapes), dict(whole.dtypes)
+    results = {p.name: whole.outputs[p.name] for p in spec.outputs if p.site is None}
+    nodes = {k: copies[v] for k, v in results.items() if isinstance(v, Node)}
+    nodes |= {p.name: _found(spec, by_site, p) for p in spec.outputs if p.site is not None}
+    replaced: dict[Node, Node] = {}
+    for param in spec.inputs:
+        if param.site is None:
+            continue
+        node = _found(spec, by_site, param)
+        with graph.inserting_before(first):
+            given = graph.placeholder(f"temporary_{param.name}")
+        given.meta = dict(originals[node].meta)
+        value = given.meta["val"]
+        inputs[given.name] = param.name
+        shapes[param.name] = tuple(_hint(size) for size in value.shape)
+        dtypes[param.name] = str(value.dtype).removeprefix("torch.")
+        node.replace_all_uses_with(given)
+        replaced[node] = given
+    graph.output(tuple(replaced.get(n, n) for n in nodes.values()))
+    graph.eliminate_dead_code()
+    move_views_to_inputs(graph)
+    graph.eliminate_dead_code()
+    output = next(n for n in graph.nodes if n.op == "output")
+    made: dict[str, Any] = dict(zip(nodes, output.args[0], strict=True))
+    return replace(
+        whole,
+        graph=graph,
+        inputs=inputs,
+        outputs={p.name: made.get(p.name, results.get(p.name)) for p in spec.outputs},
+        shapes=shapes,
+        dtypes=dtypes,
+    )
+
+
+def _hint(size: Any) -> int:
+    return int(size.node.hint) if isinstance(size, torch.SymInt) else int(size)
+
+
+def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
+    assert param.site is not None
+    node = by_site.get(param.site)
+    if node is None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"compute of {spec.op} needs other phases for other attr values, dtypes or ranks",
+                spec.compute.location if spec.compute else spec.outputs[0].location,
+                f"the value of {param.site.call} that goes through the workspace is not computed "
+                "by all of them",
+                "fix the rank or the attr, or split the op",
+            )
+        )
+    return node
