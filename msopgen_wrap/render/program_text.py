@@ -301,8 +301,9 @@ class ProgramText:
             )
         variable = self.name(inst.dst)
         stage = "stage" if inst.dst.kind == F32 else "stageInt"
+        call = "BringTurnable" if self.body.turnable(name) else "Bring"
         text = (
-            f"opgen::Bring<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
+            f"opgen::{call}<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
         )
         tail = self._fill_tail(inst.dst)
         return f"{text}\n{tail}" if tail else text

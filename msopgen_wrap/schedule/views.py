@@ -93,6 +93,12 @@ class View:
         return any(step.op == "place" for step in self.steps)
 
     @property
+    def turnable(self) -> bool:
+        """Whether it may be contiguous along another axis than the last one."""
+        turning = ("permute", "diagonal", "unfold")
+        return not self.placed and any(step.op in turning for step in self.steps)
+
+    @property
     def rearranged(self) -> bool:
         """Whether the elements are not all of the input's in its order: no reshape may follow."""
         kept = ("reshape", "squeeze", "unsqueeze")

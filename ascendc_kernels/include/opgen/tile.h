@@ -62,6 +62,10 @@ struct Walk {
     __aicore__ inline bool ByCol() const {
         return stride[kOuterDims + 1] != 0;
     }
+    // Contiguous along the rows instead of the columns: the host has seen to that.
+    __aicore__ inline bool Turned() const {
+        return stride[kOuterDims + 1] > 1;
+    }
 };
 
 // Balanced split of `total` items over cores: the first `total % cores` cores get one more.
@@ -290,7 +294,7 @@ __aicore__ inline LocalTensor<C> Working(const LocalTensor<T>& tile,
     } else if constexpr (!kBroadcast) {
         return tile;
     } else {
-        return walk.ByRow() && walk.ByCol() ? tile : Slot<C>(scratch, index, tileLength);
+        return walk.ByRow() && walk.ByCol() && !walk.Turned() ? tile : Slot<C>(scratch, index, tileLength);
     }
 }
 

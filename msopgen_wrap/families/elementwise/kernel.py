@@ -86,6 +86,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
+            "turnable": body.turnable(name),
         }
         for name, view in body.operands.items()
     ]

@@ -17,6 +17,12 @@ namespace opgen {
 constexpr int64_t kMostTiles = 8;
 // A shorter row takes as long as one of so many elements: it is a burst of its own.
 constexpr int64_t kLeastRow = 64;
+// Rows and columns that TransDataTo5HD transposes at once, of elements of 2 bytes; of 4 bytes half
+// as many rows.
+constexpr int64_t kTurnBlock = 16;
+// Rows or columns of a box that is transposed: an instruction repeats 255 times at most, and a copy
+// has 4095 blocks.
+constexpr int64_t kMaxTurned = 2048;
 
 // Rows and columns of the largest box of a padded space, and the cores that share the boxes: of the
 // boxes that a tile holds those by which the last core is ready first.
@@ -34,11 +40,16 @@ struct BoxShape {
         pitchUnit_ = pitchUnit;
         cycles_ = cycles;
         coresOfChip_ = coresOfChip;
+        turned_ = space.turned;
         outer_ = 1;
         for (int32_t i = 0; i < kMaxDims - 2; ++i) {
             outer_ *= space.dim[static_cast<size_t>(i)];
         }
         least_ = -1;
+        if (space.turned) {
+            TryBlocks(tileLength);
+            return;
+        }
         const int64_t pitch = AlignUp(allCols_, pitchUnit);
         if (pitch > tileLength) {
             TryColumns(CeilDiv(allCols_, tileLength));
@@ -71,12 +82,28 @@ private:
                             AlignUp(CeilDiv(allCols_, std::max(parts, wanted)), kUnit)));
         }
     }
+    // Boxes of whole blocks of the transposition. Narrow ones have short rows, wide ones short
+    // columns: both are bursts.
+    void TryBlocks(int64_t tileLength) {
+        const int64_t most = std::min(kMaxTurned, AlignUp(allCols_, pitchUnit_));
+        for (int64_t wide = pitchUnit_; wide < 2 * most; wide *= 2) {
+            const int64_t boxCols = std::min(wide, most);
+            const int64_t room = std::min(kMaxTurned, tileLength / boxCols);
+            for (int64_t parts = 1; parts <= room / kTurnBlock; parts *= 2) {
+                const int64_t boxRows = room / kTurnBlock / parts * kTurnBlock;
+                Try(std::min(allRows_, boxRows), std::min(allCols_, boxCols));
+            }
+        }
+    }
     void Try(int64_t boxRows, int64_t boxCols) {
         boxRows = std::max<int64_t>(1, boxRows);
         boxCols = std::max<int64_t>(1, boxCols);
         const int64_t boxes = outer_ * CeilDiv(allRows_, boxRows) * CeilDiv(allCols_, boxCols);
         const int64_t row = std::max(kLeastRow, AlignUp(boxCols, pitchUnit_));
-        const double elements = static_cast<double>(boxRows * row);
+        double elements = static_cast<double>(boxRows * row);
+        if (turned_) {
+            elements = std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
+        }
         SharedTiles shared;
         shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_);
         if (least_ < 0 || shared.cycles < least_) {
@@ -86,23 +113,17 @@ private:
             cores = shared.cores;
         }
     }
-    // Whether several rows can be copied at once. The gap between rows is largest for the last,
-    // narrower box, so the whole stride has to fit.
+    // Whether several rows can be copied at once.
     static bool RowsFit(const IterationSpace& space, const std::vector<Operand>& operands) {
-        const int64_t allCols = space.dim[kMaxDims - 1];
         for (size_t v = 0; v < space.stride.size(); ++v) {
-            const int64_t row = space.stride[v][kMaxDims - 2];
-            const int64_t own = space.to[v][kMaxDims - 1] - space.from[v][kMaxDims - 1];
-            const int64_t used = space.stride[v][kMaxDims - 1] == 0 ? 1 : std::min(allCols, own);
-            // rows that run backwards are copied one by one
-            if (space.memory[v] && row > 0 &&
-                (row < used || row > kMaxRowBytes / operands[v].bytes)) {
+            if (space.memory[v] && !space.RowsFit(v, kMaxDims - 2, operands[v].bytes)) {
                 return false;
             }
         }
         return true;
     }
 
+    bool turned_ = false;
     int64_t outer_ = 1;
     int64_t allRows_ = 1;
     int64_t allCols_ = 1;

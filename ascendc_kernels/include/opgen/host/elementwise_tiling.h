@@ -38,6 +38,7 @@ struct ElementwiseTiling {
     int64_t colCount = 0;
     int64_t boxRows = 0;
     int64_t boxCols = 0;
+    int64_t pitchUnit = 0;  // rows of a tile start at multiples of it
     std::vector<OperandWalk> walks;     // per operand
     std::vector<OperandBounds> bounds;  // per operand
 
@@ -67,7 +68,8 @@ struct ElementwiseTiling {
         }
         const double cycles = Cycles(space, operands, budget.vectorCycles, rates);
         if (!flat) {
-            return ChooseBox(space, operands, longest, budget.pitchUnit, cycles, coresOfChip);
+            pitchUnit = budget.pitchUnit;
+            return ChooseBox(space, operands, longest, cycles, coresOfChip);
         }
         FlatTiles tiles;
         tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip);
@@ -93,8 +95,13 @@ struct ElementwiseTiling {
         return rates.Cycles(read, written, vectorCycles);
     }
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
-                          int64_t longest, int64_t pitchUnit, double cycles, int64_t coresOfChip) {
-        space.EnsureUnitColumns();
+                          int64_t longest, double cycles, int64_t coresOfChip) {
+        const int64_t turnedPitch = std::max(pitchUnit, kTurnBlock);
+        if (longest >= kTurnBlock * turnedPitch && space.TurnRows(operands)) {
+            pitchUnit = turnedPitch;
+        } else {
+            space.EnsureUnitColumns();
+        }
         if (!space.PadToMax()) {
             return "the shapes do not collapse to " + std::to_string(kMaxDims) +
                    " dimensions: " + ShapeText(space.dim);

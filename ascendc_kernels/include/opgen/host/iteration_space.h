@@ -6,6 +6,7 @@
 #define OPGEN_HOST_ITERATION_SPACE_H
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct IterationSpace {
     std::vector<std::vector<int64_t>> to;      // and end
     std::vector<bool> memory;                  // per operand: not numbers counted from the index
     std::vector<bool> nothing;                 // per operand: no element is its own
+    bool turned = false;  // operands that stride along the columns are contiguous along the rows
 
     // All operands must broadcast to `dims`.
     void Build(const std::vector<int64_t>& dims, const std::vector<Operand>& operands) {
@@ -31,6 +33,7 @@ struct IterationSpace {
         offset.clear();
         memory.clear();
         nothing.clear();
+        turned = false;
         for (size_t v = 0; v < operands.size(); ++v) {
             offset.push_back(operands[v].view.offset);
             memory.push_back(operands[v].bytes > 0);
@@ -90,6 +93,47 @@ struct IterationSpace {
         }
         return true;
     }
+    // Where operands stride along the last dimension: make the one before it a dimension along which
+    // all of these are contiguous, so that the kernel reads them in columns and transposes these in
+    // UB. False: there is none, or the others could not be copied box by box.
+    bool TurnRows(const std::vector<Operand>& operands) {
+        if (dim.size() < 2) {
+            return false;
+        }
+        const size_t last = dim.size() - 1;
+        size_t rows = last;
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (!Strides(v)) {
+                continue;
+            }
+            const size_t own = static_cast<size_t>(
+                std::find(stride[v].begin(), stride[v].end(), 1) - stride[v].begin());
+            if (own >= last || (rows != last && rows != own) || !Turns(v, own, operands[v])) {
+                return false;
+            }
+            rows = own;
+        }
+        if (rows == last) {
+            return false;
+        }
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (memory[v] && !Strides(v) && !RowsFit(v, rows, operands[v].bytes)) {
+                return false;
+            }
+        }
+        MoveBeforeLast(rows);
+        turned = true;
+        return true;
+    }
+    // Whether boxes of several rows can be copied of an operand at once, with `rows` as the
+    // dimension of the rows. The gap between rows is largest for the last, narrower box, so the
+    // whole stride has to fit. Rows that run backwards are copied one by one.
+    bool RowsFit(size_t operand, size_t rows, int64_t bytes) const {
+        const int64_t row = stride[operand][rows];
+        const int64_t own = to[operand].back() - from[operand].back();
+        const int64_t used = stride[operand].back() == 0 ? 1 : std::min(dim.back(), own);
+        return row <= 0 || (row >= used && row <= kMaxRowBytes / bytes);
+    }
     // Make the last dimension one that every operand with memory reads contiguously or not at all:
     // where one strides, add a dimension of size 1, so that every element is a row of its own.
     void EnsureUnitColumns() {
@@ -97,7 +141,7 @@ struct IterationSpace {
             return;
         }
         for (size_t v = 0; v < stride.size(); ++v) {
-            if (memory[v] && (stride[v].back() > 1 || stride[v].back() < 0)) {
+            if (Strides(v)) {
                 const std::vector<int64_t> zeros(stride.size(), 0);
                 Push(1, zeros, zeros, std::vector<int64_t>(stride.size(), 1));
                 return;
@@ -120,6 +164,29 @@ struct IterationSpace {
     }
 
 private:
+    // Whether an operand with memory is neither contiguous nor the same along the last dimension.
+    bool Strides(size_t operand) const {
+        return memory[operand] && stride[operand].back() != 0 && stride[operand].back() != 1;
+    }
+    // Whether columns along `rows` can be copied of an operand and transposed.
+    bool Turns(size_t v, size_t rows, const Operand& operand) const {
+        const int64_t column = stride[v].back();
+        const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
+        return operand.turnable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
+               column >= dim[rows] && column <= kMaxRowBytes / operand.bytes;
+    }
+    void MoveBeforeLast(size_t axis) {
+        MoveBeforeLast(dim, axis);
+        for (size_t v = 0; v < stride.size(); ++v) {
+            MoveBeforeLast(stride[v], axis);
+            MoveBeforeLast(from[v], axis);
+            MoveBeforeLast(to[v], axis);
+        }
+    }
+    static void MoveBeforeLast(std::vector<int64_t>& values, size_t axis) {
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(axis);
+        std::rotate(values.begin() + at, values.begin() + at + 1, values.end() - 1);
+    }
     void Append(int64_t size, const std::vector<int64_t>& steps, const std::vector<int64_t>& first,
                 const std::vector<int64_t>& last) {
         bool merges = !dim.empty();

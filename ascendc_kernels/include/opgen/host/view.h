@@ -285,7 +285,8 @@ struct Operand {
     View view;
     int64_t bytes;  // of an element; 0: numbers counted from the index, which have no memory
     bool present;   // false: an optional input that the call leaves out
-    bool written = false;  // an output
+    bool written = false;   // an output
+    bool turnable = false;  // the kernel can read it column by column and transpose it in UB
 
     Operand(const char* operandName, const View& operandView, int64_t bytesOfElement,
             bool isPresent = true)
@@ -294,6 +295,12 @@ struct Operand {
         Operand output(name, view, bytesOfElement);
         output.written = true;
         return output;
+    }
+    static Operand Turnable(const char* name, const View& view, int64_t bytesOfElement,
+                            bool isPresent = true) {
+        Operand input(name, view, bytesOfElement, isPresent);
+        input.turnable = true;
+        return input;
     }
 };
 
