@@ -52,6 +52,7 @@ class ProgramText:
         body: the kernel class.
         scalar_names: tiling field per scalar operand.
         streamed: reductions add to an accumulator (row family).
+        turnable: operands that boxes may hold transposed.
         output_names: member name of each output (an in-place one is not called like its input).
         lines: statements produced so far.
         padded: ids of values computed on whole 256-byte repeats, past the end of the tile.
@@ -62,6 +63,7 @@ class ProgramText:
     scalar_names: dict[Scalar, str]
     output_names: dict[str, str] = field(default_factory=dict)
     streamed: bool = False
+    turnable: frozenset[str] = frozenset()
     base_kinds: dict[Place, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -301,7 +303,7 @@ class ProgramText:
             )
         variable = self.name(inst.dst)
         stage = "stage" if inst.dst.kind == F32 else "stageInt"
-        call = "BringTurnable" if self.body.turnable(name) else "Bring"
+        call = "BringTurnable" if name in self.turnable else "Bring"
         text = (
             f"opgen::{call}<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
         )

@@ -137,10 +137,6 @@ class Body:
     spans: tuple[Span, ...] = ()
     indices: dict[str, View] = field(default_factory=dict)
 
-    def turnable(self, name: str) -> bool:
-        """Whether an operand is transposed in UB where it is contiguous along the rows."""
-        return self.operands[name].turnable
-
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out."""
         return 2 if max(len(self.operands), self.outputs) <= 4 else 1

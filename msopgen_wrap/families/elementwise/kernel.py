@@ -72,7 +72,8 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
 
 def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) -> KernelText:
     members = {p.name: member_name(p, True, spec) for p in spec.outputs}
-    text = ProgramText(body, plan.scalar_names, members)
+    turnable = frozenset(name for name, view in body.operands.items() if view.turnable)
+    text = ProgramText(body, plan.scalar_names, members, turnable=turnable)
     combo = body.combos[0]
     for place in body.placement.of.values():
         if place.role == "output":
@@ -86,7 +87,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
-            "turnable": body.turnable(name),
+            "turnable": name in turnable,
         }
         for name, view in body.operands.items()
     ]

@@ -53,10 +53,6 @@ class RowBody(Body):
     covering: frozenset[str]
     holds: bool
 
-    def turnable(self, name: str) -> bool:
-        """Return False: boxes of row kernels are copied as they lie."""
-        return False
-
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out.
 
