@@ -57,7 +57,9 @@ def is_checked(expr: ScalarExpr) -> bool:
     if not isinstance(expr, Binary) or not is_integer(expr):
         return False
     if expr.op in ("//", "%") and bounds(expr.right)[0] <= 0 <= bounds(expr.right)[1]:
-        return True
+        # A size is 0 where a tensor is empty: no element is at the place that a remainder says,
+        # which is what formulas want of it (`roll`).
+        return expr.op == "//" or not isinstance(expr.right, DimRef)
     return expr.op == "**" or _leaves(_unlimited(expr))
 
 
