@@ -46,6 +46,8 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
         if not _agrees(spec, traced, module, function, traced.shapes, attrs):
             from msopgen_wrap.graph.tracing import structure_diagnostic
 
+            if not base:
+                raise OpgenError(_graph_differs(spec))
             raise OpgenError(structure_diagnostic(spec, name or next(iter(base))))
     if not sized:
         return
@@ -144,7 +146,9 @@ def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.T
 
 
 def _close(result: torch.Tensor, value: torch.Tensor) -> bool:
-    if result.shape != value.shape:
+    """Whether results are equal; the graph's may lack leading axes of size 1, as kernels do."""
+    missing = value.dim() - result.dim()
+    if missing < 0 or value.shape != (1,) * missing + result.shape:
         return False
     if not value.numel():
         return True
@@ -152,6 +156,17 @@ def _close(result: torch.Tensor, value: torch.Tensor) -> bool:
         torch.isfinite(result.double()) | torch.isfinite(value.double())
     )
     return math.floor(_MAY_DIFFER * value.numel()) >= int((~near).sum())
+
+
+def _graph_differs(spec: OpSpec) -> Diagnostic:
+    assert spec.compute is not None
+    return Diagnostic(
+        "OPG201",
+        f"the graph traced from compute of {spec.op} gives other results than compute",
+        spec.compute.location,
+        "it was run on the sample that it was traced with, and no attr explains the difference",
+        "write the formula otherwise; this is a bug of opgen: please report it",
+    )
 
 
 def _sizes_matter(spec: OpSpec, shapes: dict[str, Any]) -> Diagnostic:
