@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.model import (
+    DimConst,
+    DimSlice,
+    OpSpec,
+    ParamKind,
+    ShapeList,
+    TensorParam,
+)
 
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
@@ -91,6 +98,22 @@ def count_attrs(spec: OpSpec) -> list[str]:
         for a in spec.attrs
         if a.type == "int" and not a.allowed and a.minimum is not None and a.minimum >= 1
     ]
+
+
+def axes_of_one(param: TensorParam, rank: int) -> set[int]:
+    """Return the axes that the shape rule of an input gives size 1 in every call.
+
+    Args:
+        rank: the rank that the input has.
+    """
+    if not isinstance(param.shape, ShapeList):
+        return set()
+    items = param.shape.items
+    runs = [i for i, item in enumerate(items) if isinstance(item, DimSlice)]
+    ones = [i for i, item in enumerate(items) if item == DimConst(1)]
+    if len(runs) > 1:
+        return set()
+    return {i if not runs or i < runs[0] else i + rank - len(items) for i in ones}
 
 
 def candidate_shapes(spec: OpSpec, rank: int | None = None) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.proof import prove_symbols
-from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
+from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
@@ -339,7 +339,11 @@ def _trace_once(
         dtypes[param.name] = dtype
         names.append(param.name)
         concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
-        dynamic = [DimDynamic.DYNAMIC] * len(concrete)
+        ones = axes_of_one(param, len(concrete))
+        dynamic = [
+            DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC
+            for axis in range(len(concrete))
+        ]
         tensors.append(
             mode.from_tensor(
                 torch.ones(concrete, dtype=getattr(torch, dtype)),

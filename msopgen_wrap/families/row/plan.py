@@ -22,6 +22,7 @@ from msopgen_wrap.families.row.axes import GraphAxes
 from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
 from msopgen_wrap.families.row.extents import assign_extents, kept_operands
 from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.families.row.outputs import check_outputs
 from msopgen_wrap.families.row.passes import (
     Piece,
     holds_last_chunk,
@@ -127,9 +128,22 @@ def _lower(
         axis_names=ends,
     )
     program = lowerer.run()
+    check_outputs(spec, traced, lowerer.space)
     kept = kept_operands(lowerer) if keep else frozenset()
     program = _simplified(assign_extents(program, lowerer, kept))
+    if not program.loads:
+        raise OpgenError(_reads_nothing(spec))
     return program, lowerer
+
+
+def _reads_nothing(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG331",
+        f"no output of {spec.op} depends on the data of its inputs",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "a kernel with reductions gets its iteration space from the tensors that it reads",
+        "write the constant without the reduction (torch.full_like, torch.ones_like)",
+    )
 
 
 def _simplified(program: Program) -> Program:

@@ -1,0 +1,75 @@
+"""What the outputs of an op with reductions may span, and what is made in several passes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check
+
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.model import OpSpec
+
+X, VECTOR, NUMBER = "rank: 2", 'shape: "[x[1]]"', 'shape: "[1]"'
+PARTS = "parts"
+# (compute, what the rules say about w, shapes of the outputs, family)
+CASES = {
+    "a vector beside a sum of all": (
+        "a = x.sum()\nb = w * 2",
+        VECTOR,
+        {"a": "[]", "b": "[x[1]]"},
+        PARTS,
+    ),
+    "a vector of rows beside rows": (
+        "a = x.sum(1)\nb = w * 2",
+        'shape: "[x[0]]"',
+        {"a": "[x[0]]", "b": "[x[0]]"},
+        PARTS,
+    ),
+    "more axes than the reduction has": (
+        "a = x.sum(1)\nb = x.unsqueeze(1) * 2",
+        VECTOR,
+        {"a": "[x[0]]", "b": "[x[0], 1, x[1]]"},
+        PARTS,
+    ),
+    "a vector with a sum of all": ("a = x.sum() + w", VECTOR, {"a": "[x[1]]"}, PARTS),
+    "a number with a sum of all": ("a = x.sum() + w", NUMBER, {"a": "[1]"}, "row"),
+    "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),
+}
+
+
+def spec_of(name: str, folder: Path) -> OpSpec:
+    compute, rule, outputs, _ = CASES[name]
+    rows = [f"op: RowOutputs{list(CASES).index(name)}", "inputs:"]
+    rows += [f"  x: {{dtype: float32, {X}}}", f"  w: {{dtype: float32, {rule}}}", "outputs:"]
+    rows += [f'  {n}: {{dtype: float32, shape: "{s}"}}' for n, s in outputs.items()]
+    rows += ["backward: none", "compute: |", *(f"  {line}" for line in compute.splitlines())]
+    path = folder / "case.yaml"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return load_spec(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_span_the_pass_or_are_made_in_another(name, tmp_path):
+    assert plan_op(spec_of(name, tmp_path)).family.name == CASES[name][3]
+
+
+RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in list(RUN)[:1] else pytest.param(n, marks=pytest.mark.slow) for n in RUN]
+)
+def test_results(name, tmp_path):
+    op = BuiltOp(spec_of(name, tmp_path), tmp_path)
+    for shape in [(5, 7), (0, 3), (3, 20011)]:
+        inputs = {"x": torch.rand(shape), "w": torch.rand(RUN[name] or shape[1])}
+        outputs, golden, result = op.run(inputs, mode="check")
+        check(outputs["a"], golden["a"])
+        assert result.findings == []
