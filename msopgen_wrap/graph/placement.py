@@ -196,7 +196,8 @@ def _diag_embed(x: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
         return matrix.permute(order)
     size = x.shape[-1] + abs(offset)
     placed = place(x, x.dim() - 1, max(-offset, 0), size).unsqueeze(-1)
-    return torch.where(_beyond_diagonal(x, size, size) == offset, placed, 0)
+    nothing = False if x.dtype == torch.bool else 0
+    return torch.where(_beyond_diagonal(x, size, size) == offset, placed, nothing)
 
 
 def _diagonal_scatter(x: Any, source: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
@@ -215,7 +216,8 @@ def _triangle(lower: bool) -> Callable[..., Any]:
     def decomposition(x: Any, diagonal: Any = 0) -> Any:
         distance = _beyond_diagonal(x, x.shape[-2], x.shape[-1])
         kept = distance <= diagonal if lower else distance >= diagonal
-        return torch.where(kept, x, 0)
+        # a number beside a bool would make an integer of it
+        return kept & x if x.dtype == torch.bool else torch.where(kept, x, 0)
 
     return decomposition
 

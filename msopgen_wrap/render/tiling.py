@@ -14,7 +14,7 @@ from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, variant_lines
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar, sources
-from msopgen_wrap.schedule.views import Span, Step, View
+from msopgen_wrap.schedule.views import SQUEEZED, Span, Step, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
 
@@ -378,7 +378,8 @@ def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
     ]
     used = sorted({body.variant for body in plan.bodies if name in body.indices})
     if len(used) == len(plan.variants):
-        return [f"{'' if steps else 'const '}opgen::View {variable} = {made};", *steps]
+        fixed = "" if steps or view.extent == SQUEEZED else "const "
+        return [f"{fixed}opgen::View {variable} = {made};", *steps]
     condition = " || ".join(f"variant == {index}" for index in used)
     return [
         f"opgen::View {variable};",

@@ -5,8 +5,9 @@ Such an operand is never broadcast: its tile is worked on where it lies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from msopgen_wrap.graph.scalars import DimRef
 from msopgen_wrap.schedule.views import SQUEEZED, Span, View
 from msopgen_wrap.spec.model import (
     DimConst,
@@ -20,7 +21,10 @@ from msopgen_wrap.spec.model import (
 
 
 def covering_operands(
-    spec: OpSpec, operands: Mapping[str, View], spans: Sequence[Span] = ()
+    spec: OpSpec,
+    operands: Mapping[str, View],
+    spans: Sequence[Span] = (),
+    indices: Iterable[View] = (),
 ) -> tuple[str, frozenset[str]]:
     """Return the input whose shape is that of the space, and the operands that have all of it.
 
@@ -38,6 +42,7 @@ def covering_operands(
             whole
             and all(_is_inside(spec, v, root) for v in rest)
             and all(span.covered(tensors) for span in spans)
+            and all(_counts_along(view, root) for view in indices)
         ):
             return root, whole
     return "", frozenset()
@@ -53,6 +58,20 @@ def _is_whole(spec: OpSpec, view: View, root: str) -> bool:
             return False
         tensor = rule.tensor
     return True
+
+
+def _counts_along(view: View, root: str) -> bool:
+    """Whether numbers are counted along an axis of the root, and lie along that axis."""
+    counted = view.counted
+    if counted is None or not isinstance(counted.length, DimRef):
+        return False
+    place = -1
+    for step in view.steps:
+        if step.op != "unsqueeze":
+            return False
+        place -= int(step.axis >= place)
+    length = counted.length
+    return view.extent != SQUEEZED and (length.tensor, length.axis - length.rank) == (root, place)
 
 
 def _is_inside(spec: OpSpec, view: View, root: str) -> bool:

@@ -182,6 +182,18 @@ __aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>
     }
 }
 
+// The numbers that a walk counts for the rows of a box.
+__aicore__ inline void CountRow(const LocalTensor<int32_t>& dst, const Walk& walk, const Tile& box) {
+    const uint32_t count = RowCount(box);
+    const int64_t step = walk.stride[box.lanes ? kOuterDims : kOuterDims + 1];
+    AscendC::CreateVecIndex(dst, static_cast<int32_t>(0), count);
+    VectorBarrier();
+    AscendC::Muls(dst, dst, static_cast<int32_t>(step), count);
+    VectorBarrier();
+    AscendC::Adds(dst, dst, static_cast<int32_t>(walk.At(box)), count);
+    VectorBarrier();
+}
+
 // Copy a row tile of an output to GM.
 template <typename T>
 __aicore__ inline void StoreRow(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,

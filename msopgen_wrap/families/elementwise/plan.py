@@ -11,7 +11,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule import counted_numbers, lowerings  # noqa: F401  (register the lowerings)
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
 from msopgen_wrap.schedule.class_names import class_name
 from msopgen_wrap.schedule.lowering import Lowerer

@@ -46,6 +46,13 @@ def is_one(size: Any) -> bool:
     return isinstance(size, int) and size == 1
 
 
+def _is_made(node: Node) -> bool:
+    """Whether a call makes a tensor of numbers and sizes alone, as ``arange`` does."""
+    tensors = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    made = isinstance(node.meta.get("val"), torch.Tensor)
+    return made and not tensors and node.op == "call_function"
+
+
 @dataclass
 class GraphAxes(Refusals):
     """The axes of every node of a graph whose reductions all run over the same ones.
@@ -81,10 +88,10 @@ class GraphAxes(Refusals):
         return tuple(None if is_one(s) or start + i < 0 else start + i for i, s in enumerate(shape))
 
     def _is_view(self, node: Any) -> bool:
-        """Whether a node is an input or a chain of views of one."""
+        """Whether a node is an input, made of sizes alone, or a chain of views of one of these."""
         if not isinstance(node, Node):
             return False
-        if node.op == "placeholder":
+        if node.op == "placeholder" or _is_made(node):
             return True
         target = target_name(node)
         if target in VIEW_OPS or target in RESHAPES or target == "operator.getitem":

@@ -88,6 +88,8 @@ class _Extents:
             return KEPT if inst.mode in self.kept and inst.dst.kind == F32 else FULL
         if inst.op == "Position":
             return FULL
+        if inst.op == "Index":
+            return FULL if self.lowerer.indices[inst.mode].extent == FULL else ROW
         return ROW if inst.op == "Reduce" or set(kinds) == {ROW} else FULL
 
     def _strided(self, inst: Inst) -> bool:

@@ -37,6 +37,7 @@ class RowKernel:
     gm: list[dict[str, str]]
     operands: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
+    indices: list[str]
     scalars: list[dict[str, str]]
     slots: list[str]
     double: bool
@@ -161,6 +162,7 @@ def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]
         gm,
         operands,
         outputs,
+        list(body.indices),
         [
             {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
             for name, s in body.program.scalars.items()

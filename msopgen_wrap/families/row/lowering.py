@@ -114,10 +114,10 @@ class RowLowerer(Lowerer):
         return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
 
     def _load(self, view: View) -> Val:
-        if view.placed or view.counted is not None:
+        if view.placed:
             assert self._current is not None
-            what = "joined or padded tensors" if view.placed else "numbers counted from an index"
-            raise OpgenError(self.unsupported(self._current, f"{what} beside a reduction"))
+            what = "joined or padded tensors beside a reduction"
+            raise OpgenError(self.unsupported(self._current, what))
         extent = self._extent(self._load_axes(view))
         value = super()._load(replace(view, extent=extent))
         if extent != FULL:

@@ -160,7 +160,8 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
 
     reduced, rank = lowerer.space.reduced, lowerer.space.rank
     by_rank = None if rule.attr else axes
-    return Lowered(program, lowerer.operands, lowerer.spans(), by_rank, rank, reduced)
+    views = {**lowerer.operands, **lowerer.indices}
+    return Lowered(program, views, lowerer.spans(), by_rank, rank, reduced)
 
 
 def _axes_rule(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> ReducedAxes:
@@ -301,7 +302,9 @@ def _body(
     final.shared = placement.shared = share_slots(both)
     masks = max([placement.masks, *(p.placement.masks for p in pieces)])
     placement.masks = masks
-    root, covering = covering_operands(spec, operands, lowerer.spans())
+    used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
+    indices = {name: lowerer.indices[name] for name in used}
+    root, covering = covering_operands(spec, operands, lowerer.spans(), indices.values())
     body = RowBody(
         class_name(spec, plan.variants, index, combos, groups),
         index,
@@ -310,6 +313,7 @@ def _body(
         placement,
         operands,
         len(spec.outputs),
+        indices=indices,
         resident=resident,
         streamed=streamed,
         pieces=pieces,

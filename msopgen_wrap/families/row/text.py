@@ -100,6 +100,8 @@ class RowText(ProgramText):
             return [self._apply(inst), *(["PipeBarrier<PIPE_V>();", tail] if tail else [])]
         if inst.op == "AddExpSum" or inst.op == "AddVariance":
             return [self._gather(inst)]
+        if inst.op == "Index" and inst.dst is not None and inst.dst.extent == "row":
+            return [f"opgen::CountRow({self.name(inst.dst)}, {inst.mode}Walk, part);"]
         if inst.op == "MoveExpSum":
             names = [self.operand(a) for a in inst.args] + [self.name(inst.temps[0])]
             return [f"opgen::MoveExpSum({', '.join(names)}, rowCount);"]
@@ -151,6 +153,9 @@ class RowText(ProgramText):
         if _pairwise(inst):
             given.append("rowBlocks")
         return f"opgen::{call}<{kind}>({', '.join(given)}, part);"
+
+    def _index(self, inst: Inst) -> str:
+        return super()._index(inst).replace("<kBroadcast>", "<true>")
 
     def _load(self, inst: Inst) -> str:
         assert inst.dst is not None

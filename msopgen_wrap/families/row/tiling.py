@@ -33,7 +33,8 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
     """
     spec, names = plan.spec, plan.scalar_names
     used = plan.scalars()
-    walks = [*plan.operands(), *(member_name(p, True, spec) for p in spec.outputs)]
+    indices = plan.indices()
+    walks = [*plan.operands(), *(member_name(p, True, spec) for p in spec.outputs), *indices]
     buffers = any(b.buffers_in_flight() > 1 for b in plan.bodies)
     fields: list[dict[str, Any]] = [
         field_row("int64_t", "outerDims", 6, "sizes before rows and columns, kept ones first"),
@@ -67,6 +68,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             COMPUTE_KIND[dtype] == F32 for dtype in spec.param(view.tensor).dtypes
         )
         operand["index"] = position
+    values["indices"] = {name: view.extent == SQUEEZED for name, view in indices.items()}
     for output in values["outputs"]:
         output["row"] = output["name"] in row_outputs
     for temporary in values["written"]:

@@ -135,7 +135,8 @@ public:
             space.push_back(Dimension(1, true, operands.size()));
         }
         for (size_t v = 0; v < operands.size(); ++v) {
-            if (space.back().stride[v] > 1 || space.back().stride[v] < 0) {
+            if (operands[v].bytes > 0 &&
+                (space.back().stride[v] > 1 || space.back().stride[v] < 0)) {
                 // A strided last dimension becomes the rows of boxes with one column.
                 space.push_back(Dimension(1, !space.back().reduced, operands.size()));
                 break;
@@ -249,6 +250,9 @@ private:
     // Whether several rows can be copied at once, also in the last, narrower box.
     bool RowsFit(int64_t cols, const std::vector<Operand>& operands) const {
         for (size_t v = 0; v < stride.size(); ++v) {
+            if (operands[v].bytes == 0) {
+                continue;  // counted, not copied
+            }
             const int64_t row = stride[v][kMaxDims - 2];
             const int64_t used = stride[v][kMaxDims - 1] == 0 ? 1 : cols;
             // rows that run backwards are copied one by one
