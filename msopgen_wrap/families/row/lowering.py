@@ -11,7 +11,7 @@ from msopgen_wrap.graph.scalars import ReducedCount, ScalarExpr
 from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.program import Inst, Val
-from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
+from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View
 from msopgen_wrap.torch_import import torch
 
@@ -175,17 +175,7 @@ class RowLowerer(Lowerer):
         return self.kind(node)
 
     def _elements(self, node: Node) -> ScalarExpr | None:
-        if not reduction_kind(node):
-            return None
-        if not isinstance(self.values.get(node), View):
-            return ReducedCount()
-        # another pass has reduced it, over axes of its own
-        source: Any = node.args[0]
-        try:
-            dims = reduced_dims(node, len(result_shape(source)))
-            return self._product([self._size(source, d) for d in dims])
-        except OpgenError:
-            return None
+        return ReducedCount() if reduction_kind(node) else None
 
     def reduce(self, kind: str, value: Val) -> Val:
         """Append a reduction over the reduced axes, of floats or int32."""
