@@ -57,6 +57,8 @@ class ProgramText:
         lines: statements produced so far.
         padded: ids of values computed on whole 256-byte repeats, past the end of the tile.
         aliases: reinterpreted views of working tiles that the statements use, name -> declaration.
+        variables: value id -> variable, for values in slots of their own (default: the slot's).
+        tiles: the variables of slots that the statements name -> the slot.
     """
 
     body: Body
@@ -68,6 +70,8 @@ class ProgramText:
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     padded: set[int] = field(default_factory=set)
+    variables: dict[int, str] = field(default_factory=dict)
+    tiles: dict[str, Place] = field(default_factory=dict)
     _read: set[Place] = field(default_factory=set)
     _written: set[Place] = field(default_factory=set)
 
@@ -157,7 +161,9 @@ class ProgramText:
         wanted = kind or value.kind
         scratch = place.role in ("word", "row")
         base = self.base_kinds.setdefault(place, F32 if scratch else value.kind)
-        variable = place.name
+        variable = self.variables.get(value.id, place.name)
+        if scratch:
+            self.tiles[variable] = place
         if place.role == "output":
             variable = self.output_names.get(variable, variable)
         if place.role in ("input", "output"):

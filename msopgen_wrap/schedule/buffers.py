@@ -230,7 +230,9 @@ def check(program: Program, placement: Placement) -> list[str]:
             place = placement.place(value)
             sharing = [v for v in _values(inst) if placement.place(v) == place]
             resized = any(KIND_BYTES[v.kind] != KIND_BYTES[value.kind] for v in sharing)
-            strict = not OPS[inst.op].in_place or inst.temps or resized
+            # scratch is taken after operands are released, except for numbers of rows
+            beside = bool(inst.temps) and (value is not inst.dst or value.extent != "row")
+            strict = not OPS[inst.op].in_place or beside or resized
             if sharing and strict and inst.op != "Store":
                 problems.append(f"{index}: {inst} writes {value} over its own operand")
             holder[place] = value.id

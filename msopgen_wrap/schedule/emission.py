@@ -164,10 +164,7 @@ class Emitter(Refusals):
         return result
 
     def _field_name(self, expr: ScalarExpr) -> str:
-        base = "scalar"
-        if isinstance(expr, AttrRef):
-            base = expr.name if expr.index is None else f"{expr.name}{expr.index}"
-            base = cpp_local(base)
+        base = expression_name(expr) or "scalar"
         names = {p.name for p in (*self.spec.inputs, *self.spec.outputs)}
         known = {cpp_local(name) for name in names | set(self.operand_names.values())}
         known |= {*self.scalar_names.values(), "scalar"}
@@ -276,6 +273,23 @@ class Emitter(Refusals):
                 raise self.unsupported_dtype("int64", "", node)
             if not fits:
                 self.narrow[end] = None
+
+
+def expression_name(expr: ScalarExpr) -> str:
+    """Return a name that says what a number of the host is; empty for an expression too long."""
+    if isinstance(expr, AttrRef):
+        return cpp_local(expr.name if expr.index is None else f"{expr.name}{expr.index}")
+    if isinstance(expr, ReducedCount):
+        return "reducedElements"
+    if isinstance(expr, DimRef):
+        return f"{expr.tensor}Size"
+    if isinstance(expr, Binary) and expr.op == "/" and expr.left in (Const(1), Const(1.0)):
+        below = expression_name(expr.right)
+        return f"inverse{below[0].upper()}{below[1:]}" if below else ""
+    if isinstance(expr, Unary) and expr.op == "neg":
+        inner = expression_name(expr.arg)
+        return f"minus{inner[0].upper()}{inner[1:]}" if inner else ""
+    return ""
 
 
 def _truncate(value: Any) -> int:

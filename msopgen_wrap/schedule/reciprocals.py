@@ -11,7 +11,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from msopgen_wrap.graph.scalars import Const
-from msopgen_wrap.schedule.program import F32, Inst, Operand, Program, Scalar, Val
+from msopgen_wrap.schedule.program import (
+    F32,
+    OPS,
+    Inst,
+    Operand,
+    OpInfo,
+    Program,
+    Scalar,
+    Val,
+)
+
+INVERSE_SQRT = "opgen::InverseSqrt"
+OPS[INVERSE_SQRT] = OpInfo(INVERSE_SQRT)
 
 
 def divide_directly(program: Program) -> Program:
@@ -32,6 +44,23 @@ def divide_directly(program: Program) -> Program:
                     inst = replace(inst, op="Div", args=(number, divisor))
                     made[dst.id] = inst
                     break
+        result.insts.append(inst)
+    return result
+
+
+def inverse_roots(program: Program) -> Program:
+    """Return a program in which ``1 / sqrt(b)`` of numbers of rows is one call."""
+    made = {i.dst.id: i for i in program.insts if i.dst is not None}
+    uses = Counter(a.id for i in program.insts for a in i.args if isinstance(a, Val))
+    result = Program([], dict(program.scalars), program._next)
+    for inst in program.insts:
+        dst = inst.dst
+        if inst.op == "Div" and dst is not None and dst.extent == "row":
+            divisor = _divisor(dst, made, {**uses, dst.id: 1})
+            root = made.get(divisor.id) if divisor is not None else None
+            if root is not None and root.op == "Sqrt" and uses[divisor.id] == 1:  # type: ignore[union-attr]
+                ones = result.value(F32, "row")
+                inst = replace(inst, op=INVERSE_SQRT, args=root.args, temps=(ones,))
         result.insts.append(inst)
     return result
 

@@ -112,7 +112,7 @@ _LOCAL_FORM = re.compile(
     r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"
     # members of a tiling struct of CANN 8.1 beside each field
     r"|[gs]et_\w+"
-    r"|.+(?:Gm|Queue|Local|Walk|List|Shape|Storage|View|Attr|Float|Int|Words)"
+    r"|.+(?:Gm|Queue|Local|Loaded|Kept|Walk|List|Shape|Storage|View|Attr|Float|Int|Words)"
 )
 
 

@@ -13,6 +13,16 @@
 
 namespace opgen {
 
+// dst = 1 / sqrt(x), which the instruction Rsqrt only approximates. dst may be x.
+__aicore__ inline void InverseSqrt(const Tile32& dst, const Tile32& x, const Tile32& ones,
+                                   uint32_t count) {
+    AscendC::Sqrt(dst, x, count);
+    AscendC::Duplicate(ones, 1.0f, count);
+    VectorBarrier();
+    AscendC::Div(dst, ones, dst, count);
+    VectorBarrier();
+}
+
 // One number per repeat: `lanes` (up to 64) lanes of repeats `blocks` blocks apart.
 template <int32_t kKind>
 __aicore__ inline void ReduceRepeats(const Tile32& dst, const Tile32& src, uint32_t lanes,
@@ -236,9 +246,10 @@ __aicore__ inline void Position(const Tile32& dst, const Tile& box) {
 class RowTiles {
 public:
     // tiling: lanes, outerDims (kept ones first, keptOuter of them), rowCount, colCount, boxRows,
-    // boxCols, pitchUnit. split: all cores share the chunks of every item.
+    // boxCols, pitchUnit, split.
     template <typename Tiling>
-    __aicore__ inline void Init(const Tiling& tiling, bool split) {
+    __aicore__ inline void Init(const Tiling& tiling) {
+        split = tiling.split != 0;
         lanes_ = tiling.lanes != 0;
         kept_ = tiling.keptOuter;
         uint64_t keptOuter = 1;
@@ -304,6 +315,7 @@ public:
         Finish(box);
     }
 
+    bool split = false;  // all cores share the chunks of every item
     uint64_t firstItem = 0;
     uint64_t lastItem = 0;
     uint64_t firstChunk = 0;

@@ -65,7 +65,6 @@ __aicore__ inline void AddExpSum(const Tile32& largest, const Tile32& sum, const
     Reduce<kMax>(spare, x, tile, box);
     Finite(spare[2 * rowLength], spare, count);
     ApplyRow<kSub>(tile, x, spare[2 * rowLength], blocks, box);
-    VectorBarrier();
     AscendC::Exp(tile, tile, box.count);
     VectorBarrier();
     ReduceInPlace<kSum>(spare[rowLength], tile, box);
@@ -124,7 +123,6 @@ __aicore__ inline void AddVariance(const Tile32& sum, const Tile32& squares, con
     AscendC::Muls(mean, boxSum, 1.0f / boxElements, count);
     VectorBarrier();
     ApplyRow<kSub>(tile, x, mean, blocks, box);
-    VectorBarrier();
     AscendC::Mul(tile, tile, tile, box.count);
     VectorBarrier();
     ReduceInPlace<kSum>(boxSquares, tile, box);

@@ -121,6 +121,7 @@ __aicore__ inline void ApplyRow(const Tile32& dst, const Tile32& whole, const Ti
     } else {
         ApplyToBox<kOp, kWholeFirst>(dst, whole, row, {0, 1}, box);
     }
+    VectorBarrier();
 }
 
 // Every element of the box gets its row's number. `blocks` is scratch of one block per row.
@@ -269,9 +270,12 @@ __aicore__ inline void WidenRowMask(const LocalTensor<uint8_t>& mask,
 template <typename C, typename T>
 class Kept {
 public:
-    // buffer: of a whole box. scratch: of as many elements, for what is widened.
-    __aicore__ inline void Load(AscendC::TBuf<AscendC::TPosition::VECCALC>& buffer,
-                                AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
+    // length: elements of a box.
+    __aicore__ inline void Init(AscendC::TPipe* pipe, uint32_t length) {
+        pipe->InitBuffer(buffer_, length * static_cast<uint32_t>(sizeof(C)));
+    }
+    // scratch: of as many elements, for what is widened.
+    __aicore__ inline void Load(AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
                                 const GlobalTensor<T>& gm, const Walk& walk, const Tile& box) {
         const int64_t at = walk.At(box);
         const uint32_t rows = walk.ByRow() ? box.rows : 1;
@@ -279,7 +283,7 @@ public:
         if (held_ && at == at_ && rows == rows_ && cols == cols_) {
             return;
         }
-        tile_ = buffer.template Get<C>();
+        tile_ = buffer_.template Get<C>();
         held_ = true;
         at_ = at;
         rows_ = rows;
@@ -307,6 +311,7 @@ public:
     }
 
 private:
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer_;
     LocalTensor<C> tile_;
     int64_t at_ = 0;
     uint32_t rows_ = 0;
@@ -319,6 +324,7 @@ template <int32_t kOp, bool kWholeFirst = true, typename T>
 __aicore__ inline void ApplyKept(const Tile32& dst, const Tile32& whole, const Kept<float, T>& kept,
                                  const Walk& walk, const Tile& box) {
     ApplyToBox<kOp, kWholeFirst>(dst, whole, kept.Get(), kept.Layout(walk, box), box);
+    VectorBarrier();
 }
 
 // Every element of the box gets its element of the operand.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from msopgen_wrap.render.kernel import (
     type_name,
 )
 from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.value_names import ValueNames
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
 from msopgen_wrap.schedule.program import F32, I32, Inst, Scalar, Val
 from msopgen_wrap.spec.model import OpSpec
@@ -120,19 +122,26 @@ def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]
     ]
     gm = storage_tensors(spec, operands, outputs)
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
-    make = SectionMaker(spec, body, names, operands, outputs, small)
+    tensors = [*(str(o["name"]) for o in (*operands, *outputs)), *body.program.scalars]
+    gathered = [i for piece in pieces for i in piece.program.insts]
+    rows = [i for after in streamed.rows for i in after]
+    value_names = ValueNames([*gathered, *rows, *body.program.insts], tensors)
+    make = SectionMaker(spec, body, names, operands, outputs, small, value_names)
     row_only = {id(i) for i in (*resident.prologue, *resident.late, *resident.row_stores)}
     whole = make([i for i in body.program.insts if id(i) not in row_only], body.placement)
     holds = body.holds
     gathers: list[dict[str, Any]] = []
     for number, piece in enumerate(pieces[:-1]):
+        reduces = [_reduce(i, body) for i in piece.program.insts if i.op == "Reduce"]
+        joined = [_pair(p.merged.op, p.accumulators, body) for p in streamed.pairs[number]]
         gathers.append(
             {
                 "suffix": str(number + 1) if len(pieces) > 2 else "",
                 "gather": make(piece.program.insts, piece.placement, streamed.pairs[number], holds),
                 "finish": make(streamed.rows[number], body.placement),
-                "reduces": [_reduce(i, body) for i in piece.program.insts if i.op == "Reduce"],
-                "pairs": [_pair(p.merged.op, p.accumulators, body) for p in streamed.pairs[number]],
+                "start": _start(reduces, joined),
+                "reduces": reduces,
+                "pairs": joined,
             }
         )
     last = pieces[-1]
@@ -218,6 +227,29 @@ def _pair(op: str, values: tuple[Val, ...], body: RowBody) -> dict[str, Any]:
     start = ["opgen::Identity<opgen::kMax>()" if op == "AddExpSum" else "0.0f"]
     start += ["0.0f"] * (len(values) - 1)
     return {"join": join, "rows": [_row(v, body) for v in values], "start": start}
+
+
+def _start(reduces: list[dict[str, str]], pairs: list[dict[str, Any]]) -> list[str]:
+    """Return the statements that give accumulators their first numbers, neighbours at once."""
+    first = {r["slot"]: f"opgen::Identity<{r['identity']}>()" for r in reduces}
+    for pair in pairs:
+        first.update(zip(pair["rows"], pair["start"], strict=True))
+    lines: list[str] = []
+    runs: list[tuple[int, int, str]] = []
+    for row, number in sorted(first.items()):
+        if not (slot := re.fullmatch(r"Row\((\d+)\)", row)):
+            lines.append(f"Duplicate({row}, {number}, rowLength);")
+        elif runs and runs[-1][2] == number and sum(runs[-1][:2]) == int(slot[1]):
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1, number)
+        else:
+            runs.append((int(slot[1]), 1, number))
+    for at, count, number in runs:
+        row, length = f"Row({at})", "rowLength"
+        if count > 1:
+            row = "rowBuf.template Get<float>()" + (f"[{at} * rowLength]" if at else "")
+            length = f"{count} * rowLength"
+        lines.append(f"Duplicate({row}, {number}, {length});")
+    return lines
 
 
 def _stores_read(prologue: list[Inst], stores: list[Inst], insts: list[Inst]) -> bool:

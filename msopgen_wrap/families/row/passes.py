@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msopgen_wrap.families.row.online import Pair, find_pairs
 from msopgen_wrap.schedule.buffers import Place, Placement
-from msopgen_wrap.schedule.program import MASK, Inst, Program, Val
+from msopgen_wrap.schedule.program import MASK, OPS, Inst, Program, Val
 from msopgen_wrap.schedule.views import View
 
 
@@ -193,6 +193,7 @@ def row_places(orders: list[list[list[Inst]]]) -> tuple[dict[int, Place], int, i
     """
     lives: list[dict[int, list[int]]] = []
     kinds: dict[int, str] = {}
+    makers: dict[int, Inst] = {}
     for order in orders:
         life: dict[int, list[int]] = {}
         for position, group in enumerate(order):
@@ -201,11 +202,18 @@ def row_places(orders: list[list[list[Inst]]]) -> tuple[dict[int, Place], int, i
                     if isinstance(value, Val) and value.extent == "row":
                         kinds[value.id] = value.kind
                         life.setdefault(value.id, [position, position])[1] = position
+                if len(group) == 1 and inst.dst is not None and _writes_over(inst):
+                    makers[inst.dst.id] = inst
         lives.append(life)
+
+    def after(a: list[int], b: list[int], maker: Inst | None) -> bool:
+        """Whether one life begins after another; where it ends, for an instruction in place."""
+        return a[0] > b[1] or (maker is not None and a[0] == b[1])
 
     def clash(a: int, b: int) -> bool:
         return any(
-            life[a][0] <= life[b][1] and life[b][0] <= life[a][1]
+            not after(life[a], life[b], makers.get(a))
+            and not after(life[b], life[a], makers.get(b))
             for life in lives
             if a in life and b in life
         )
@@ -214,15 +222,33 @@ def row_places(orders: list[list[list[Inst]]]) -> tuple[dict[int, Place], int, i
     places: dict[int, Place] = {}
     for value_id, kind in kinds.items():
         name = "rowMask" if kind == MASK else "row"
-        free = (
+        free = [
             n for n, held in enumerate(slots[name]) if not any(clash(value_id, v) for v in held)
+        ]
+        # the slot of an operand, so that a chain of instructions stays in one
+        read = (
+            {a.id for a in makers[value_id].args if isinstance(a, Val)}
+            if value_id in makers
+            else set()
         )
-        number = next(free, len(slots[name]))
+        number = next((n for n in free if read & set(slots[name][n][-1:])), None)
+        if number is None:
+            number = free[0] if free else len(slots[name])
         if number == len(slots[name]):
             slots[name].append([])
         slots[name][number].append(value_id)
         places[value_id] = Place(name.lower(), f"{name}{number}")
     return places, len(slots["row"]), len(slots["rowMask"])
+
+
+def _writes_over(inst: Inst) -> bool:
+    """Whether an instruction may write its result over an operand of the same size.
+
+    Scratch is no obstacle: it has a slot of its own while the operand lives.
+    """
+    kinds = {a.kind for a in inst.args if isinstance(a, Val)}
+    assert inst.dst is not None
+    return OPS[inst.op].in_place and kinds == {inst.dst.kind}
 
 
 def resident_order(program: Program, passes: Passes) -> Program:

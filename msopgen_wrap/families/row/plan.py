@@ -49,7 +49,7 @@ from msopgen_wrap.schedule.program import (
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.reciprocals import divide_directly
+from msopgen_wrap.schedule.reciprocals import divide_directly, inverse_roots
 from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 
@@ -147,7 +147,7 @@ def _reads_nothing(spec: OpSpec) -> Diagnostic:
 
 
 def _simplified(program: Program) -> Program:
-    return eliminate_dead(divide_directly(share_common(program)))
+    return eliminate_dead(inverse_roots(divide_directly(share_common(program))))
 
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:

@@ -12,6 +12,7 @@ from msopgen_wrap.families.row.passes import Piece
 from msopgen_wrap.families.row.slots import compute_kinds, constant
 from msopgen_wrap.families.row.text import RowText
 from msopgen_wrap.render.kernel import member_name, type_name
+from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import COMPUTE_KIND, STORED_KIND, Inst, Program, Scalar
 from msopgen_wrap.spec.model import OpSpec
@@ -27,7 +28,8 @@ class Section:
         lines: its statements.
         copy_in, keep: the methods that load its operands.
         first: whether it is told which chunk is the first.
-        held: whether its operands are members of the class.
+        held: whether its operands are taken from their queues before it is called.
+        frees: whether it frees them.
     """
 
     operands: list[dict[str, Any]]
@@ -37,6 +39,7 @@ class Section:
     keep: str = ""
     first: bool = False
     held: bool = False
+    frees: bool = True
 
     @property
     def streamed(self) -> list[dict[str, Any]]:
@@ -70,6 +73,7 @@ class SectionMaker:
     operands: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     small: bool
+    value_names: ValueNames
 
     def __call__(
         self,
@@ -82,7 +86,8 @@ class SectionMaker:
 
         Args:
             pairs: of a pass over chunks.
-            held: the operands are members of the class, which takes and frees them.
+            held: ``Process`` takes the operands from their queues before it calls the method, and
+                frees them where the method only reduces.
         """
         text = RowText(
             Piece(Program(insts, dict(self.body.program.scalars)), placement),  # type: ignore[arg-type]
@@ -93,6 +98,7 @@ class SectionMaker:
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
             small=self.small,
         )
+        text.variables = variables(insts, placement, self.value_names)
         combo = self.body.combos[0]
         for place in placement.of.values():
             if place.role == "output":
@@ -110,6 +116,7 @@ class SectionMaker:
             first="first" in re.findall(r"\w+", "\n".join(statements)),
             held=held,
         )
+        section.frees = not held or bool(section.outputs)
         section.lines = self._lines(section, insts, placement, text, statements)
         return section
 
@@ -125,9 +132,11 @@ class SectionMaker:
         lines = []
         for o in freed:
             n, t = o["name"], o["type"]
-            taken = f"{n}Held" if section.held else f"{n}Queue.template DeQue<{t}>()"
-            lines.append(f"LocalTensor<{t}> {n}Local = {taken};")
-        freed = [] if section.held else freed
+            taken = f"{n}Local = {n}Queue.template DeQue<{t}>();"
+            if not self.body.holds or o["row"]:
+                lines.append(f"LocalTensor<{t}> {taken}")
+            elif not section.held:
+                lines.append(taken)
         for o in made:
             n, t = o["name"], o["type"]
             lines.append(f"LocalTensor<{t}> {n}Local = {n}Queue.template AllocTensor<{t}>();")
@@ -135,6 +144,8 @@ class SectionMaker:
         if lines and statements:
             lines.append("")
         lines += statements
+        if not section.frees:
+            freed = []
         if freed or made:
             lines.append("")
         lines += [f"{o['name']}Queue.EnQue({o['name']}Local);" for o in made]
@@ -162,17 +173,19 @@ class SectionMaker:
                 lines.append("}")
         lines += self._stages(used)
         lines += self._tiles(section, used)
-        for value in sorted({p.name for p in placement.of.values() if p.role == "word"}):
-            if used(value):
-                slot = int(value.removeprefix("tmp"))
-                lines.append(f"LocalTensor<float> {value} = Scratch(kTmpSlot + {slot});")
-        for slot in range(self.body.row_words):
-            if used(f"row{slot}"):
-                lines.append(f"LocalTensor<float> row{slot} = Row({slot});")
+        for name, place in sorted(
+            text.tiles.items(), key=lambda item: (item[1].role, item[1].name)
+        ):
+            slot = int(re.sub(r"\D", "", place.name))
+            where = f"Scratch(kTmpSlot + {slot})" if place.role == "word" else f"Row({slot})"
+            lines.append(f"LocalTensor<float> {name} = {where};")
         if used("partial"):
             lines.append(f"LocalTensor<float> partial = Row({self.body.row_words});")
         if used("spare"):
-            lines.append(f"LocalTensor<float> spare = Rows({self.body.row_words});")
+            lines.append(
+                "LocalTensor<float> spare = rowBuf.template Get<float>()"
+                f"[{self.body.row_words} * rowLength];"
+            )
         if used("rowBlocks"):
             lines.append("LocalTensor<float> rowBlocks = rowBlockBuf.template Get<float>();")
         for slot in range(self.body.placement.masks):

@@ -44,7 +44,7 @@ def slot_lines(spec: OpSpec, body: RowBody) -> list[str]:
     def part(name: str, slots: str) -> None:
         nonlocal first
         lines.append(f"uint32_t {name}Slot = {first}")
-        first = f"{name}Slot + {slots}"
+        first = f"{name}Slot + {slots}" if slots != "0" else f"{name}Slot"
 
     def own(role: str, name: str) -> str:
         storage = type_name(_param(spec, body, role, name), role == "output", spec)

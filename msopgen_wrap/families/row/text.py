@@ -10,6 +10,8 @@ from msopgen_wrap.schedule.program import I32, MASK, Inst, Val
 
 # Notes that say no more than the instruction beside them.
 _PLAIN = {"to every element", "load", "store"}
+# Building blocks whose names say it.
+_MERGED = {"AddExpSum", "AddVariance", "MoveExpSum"}
 _BLOCKS = Place("blocks", "rowBlocks")
 
 
@@ -34,12 +36,22 @@ class RowText(ProgramText):
 
     def _note(self, inst: Inst) -> str:
         """What the comment before an instruction says; empty where the instruction says it."""
-        note = inst.note
+        note = inst.note.removeprefix("aten.")
         name = note.rsplit(".", 1)[-1].split(" ")[0]
-        called = (inst.mode if inst.op in ("Apply", "Reduce") else inst.op).lower()
-        if note in _PLAIN or name in _PLAIN or called in (name, f"{name}s"):
+        if note in _PLAIN or name in _PLAIN or inst.op in _MERGED or inst.op.startswith("opgen::"):
+            return ""
+        if name == note and (self._alone(inst) or self._called(inst) == name):
             return ""
         return note
+
+    def _alone(self, inst: Inst) -> bool:
+        """Whether an operator is this one instruction."""
+        insts = self.body.program.insts
+        at = next(n for n, i in enumerate(insts) if i is inst)
+        return all(i.note != inst.note for i in insts[max(0, at - 1) : at + 2] if i is not inst)
+
+    def _called(self, inst: Inst) -> str:
+        return self.variables.get(inst.dst.id, "") if inst.dst is not None else ""
 
     def render(self) -> list[str]:
         """Return the statements, loads to stores."""
@@ -56,7 +68,7 @@ class RowText(ProgramText):
             said = self._note(inst)
             if said and said != note:
                 self.lines.append(f"// {said}")
-            note = said or note
+            note = said
             self.lines.extend(statements)
             self._track(inst)
         return self.lines
@@ -71,11 +83,11 @@ class RowText(ProgramText):
         return reads, writes
 
     def _track(self, inst: Inst) -> None:
-        if inst.op in ("AddExpSum", "AddVariance", "MoveExpSum"):
+        if inst.op in _MERGED or inst.op == "Apply":
             # building blocks wait for themselves, and with that for everything before them
             self._read.clear()
             self._written.clear()
-        elif inst.op == "Apply" or self._in_place_load(inst):
+        elif self._in_place_load(inst):
             reads, writes = self._accesses(inst)
             self._read |= reads
             self._written |= writes
@@ -97,7 +109,7 @@ class RowText(ProgramText):
         if inst.op == "Apply":
             assert inst.dst is not None
             tail = self._fill_tail(inst.dst)
-            return [self._apply(inst), *(["PipeBarrier<PIPE_V>();", tail] if tail else [])]
+            return [self._apply(inst), *([tail] if tail else [])]
         if inst.op == "AddExpSum" or inst.op == "AddVariance":
             return [self._gather(inst)]
         if inst.op == "Index" and inst.dst is not None and inst.dst.extent == "row":

@@ -1,0 +1,146 @@
+"""Names that say what a value is: of row values and intermediate tiles, for a reader of a kernel.
+
+A name follows from the operator that made the value and from what it was made of: the difference
+of a value and its mean is ``centred``. Values that are written over one another are one variable,
+which is called like the last of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.schedule.buffers import Place, Placement
+from msopgen_wrap.schedule.program import OPS, Inst, Scalar, Val
+from msopgen_wrap.spec.taken_names import cpp_local
+
+# Operator -> what its result is called.
+_RESULTS = {
+    "amax": "largest",
+    "amin": "smallest",
+    "argmax": "position",
+    "argmin": "position",
+    "bitwise_and": "bits",
+    "bitwise_or": "bits",
+    "bitwise_xor": "bits",
+    "exp": "exponential",
+    "log": "logarithm",
+    "maximum": "larger",
+    "mean": "mean",
+    "minimum": "smaller",
+    "reciprocal": "inverse",
+    "rsqrt": "rstd",
+    "sigmoid": "sigmoid",
+    "sqrt": "root",
+    "std": "deviation",
+    "sum": "sum",
+    "tanh": "tangent",
+    "var": "variance",
+}
+_REDUCTIONS = {"Sum": "sum", "Max": "largest", "Min": "smallest", "Prod": "product"}
+_BY_INSTRUCTION = {"Exp": "exponential", "Ln": "logarithm", "Sqrt": "root", "Abs": "magnitude"}
+_OF_SAME = {"Mul": "squares"}
+_CONSTANTS = {0.0: "zeros", 1.0: "ones"}
+# What an instruction overwrites beside its result.
+_SCRATCH = {"AddVariance": ("", "elements", "work"), "opgen::InverseSqrt": ("ones",)}
+
+
+class ValueNames:
+    """Names of the values of one op; the values of a kernel are named alike in all its methods."""
+
+    def __init__(self, insts: Iterable[Inst], taken: Iterable[str]):
+        """Name the values of ``insts``, in the order of execution.
+
+        Args:
+            taken: names of tensors and tiling fields, which a variable may not have.
+        """
+        self._taken = {*taken, *map(cpp_local, taken)}
+        self._maker: dict[int, Inst] = {}
+        self._scratch: dict[int, str] = {}
+        for inst in insts:
+            if inst.dst is not None:
+                self._maker[inst.dst.id] = inst
+            names = _SCRATCH.get(inst.op, ())
+            for number, value in enumerate(inst.temps):
+                self._scratch[value.id] = names[number] if number < len(names) else "work"
+
+    @functools.cache  # noqa: B019  (lives as long as a rendering)
+    def of(self, value: Val) -> str:
+        """Return what a value is called, empty where nothing says what it is."""
+        inst = self._maker.get(value.id)
+        name = self._scratch.get(value.id, "") if inst is None else self._derived(inst)
+        return "" if name in self._taken else name
+
+    def _derived(self, inst: Inst) -> str:
+        op = inst.mode if inst.op == "Apply" else inst.op
+        values = [a for a in inst.args if isinstance(a, Val)]
+        if op == "Sub" and len(values) == 2 and self.of(values[1]) == "mean":
+            return "centred"
+        if len(values) == 2 and values[0] == values[1] and op in _OF_SAME:
+            return _OF_SAME[op]
+        if op == "Fill":
+            number = inst.args[0]
+            constant = isinstance(number, Scalar) and isinstance(number.expr, Const)
+            return _CONSTANTS.get(number.expr.value, "") if constant else ""  # type: ignore[union-attr]
+        if op == "Position":
+            return "positions"
+        if op == "Reduce":
+            return self._reduced(inst.mode.capitalize(), values[0])
+        called = inst.note.removeprefix("aten.").split(" ")[0].split(".")[0]
+        if op == "Muls" and self.of(values[0]) == "squareSum" and called in ("mean", "div", "var"):
+            source = self._maker[values[0].id].args[0]
+            squares = self._maker.get(source.id) if isinstance(source, Val) else None
+            factor = squares.args[0] if squares is not None else None
+            centred = isinstance(factor, Val) and self.of(factor) == "centred"
+            return "variance" if centred else "meanSquare"
+        return _RESULTS.get(called, _BY_INSTRUCTION.get(op, ""))
+
+    def _reduced(self, kind: str, value: Val) -> str:
+        if kind == "Sum" and self.of(value) == "squares":
+            return "squareSum"
+        source = self._maker.get(value.id)
+        if source is not None and source.op == "Selects":
+            return "position"  # of the first extreme element
+        return _REDUCTIONS.get(kind, "")
+
+
+def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dict[int, str]:
+    """Return the variable of every value of a method that has a slot of its own, by value id.
+
+    A value that nothing names takes the name of its slot.
+    """
+    chains: list[list[Val]] = []
+    held: dict[Place, list[Val]] = {}
+    for inst in insts:
+        for value in (*inst.args, inst.dst, *inst.temps):
+            if not isinstance(value, Val):
+                continue
+            place = placement.place(value)
+            if place.role not in ("word", "row"):
+                continue
+            chain = held.get(place)
+            if chain is not None and any(v.id == value.id for v in chain):
+                continue
+            over = value is inst.dst and _over(inst, placement, place)
+            if chain is None or not over:
+                chain = held[place] = []
+                chains.append(chain)
+            chain.append(value)
+    result: dict[int, str] = {}
+    owner: dict[str, Place] = {}
+    for chain in chains:
+        place = placement.place(chain[0])
+        base = next((n for n in map(names.of, reversed(chain)) if n), place.name)
+        name, count = base, 1
+        while owner.setdefault(name, place) != place:
+            count += 1
+            name = f"{base}{count}"
+        result.update((value.id, name) for value in chain)
+    return result
+
+
+def _over(inst: Inst, placement: Placement, place: Place) -> bool:
+    """Whether an instruction writes its result over an operand."""
+    read = {placement.place(a) for a in inst.args if isinstance(a, Val)}
+    return OPS[inst.op].in_place and place in read
