@@ -70,6 +70,8 @@ class ValueNames:
         """Return what a value is called, empty where nothing says what it is."""
         inst = self._maker.get(value.id)
         name = self._scratch.get(value.id, "") if inst is None else self._derived(inst)
+        if name in self._taken and value.extent == "row":
+            name = f"row{name[0].upper()}{name[1:]}"  # an input has the name
         return "" if name in self._taken else name
 
     def _derived(self, inst: Inst) -> str:

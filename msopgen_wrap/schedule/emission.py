@@ -284,12 +284,15 @@ def expression_name(expr: ScalarExpr) -> str:
     if isinstance(expr, DimRef):
         return f"{expr.tensor}Size"
     if isinstance(expr, Binary) and expr.op == "/" and expr.left in (Const(1), Const(1.0)):
-        below = expression_name(expr.right)
-        return f"inverse{below[0].upper()}{below[1:]}" if below else ""
+        return _prefixed("inverse", expression_name(expr.right))
     if isinstance(expr, Unary) and expr.op == "neg":
-        inner = expression_name(expr.arg)
-        return f"minus{inner[0].upper()}{inner[1:]}" if inner else ""
+        return _prefixed("minus", expression_name(expr.arg))
     return ""
+
+
+def _prefixed(prefix: str, name: str) -> str:
+    """Return ``inverseBias`` of ``inverse`` and ``bias``; empty for no name."""
+    return prefix + "".join(w[:1].upper() + w[1:] for w in name.split("_")) if name else ""
 
 
 def _truncate(value: Any) -> int:

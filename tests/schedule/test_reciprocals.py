@@ -22,8 +22,10 @@ CASES = [
     ("z = torch.sigmoid(x)\ny = x * z", (1, 1, 1)),
     ("torch.sigmoid(x)", (1, 1, 0)),
     ("x * (2 / w)", (1, 1, 1)),
-    # a number per row: one division of the row values costs less than one of the elements
-    ("x * torch.rsqrt(x.square().mean(-1, keepdim=True))", (1, 1, 2)),
+    # a number per row: one division of the row values costs less than one of the elements, and
+    # the root and its reciprocal are one call
+    ("x * torch.rsqrt(x.square().mean(-1, keepdim=True))", (0, 0, 2)),
+    ("x / x.sum(-1, keepdim=True)", (0, 1, 0)),
 ]
 
 
