@@ -16,6 +16,7 @@ from msopgen_wrap.families.row import Row
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
+from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch
@@ -60,6 +61,8 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
 
     family = next(f for f in FAMILIES if f.claims(spec, traced))
     try:
+        if isinstance(family, PartFamily):
+            _trace_variants(spec, every, first)
         plan = family.plan(spec, every, first)
         prove(plan)
     except OpgenError as error:
@@ -69,6 +72,25 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
             raise
         plan = parts.plan(spec, every, first)
     return plan
+
+
+def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:
+    """Trace all variants; raises OPG335 where one family does not make all of them."""
+    for index, variant in enumerate(every):
+        if index not in first:
+            first[index] = trace(spec, variant)
+    reduces = [any(reduction_kind(n) for n in first[i].graph.nodes) for i in range(len(every))]
+    if any(reduces) and not all(reduces):
+        one, other = every[reduces.index(True)].label(), every[reduces.index(False)].label()
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"the kernel for {one} reduces, that for {other} does not",
+                spec.compute.location if spec.compute else spec.outputs[0].location,
+                "all kernels of an op share one tiling function",
+                "split the op in two, or reduce in every variant",
+            )
+        )
 
 
 def prove(plan: OpPlan[Any]) -> None:

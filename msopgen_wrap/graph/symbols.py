@@ -29,7 +29,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import sympy
 
@@ -239,9 +239,7 @@ class SymbolEnv(ShapeEnv):
         known = self._maybe_evaluate_static(expr)
         if known is not None:
             return bool(known)
-        names = self.attrs_in(expr)
-        self.refused = StructureError(names, True) if any(names) else SizeBranchError()
-        raise self.refused
+        self._refuse(expr)
 
     # ---- what compute calls --------------------------------------------------------------------
 
@@ -257,7 +255,20 @@ class SymbolEnv(ShapeEnv):
             "bool": lambda value=False: bool(self.truth(value)),
             "__opgen_pow": self._power,
             "__opgen_test": self.truth,
+            "__opgen_steps": self._steps,
         }
+
+    def _steps(self, *ends: Any) -> range:
+        """Return the steps of a loop; refuse a number of them that a symbol decides."""
+        for end in ends:
+            if isinstance(end, _SYMBOLIC):
+                self._refuse(end.node.expr)
+        return compute_limits.steps(*ends)
+
+    def _refuse(self, expr: sympy.Basic) -> NoReturn:
+        names = self.attrs_in(expr)
+        self.refused = StructureError(names, True) if any(names) else SizeBranchError()
+        raise self.refused
 
     def _round(self, value: Any, *digits: Any) -> Any:
         if not isinstance(value, _SYMBOLIC) or isinstance(value, torch.SymInt):

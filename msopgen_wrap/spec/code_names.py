@@ -40,7 +40,6 @@ _REFUSED_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Import: ("import", "torch, F and math are already there"),
     ast.ImportFrom: ("import", "torch, F and math are already there"),
     ast.While: ("a while loop", "write tensor operations"),
-    ast.For: ("a for loop", "write tensor operations, or a comprehension over a list input"),
     ast.AsyncFor: ("a for loop", "write tensor operations"),
     ast.FunctionDef: ("a function definition", "write the statements in line"),
     ast.AsyncFunctionDef: ("a function definition", "write the statements in line"),
@@ -108,6 +107,7 @@ class NameChecker:
         self.used: set[str] = set()
         self.assigned: set[str] = set()
         self.loops = 0
+        self.repeated = False  # inside a for statement
 
     # ---- reporting ----
 

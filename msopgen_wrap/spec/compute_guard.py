@@ -1,9 +1,10 @@
 """Check ``compute`` on its syntax tree before anything runs.
 
 A spec is data: its code may name functional torch operators, tensor methods, arithmetic, literals,
-``if`` on attrs and one kind of comprehension, and nothing else. What is not listed is refused, so
-import, dunder names, attribute escapes, ``eval``, files and processes cannot be reached, and
-literals, powers and repeats are bounded, so that evaluation cannot be made to run for ever.
+``if`` on attrs, loops of a known number of steps and one kind of comprehension, and nothing else.
+What is not listed is refused, so import, dunder names, attribute escapes, ``eval``, files and
+processes cannot be reached, and literals, powers and repeats are bounded, so that evaluation cannot
+be made to run for ever.
 ``compute_runner`` executes what passes here.
 """
 
@@ -174,16 +175,61 @@ class _Checker(OperatorChecker):
             before = dict(self.kinds)
             for branch in (node.body, node.orelse):
                 saved, self.kinds = self.kinds, dict(before)
-                for statement in branch:
-                    if isinstance(statement, ast.Expr):
-                        self.expression_statement(statement, False)
-                    else:
-                        self.statement(statement)
+                self.block(branch)
                 self.kinds = merge(saved, self.kinds) if branch is node.orelse else self.kinds
+        elif isinstance(node, ast.For):
+            self.loop(node)
         elif isinstance(node, ast.Pass):
             return
         else:
             self.forbidden(node)
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            if isinstance(statement, ast.Expr):
+                self.expression_statement(statement, False)
+            else:
+                self.statement(statement)
+
+    def loop(self, node: ast.For) -> None:
+        """Check ``for name in range(...)``: a trace runs its steps one after another."""
+        source = node.iter
+        counted = (
+            isinstance(source, ast.Call)
+            and isinstance(source.func, ast.Name)
+            and source.func.id == "range"
+        )
+        if self.repeated or node.orelse or not counted or not isinstance(source, ast.Call):
+            self.refuse(
+                "OPG042",
+                "a loop is 'for name in range(...)', without 'else' and in no other loop",
+                node,
+                why="the number of steps must be known when the kernel is made",
+                fix="write 'for i in range(n)' with a number or an int attr that has 'allowed:', "
+                "tensor operations, or a comprehension over a list input",
+            )
+            return
+        self.range_arguments(source)
+        if not isinstance(node.target, ast.Name):
+            self.refuse("OPG042", "only names can be assigned", node.target)
+            return
+        self.repeated = True
+        before = dict(self.kinds)
+        # A step may change what a name holds for the next: the first look only finds the kinds.
+        found = len(self.findings.items)
+        self.assign_name(node.target, INT)
+        self.block(node.body)
+        del self.findings.items[found:]
+        self.kinds = merge(before, self.kinds)
+        self.assign_name(node.target, INT)
+        self.block(node.body)
+        self.kinds = merge(before, self.kinds)
+        self.repeated = False
+
+    def range_arguments(self, call: ast.Call) -> None:
+        kinds = [self.kind(argument) for argument in call.args]
+        if call.keywords or not 1 <= len(kinds) <= 3 or not set(kinds) <= {INT, ANY}:
+            self.refuse("OPG042", "range() takes one to three integers", call)
 
     def assign(self, target: ast.expr, kind: str, value: ast.expr) -> None:
         if isinstance(target, ast.Name):

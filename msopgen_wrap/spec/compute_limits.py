@@ -16,6 +16,7 @@ from msopgen_wrap.spec.torch_names import BOUNDED_FUNCTIONS, words
 MAX_BITS = 64
 MAX_ITEMS = 1024  # of a list or tuple, with what is in those inside it
 MAX_TEXT = 4096
+MAX_STEPS = 256  # of a loop
 MAX_DIGITS = 400
 MAX_CALLS = 8192  # of torch functions in one run
 # Elements of one result, and of all results; larger inputs raise both.
@@ -98,6 +99,14 @@ def shift(value: Any, count: Any) -> Any:
     if type(value) is int and type(count) is int and value.bit_length() + count > MAX_BITS:
         raise LimitError(f"{value} << {count} does not fit {MAX_BITS} bits")
     return value << count
+
+
+def steps(*ends: Any) -> range:
+    """``range()`` of a loop; raises LimitError for more steps than a loop may have."""
+    counted = range(*ends)
+    if len(counted) > MAX_STEPS:
+        raise LimitError(f"a loop of compute has more than {MAX_STEPS} steps")
+    return counted
 
 
 def rounded(value: Any, digits: Any = None) -> Any:

@@ -225,6 +225,12 @@ class _Rewriter(ast.NodeTransformer):
         node.test = self.test(node.test)
         return node
 
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        if self.guards and isinstance(node.iter, ast.Call):
+            node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
+        return node
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         node.test = self.test(node.test)
@@ -316,6 +322,7 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
     namespace["__opgen_mul"] = compute_limits.multiply
     namespace["__opgen_add"] = compute_limits.add
     namespace["__opgen_items"] = compute_limits.bounded
+    namespace["__opgen_steps"] = compute_limits.steps
     namespace["round"] = compute_limits.rounded
     return program, namespace
 

@@ -133,12 +133,27 @@ def test_a_step_that_is_cheap_cannot_be_repeated_without_end() -> None:
         run(spec)
 
 
+def test_loops_are_bounded() -> None:
+    spec = spec_of("z = x\nfor i in range(3):\n  z = z + i\n")
+    assert torch.equal(run(spec), torch.full_like(run(spec_of("z = x")), 3) + run(spec_of("z = x")))
+    with pytest.raises(OpgenError, match="OPG046"):
+        run(spec_of("z = x\nfor i in range(1000):\n  z = z + i\n"))
+
+
+def test_a_number_of_steps_must_be_known() -> None:
+    with pytest.raises(OpgenError, match="OPG202"):
+        plan_op(spec_of("z = x\nfor i in range(n):\n  z = z * 2\n"))
+    with pytest.raises(OpgenError, match="OPG203"):
+        plan_op(spec_of("z = x\nfor i in range(x.shape[0]):\n  z = z * 2\n"))
+
+
 TRACED = [
     "z = x * 2 ** 10",
     "z = x * 2.0 ** 3",
     "z = x * round(2.5)",
     "z = x * n ** 2",
     "z = x ** 2",
+    "z = x\nfor i in range(2, 5):\n  z = z * i + x",
 ]
 
 
