@@ -136,7 +136,9 @@ def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
     """Return the operands with fewer dimensions than others: the same for many rows."""
     most = max((view.rank for view in lowerer.operands.values()), default=0)
     return frozenset(
-        name for name, view in lowerer.operands.items() if view.rank < most and view.extent == FULL
+        name
+        for name, view in lowerer.operands.items()
+        if view.rank < most and view.extent == FULL and not view.placed
     )
 
 

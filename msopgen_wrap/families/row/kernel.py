@@ -108,6 +108,7 @@ def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]
             "type": type_name(spec.param(view.tensor), False, spec),
             "row": name in body.row_operands,
             "kept": name in body.kept,
+            "placed": view.placed,
         }
         for name, view in body.operands.items()
     ]

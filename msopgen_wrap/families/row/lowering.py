@@ -114,11 +114,11 @@ class RowLowerer(Lowerer):
         return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
 
     def _load(self, view: View) -> Val:
-        if view.placed:
-            assert self._current is not None
-            what = "joined or padded tensors beside a reduction"
-            raise OpgenError(self.unsupported(self._current, what))
         extent = self._extent(self._load_axes(view))
+        if view.placed and extent != FULL:
+            assert self._current is not None
+            what = "joined or padded numbers of rows"
+            raise OpgenError(self.unsupported(self._current, what))
         value = super()._load(replace(view, extent=extent))
         if extent != FULL:
             self.row_loads.add(value.id)

@@ -44,6 +44,11 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
     fields += [
         field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements") for w in walks
     ]
+    placed = {name: i for i, (name, view) in enumerate(plan.operands().items()) if view.placed}
+    fields += [
+        field_row("int64_t", f"{name}Bounds", 16, f"where {name} begins and ends in the space")
+        for name in placed
+    ]
     fields += [
         field_row("uint32_t", "keptOuter", 0, "how many of outerDims are kept"),
         field_row("uint32_t", "lanes", 0, "1: reduce along the columns, 0: along the rows"),
@@ -105,6 +110,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             **values,
             scalars=scalar_values(names, used),
             walks=walks,
+            placed=placed,
             axes=axes,
             axes_value=attr_variable(axes.attr),
             axes_is_list=bool(axes.attr) and spec.attr(axes.attr).type == "list_int",

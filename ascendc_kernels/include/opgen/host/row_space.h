@@ -97,6 +97,7 @@ public:
     int64_t dim[kMaxDims];
     std::vector<std::vector<int64_t>> stride;
     std::vector<int64_t> offset;
+    std::vector<OperandBounds> bounds;  // where the elements of each operand begin and end
     int64_t keptOuter = 0;     // number of kept outer dimensions
     bool lanes = true;         // the columns are reduced
     int64_t reducedCount = 1;  // elements per reduction
@@ -128,6 +129,8 @@ public:
                 const size_t lead = dims.size() - view.dim.size();
                 const bool own = i >= lead && view.dim[i - lead] != 1;
                 next.stride[v] = own ? view.stride[i - lead] : 0;
+                next.from[v] = own ? view.from[i - lead] : 0;
+                next.to[v] = view.Nothing() ? 0 : (own ? view.to[i - lead] : dims[i]);
             }
             Append(space, next);
         }
@@ -195,20 +198,29 @@ private:
         int64_t size;
         bool reduced;
         std::vector<int64_t> stride;
-        Dimension(int64_t s, bool r, size_t operands) : size(s), reduced(r), stride(operands, 0) {}
+        std::vector<int64_t> from;
+        std::vector<int64_t> to;
+        Dimension(int64_t s, bool r, size_t operands)
+            : size(s), reduced(r), stride(operands, 0), from(operands, 0), to(operands, s) {}
     };
 
     static void Append(std::vector<Dimension>& space, const Dimension& next) {
         bool merges = !space.empty() && space.back().reduced == next.reduced;
         for (size_t v = 0; merges && v < next.stride.size(); ++v) {
-            merges = space.back().stride[v] == next.stride[v] * next.size;
+            merges = space.back().stride[v] == next.stride[v] * next.size &&
+                     next.from[v] == 0 && next.to[v] == next.size;
         }
         if (!merges) {
             space.push_back(next);
             return;
         }
-        space.back().size *= next.size;
-        space.back().stride = next.stride;
+        Dimension& joined = space.back();
+        joined.size *= next.size;
+        joined.stride = next.stride;
+        for (size_t v = 0; v < next.stride.size(); ++v) {
+            joined.from[v] *= next.size;
+            joined.to[v] *= next.size;
+        }
     }
     void Arrange(std::vector<Dimension>& space, const std::vector<Operand>& operands) {
         const Dimension cols = space.back();
@@ -237,10 +249,14 @@ private:
         order.push_back(cols);
         stride.assign(operands.size(), std::vector<int64_t>());
         offset.clear();
+        bounds.assign(operands.size(), OperandBounds());
         for (size_t v = 0; v < operands.size(); ++v) {
+            const bool nothing = operands[v].view.Nothing();
             offset.push_back(operands[v].view.offset);
-            for (size_t i = 0; i < order.size(); ++i) {
+            for (size_t i = 0; i < static_cast<size_t>(kMaxDims) && i < order.size(); ++i) {
                 stride[v].push_back(order[i].stride[v]);
+                bounds[v].ends[i] = order[i].from[v];
+                bounds[v].ends[kMaxDims + i] = nothing ? 0 : order[i].to[v];
             }
         }
         for (size_t i = 0; i < order.size(); ++i) {

@@ -1,0 +1,109 @@
+"""Reductions of what joins and pads tensors along axes: each piece is read where it lies."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import BuiltOp, check, make_spec
+
+from msopgen_wrap.spec.model import (
+    DimConst,
+    DimOf,
+    DimSlice,
+    OpSpec,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+)
+
+KEPT = ShapeList((DimSlice("x", None, -1), DimConst(1)))
+ONE_ROW = ShapeList((DimSlice("x", None, -2), DimConst(1), DimOf("x", -1)))
+# compute, inputs, rule of the output, rule of y
+CASES: dict[str, tuple[str, str, Any, Any]] = {
+    "columns": ("torch.cat([x, y], -1).sum(-1, keepdim=True)", "x y", KEPT, None),
+    "padding": (
+        "torch.softmax(F.pad(x, [2, 3], value=0.25), -1).amax(-1, keepdim=True)",
+        "x",
+        KEPT,
+        None,
+    ),
+    "rows": (
+        "joined = torch.cat([x[..., :-1, :], y], -2)\nz = joined / joined.sum(-1, keepdim=True)",
+        "x y",
+        ShapeLike("x"),
+        ONE_ROW,
+    ),
+    "down the columns": (
+        "torch.cat([x[..., :-1], y], -1).sum(-2)",
+        "x y",
+        ShapeReduce("x", (-2,), False),
+        KEPT,
+    ),
+}
+SHAPES: list[tuple[int, ...]] = [(3, 5), (200, 70), (2, 3, 33), (70, 9001), (3, 40003), (40003, 3)]
+
+
+def spec_of(name: str, dtype: str) -> OpSpec:
+    compute, names, rule, other = CASES[name]
+    spec = make_spec(compute, names, shapes={"z": rule}, dtypes=(dtype,))
+    inputs = tuple(
+        replace(p, min_rank=2, max_rank=3, shape=other if p.name == "y" else None)
+        for p in spec.inputs
+    )
+    return replace(spec, inputs=inputs)
+
+
+def shape_of_y(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if name == "rows":
+        return (*shape[:-2], 1, shape[-1])
+    return (*shape[:-1], 1 if name == "down the columns" else 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("columns", "float32"),
+        *(
+            pytest.param(n, d, marks=pytest.mark.slow)
+            for n in CASES
+            for d in ("float16", "float32")
+            if (n, d) != ("columns", "float32")
+        ),
+    ],
+)
+def test_joined_tensors_are_reduced(name, dtype, tmp_path):
+    op = BuiltOp(spec_of(name, dtype), tmp_path)
+    for shape in SHAPES:
+        generator = torch.Generator().manual_seed(len(shape))
+        shapes = {"x": shape, "y": shape_of_y(name, shape)}
+        inputs = {
+            p.name: (torch.rand(shapes[p.name], generator=generator) + 0.5).to(
+                getattr(torch, dtype)
+            )
+            for p in op.spec.inputs
+        }
+        outputs, golden, result = op.run(inputs, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape
+
+
+@pytest.mark.slow
+def test_a_piece_without_elements(tmp_path):
+    op = BuiltOp(spec_of("columns", "float32"), tmp_path)
+    for x, y in [
+        ((2, 3, 33), (2, 3, 0)),
+        ((2, 3, 0), (2, 3, 5)),
+        ((1, 1), (1, 1)),
+        ((0, 4), (0, 2)),
+    ]:
+        outputs, golden, result = op.run({"x": torch.rand(x), "y": torch.rand(y)}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], (x, y)
