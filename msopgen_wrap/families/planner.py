@@ -10,6 +10,7 @@ from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
+from msopgen_wrap.families.in_place import check_in_place
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
@@ -65,6 +66,7 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
             _trace_variants(spec, every, first)
         plan = family.plan(spec, every, first)
         prove(plan)
+        check_in_place(plan)
     except OpgenError as error:
         parts = Parts(_plan)
         cut = isinstance(family, PartFamily) and spec.whole is None and curable(error)
