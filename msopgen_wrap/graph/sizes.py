@@ -75,3 +75,21 @@ def _convert(expr: Any, symbols: dict[sympy.Symbol, DimRef]) -> ScalarExpr | Non
 
 _FOLDED = {"Add": "+", "Mul": "*", "Max": "max", "Min": "min"}
 _PAIRS = {"FloorDiv": "//", "CleanDiv": "//", "Mod": "%", "PythonMod": "%"}
+
+
+def size_hint(size: Any) -> Any:
+    """Return a size of the sample; ``size`` is a number or the node of a symbolic integer."""
+    return getattr(size, "hint", size)
+
+
+def same_size(first: Any, second: Any) -> bool:
+    """Whether two sizes are the same in every call.
+
+    Sizes of inputs that are equal in the sample are taken to be equal, and tiling checks it; sizes
+    computed from them may be equal in the sample only, as two halves of an even length are.
+    """
+    if size_hint(first) != size_hint(second):
+        return False
+    one, other = getattr(first, "expr", first), getattr(second, "expr", second)
+    computed = any(getattr(e, "args", ()) for e in (one, other))
+    return not computed or one == other

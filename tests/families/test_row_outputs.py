@@ -38,6 +38,18 @@ CASES = {
         {"a": "[x[0]]", "b": "[x[0], 1, x[1]]"},
         PARTS,
     ),
+    "an input in another shape": (
+        "a = torch.softmax(w, 0)\nb = x.flatten()",
+        VECTOR,
+        {"a": "[x[1]]", "b": "[x[0] * x[1]]"},
+        PARTS,
+    ),
+    "axes in another order": (
+        "a = x - x.mean(0, keepdim=True)\nb = (x * w).transpose(0, 1)",
+        VECTOR,
+        {"a": "like x", "b": "[x[1], x[0]]"},
+        PARTS,
+    ),
     "a vector with a sum of all": ("a = x.sum() + w", VECTOR, {"a": "[x[1]]"}, PARTS),
     "a number with a sum of all": ("a = x.sum() + w", NUMBER, {"a": "[1]"}, "row"),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -123,11 +123,11 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
         node = value.value if isinstance(value, Reshaped) else node
         if isinstance(node, torch.fx.Node):
             sizes = [getattr(n, "node", n) for n in node.meta["val"].shape]
-            shapes[param.name] = list(itertools.dropwhile(lambda n: _hint(n) == 1, sizes))
+            shapes[param.name] = list(itertools.dropwhile(lambda n: size_hint(n) == 1, sizes))
     names = list(shapes)
     for name in names[1:]:
         first, second = shapes[names[0]], shapes[name]
-        if len(first) != len(second) or not all(map(_same_size, first, second)):
+        if len(first) != len(second) or not all(map(same_size, first, second)):
             raise OpgenError(
                 Diagnostic(
                     "OPG338",
@@ -138,24 +138,6 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
                     "make an op of each output, or write the kernel with `kernel:`",
                 )
             )
-
-
-def _hint(size: Any) -> Any:
-    """Return a size of the sample; ``size`` is a number or the node of a symbolic integer."""
-    return getattr(size, "hint", size)
-
-
-def _same_size(first: Any, second: Any) -> bool:
-    """Whether two sizes are the same in every call.
-
-    Sizes of inputs that are equal in the sample are taken to be equal, and tiling checks it; sizes
-    computed from them may be equal in the sample only, as two halves of an even length are.
-    """
-    if _hint(first) != _hint(second):
-        return False
-    one, other = getattr(first, "expr", first), getattr(second, "expr", second)
-    computed = any(getattr(e, "args", ()) for e in (one, other))
-    return not computed or one == other
 
 
 def _other_layout(spec: OpSpec) -> Diagnostic:

@@ -87,7 +87,7 @@ class GraphAxes(Refusals):
         start = self.rank - len(shape)
         return tuple(None if is_one(s) or start + i < 0 else start + i for i, s in enumerate(shape))
 
-    def _is_view(self, node: Any) -> bool:
+    def is_view(self, node: Any) -> bool:
         """Whether a node is an input, made of sizes alone, or a chain of views of one of these."""
         if not isinstance(node, Node):
             return False
@@ -95,13 +95,13 @@ class GraphAxes(Refusals):
             return True
         target = target_name(node)
         if target in VIEW_OPS or target in RESHAPES or target == "operator.getitem":
-            return self._is_view(node.args[0])
+            return self.is_view(node.args[0])
         return target in ("aten.alias.default", "aten.clone.default", "aten.detach.default") and (
-            self._is_view(node.args[0])
+            self.is_view(node.args[0])
         )
 
     def _node_axes(self, node: Node) -> Axes:
-        if self._is_view(node):
+        if self.is_view(node):
             return self._aligned(result_shape(node))
         target = target_name(node)
         source = node.args[0] if node.args else None
@@ -133,7 +133,7 @@ class GraphAxes(Refusals):
         if target == "operator.getitem":
             return known
         arguments = [a for a in node.all_input_nodes if a in self.of]
-        if arguments and all(self._is_view(a) or a in self.free for a in arguments):
+        if arguments and all(self.is_view(a) or a in self.free for a in arguments):
             return self._free_axes(node)
         return self._broadcast_axes(node)
 
@@ -182,7 +182,7 @@ class GraphAxes(Refusals):
         rank = len(result_shape(node))
         merged: list[int | None] = [None] * rank
         arguments = [a for a in node.all_input_nodes if a in self.of]
-        computed = [a for a in arguments if not self._is_view(a) and a not in self.free]
+        computed = [a for a in arguments if not self.is_view(a) and a not in self.free]
         for argument in computed:
             axes = self.of[argument]
             for i, axis in enumerate(axes):

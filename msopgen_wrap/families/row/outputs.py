@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.row.axes import GraphAxes
+from msopgen_wrap.families.row.axes import GraphAxes, result_shape
+from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name
 from msopgen_wrap.schedule.reductions import reduction_kind
@@ -17,23 +20,21 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
     Raises:
         OpgenError: OPG338 for the first such output. Several outputs may be made in parts.
     """
-    spanned = set(space.reduced)
-    for node in traced.graph.nodes:
-        if node.op == "call_function" and target_name(node) not in RESHAPES:
-            spanned |= _axes(space, node)
+    sizes = _sizes(traced, space)
+    spanned = set(sizes)
     for param in spec.outputs:
         node = traced.outputs[param.name]
         if not isinstance(node, Node):
             continue
-        axes = _axes(space, _before_reshape(node))
-        missing = spanned - axes
-        if not axes & space.reduced:
+        own = _sizes_of(space, _before_reshape(space, node))
+        missing = spanned - set(own)
+        if not space.reduced & set(own):
             missing -= space.reduced
-        if missing:
+        if missing or not all(same_size(size, sizes.get(axis, size)) for axis, size in own.items()):
             raise OpgenError(
                 Diagnostic(
                     "OPG338",
-                    f"output {param.name!r} lacks an axis of what the reductions work on",
+                    f"output {param.name!r} has other axes than what the reductions work on",
                     param.location,
                     "a pass with reductions works through the axes of their data and writes "
                     "elements with all of them, or numbers with all that are not reduced",
@@ -42,10 +43,10 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
             )
 
 
-def _before_reshape(node: Node) -> Node:
+def _before_reshape(space: GraphAxes, node: Node) -> Node:
     """Return what is stored in another shape, before the reshape; ``node`` itself without one."""
     found = below = node
-    while below.op == "call_function" and not reduction_kind(below):
+    while not space.is_view(below) and not reduction_kind(below):
         tensors = [n for n in below.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
         if len(tensors) != 1:
             break
@@ -55,5 +56,18 @@ def _before_reshape(node: Node) -> Node:
     return found
 
 
-def _axes(space: GraphAxes, node: Node) -> set[int]:
-    return {a for a in space.of.get(node, ()) if a is not None}
+def _sizes(traced: TracedGraph, space: GraphAxes) -> dict[int, Any]:
+    """Return the sizes of the axes of the space that are not 1, of what is reduced first of all."""
+    calls = [n for n in traced.graph.nodes if n.op == "call_function"]
+    reduced: list[Node] = [n.args[0] for n in calls if reduction_kind(n)]
+    computed = [n for n in calls if target_name(n) not in RESHAPES and not space.is_view(n)]
+    sizes: dict[int, Any] = {}
+    for node in (*reduced, *computed):
+        sizes = {**_sizes_of(space, node), **sizes}
+    return sizes
+
+
+def _sizes_of(space: GraphAxes, node: Node) -> dict[int, Any]:
+    """Return the sizes of a node by the axes of the space."""
+    pairs = zip(space.of.get(node, ()), result_shape(node), strict=False)
+    return {a: getattr(n, "node", n) for a, n in pairs if a is not None}
