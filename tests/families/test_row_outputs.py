@@ -50,6 +50,12 @@ CASES = {
         {"a": "like x", "b": "[x[1], x[0]]"},
         PARTS,
     ),
+    "a size of what lines up with nothing yet": (
+        "a = x.sum(1)\nv = w * 2\nb = v / v.shape[0]",
+        VECTOR,
+        {"a": "[x[0]]", "b": "[x[1]]"},
+        PARTS,
+    ),
     "a vector with a sum of all": ("a = x.sum() + w", VECTOR, {"a": "[x[1]]"}, PARTS),
     "a number with a sum of all": ("a = x.sum() + w", NUMBER, {"a": "[1]"}, "row"),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),

@@ -101,6 +101,8 @@ class GraphAxes(Refusals):
         )
 
     def _node_axes(self, node: Node) -> Axes:
+        if not isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
+            return ()  # a size
         if self.is_view(node):
             return self._aligned(result_shape(node))
         target = target_name(node)
