@@ -91,3 +91,22 @@ def test_results(name, tmp_path):
         outputs, golden, result = op.run(inputs, mode="check")
         check(outputs["a"], golden["a"])
         assert result.findings == []
+
+
+def test_values_and_positions_keep_the_axes_that_are_not_reduced(tmp_path: Path) -> None:
+    """What a call gives several of stands on the axes of the call."""
+    path = tmp_path / "maxima.yaml"
+    path.write_text(
+        "op: RowMaxima\ninputs:\n  x: {dtype: float32, rank: 3}\noutputs:\n"
+        '  a: {dtype: float32, shape: "[x[0], x[2]]"}\n  b: {dtype: int64, shape: like a}\n'
+        "backward: none\ncompute: torch.max(x, 1)\n",
+        encoding="utf-8",
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    assert op.plan.family.name == "row"
+    for shape in ((5, 5, 5), (3, 70, 9)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        outputs, golden, result = op.run({"x": x}, mode="check")
+        for name in ("a", "b"):
+            check(outputs[name], golden[name])
+        assert result.findings == []

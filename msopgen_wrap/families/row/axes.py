@@ -48,7 +48,8 @@ def is_one(size: Any) -> bool:
 
 def _is_made(node: Node) -> bool:
     """Whether a call makes a tensor of numbers and sizes alone, as ``arange`` does."""
-    tensors = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    several = (torch.Tensor, list, tuple)
+    tensors = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), several)]
     made = isinstance(node.meta.get("val"), torch.Tensor)
     return made and not tensors and node.op == "call_function"
 
