@@ -98,7 +98,7 @@ def test_values_and_positions_keep_the_axes_that_are_not_reduced(tmp_path: Path)
     path = tmp_path / "maxima.yaml"
     path.write_text(
         "op: RowMaxima\ninputs:\n  x: {dtype: float32, rank: 3}\noutputs:\n"
-        '  a: {dtype: float32, shape: "[x[0], x[2]]"}\n  b: {dtype: int64, shape: like a}\n'
+        '  a: {dtype: float32, shape: "[x[0], x[2]]"}\n  b: {dtype: int64, shape: "[x[0], x[2]]"}\n'
         "backward: none\ncompute: torch.max(x, 1)\n",
         encoding="utf-8",
     )
