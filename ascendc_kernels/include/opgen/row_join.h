@@ -11,16 +11,7 @@
 namespace opgen {
 
 // What a reduction joins numbers with, and what joins a box with an operand of fewer elements.
-enum Operation : int32_t {
-    kAdd = 0,
-    kSum = kAdd,
-    kMax = 1,
-    kMin = 2,
-    kSub = 3,
-    kMul = 4,
-    kProd = kMul,
-    kDiv = 5
-};
+enum Operation : int32_t { kSum, kMax, kMin, kSub, kMul, kDiv, kAdd = kSum, kProd = kMul };
 
 constexpr uint32_t kFloatLanes = kRepeatBytes / sizeof(float);
 constexpr uint32_t kFloatBlock = kBlockBytes / sizeof(float);
