@@ -36,6 +36,12 @@ def scale(tmp_path_factory):
     return TiledOp(folder, "[a * 2 for a in x]", lists=True, shapes={"z": ShapeLike("x")})
 
 
+@pytest.fixture(scope="module")
+def softmax(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("softmax")
+    return TiledOp(folder, "torch.softmax(x, -1)", dtypes=("float16",))
+
+
 def shares(total, cores):
     """Return how many of `total` equal items each core gets."""
     each, extra = divmod(total, cores)
@@ -137,3 +143,11 @@ def test_lists_take_the_cores_of_all_their_tensors(scale):
 
     assert taken([(16,)] * 3) == 1
     assert taken([(2**14,)] * 64) == taken([(2**20,)]) > 16
+
+
+def test_few_rows_take_the_cores_that_pay_off(softmax):
+    rows = [1, 8, 64, 512, 4096]
+    taken = [softmax.tile([(n, 2048)], [(n, 2048)])["cores"] for n in rows]
+    assert taken == sorted(taken)
+    assert taken[0] == 1 and taken[-1] == CORES
+    assert 4 <= taken[2] <= 16

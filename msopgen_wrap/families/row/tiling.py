@@ -20,6 +20,7 @@ from msopgen_wrap.render.tiling import (
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
+from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
 from msopgen_wrap.schedule.views import FULL, SQUEEZED
 from msopgen_wrap.templating import environment
 
@@ -85,6 +86,8 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
         exchanged = max(gathered, default=1)
         for combo in body.combos:
             sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
+            moved = [spec.param(v.tensor).dtypes[combo] for v in body.operands.values()]
+            moved += [p.dtypes[combo] for p in spec.outputs]
             each = [body.budgets[combo, mode] for mode in ROW_BUDGETS]
             budgets.append(
                 {
@@ -97,6 +100,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
                     "reserved": each[0].fixed,
                     "pitch": 32 // min(sizes),
                     "exchanged": exchanged,
+                    "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),
                 }
             )
     values["budgets"] = budgets

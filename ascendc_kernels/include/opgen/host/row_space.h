@@ -6,10 +6,12 @@
 #define OPGEN_HOST_ROW_SPACE_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core_count.h"
 #include "iteration_space.h"
 
 namespace opgen {
@@ -148,6 +150,35 @@ public:
         Arrange(space, operands);
     }
 
+    // How many of `most` cores pay off: a core more takes time at the launch, and reads once more what
+    // all rows share. vectorCycles: of an element.
+    int64_t WorthwhileCores(const std::vector<Operand>& operands, double vectorCycles,
+                            const CoreRates& rates, int64_t most) const {
+        double all = 1;
+        for (int64_t i = 0; i < kMaxDims; ++i) {
+            all *= static_cast<double>(dim[i]);
+        }
+        double read = 0;
+        double written = 0;
+        for (size_t v = 0; v < operands.size(); ++v) {
+            double elements = 1;
+            bool shared = false;
+            for (int64_t i = 0; i < kMaxDims; ++i) {
+                const bool moves = stride[v][static_cast<size_t>(i)] != 0;
+                elements *= moves ? static_cast<double>(dim[i]) : 1.0;
+                shared = shared || (!moves && dim[i] > 1 && !Reduces(i));
+            }
+            (operands[v].written ? written : read) +=
+                shared ? 0.0 : elements * static_cast<double>(operands[v].bytes);
+        }
+        const double cycles = rates.Cycles(read, written, all * vectorCycles);
+        if (!(all > 0)) {
+            return most;  // no elements; rows of none have results, too
+        }
+        const double best = std::ceil(std::sqrt(cycles / kLaunchCycles));
+        return best < static_cast<double>(most) ? std::max<int64_t>(1, static_cast<int64_t>(best))
+                                                : most;
+    }
     // room: bytes of UB; pitchUnit: rows of a box start at multiples of it; cores: how many can
     // work.
     void Choose(const RowBudgets& budgets, int64_t room, int64_t pitchUnit,
@@ -204,6 +235,10 @@ private:
             : size(s), reduced(r), stride(operands, 0), from(operands, 0), to(operands, s) {}
     };
 
+    // Whether a dimension of the arranged space is reduced.
+    bool Reduces(int64_t i) const {
+        return i < kMaxDims - 2 ? i >= keptOuter : (i == kMaxDims - 1) == lanes;
+    }
     static void Append(std::vector<Dimension>& space, const Dimension& next) {
         bool merges = !space.empty() && space.back().reduced == next.reduced;
         for (size_t v = 0; merges && v < next.stride.size(); ++v) {
