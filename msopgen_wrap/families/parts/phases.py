@@ -91,9 +91,9 @@ class Phases:
         unknown = next(filter(_is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
-        return self._reduce(part, traced) or self._before_view(part, traced) or self._widest(traced)
+        return self._reduce(traced) or self._before_view(traced) or self._widest(traced)
 
-    def _reduce(self, part: OpSpec, traced: TracedGraph) -> bool:
+    def _reduce(self, traced: TracedGraph) -> bool:
         """Plan the first reduction with all that join its pass."""
         chosen: list[Node] = []
         refused: set[Node] = set()
@@ -110,10 +110,11 @@ class Phases:
                 refused.add(node)
                 continue
             chosen += _values(node)
-        needed = _needed(part, traced, chosen)
+        rest = _rest(traced, chosen)
+        needed = [node for node in chosen if node in rest]
         if not needed:
             return False
-        sunk = _sunk(traced, needed)
+        sunk = _sunk(traced, needed, rest)
         for values in (sunk, needed) if len(sunk) <= len(needed) else (needed,):
             plan = self._plan(values)
             if plan is not None:
@@ -121,7 +122,7 @@ class Phases:
                 return True
         return False
 
-    def _before_view(self, part: OpSpec, traced: TracedGraph) -> bool:
+    def _before_view(self, traced: TracedGraph) -> bool:
         """Plan the value that the first view moves which is not taken of an input."""
         for node in traced.graph.nodes:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - _SAME_ELEMENTS
@@ -237,8 +238,8 @@ def _is_given(node: Any) -> bool:
     return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
 
 
-def _needed(part: OpSpec, traced: TracedGraph, chosen: list[Node]) -> list[Node]:
-    """Return those of the chosen values that the outputs still take when all of them are given."""
+def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
+    """Return what the outputs still take when the chosen values are given, those included."""
     cut = set(chosen)
     seen: set[Node] = set()
     pending = [n for n in traced.outputs.values() if isinstance(n, Node)]
@@ -249,19 +250,22 @@ def _needed(part: OpSpec, traced: TracedGraph, chosen: list[Node]) -> list[Node]
         seen.add(node)
         if node not in cut:
             pending += node.all_input_nodes
-    return [node for node in chosen if node in seen]
+    return seen
 
 
-def _sunk(traced: TracedGraph, needed: list[Node]) -> list[Node]:
+def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node]:
     """Return the values that pointwise work makes of needed ones alone, as far down as it goes.
 
     Other arguments may be inputs of the same shape, or scalars.
+
+    Args:
+        rest: what is computed after the pass.
     """
     outputs = {n for n in traced.outputs.values() if isinstance(n, Node)}
     shapes = {_shape(n) for n in needed}
     inside = dict.fromkeys(needed)
     for node in traced.graph.nodes:
-        if node in inside or node in outputs or not _is_tensor(node):
+        if node in inside or node in outputs or node not in rest or not _is_tensor(node):
             continue
         pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY
         tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
@@ -269,7 +273,9 @@ def _sunk(traced: TracedGraph, needed: list[Node]) -> list[Node]:
         alike = _shape(node) in shapes
         if pointwise and made and alike and all(n in inside or _is_given(n) for n in tensors):
             inside[node] = None
-    frontier = [n for n in inside if n in outputs or any(u not in inside for u in n.users)]
+    frontier = [
+        n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)
+    ]
     return frontier if all(_dtype(n) is not None for n in frontier) else needed
 
 
