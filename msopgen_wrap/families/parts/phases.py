@@ -271,7 +271,8 @@ def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node
         tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
         made = [n for n in tensors if n in inside]
         alike = _shape(node) in shapes
-        if pointwise and made and alike and all(n in inside or _is_given(n) for n in tensors):
+        others = [n for n in tensors if n not in inside and n.all_input_nodes]
+        if pointwise and made and alike and all(map(_is_given, others)):
             inside[node] = None
     frontier = [
         n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
@@ -65,6 +66,8 @@ class GraphAxes(Refusals):
         of: node -> space axis behind each of its dims (None: size 1).
         free: nodes of fewer dims made of inputs alone; what they line up with is not known before
             they meet a reduction.
+        reshaped: computed values that are stored in another shape than the space has.
+        sizes: length of the axes of the space in the sample, as far as computed values have them.
     """
 
     traced: TracedGraph
@@ -72,6 +75,8 @@ class GraphAxes(Refusals):
     reduced: frozenset[int] = frozenset()
     of: dict[Node, Axes] = field(default_factory=dict)
     free: set[Node] = field(default_factory=set)
+    reshaped: set[Node] = field(default_factory=set)
+    sizes: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the iteration space, the reduced axes, and the axes of every node."""
@@ -83,6 +88,7 @@ class GraphAxes(Refusals):
                 self.of[node] = self._aligned(result_shape(node))
             elif node.op == "call_function":
                 self.of[node] = self._node_axes(node)
+        self._check_sizes()
 
     def _aligned(self, shape: tuple[Any, ...]) -> Axes:
         start = self.rank - len(shape)
@@ -108,6 +114,8 @@ class GraphAxes(Refusals):
             return self._aligned(result_shape(node))
         target = target_name(node)
         source = node.args[0] if node.args else None
+        if any(n in self.reshaped for n in node.all_input_nodes):
+            self.reshaped.add(node)
         known = self.of.get(source, ()) if isinstance(source, Node) else ()
         if reduction_kind(node):
             dims = reduced_dims(node, len(known))
@@ -132,6 +140,7 @@ class GraphAxes(Refusals):
                 return self._aligned(result_shape(node))  # sizes of 1 may have become axes
             return axes
         if target in RESHAPES:
+            self.reshaped.add(node)
             return tuple(range(len(result_shape(node))))
         if target == "operator.getitem":
             return known
@@ -233,6 +242,30 @@ class GraphAxes(Refusals):
                 raise self.other_axes(node)
             found.add(param.name)
         return frozenset(found)
+
+    def _check_sizes(self) -> None:
+        """Refuse values whose axes line up and have other lengths, as a slice beside the whole."""
+        for node in self.traced.graph.nodes:
+            value = node.args[0] if reduction_kind(node) else node
+            viewed = value is node and self.is_view(node)
+            if node.op == "call_function" and not viewed and value not in self.reshaped:
+                self._line_up(value)
+        for result in self.traced.outputs.values():
+            if isinstance(result, Node) and result not in self.reshaped:
+                self._line_up(result)
+
+    def _line_up(self, value: Any) -> None:
+        for axis, size in zip(self.of.get(value, ()), result_shape(value), strict=False):
+            if axis is not None and not same_size(self.sizes.setdefault(axis, size), size):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG336",
+                        f"{target_name(value)} has another length than what it lines up with",
+                        self.location(target_name(value).split(".")[-2:][0].lstrip("_")),
+                        "a pass with reductions works through axes of one length each",
+                        "split the op, or write the kernel with `kernel:`",
+                    )
+                )
 
     def other_axes(self, node: Node) -> OpgenError:
         """Return the error for operands whose axes do not line up."""
