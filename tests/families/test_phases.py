@@ -70,7 +70,7 @@ CASES = {
     "cosine embedding loss": Case(
         f"z = {F}.cosine_embedding_loss(x, w, t, margin)",
         "[]",
-        [("row", "value1 value2"), ("row", "z")],
+        [("row", "value1"), ("row", "z")],
         LABELLED,
         "attrs:\n  margin: {type: float, default: 0.1}\n",
     ),

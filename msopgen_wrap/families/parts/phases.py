@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.calls import HANDLERS, IDENTITY, RESHAPES, VIEW_OPS, target_name
@@ -39,6 +40,8 @@ _SAME_ELEMENTS = {
     "aten.squeeze.dim",
     "aten.squeeze.dims",
 }
+# Constants with the shape of another tensor.
+_FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
 _NAMES = {"max_dim": "max", "min_dim": "min"}
 
 
@@ -183,7 +186,8 @@ class Phases:
             if site is None or dtype is None:
                 return None
             dtypes = (dtype,) * self.spec.combos
-            found.append(TensorParam(_free_name(_base_name(node), taken), dtypes, site=site))
+            name = _free_name(_base_name(node), taken)
+            found.append(TensorParam(name, dtypes, doc=_doc(node, dtype), site=site))
         return found
 
 
@@ -198,9 +202,9 @@ def _is_tensor(node: Any) -> bool:
     return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _shape(node: Node) -> tuple[Any, ...]:
-    """Return the shape of a tensor as expressions that compare without a question to torch."""
-    return tuple(getattr(getattr(n, "node", n), "expr", n) for n in node.meta["val"].shape)
+def _same_shape(first: Node, second: Node) -> bool:
+    one, other = first.meta["val"].shape, second.meta["val"].shape
+    return len(one) == len(other) and all(map(same_size, one, other))
 
 
 def _is_unknown(node: Node) -> bool:
@@ -238,6 +242,11 @@ def _is_given(node: Any) -> bool:
     return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
 
 
+def _is_reduced(node: Node) -> bool:
+    """Whether a value depends on a reduction."""
+    return any(map(reduction_kind, (node, *_ancestors(node))))
+
+
 def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
     """Return what the outputs still take when the chosen values are given, those included."""
     cut = set(chosen)
@@ -256,23 +265,22 @@ def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
 def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node]:
     """Return the values that pointwise work makes of needed ones alone, as far down as it goes.
 
-    Other arguments may be inputs of the same shape, or scalars.
+    Other arguments may be made of inputs alone.
 
     Args:
         rest: what is computed after the pass.
     """
     outputs = {n for n in traced.outputs.values() if isinstance(n, Node)}
-    shapes = {_shape(n) for n in needed}
     inside = dict.fromkeys(needed)
     for node in traced.graph.nodes:
         if node in inside or node in outputs or node not in rest or not _is_tensor(node):
             continue
-        pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY
+        pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY | _FILLS
         tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
         made = [n for n in tensors if n in inside]
-        alike = _shape(node) in shapes
-        others = [n for n in tensors if n not in inside and n.all_input_nodes]
-        if pointwise and made and alike and all(map(_is_given, others)):
+        alike = any(_same_shape(node, n) for n in needed)
+        others = [n for n in tensors if n not in inside]
+        if pointwise and made and alike and not any(map(_is_reduced, others)):
             inside[node] = None
     frontier = [
         n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)
@@ -295,6 +303,12 @@ def _base_name(node: Node) -> str:
         kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
         return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
     return reduction_kind(node) or "value"
+
+
+def _doc(node: Node, dtype: str) -> str:
+    """Return what a temporary holds, for comments."""
+    called = node.args[0] if target_name(node) == "operator.getitem" else node
+    return f"the result of {target_name(called).rpartition('.')[0]}, {dtype}"  # type: ignore[arg-type]
 
 
 def _free_name(base: str, taken: Iterable[str]) -> str:
