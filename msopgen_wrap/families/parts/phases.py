@@ -94,7 +94,12 @@ class Phases:
         unknown = next(filter(_is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
-        return self._reduce(traced) or self._before_view(traced) or self._widest(traced)
+        return (
+            self._reduce(traced)
+            or self._before_view(traced)
+            or self._before_reduction(traced)
+            or self._widest(traced)
+        )
 
     def _reduce(self, traced: TracedGraph) -> bool:
         """Plan the first reduction with all that join its pass."""
@@ -131,18 +136,27 @@ class Phases:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - _SAME_ELEMENTS
             if node.op != "call_function" or not moves or _is_given(node.args[0]):
                 continue
-            temporary = self._temporaries([node.args[0]])
-            if temporary is None:
-                continue
-            try:
-                self.make(temporary)
-            except OpgenError as error:
-                if not curable(error):
-                    raise
-                return False
-            self.temporaries += temporary
-            return True
+            return self._write(node.args[0])
         return False
+
+    def _before_reduction(self, traced: TracedGraph) -> bool:
+        """Plan what the first reduction reads: a pass without it may make that."""
+        first = next(filter(reduction_kind, traced.graph.nodes), None)
+        return first is not None and self._write(first.args[0])
+
+    def _write(self, value: Any) -> bool:
+        """Plan the passes that write a value; False: there are none."""
+        temporary = self._temporaries([value])
+        if temporary is None:
+            return False
+        try:
+            self.make(temporary)
+        except OpgenError as error:
+            if not curable(error):
+                raise
+            return False
+        self.temporaries += temporary
+        return True
 
     def _widest(self, traced: TracedGraph) -> bool:
         """Plan the first value that is made of about as many tensors as a pass can read."""
