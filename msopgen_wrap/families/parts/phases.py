@@ -217,7 +217,7 @@ def _is_tensor(node: Any) -> bool:
 
 
 def _same_shape(first: Node, second: Node) -> bool:
-    one, other = first.meta["val"].shape, second.meta["val"].shape
+    one, other = ([getattr(s, "node", s) for s in n.meta["val"].shape] for n in (first, second))
     return len(one) == len(other) and all(map(same_size, one, other))
 
 

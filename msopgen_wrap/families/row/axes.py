@@ -250,12 +250,10 @@ class GraphAxes(Refusals):
             viewed = value is node and self.is_view(node)
             if node.op == "call_function" and not viewed and value not in self.reshaped:
                 self._line_up(value)
-        for result in self.traced.outputs.values():
-            if isinstance(result, Node) and result not in self.reshaped:
-                self._line_up(result)
 
     def _line_up(self, value: Any) -> None:
-        for axis, size in zip(self.of.get(value, ()), result_shape(value), strict=False):
+        for axis, length in zip(self.of.get(value, ()), result_shape(value), strict=False):
+            size = getattr(length, "node", length)
             if axis is not None and not same_size(self.sizes.setdefault(axis, size), size):
                 raise OpgenError(
                     Diagnostic(
