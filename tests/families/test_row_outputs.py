@@ -38,6 +38,12 @@ CASES = {
         {"a": "[x[0]]", "b": "[x[0], 1, x[1]]"},
         PARTS,
     ),
+    "a sum of more axes than the first has": (
+        "a = w.amax()\nb = x.sum()",
+        VECTOR,
+        {"a": "[]", "b": "[]"},
+        PARTS,
+    ),
     "an input in another shape": (
         "a = torch.softmax(w, 0)\nb = x.flatten()",
         VECTOR,

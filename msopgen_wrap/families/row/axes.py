@@ -176,9 +176,12 @@ class GraphAxes(Refusals):
 
     def _note_reduction(self, node: Node, known: Axes, dims: tuple[int, ...]) -> None:
         axes = frozenset(a for i, a in enumerate(known) if i in dims and a is not None)
+        # axes before the first one of the space are none of it
+        sizes = result_shape(node.args[0])
+        beyond = any(a is None and not is_one(n) for a, n in zip(known, sizes, strict=True))
         if not self.reduced:
             self.reduced = axes
-        elif axes != self.reduced:
+        elif beyond or axes != self.reduced:
             raise OpgenError(
                 Diagnostic(
                     "OPG335",
