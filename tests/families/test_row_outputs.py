@@ -84,6 +84,15 @@ def test_outputs_span_the_pass_or_are_made_in_another(name, tmp_path):
     assert plan_op(spec_of(name, tmp_path)).family.name == CASES[name][3]
 
 
+def test_a_sum_of_one_element_is_no_sum_of_a_row(tmp_path, monkeypatch):
+    """It was read as many times as the row has elements."""
+    compute = "a = x.sum(1, keepdim=True) + w.sum(1, keepdim=True)"
+    case = (compute, 'shape: "[x[0], 1]"', {"a": "[x[0], 1]"}, "")
+    monkeypatch.setitem(CASES, "ones", case)
+    plan = plan_op(spec_of("ones", tmp_path))
+    assert all(len(part.operands()) == 1 for part in plan.parts[:-1]) and len(plan.parts) > 1
+
+
 RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
 
 

@@ -75,6 +75,7 @@ class GraphAxes(Refusals):
     reduced: frozenset[int] = frozenset()
     of: dict[Node, Axes] = field(default_factory=dict)
     free: set[Node] = field(default_factory=set)
+    _noted: bool = False  # a reduction has been met; one of axes of size 1 alone reduces none
     reshaped: set[Node] = field(default_factory=set)
     sizes: dict[int, Any] = field(default_factory=dict)
 
@@ -179,8 +180,8 @@ class GraphAxes(Refusals):
         # axes before the first one of the space are none of it
         sizes = result_shape(node.args[0])
         beyond = any(a is None and not is_one(n) for a, n in zip(known, sizes, strict=True))
-        if not self.reduced:
-            self.reduced = axes
+        if not self._noted:
+            self._noted, self.reduced = True, axes
         elif beyond or axes != self.reduced:
             raise OpgenError(
                 Diagnostic(
