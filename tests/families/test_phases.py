@@ -165,6 +165,8 @@ def inputs_of(spec: OpSpec, shape: tuple[int, ...], dtype: Any = torch.float32) 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_results_and_sanitizer(built, shape):
     if ".view(" in built.spec.compute.text:
+        if shape[0] == 0:
+            pytest.skip("torch has no -1 in a shape of no elements")
         shape = (shape[0], shape[1] * 3)
     inputs = inputs_of(built.spec, shape)
     outputs, golden, result = built.run(inputs, mode="check")

@@ -135,13 +135,13 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
     """Return the UB use of a row body in one of ``ROW_BUDGETS``."""
     copies = 1 if mode == RESIDENT else body.buffers_in_flight()
     buffers = []
-    small = wide = False
+    small = loaded = False
     for name, view in body.operands.items():
         dtype = spec.param(view.tensor).dtypes[combo]
         size = DTYPE_BYTES[dtype]
         small |= size == 1
         if view.extent != FULL:
-            wide |= size < 4
+            loaded = True
             buffers.append(Buffer(f"{name}Queue", 0, 1, per_number=size, per_row=32))
             continue
         if name in body.kept:
@@ -175,6 +175,6 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
         buffers.append(Buffer(f"row{slot}", 0, per_number=4))
     for slot in range(body.row_masks):
         buffers.append(Buffer(f"rowMask{slot}", 0, per_number=0.125))
-    buffers.append(Buffer("rowBlocks", 0, per_row=64 if wide else 32))
+    buffers.append(Buffer("rowBlocks", 0, per_row=64 if loaded else 32))
     reserved = SELECT_RESERVE if body.program.uses_masks else 0
     return Budget(tuple(buffers), reserved)

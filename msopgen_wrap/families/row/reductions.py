@@ -40,7 +40,8 @@ def _reduction(low: Lowerer, node: Node) -> Any:
     if kind in ("any", "all") or (kind in ("max", "min") and operand.kind == MASK):
         number = low.tile(low.as_kind(low.as_kind(operand, MASK), F32))
         reduced = low.reduce("max" if kind in ("any", "max") else "min", number)
-        return low.as_kind(reduced, MASK)
+        # not `!= 0`: no elements at all give the identity of the reduction, an infinity
+        return low.emit("Compares", MASK, reduced, Scalar(Const(0.0)), mode="GT")
     if kind in ("sum", "prod", "mean"):
         joined = low.joined_kind(node)
         if joined == I32:
