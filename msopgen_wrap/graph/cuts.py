@@ -101,7 +101,9 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
 
 
 def _hint(size: Any) -> int:
-    return int(size.node.hint) if isinstance(size, torch.SymInt) else int(size)
+    """Return a size in the sample; 2 where an attr decides it, of which the trace has no value."""
+    known = size.node.hint if isinstance(size, torch.SymInt) else size
+    return 2 if known is None else int(known)
 
 
 def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:

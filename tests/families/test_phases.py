@@ -225,3 +225,16 @@ def test_other_formulas_are_refused(name, tmp_path):
     with pytest.raises(OpgenError) as caught:
         plan_op(spec_of(case, tmp_path))
     assert [d.code for d in caught.value.diagnostics] == [code], caught.value
+
+
+def test_sizes_that_an_attr_decides_may_be_those_of_the_workspace(tmp_path):
+    """A trace has no value for them."""
+    text = (
+        "op: CutAttr\ninputs:\n  x: {dtype: float32, rank: [1, 8]}\noutputs:\n"
+        '  z: {dtype: float32, shape: "[*x[:-1], x[-1] - start - 2, 3]"}\n'
+        "attrs:\n  start: {type: int, default: 1, min: 0}\nbackward: none\n"
+        "compute: F.gelu(x[..., start:]).unfold(-1, 3, 1)\n"
+    )
+    path = tmp_path / "cut_attr.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert plan_op(load_spec(path)).family.name in ("parts", "elementwise")
