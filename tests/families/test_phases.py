@@ -238,3 +238,17 @@ def test_sizes_that_an_attr_decides_may_be_those_of_the_workspace(tmp_path):
     path = tmp_path / "cut_attr.yaml"
     path.write_text(text, encoding="utf-8")
     assert plan_op(load_spec(path)).family.name in ("parts", "elementwise")
+
+
+def test_a_pass_takes_only_the_temporaries_that_it_reads(tmp_path):
+    """Whether positions are finite does not depend on them, and nothing else writes one."""
+    path = tmp_path / "finite.yaml"
+    path.write_text(
+        "op: FinitePositions\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n"
+        '  z: {dtype: bool, shape: "[x[0]]"}\nbackward: none\n'
+        "compute: torch.isfinite(x.argmax(1))\n",
+        encoding="utf-8",
+    )
+    plan = plan_op(load_spec(path))
+    tiling = plan.family.render(plan, "8.1").tiling
+    assert tiling is not None and "Temporaries" not in tiling.functions

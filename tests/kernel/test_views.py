@@ -160,3 +160,12 @@ def test_views_behind_a_reduction_are_taken_in_a_pass_of_their_own(
 ) -> None:
     plan = plan_op(spec_of(tmp_path, compute, 2, {"z": shape}))
     assert [p.family.name for p in plan.parts] == ["row", "elementwise"]
+
+
+@pytest.mark.slow
+def test_an_empty_tensor_repeated(tmp_path: Path) -> None:
+    """The size that a reshape leaves open has no value there."""
+    op = BuiltOp(spec_of(tmp_path, "x.repeat(1, 2)", 2, {"z": "[x[0], 2 * x[1]]"}), tmp_path)
+    outputs, golden, result = op.run({"x": torch.ones(0, 3)}, mode="check")
+    check(outputs["z"], golden["z"])
+    assert result.findings == []

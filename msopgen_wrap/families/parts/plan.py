@@ -58,6 +58,9 @@ def plan_parts(
                 phases.make([output])
     plans = _used(phases.plans)
     for plan in plans:
+        read = plan.temporaries_read()
+        kept = (p for p in plan.spec.inputs if p.site is None or p.name in read)
+        plan.spec = replace(plan.spec, inputs=tuple(kept))
         plan.part = "".join(camel_case(p.name) for p in plan.spec.outputs)
         for body in plan.bodies:
             body.class_name += plan.part

@@ -48,9 +48,11 @@ struct ElementwiseTiling {
     std::string Choose(const std::vector<int64_t>& dims, const std::vector<Operand>& operands,
                        const ElementwiseBudget& budget, uint64_t ubSize, const CoreRates& rates,
                        int64_t coresOfChip) {
+        // Of no elements nothing is read, and a size that a reshape leaves open is not known.
+        const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
         for (size_t i = 0; i < operands.size(); ++i) {
             const std::string refusal = BroadcastRefusal(operands[i], dims);
-            if (!refusal.empty()) {
+            if (!refusal.empty() && !empty) {
                 return refusal;
             }
         }
