@@ -19,6 +19,7 @@ from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
+from msopgen_wrap.graph.part_attrs import shaping_attrs
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.proof import prove_symbols
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
@@ -169,7 +170,7 @@ def trace(
             without ``allowed`` values decides the structure of the graph, OPG203 when a size does.
     """
     if spec.whole is not None:
-        return cut(spec, _whole_graphs.trace(spec.whole, variant, combo, samples, rank))
+        return _part(spec, spec.whole, variant, combo, samples or {}, rank)
     failure: Exception | None = None
     for shapes in candidate_shapes(spec, rank):
         try:
@@ -181,6 +182,23 @@ def trace(
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(_trace_failure(spec, failure))
+
+
+def _part(
+    spec: OpSpec,
+    whole: OpSpec,
+    variant: Variant,
+    combo: int,
+    samples: dict[str, Any],
+    rank: int | None,
+) -> TracedGraph:
+    def cut_with(name: str, value: Any) -> TracedGraph:
+        chosen = {**samples, name: value}
+        return cut(spec, _whole_graphs.trace(whole, variant, combo, chosen, rank))
+
+    part = cut(spec, _whole_graphs.trace(whole, variant, combo, samples, rank))
+    part.structural = shaping_attrs(spec, part, cut_with)
+    return part
 
 
 class _WholeGraphs:
@@ -195,7 +213,7 @@ class _WholeGraphs:
         spec: OpSpec,
         variant: Variant,
         combo: int,
-        samples: dict[str, Any] | None,
+        samples: dict[str, Any],
         rank: int | None,
     ) -> TracedGraph:
         """Return ``trace`` of an op, kept until another op is cut."""

@@ -44,6 +44,18 @@ _OF_SAME = {"Mul": "squares"}
 _CONSTANTS = {0.0: "zeros", 1.0: "ones"}
 # What an instruction overwrites beside its result.
 _SCRATCH = {"AddVariance": ("", "elements", "work"), "opgen::InverseSqrt": ("ones",)}
+# Every name that a value may have, besides that of its slot; a parameter called so keeps its own.
+NAMES = frozenset(
+    {
+        *_RESULTS.values(),
+        *_REDUCTIONS.values(),
+        *_BY_INSTRUCTION.values(),
+        *_OF_SAME.values(),
+        *_CONSTANTS.values(),
+        *(name for names in _SCRATCH.values() for name in names if name),
+        *("centred", "meanSquare", "positions", "squareSum", "variance", "work"),
+    }
+)
 
 
 class ValueNames:
@@ -73,6 +85,10 @@ class ValueNames:
         if name in self._taken and value.extent == "row":
             name = f"row{name[0].upper()}{name[1:]}"  # an input has the name
         return "" if name in self._taken else name
+
+    def taken(self, name: str) -> bool:
+        """Whether a tensor or tiling field is called so."""
+        return name in self._taken
 
     def _derived(self, inst: Inst) -> str:
         op = inst.mode if inst.op == "Apply" else inst.op
@@ -135,7 +151,7 @@ def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dic
         place = placement.place(chain[0])
         base = next((n for n in map(names.of, reversed(chain)) if n), place.name)
         name, count = base, 1
-        while owner.setdefault(name, place) != place:
+        while names.taken(name) or owner.setdefault(name, place) != place:
             count += 1
             name = f"{base}{count}"
         result.update((value.id, name) for value in chain)

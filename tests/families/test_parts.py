@@ -70,6 +70,12 @@ CUTS = {
         [("row", "a"), ("row", "b")],
         attrs="attrs:\n  sign: {type: str, default: 'on', allowed: ['on', 'off']}\n",
     ),
+    "an attr that shapes one part only": Cut(
+        "a = x.sum(dim)\nb = x[:, ::2]\nc = x - x.mean(dim, keepdim=True) + x.sum(0, keepdim=True)",
+        {"a": "reduce(x, dim, keepdim=False)", "b": "[x[0], (x[1] + 1) // 2]", "c": "like x"},
+        [("row", "a"), ("elementwise", "b"), ("row", "mean1"), ("row", "c")],
+        attrs="attrs:\n  dim: {type: int, default: -1}\n",
+    ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
 DEFAULT = (
@@ -123,6 +129,8 @@ def test_results_and_sanitizer(built, shape):
     attrs: list[dict[str, Any]] = [{}]
     if built.spec.attrs and built.spec.attrs[0].allowed:
         attrs = [{"sign": value} for value in built.spec.attrs[0].allowed]
+    elif any(a.name == "dim" for a in built.spec.attrs):
+        attrs = [{"dim": value} for value in (-1, 0, 1)]
     for values in attrs:
         outputs, golden, result = built.run(inputs, values, mode="check")
         for name in built.plan.spec.outputs:

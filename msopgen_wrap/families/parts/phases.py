@@ -27,10 +27,11 @@ from msopgen_wrap.torch_import import torch
 Node = torch.fx.Node
 PlanOne = Callable[[OpSpec], OpPlan[Any]]
 
-# What fewer outputs, or a value in the workspace, may cure: too much UB (310), too many operands
-# (311), a view of a computed value (331), reductions over different axes (335), axes that do not
-# line up (336), outputs reshaped otherwise (337), of other shapes (338).
-CURABLE = {"OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338"}
+# What fewer outputs, or a value in the workspace, may cure: an attr that shapes more than the axes
+# that are reduced (202), too much UB (310), too many operands (311), a view of a computed value
+# (331), reductions over different axes (335), axes that do not line up (336), outputs reshaped
+# otherwise (337), of other shapes (338).
+CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338"}
 MAX_TEMPORARIES = 32
 # Views that only add, drop or repeat axes of size 1.
 _SAME_ELEMENTS = {

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
@@ -31,6 +30,7 @@ from msopgen_wrap.families.row.passes import (
     row_places,
     split_passes,
 )
+from msopgen_wrap.graph.part_attrs import other_values
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
@@ -51,7 +51,7 @@ from msopgen_wrap.schedule.program import (
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.reciprocals import divide_directly, inverse_roots
 from msopgen_wrap.schedule.views import FULL, View
-from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 # The last digit of the tiling key.
 MODES = {"resident": 0, "streamed": 1}
@@ -200,7 +200,7 @@ def _check_general(
     rule = _axes_rule(spec, traced, first.space)
     for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
-        for value in [] if name in counts else _other_values(attr, traced):
+        for value in [] if name in counts else other_values(attr, traced):
             try:
                 again = trace(spec, variant, combo, {name: value})
                 lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
@@ -222,23 +222,6 @@ def _check_general(
                         "give it `allowed:` values, or use it only as `dim`",
                     )
                 )
-
-
-def _other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
-    """Other axes than the sample's, and values around what the code compares the attr with."""
-    known = traced.structural[attr.name]
-    if attr.type == "list_int":
-        return [v for v in ([0], [-1], [0, 1]) if v != list(known)]
-    values = [0, -1]
-    for number in sorted(traced.numbers.get(attr.name, ())):
-        values += [int(number) - 1, int(number), int(number) + 1]
-    return [
-        v
-        for v in dict.fromkeys(values)
-        if v != known
-        and (attr.minimum is None or v >= attr.minimum)
-        and (attr.maximum is None or v <= attr.maximum)
-    ]
 
 
 # ---- bodies and UB -----------------------------------------------------------------------------
