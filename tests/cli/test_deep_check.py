@@ -22,16 +22,16 @@ extern "C" __global__ __aicore__ void by_hand(GM_ADDR x, GM_ADDR y, GM_ADDR work
 """
 # Spec, kernel source if any, and the codes that are found.
 SPECS = {
-    "an attr that is a size": (
+    "an attr that is an axis of a view": (
         """
-op: ExpandTo
+op: UnsqueezeAt
 inputs:
   x: {dtype: float32, rank: 1}
 outputs:
-  y: {dtype: x, shape: "[n, x[0]]"}
+  y: {dtype: x, shape: "[x[0], 1]"}
 attrs:
-  n: 4
-compute: x.expand(n, x.shape[0])
+  n: 1
+compute: x.unsqueeze(n) * 2
 """,
         "",
         {"OPG202"},

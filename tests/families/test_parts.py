@@ -218,3 +218,20 @@ def test_variants_of_which_some_reduce_are_refused(values, tmp_path):
     with pytest.raises(OpgenError) as error:
         plan_op(load_spec(path))
     assert [d.code for d in error.value.diagnostics] == ["OPG335"]
+
+
+@pytest.mark.slow
+def test_an_attr_may_be_a_size(tmp_path):
+    """Its value changes sizes and no operation: the same graph serves every value."""
+    path = tmp_path / "size.yaml"
+    path.write_text(
+        "op: ExpandTo\ninputs:\n  x: {dtype: float32, rank: 1}\noutputs:\n"
+        '  y: {dtype: x, shape: "[n, x[0]]"}\nattrs:\n  n: 4\nbackward: none\n'
+        "compute: x.expand(n, x.shape[0])\n",
+        encoding="utf-8",
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    for length, n in [(5, 7), (300, 1), (3, 0), (20011, 4)]:
+        outputs, golden, result = op.run({"x": torch.randn(length)}, {"n": n}, mode="check")
+        check(outputs["y"], golden["y"])
+        assert result.findings == []
