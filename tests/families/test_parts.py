@@ -71,7 +71,8 @@ CUTS = {
         attrs="attrs:\n  sign: {type: str, default: 'on', allowed: ['on', 'off']}\n",
     ),
     "an attr that shapes one part only": Cut(
-        "a = x.sum(dim)\nb = x[:, ::2]\nc = x - x.mean(dim, keepdim=True) + x.sum(0, keepdim=True)",
+        "v = x.abs() + 1\na = v.sum(dim)\nb = x[:, ::2]\n"
+        "c = v * v.mean(dim, keepdim=True) + v.sum(0, keepdim=True)",
         {"a": "reduce(x, dim, keepdim=False)", "b": "[x[0], (x[1] + 1) // 2]", "c": "like x"},
         [("row", "a"), ("elementwise", "b"), ("row", "mean1"), ("row", "c")],
         attrs="attrs:\n  dim: {type: int, default: -1}\n",
