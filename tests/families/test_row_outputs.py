@@ -64,6 +64,12 @@ CASES = {
     ),
     "a vector with a sum of all": ("a = x.sum() + w", VECTOR, {"a": "[x[1]]"}, PARTS),
     "a number with a sum of all": ("a = x.sum() + w", NUMBER, {"a": "[1]"}, "row"),
+    "stored in another shape, without an axis": (
+        "a = F.group_norm(x.unsqueeze(1), 1, None, None, 1e-5).squeeze(1) * 2\n",
+        NUMBER,
+        {"a": "like x"},
+        "row",
+    ),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),
 }
 

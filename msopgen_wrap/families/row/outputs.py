@@ -20,13 +20,17 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
     Raises:
         OpgenError: OPG338 for the first such output. Several outputs may be made in parts.
     """
-    sizes = _sizes(traced, space)
+    made = [n for n in traced.outputs.values() if isinstance(n, Node)]
+    reshaped = {n for node in made for n in _reshaped(space, node)}
+    sizes = _sizes([n for n in traced.graph.nodes if n not in reshaped], space)
     spanned = set(sizes)
     for param in spec.outputs:
         node = traced.outputs[param.name]
         if not isinstance(node, Node):
             continue
-        own = _sizes_of(space, _before_reshape(space, node))
+        behind = _reshaped(space, node)
+        stored = _tensors(behind[-1])[0] if behind else node
+        own = _sizes_of(space, stored)
         missing = spanned - set(own)
         if not space.reduced & set(own):
             missing -= space.reduced
@@ -43,23 +47,30 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
             )
 
 
-def _before_reshape(space: GraphAxes, node: Node) -> Node:
-    """Return what is stored in another shape, before the reshape; ``node`` itself without one."""
-    found = below = node
+def _tensors(node: Node) -> list[Node]:
+    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+
+
+def _reshaped(space: GraphAxes, node: Node) -> list[Node]:
+    """Return the calls that give a result another shape to be stored in, the last one first."""
+    found: list[Node] = []
+    chain: list[Node] = []
+    below = node
     while not space.is_view(below) and not reduction_kind(below):
-        tensors = [n for n in below.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+        tensors = _tensors(below)
         if len(tensors) != 1:
             break
+        chain.append(below)
         if target_name(below) in RESHAPES:
-            found = tensors[0]
+            found = list(chain)
         below = tensors[0]
     return found
 
 
-def _sizes(traced: TracedGraph, space: GraphAxes) -> dict[int, Any]:
+def _sizes(nodes: list[Node], space: GraphAxes) -> dict[int, Any]:
     """Return the sizes of the axes of the space that are not 1, of what is reduced first of all."""
-    calls = [n for n in traced.graph.nodes if n.op == "call_function"]
-    reduced: list[Node] = [n.args[0] for n in calls if reduction_kind(n)]
+    calls = [n for n in nodes if n.op == "call_function"]
+    reduced: list[Any] = [n.args[0] for n in calls if reduction_kind(n)]
     computed = [n for n in calls if target_name(n) not in RESHAPES and not space.is_view(n)]
     sizes: dict[int, Any] = {}
     for node in (*reduced, *computed):
