@@ -41,6 +41,14 @@ VIEW_OPS = {
 # Calls that see the whole of an expanded tensor.
 EXPANDS = {"aten.expand.default", PLACE}
 SCALAR_CALLS = {"sym_float", "sym_int", "sym_max", "sym_min", "sym_sqrt"}
+# Views that only add, drop or repeat axes of size 1.
+AXES_OF_ONE = {
+    "aten.expand.default",
+    "aten.unsqueeze.default",
+    "aten.squeeze.default",
+    "aten.squeeze.dim",
+    "aten.squeeze.dims",
+}
 RESHAPES = {"aten.view.default", "aten.reshape.default", "aten._unsafe_view.default"}
 IDENTITY = {
     "aten.alias.default",
@@ -67,6 +75,11 @@ def lowers(*targets: str, differs: str = "") -> Callable[[Handler], Handler]:
         return function
 
     return register
+
+
+def tensor_arguments(node: Node) -> list[Node]:
+    """Return the nodes among the arguments of a call that are one tensor each."""
+    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
 
 
 def target_name(node: Node | None) -> str:

@@ -17,7 +17,14 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule.calls import HANDLERS, IDENTITY, RESHAPES, VIEW_OPS, target_name
+from msopgen_wrap.schedule.calls import (
+    AXES_OF_ONE,
+    HANDLERS,
+    IDENTITY,
+    RESHAPES,
+    VIEW_OPS,
+    target_name,
+)
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
 from msopgen_wrap.schedule.reductions import reduction_kind
@@ -33,14 +40,6 @@ PlanOne = Callable[[OpSpec], OpPlan[Any]]
 # otherwise (337), of other shapes (338).
 CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338"}
 MAX_TEMPORARIES = 32
-# Views that only add, drop or repeat axes of size 1.
-_SAME_ELEMENTS = {
-    "aten.expand.default",
-    "aten.unsqueeze.default",
-    "aten.squeeze.default",
-    "aten.squeeze.dim",
-    "aten.squeeze.dims",
-}
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
 _NAMES = {"max_dim": "max", "min_dim": "min"}
@@ -134,7 +133,7 @@ class Phases:
     def _before_view(self, traced: TracedGraph) -> bool:
         """Plan the value that the first view moves which is not taken of an input."""
         for node in traced.graph.nodes:
-            moves = target_name(node) in (VIEW_OPS | RESHAPES) - _SAME_ELEMENTS
+            moves = target_name(node) in (VIEW_OPS | RESHAPES) - AXES_OF_ONE
             if node.op != "call_function" or not moves or _is_given(node.args[0]):
                 continue
             return self._write(node.args[0])

@@ -8,21 +8,20 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import Axes, GraphAxes, is_one, result_shape
 from msopgen_wrap.graph.scalars import ReducedCount, ScalarExpr
-from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
+from msopgen_wrap.schedule.calls import (
+    AXES_OF_ONE,
+    RESHAPES,
+    VIEW_OPS,
+    Node,
+    target_name,
+    tensor_arguments,
+)
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.program import Inst, Val
 from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View
 from msopgen_wrap.torch_import import torch
 
-# Views that add, drop or repeat axes of size 1.
-_AXES_OF_ONE = {
-    "aten.expand.default",
-    "aten.unsqueeze.default",
-    "aten.squeeze.default",
-    "aten.squeeze.dim",
-    "aten.squeeze.dims",
-}
 _ORDERS = {"aten.permute.default", "aten.transpose.int", "aten.t.default"}
 
 
@@ -43,12 +42,11 @@ def _leads_to_outputs(node: Node) -> bool:
 
 def _works_alone(node: Node) -> bool:
     """Whether a call has one tensor argument and gives the result its shape, or a reshape of it."""
-    same = {"aten.clone.default", "aten.alias.default"} | _AXES_OF_ONE - {"aten.expand.default"}
+    same = {"aten.clone.default", "aten.alias.default"} | AXES_OF_ONE - {"aten.expand.default"}
     if target_name(node) in RESHAPES | same:
         return True
     tags = getattr(node.target, "tags", ())
-    tensors = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
-    return torch.Tag.pointwise in tags and len(tensors) == 1
+    return torch.Tag.pointwise in tags and len(tensor_arguments(node)) == 1
 
 
 @dataclass
@@ -100,7 +98,7 @@ class RowLowerer(Lowerer):
         Axes of size 1 may come and go, and an output may be stored in another shape.
         """
         target = target_name(node)
-        if target in _AXES_OF_ONE or _is_stored(node):
+        if target in AXES_OF_ONE or _is_stored(node):
             return
         before, after = (_sizes_above_one(n) for n in (node.args[0], node))
         if target in _ORDERS or before != after:

@@ -8,10 +8,9 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import GraphAxes, result_shape
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name
+from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name, tensor_arguments
 from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.torch_import import torch
 
 
 def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
@@ -29,7 +28,7 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
         if not isinstance(node, Node):
             continue
         behind = _reshaped(space, node)
-        stored = _tensors(behind[-1])[0] if behind else node
+        stored = tensor_arguments(behind[-1])[0] if behind else node
         own = _sizes_of(space, stored)
         missing = spanned - set(own)
         if not space.reduced & set(own):
@@ -47,17 +46,13 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
             )
 
 
-def _tensors(node: Node) -> list[Node]:
-    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
-
-
 def _reshaped(space: GraphAxes, node: Node) -> list[Node]:
     """Return the calls that give a result another shape to be stored in, the last one first."""
     found: list[Node] = []
     chain: list[Node] = []
     below = node
     while not space.is_view(below) and not reduction_kind(below):
-        tensors = _tensors(below)
+        tensors = tensor_arguments(below)
         if len(tensors) != 1:
             break
         chain.append(below)
