@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
@@ -245,6 +245,31 @@ def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
 def field_row(cpp: str, name: str, count: int, doc: str) -> dict[str, Any]:
     """Return one field of a tiling struct; ``count`` 0 for a single number."""
     return {"type": cpp, "name": name, "count": count, "doc": doc}
+
+
+TILE_LENGTH = field_row("uint32_t", "tileLength", 0, "elements a tile holds")
+BOX_FIELDS = (
+    field_row("uint32_t", "boxRows", 0, "rows per tile"),
+    field_row("uint32_t", "boxCols", 0, "columns per tile"),
+    field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
+)
+
+
+def walk_fields(walks: Iterable[str], placed: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the fields that say where the elements of a box lie.
+
+    Args:
+        walks: operands, outputs and counted numbers.
+        placed: the operands that lie inside a larger space.
+    """
+    strides = [
+        field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements") for w in walks
+    ]
+    bounds = [
+        field_row("int64_t", f"{name}Bounds", 16, f"where {name} begins and ends in the space")
+        for name in placed
+    ]
+    return [*strides, *bounds]
 
 
 def shared_headers(values: dict[str, Any]) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
+    BOX_FIELDS,
+    TILE_LENGTH,
     combo_dtypes,
     field_row,
     scalar_fields,
@@ -14,13 +16,12 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
+    walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
 from msopgen_wrap.templating import environment
-
-TILE_LENGTH = field_row("uint32_t", "tileLength", 0, "elements a tile holds")
 
 
 def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
@@ -44,19 +45,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
             field_row("uint64_t", "rowCount", 0, "last size but one"),
             field_row("uint64_t", "colCount", 0, "last size"),
         ]
-        fields += [
-            field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements")
-            for w in walks
-        ]
-        fields += [
-            field_row("int64_t", f"{name}Bounds", 16, f"where {name} begins and ends in the space")
-            for name in placed
-        ]
-        fields += [
-            field_row("uint32_t", "boxRows", 0, "rows per tile"),
-            field_row("uint32_t", "boxCols", 0, "columns per tile"),
-            field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
-        ]
+        fields += [*walk_fields(walks, placed), *BOX_FIELDS]
     fields.append(TILE_LENGTH)
     views = [
         f"{name}View" if view.steps else f"{view.tensor}Shape" for name, view in operands.items()

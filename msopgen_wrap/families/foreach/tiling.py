@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan
-from msopgen_wrap.families.elementwise.tiling import TILE_LENGTH, pointwise_tiling
+from msopgen_wrap.families.elementwise.tiling import pointwise_tiling
 from msopgen_wrap.render.kernel import MAX_TENSORS
-from msopgen_wrap.render.tiling import field_row
+from msopgen_wrap.render.tiling import TILE_LENGTH, field_row
 from msopgen_wrap.render.tiling_text import TilingText
 
 

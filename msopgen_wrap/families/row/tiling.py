@@ -9,6 +9,8 @@ from msopgen_wrap.families.row.passes import accumulators
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
+    BOX_FIELDS,
+    TILE_LENGTH,
     combo_dtypes,
     field_row,
     scalar_fields,
@@ -16,6 +18,7 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
+    walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
@@ -42,22 +45,14 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
         field_row("uint64_t", "rowCount", 0, "size of the rows"),
         field_row("uint64_t", "colCount", 0, "size of the columns"),
     ]
-    fields += [
-        field_row("int64_t", f"{w}Walk", 9, f"strides and offset of {w}, elements") for w in walks
-    ]
     placed = {name: i for i, (name, view) in enumerate(plan.operands().items()) if view.placed}
     fields += [
-        field_row("int64_t", f"{name}Bounds", 16, f"where {name} begins and ends in the space")
-        for name in placed
-    ]
-    fields += [
+        *walk_fields(walks, placed),
         field_row("uint32_t", "keptOuter", 0, "how many of outerDims are kept"),
         field_row("uint32_t", "lanes", 0, "1: reduce along the columns, 0: along the rows"),
         field_row("uint32_t", "split", 0, "1: all cores share the chunks of every item"),
-        field_row("uint32_t", "boxRows", 0, "rows per tile"),
-        field_row("uint32_t", "boxCols", 0, "columns per tile"),
-        field_row("uint32_t", "pitchUnit", 0, "rows of a tile start at multiples of this"),
-        field_row("uint32_t", "tileLength", 0, "elements a tile holds"),
+        *BOX_FIELDS,
+        TILE_LENGTH,
         field_row("uint32_t", "rowLength", 0, "numbers a row tile holds"),
         field_row("uint32_t", "blockRows", 0, "rows of a tile that have a block of their own"),
         *([field_row("uint32_t", "buffers", 0, "copies of each queue")] if buffers else []),
