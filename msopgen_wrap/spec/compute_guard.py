@@ -193,13 +193,8 @@ class _Checker(OperatorChecker):
 
     def loop(self, node: ast.For) -> None:
         """Check ``for name in range(...)``: a trace runs its steps one after another."""
-        source = node.iter
-        counted = (
-            isinstance(source, ast.Call)
-            and isinstance(source.func, ast.Name)
-            and source.func.id == "range"
-        )
-        if self.repeated or node.orelse or not counted or not isinstance(source, ast.Call):
+        source = _range_call(node.iter)
+        if self.repeated or node.orelse or source is None:
             self.refuse(
                 "OPG042",
                 "a loop is 'for name in range(...)', without 'else' and in no other loop",
@@ -267,6 +262,13 @@ class _Checker(OperatorChecker):
             return
         self.kinds[name] = kind
         self.assigned.add(name)
+
+
+def _range_call(node: ast.expr) -> ast.Call | None:
+    """Return a call of ``range``; None for any other expression."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+        return node
+    return None
 
 
 def compile_compute(spec: Any, *, wrap_errors: bool = True) -> Any:
