@@ -10,14 +10,12 @@ from pathlib import Path
 
 from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
+from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.operators import kernel_defines
 from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.project.tree import ProjectOptions, render_project
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
-
-KERNEL_TREE = data_dir("ascendc_kernels")
 
 
 def write(specs: Sequence[OpSpec], vendor: str, folder: Path, style: str = "9.x") -> None:
@@ -82,7 +80,7 @@ def _commands(specs: Sequence[OpSpec], vendor: str, folder: Path, style: str) ->
 
     assert torch
     base = [find_toolchain().cxx, "-std=gnu++17", "-fsyntax-only", "-Wno-unused"]
-    emulation = [f"-I{KERNEL_TREE / 'include'}", f"-I{KERNEL_TREE / 'emulation' / 'include'}"]
+    emulation = [f"-I{folder}" for folder in include_dirs()]
     commands = []
     for spec in specs:
         host = folder / "op_host" / f"{spec.name}.cpp"

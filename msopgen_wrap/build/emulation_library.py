@@ -15,11 +15,14 @@ from . import cache
 from .compiled_objects import compile_object, link_objects
 from .cpu_level import cpu_level
 from .emulation_units import Unit, library_units
+from .forwarding_headers import forwarding_folder
 from .prebuilt_library import prebuilt_library
 from .toolchain import find_toolchain
 
 Progress = Callable[[str], None]
 LIBRARY = "ascendc_emulation"
+# Folders of an include tree whose headers are found without the folder's name.
+_SEARCHED = ("", "op_common", "op_common/op_host", "basic_api", "lib", "base/context_builder")
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,21 @@ class EmulationLibrary:
 
 
 def include_dirs() -> tuple[Path, ...]:
-    """Return the emulation's include folders (no build).
+    """Return the emulation's include folders, in the order of the search (no library is built).
 
     CANN 9 puts the headers of its op base library into the search path three times over: as
     ``op_common/op_host/util/math_util.h``, ``op_host/util/math_util.h`` and ``util/math_util.h``.
     Those of the basic and of the high-level API and the builders of contexts are found without
     their folder, too: ``kernel_operator_mm_intf.h``, ``pad/broadcast.h``,
     ``op_tiling_context_builder.h``.
+
+    Raises:
+        OpgenError: OPG305 when the build cache, which holds forwarding headers, cannot be written.
     """
     root = data_dir("ascendc_kernels")
-    own = root / "emulation" / "include"
-    base = own / "op_common"
-    api = (own / "basic_api", own / "lib", own / "base" / "context_builder")
-    return (own, base, base / "op_host", *api, root / "include")
+    roots = (root / "emulation" / "include", forwarding_folder())
+    found = (tree / folder for folder in _SEARCHED for tree in roots)
+    return (*(folder for folder in found if folder.is_dir()), root / "include")
 
 
 def emulation_library(*, progress: Progress | None = None) -> EmulationLibrary:

@@ -9,6 +9,7 @@ import pytest
 
 from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
+from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.operators import dtype_key, kernel_defines, kernel_variants
 from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.project.tree import ProjectOptions, render_project
@@ -91,7 +92,6 @@ def errors(spec: OpSpec, folder: Path) -> list[str]:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
-    include = data_dir("ascendc_kernels")
     failed = []
     for variant in kernel_variants(spec):
         command = [
@@ -102,8 +102,7 @@ def errors(spec: OpSpec, folder: Path) -> list[str]:
             *arch_defines(2201),
             *(f"-D{d}" for d in kernel_defines(spec, variant.combo, variant.absent)),
             f"-I{folder / 'op_kernel'}",
-            f"-I{include / 'include'}",
-            f"-I{include / 'emulation' / 'include'}",
+            *(f"-I{place}" for place in include_dirs()),
             str(folder / "op_kernel" / f"{spec.name}.cpp"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

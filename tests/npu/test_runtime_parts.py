@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.npu import launcher, runtime_build, selection
 from msopgen_wrap.npu.elf_symbols import read_symbols
@@ -175,12 +176,10 @@ int main() {
 
 
 def test_acl_program(runtime, tmp_path):
-    from msopgen_wrap.resources import data_dir
-
     source, program = tmp_path / "program.cpp", tmp_path / "program"
     source.write_text(PROGRAM)
-    include = data_dir("ascendc_kernels") / "emulation" / "include"
-    command = ["g++", "-std=c++17", f"-I{include}", str(source), "-o", str(program)]
+    includes = [f"-I{folder}" for folder in include_dirs()]
+    command = ["g++", "-std=c++17", *includes, str(source), "-o", str(program)]
     subprocess.run([*command, f"-L{runtime.folder}", "-lascendcl"], check=True)
     env = dict(os.environ, LD_LIBRARY_PATH=runtime_build.library_path(runtime, ""))
     env |= {"OPGEN_SOC": "ascend310p3"}

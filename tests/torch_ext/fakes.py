@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
-from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
@@ -74,10 +74,9 @@ def build_vendor(root: Path) -> Path:
             sources.append(path)
     base = nnopbase_dir()
     sources += [*sorted(base.glob("*.cpp")), HERE / "fake_op_runtime.cpp"]
-    include = data_dir("ascendc_kernels") / "emulation" / "include"
     command = [find_toolchain().cxx, "-std=c++17", "-O0", "-Wall", "-Wextra", "-fPIC", "-shared"]
     command += ["-Wl,-Bsymbolic", "-fvisibility-inlines-hidden", "-fno-gnu-unique"]
-    command += [f"-I{include}", f"-I{base}", f"-I{root / 'op_api'}"]
+    command += [f"-I{folder}" for folder in (*include_dirs(), base, root / "op_api")]
     command += [*map(str, sources), "-o", str(library), "-ldl", "-pthread"]
     warnings = run_compiler(command, None)
     assert "warning" not in warnings, warnings

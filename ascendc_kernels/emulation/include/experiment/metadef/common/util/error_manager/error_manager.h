@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// The same header under the path of CANN's experimental includes.
-#pragma once
-#include "common/util/error_manager/error_manager.h"

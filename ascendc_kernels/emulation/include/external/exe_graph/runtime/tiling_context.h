@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// The same header under its external path.
-#pragma once
-#include "exe_graph/runtime/tiling_context.h"

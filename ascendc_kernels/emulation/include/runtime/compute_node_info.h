@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Short name of the header, as op repositories of CANN 9 write it.
-#pragma once
-#include "exe_graph/runtime/compute_node_info.h"

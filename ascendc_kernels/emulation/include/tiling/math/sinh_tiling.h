@@ -1,2 +1,0 @@
-// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "lib/math/sinh_tiling.h"
