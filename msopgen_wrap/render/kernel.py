@@ -93,7 +93,8 @@ class KernelText:
     bytes: bool
     counts: list[str] = field(default_factory=list)
     indices: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
+    packed_operands: bool = False
+    packed_outputs: bool = False
 
 
 def doc_lines(spec: OpSpec) -> list[str]:

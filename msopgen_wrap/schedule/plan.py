@@ -26,8 +26,8 @@ RESIDENT, DOUBLE, STREAMED = "resident", "resident, double-buffered", "streamed"
 ROW_BUDGETS = (RESIDENT, DOUBLE, STREAMED)
 # Events between two pipes that a core has at once.
 EVENT_IDS = 8
-# Input queues of a kernel: each has an event id.
-MAX_OPERANDS = 8
+# Queues of one direction, each of which has an event id.
+MAX_OPERANDS = EVENT_IDS
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192
 
@@ -137,9 +137,21 @@ class Body:
     spans: tuple[Span, ...] = ()
     indices: dict[str, View] = field(default_factory=dict)
 
+    @property
+    def packs_operands(self) -> bool:
+        """Whether the buffers of one queue hold a tile of every operand: each has no event id."""
+        return len(self.operands) > MAX_OPERANDS
+
+    @property
+    def packs_outputs(self) -> bool:
+        """Whether the buffers of one queue hold a tile of every output."""
+        return self.outputs > MAX_OPERANDS
+
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out."""
-        return 2 if max(len(self.operands), self.outputs) <= 4 else 1
+        read = 1 if self.packs_operands else len(self.operands)
+        written = 1 if self.packs_outputs else self.outputs
+        return 2 if 2 * max(read, written) <= EVENT_IDS else 1
 
 
 AnyBody = TypeVar("AnyBody", bound=Body)

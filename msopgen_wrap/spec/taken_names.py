@@ -99,14 +99,15 @@ STDLIB = frozenset(
 # Names of locals, members and tiling fields of our own templates: a parameter called so gets an
 # underscore in generated C++.
 LOCALS = words(
-    """attrs axes before box boxCols boxRows budget bytes bytesBuf chosen chunk colCount cores count
-        cycles dims dtypes elements exchange expected first flat float given gmBandwidth half i item
-        kept keptOuter known lanes length lengths list longest maskBuf masks need numbers operands
-        other outerDims part partial perCore pitchUnit platform readBytes reduced reducedCount
-        refusal room rowBlockBuf rowBlocks rowBuf rowCount rowElements rowLength rowMaskBuf scratch
-        shape share sizes slot space spare split stage stageHalf stageInt temporaries tensors tile
-        tileLength tiles tiling boxBytes flatBytes total ubSize units use used uses variant
-        vectorCycles views walk whole workspace workspaces writtenBytes"""
+    """attrs axes before box boxCols boxRows budget bytes bytesBuf chosen chunk colCount cores
+        count cycles dims dtypes elements exchange expected first flat float given gmBandwidth half
+        i inputTiles item kept keptOuter known lanes length lengths list longest maskBuf masks need
+        numbers operands other outerDims outputTiles part partial perCore pitchUnit platform
+        readBytes reduced reducedCount refusal room rowBlockBuf rowBlocks rowBuf rowCount
+        rowElements rowLength rowMaskBuf scratch shape share sizes slot space spare split stage
+        stageHalf stageInt temporaries tensors tile tileLength tiles tiling boxBytes flatBytes total
+        ubSize units use used uses variant vectorCycles views walk whole workspace workspaces
+        writtenBytes"""
 )
 _LOCAL_FORM = re.compile(
     r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"

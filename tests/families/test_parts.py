@@ -184,29 +184,6 @@ def test_the_last_part_makes_what_is_in_place():
     assert [[o.name for o in p.spec.outputs] for p in plan.parts] == [["sum1"], ["a", "b"]]
 
 
-def test_lists_are_not_cut(tmp_path):
-    """The tensors of a list share one walk: too many operands stay too many."""
-    names, letters = [f"x{i}" for i in range(9)], "abcdefg"
-    inputs = "\n  ".join(
-        f"{n}: {{dtype: {'[float32]' if n == 'x0' else 'x0'}, list: true"
-        f"{', shape: like x0' if n != 'x0' else ''}}}"
-        for n in names
-    )
-    text = (
-        f"op: ManyLists\ninputs:\n  {inputs}\noutputs:\n"
-        "  a: {dtype: x0, shape: like x0, list: true}\n"
-        "  b: {dtype: x0, shape: like x0, list: true}\n"
-        "compute: |\n"
-        f"  a = [{' + '.join(letters)} for {', '.join(letters)} in zip({', '.join(names[:7])})]\n"
-        "  b = [p * q for p, q in zip(x7, x8)]\nbackward: none\n"
-    )
-    path = tmp_path / "lists.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(OpgenError) as error:
-        plan_op(load_spec(path))
-    assert [d.code for d in error.value.diagnostics] == ["OPG311"]
-
-
 @pytest.mark.parametrize("values", ["[none, mean]", "[mean, none]"])
 def test_variants_of_which_some_reduce_are_refused(values, tmp_path):
     text = (

@@ -1,4 +1,7 @@
-"""Kernels of many operands: queues and building blocks share eight event ids a pair of pipes."""
+"""Kernels of many operands: queues and building blocks share eight event ids a pair of pipes.
+
+More operands, or outputs, than event ids share the buffers of one queue.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from test_fuzz import close
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.model import DimConst, DimOf, ShapeLike, ShapeList
 
-NAMES = "abcdefgh"
+NAMES = "abcdefghijlm"
 # Rows of five floats lie 32 elements apart, for the bool operand: what lies between is cleared
 # before each load, with an event id of its own. One core has several tiles.
 SHAPE = (1000, 5)
@@ -46,6 +49,28 @@ def test_points_of_many_operands(count: int, tmp_path: Path) -> None:
         outputs, golden, result = op.run(inputs, {}, mode="check", block_dim=1, auto_sync=auto_sync)
         assert result.findings == [], (auto_sync, result.findings[0])
         assert all(close(outputs[n], golden[n]) for n in "yz"), auto_sync
+
+
+def test_points_of_more_operands_than_event_ids(tmp_path: Path) -> None:
+    """Thirteen inputs of two dtypes and bool and nine outputs: both share a queue each."""
+    names = list(NAMES)
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    outputs = [f"y{i}" for i in range(9)]
+    compute = f"t = torch.where(k, {total}, a)\n"
+    compute += "\n".join(f"{y} = t + {i}" for i, y in enumerate(outputs))
+    dtypes = {"k": ("bool",), "b": ("float16",)}
+    spec = make_spec(compute, " ".join([*names, "k"]), " ".join(outputs), input_dtypes=dtypes)
+    assert [p.family.name for p in plan_op(spec).parts] == ["elementwise"]
+    op = BuiltOp(spec, tmp_path)
+    whole = {n: torch.rand(7, 613) for n in names}
+    for shaped in (whole, {n: operand(n) for n in names}):
+        inputs = dict(shaped)
+        inputs["b"] = inputs["b"].half()
+        inputs["k"] = torch.rand(inputs["a"].shape) > 0.5
+        for auto_sync in (True, False):
+            made, golden, result = op.run(inputs, {}, mode="check", auto_sync=auto_sync)
+            assert result.findings == [], (auto_sync, result.findings[0])
+            assert all(close(made[n], golden[n]) for n in outputs), auto_sync
 
 
 def row_spec(count: int):
@@ -89,3 +114,24 @@ def test_a_row_kernel_of_eight_queues_is_cut() -> None:
     whole = tuple(replace(p, shape=p.shape and ShapeLike("a")) for p in spec.inputs)
     plan = plan_op(replace(spec, inputs=whole))
     assert [p.family.name for p in plan.parts] == ["elementwise", "row"]
+
+
+def test_rows_of_more_outputs_than_event_ids_are_cut() -> None:
+    """The first seven results of a row are made by one pass, the others by another."""
+    outputs = [f"y{i}" for i in range(9)]
+    compute = "\n".join(f"{y} = torch.softmax(a, -1) * {i}.5" for i, y in enumerate(outputs))
+    spec = make_spec(compute, "a", " ".join(outputs), shapes=dict.fromkeys(outputs, ShapeLike("a")))
+    plan = plan_op(spec)
+    assert [len(p.spec.outputs) for p in plan.parts] == [7, 2]
+
+
+def test_lists_of_more_tensors_than_event_ids(tmp_path: Path) -> None:
+    """Nine lists, walked together, share a queue."""
+    names = list(NAMES[:9])
+    compute = f"[{' + '.join(names)} for {', '.join(names)} in zip({', '.join(names)})]"
+    spec = make_spec(compute, " ".join(names), shapes={"z": ShapeLike("a")}, lists=True)
+    op = BuiltOp(spec, tmp_path)
+    inputs = {n: [torch.rand(s) for s in ((3, 50), (0,), (700,))] for n in names}
+    made, golden, result = op.run(inputs, {}, mode="check", auto_sync=False)
+    assert result.findings == []
+    assert all(close(a, g) for a, g in zip(made["z"], golden["z"], strict=True))

@@ -283,6 +283,12 @@ __aicore__ inline LocalTensor<C> Slot(AscendC::TBuf<AscendC::TPosition::VECCALC>
                                              index * tileLength * static_cast<uint32_t>(sizeof(C)));
 }
 
+// The tile of one tensor in a buffer that holds a tile of several; `at` is where it starts, in bytes.
+template <typename T>
+__aicore__ inline LocalTensor<T> TileIn(const LocalTensor<uint8_t>& buffer, uint32_t at) {
+    return buffer[at].template ReinterpretCast<T>();
+}
+
 // The tile an operand is worked on: its queue tile when that holds the compute type already and
 // (in a box) every element, else a scratch slot.
 template <bool kBroadcast, typename C, typename T>

@@ -13,6 +13,7 @@ from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
     KernelText,
+    constant,
     doc_lines,
     entry_branches,
     kernel_args,
@@ -81,7 +82,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
             text.base_kinds[place] = STORED_KIND[dtype]
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
-    operands = [
+    operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
@@ -93,9 +94,11 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
     ]
     used = {o["tensor"] for o in operands}
     inputs = [p for p in spec.inputs if p.name in used]
-    outputs = [
+    outputs: list[dict[str, Any]] = [
         {"name": member_name(p, True, spec), "type": type_name(p, True, spec)} for p in spec.outputs
     ]
+    for packed, tensors in ((body.packs_operands, operands), (body.packs_outputs, outputs)):
+        _place_tiles(tensors, packed)
     gm = [{"name": p.name, "type": type_name(p, False, spec)} for p in inputs] + outputs
     gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
     small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
@@ -119,7 +122,21 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
         small,
         _counts(statements),
         list(body.indices),
+        body.packs_operands,
+        body.packs_outputs,
     )
+
+
+def _place_tiles(tensors: list[dict[str, Any]], packed: bool) -> None:
+    """Say where tiles lie that share a buffer: a constant, and the bytes per element before it.
+
+    Both are empty for tensors that have queues of their own.
+    """
+    before = "0"
+    for tensor in tensors:
+        tensor["at"] = f"{constant(tensor['name'])}At" if packed else ""
+        tensor["before"] = before if packed else ""
+        before = f"{tensor['at']} + sizeof({tensor['type']})"
 
 
 def _counts(statements: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import allocate
 from msopgen_wrap.schedule.class_names import class_name
 from msopgen_wrap.schedule.lowering import Lowerer
-from msopgen_wrap.schedule.plan import MAX_OPERANDS, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import (
     DIRECT,
     DTYPE_BYTES,
@@ -193,19 +193,6 @@ def _body(
     combos: list[int],
     groups: int,
 ) -> Body:
-    if len(operands) > MAX_OPERANDS:
-        raise OpgenError(
-            Diagnostic(
-                "OPG311",
-                f"{spec.op} reads {len(operands)} tensors at once; a kernel has {MAX_OPERANDS} "
-                "input queues",
-                spec.inputs[MAX_OPERANDS].location
-                if len(spec.inputs) > MAX_OPERANDS
-                else spec.inputs[0].location,
-                "each queue needs its own event ids and there are 8 per pipe pair",
-                "split the op, or write the kernel with `kernel:`",
-            )
-        )
     mergeable = {
         p.name: [
             name for name, view in operands.items() if spec.param(view.tensor).dtypes == p.dtypes
@@ -239,11 +226,13 @@ def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
     for name, view in body.operands.items():
         dtype = spec.param(view.tensor).dtypes[combo]
         small |= DTYPE_BYTES[dtype] == 1
-        buffers.append(Buffer(f"{name}Queue", DTYPE_BYTES[dtype], copies))
+        queue = f"inputTilesQueue: {name}" if body.packs_operands else f"{name}Queue"
+        buffers.append(Buffer(queue, DTYPE_BYTES[dtype], copies))
     for param in spec.outputs:
         dtype = param.dtypes[combo]
         small |= DTYPE_BYTES[dtype] == 1
-        buffers.append(Buffer(f"{param.name}Queue", DTYPE_BYTES[dtype], copies))
+        queue = f"outputTilesQueue: {param.name}" if body.packs_outputs else f"{param.name}Queue"
+        buffers.append(Buffer(queue, DTYPE_BYTES[dtype], copies))
     for slot in range(body.placement.words):
         buffers.append(Buffer(f"tmp{slot}", 4))
     for role, name in slot_order(spec, body):

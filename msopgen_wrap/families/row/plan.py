@@ -252,6 +252,18 @@ def _body(
                 "split the op, or write the kernel with `kernel:`",
             )
         )
+    if len(spec.outputs) > most:
+        raise OpgenError(
+            Diagnostic(
+                "OPG311",
+                f"{spec.op} writes {len(spec.outputs)} tensors at once; a kernel with reductions "
+                f"has {most} output queues",
+                spec.outputs[most].location,
+                "each queue needs its own event id, and the exchange between cores one: there are "
+                "8 per pipe pair",
+                "split the op, or write the kernel with `kernel:`",
+            )
+        )
     resident, streamed = split_passes(program)
     places, row_words, row_masks = row_places([streamed.order(), resident.order()])
     given = {**places, **_kept_places(program)}
