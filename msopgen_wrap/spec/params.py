@@ -11,8 +11,10 @@ from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import (
     DTYPES,
+    DimSlice,
     ParamKind,
     ShapeLike,
+    ShapeList,
     ShapeRule,
     TensorParam,
 )
@@ -386,7 +388,7 @@ def resolve_shapes(
     names = ShapeNames(tuple(earlier), attrs, lists)
     for raw in outputs:
         if raw.shape_source is not None:
-            raw.param = _with_rule(raw, names, findings)
+            raw.param = _scalars_of_list(_with_rule(raw, names, findings), inputs)
             _check_list_rule(raw, lists, findings)
             continue
         source = raw.param.inplace or (earlier[0] if len(earlier) == 1 else None)
@@ -406,6 +408,14 @@ def _with_rule(raw: RawParam, names: ShapeNames, findings: Findings) -> TensorPa
     text, place = raw.shape_source
     rule = parse_shape(text, names, place, findings)
     return replace(raw.param, shape=rule, shape_text=text)
+
+
+def _scalars_of_list(output: TensorParam, inputs: list[RawParam]) -> TensorParam:
+    """Return an output; a list of scalars (``[]``) follows the first list input."""
+    source = next((r.param for r in inputs if r.param.kind is ParamKind.DYNAMIC), None)
+    if source is None or output.kind is not ParamKind.DYNAMIC or output.shape != ShapeList(()):
+        return output
+    return replace(output, shape=ShapeList((DimSlice(source.name, 0, 0),)))
 
 
 def _check_list_rule(raw: RawParam, lists: frozenset[str], findings: Findings) -> None:

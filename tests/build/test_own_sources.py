@@ -31,6 +31,7 @@ GOLDEN = (
     "activation/custom_gelu",
     "norm/softmax",
     "foreach/foreach_addcdiv_scalar",
+    "foreach/foreach_norm",
     "optimizer/apply_adam_w",
 )
 COMPILERS = {"gcc": "g++", "clang": "clang++"}

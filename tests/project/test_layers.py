@@ -16,7 +16,7 @@ ORDER = ("spec", "graph", "schedule", "render", "families")
 # What later stages must not be imported by: everything that compiles, runs or packages.
 LATER = {"project", "build", "run", "package", "cann", "torch_ext", "npu", "cli"}
 # Rooms that build on another room.
-SHARED_ROOMS = {("foreach", "elementwise")}
+SHARED_ROOMS = {("foreach", "elementwise"), ("foreach", "row")}
 
 
 def _imports(path: Path) -> list[str]:

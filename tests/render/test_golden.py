@@ -17,6 +17,7 @@ OPS = {
     "norm/softmax": ("8.1", "9.x"),
     "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),
+    "foreach/foreach_norm": ("8.1",),
     "optimizer/apply_adam_w": ("8.1",),
 }
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]

@@ -19,6 +19,7 @@ from msopgen_wrap.render.tiling import (
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
 from msopgen_wrap.templating import environment
@@ -51,6 +52,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         f"{name}View" if view.steps else f"{view.tensor}Shape" for name, view in operands.items()
     ]
     values = {
+        "budgets": budgets(plan),
         "broadcast": broadcast,
         "walks": walks,
         "placed": placed,
@@ -61,7 +63,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
 
 
 def pointwise_tiling(
-    plan: ElementwisePlan,
+    plan: OpPlan[Any],
     style: str,
     folder: str,
     fields: list[dict[str, Any]],
@@ -75,7 +77,7 @@ def pointwise_tiling(
         style: ``8.1`` or ``9.x`` project layout.
         folder: of the family's templates.
         fields: of the tiling struct; the numbers that kernels take follow them.
-        values: of the template, besides those that all tilings have.
+        values: of the template, besides those that all tilings have; ``budgets`` among them.
         headers: that the template needs, besides those of all tilings.
     """
     spec, names, used = plan.spec, plan.scalar_names, plan.scalars()
@@ -87,7 +89,6 @@ def pointwise_tiling(
             **setters(style),
             **shared,
             **values,
-            budgets=_budgets(plan),
             scalars=scalar_values(names, used),
         )
     )
@@ -95,8 +96,9 @@ def pointwise_tiling(
     return tiling_text(spec, style, text, shared, fields, headers)
 
 
-def _budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
-    spec, budgets = plan.spec, []
+def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
+    """Return what the kernel of each dtype combination and variant needs."""
+    spec, rows = plan.spec, []
     for body in plan.bodies:
         for combo in body.combos:
             flat, box = body.budgets[combo, "flat"], body.budgets[combo, "broadcast"]
@@ -104,7 +106,7 @@ def _budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
             read = [spec.param(v.tensor).dtypes[combo] for v in body.operands.values()]
             written = [p.dtypes[combo] for p in spec.outputs]
             passes = vector_passes(body.program, [*read, *written])
-            budgets.append(
+            rows.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),
                     "variant": body.variant,
@@ -117,4 +119,4 @@ def _budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
                     "pitch": 32 // min(sizes),
                 }
             )
-    return budgets
+    return rows

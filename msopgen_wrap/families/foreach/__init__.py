@@ -1,4 +1,4 @@
-"""Pointwise formulas over lists of tensors that are walked together."""
+"""Formulas over lists of tensors that are walked together: pointwise, or one number per tensor."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections.abc import Callable
 from msopgen_wrap.families.elementwise.kernel import render_kernel
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, plan_pointwise
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.foreach.plan import check_lists
-from msopgen_wrap.families.foreach.tiling import render_tiling
+from msopgen_wrap.families.foreach.plan import check_lists, check_tensors
+from msopgen_wrap.families.foreach.reduction_kernel import render_reductions
+from msopgen_wrap.families.foreach.reductions import plan_reductions
+from msopgen_wrap.families.foreach.tiling import render_reduction_tiling, render_tiling
+from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.kernel import KernelSources
 from msopgen_wrap.schedule.plan import OpPlan
+from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 
 class Foreach(Family):
-    """The elementwise kernel over lists: tensors of one index have one shape."""
+    """Lists walked together: tensors of one index have one shape.
+
+    Pointwise formulas have the elementwise kernel; reductions one of their own, made of the
+    passes that the row family plans.
+    """
 
     name = "foreach"
 
@@ -27,14 +35,21 @@ class Foreach(Family):
 
     def plan(
         self, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
-    ) -> ElementwisePlan:
+    ) -> ElementwisePlan | RowPlan:
         """Plan one walk over all tensors of the lists."""
         check_lists(spec)
+        if any(reduction_kind(node) for node in first[0].graph.nodes):
+            return plan_reductions(self, spec, variants, first)
         empty = ElementwisePlan(spec, self, variants, [], dict(MODES), lists=True)
-        return plan_pointwise(empty, first)
+        plan = plan_pointwise(empty, first)
+        check_tensors(plan)
+        return plan
 
     def render(self, plan: OpPlan, style: str) -> KernelSources:
         """Render the kernel and its tiling."""
+        if isinstance(plan, RowPlan):
+            tiling = render_reduction_tiling(plan, style)
+            return KernelSources(render_reductions(plan, style), tiling)
         assert isinstance(plan, ElementwisePlan)
         return KernelSources(render_kernel(plan, style), render_tiling(plan, style))
 

@@ -15,7 +15,7 @@ from msopgen_wrap.render.kernel import KernelPart, KernelSources
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.reductions import reduction_kind
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 
 class Row(PartFamily):
@@ -24,8 +24,9 @@ class Row(PartFamily):
     name = "row"
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
-        """Claim formulas that reduce."""
-        return any(reduction_kind(node) for node in traced().graph.nodes)
+        """Claim formulas that reduce single tensors."""
+        reduces = any(reduction_kind(node) for node in traced().graph.nodes)
+        return reduces and all(p.kind is not ParamKind.DYNAMIC for p in spec.inputs)
 
     def plan(self, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]) -> RowPlan:
         """Plan resident and streamed passes over one iteration space."""

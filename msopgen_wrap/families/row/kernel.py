@@ -25,7 +25,7 @@ from msopgen_wrap.render.kernel import (
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.value_names import ValueNames
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
-from msopgen_wrap.schedule.program import F32, I32, Inst, Scalar, Val
+from msopgen_wrap.schedule.program import F32, I32, Inst, Val
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment, render_block
 
@@ -61,7 +61,7 @@ def render_kernel(plan: RowPlan, style: str) -> list[GeneratedFile]:
         style: ``8.1`` or ``9.x`` project layout.
     """
     template = environment("row").get_template("kernel.cpp.jinja")
-    text = tidy(_close_up(template.render(_values(plan, style))))
+    text = tidy(close_up(template.render(_values(plan, style))))
     return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(text))]
 
 
@@ -69,7 +69,7 @@ def kernel_part(plan: RowPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
     values = _values(plan, style)
     classes = render_block("row", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(_close_up(classes), values["dispatch"], workspace=True)
+    return KernelPart(close_up(classes), values["dispatch"], workspace=True)
 
 
 def _values(plan: RowPlan, style: str) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def _values(plan: RowPlan, style: str) -> dict[str, Any]:
         "style": style,
         "source": f"specs/{spec.name}.yaml",
         "doc": doc_lines(spec),
-        "kernels": [_kernel(spec, plan, body, plan.scalar_names) for body in plan.bodies],
+        "kernels": [kernel_values(spec, plan, body) for body in plan.bodies],
         "entry": kernel_args(spec),
         "dispatch": branches,
         "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 
-def _close_up(text: str) -> str:
+def close_up(text: str) -> str:
     """Drop empty lines at the ends of blocks, which empty parts of the template leave."""
     lines: list[str] = []
     for line in text.splitlines():
@@ -99,7 +99,14 @@ def _close_up(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]) -> RowKernel:
+def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
+    """Return the template values of one kernel class.
+
+    Args:
+        spec: the op.
+        plan: its plan.
+        body: the body that the class is made of.
+    """
     resident, streamed, pieces = body.resident, body.streamed, body.pieces
     operands = [
         {
@@ -127,7 +134,7 @@ def _kernel(spec: OpSpec, plan: RowPlan, body: RowBody, names: dict[Scalar, str]
     gathered = [i for piece in pieces for i in piece.program.insts]
     rows = [i for after in streamed.rows for i in after]
     value_names = ValueNames([*gathered, *rows, *body.program.insts], tensors)
-    make = SectionMaker(spec, body, names, operands, outputs, small, value_names)
+    make = SectionMaker(spec, body, plan.scalar_names, operands, outputs, small, value_names)
     row_only = {id(i) for i in (*resident.prologue, *resident.late, *resident.row_stores)}
     whole = make([i for i in body.program.insts if id(i) not in row_only], body.placement)
     holds = body.holds

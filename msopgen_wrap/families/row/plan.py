@@ -51,7 +51,7 @@ from msopgen_wrap.schedule.program import (
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.reciprocals import divide_directly, inverse_roots
 from msopgen_wrap.schedule.views import FULL, View
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec
 
 # The last digit of the tiling key.
 MODES = {"resident": 0, "streamed": 1}
@@ -61,15 +61,6 @@ def plan_row(
     family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
 ) -> RowPlan:
     """Plan every variant and dtype combination of a graph with reductions."""
-    if any(p.kind is ParamKind.DYNAMIC for p in spec.inputs):
-        raise OpgenError(
-            Diagnostic(
-                "OPG313",
-                "reductions over tensor lists are not generated",
-                spec.inputs[0].location,
-                fix="use `kernel:`",
-            )
-        )
     plan = RowPlan(spec, family, variants, [], dict(MODES))
     operand_names: dict[View, str] = {}
     rules: list[tuple[ReducedAxes, frozenset[str]]] = []
