@@ -57,8 +57,9 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
     def traced() -> TracedGraph:
         if not first:
             every.extend(variants(spec))
-            first[0] = trace(spec, every[0])
-        return first[0]
+            index = spec.served[0] if spec.served else 0
+            first[index] = trace(spec, every[index])
+        return next(iter(first.values()))
 
     family = next(f for f in FAMILIES if f.claims(spec, traced))
     try:
@@ -78,18 +79,21 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:
     """Trace all variants; raises OPG335 where one family does not make all of them."""
-    for index, variant in enumerate(every):
+    served = range(len(every)) if spec.served is None else spec.served
+    for index in served:
         if index not in first:
-            first[index] = trace(spec, variant)
-    reduces = [any(reduction_kind(n) for n in first[i].graph.nodes) for i in range(len(every))]
-    if any(reduces) and not all(reduces):
-        one, other = every[reduces.index(True)].label(), every[reduces.index(False)].label()
+            first[index] = trace(spec, every[index])
+    reduces = {i: any(map(reduction_kind, first[i].graph.nodes)) for i in served}
+    if len(set(reduces.values())) > 1:
+        one, other = (
+            next(every[i].label() for i in served if reduces[i] is found) for found in (True, False)
+        )
         raise OpgenError(
             Diagnostic(
                 "OPG335",
                 f"the kernel for {one} reduces, that for {other} does not",
                 spec.compute.location if spec.compute else spec.outputs[0].location,
-                "all kernels of an op share one tiling function",
+                "a pass reduces in all variants that it serves, or in none",
                 "split the op in two, or reduce in every variant",
             )
         )

@@ -221,7 +221,8 @@ def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> li
     """
     spec, branches = plan.spec, []
     names = {p.name for p in spec.inputs}
-    for index, variant in enumerate(plan.variants):
+    for index in plan.served:
+        variant = plan.variants[index]
         bodies = [b for b in plan.bodies if b.variant == index]
         read = _tensors_read(bodies[0])
         args = [p.name for p in spec.inputs if p.name in read]

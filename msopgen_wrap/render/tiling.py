@@ -158,7 +158,7 @@ def _span_lines(plan: OpPlan[Any], variant: int, span: Span) -> list[str]:
         f"OPGEN_CHECK(context, opgen::BroadcastDims(dims, {sizes}), "
         f'"{text}", opgen::ShapeText({sizes}).c_str());'
     )
-    if len(plan.variants) == 1:
+    if len(plan.served) == 1:
         return [check]
     return [f"if (variant == {variant}) {{", f"    {check}", "}"]
 
@@ -307,7 +307,7 @@ def shared_values(
     bounds += narrow
     expressions = [*numbers, *bounds]
     wanted = {a for e in expressions for a in attrs_of(e)}
-    wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.variants) > 1}
+    wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.served) > 1}
     wanted |= plan.tiling_attrs()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
@@ -348,6 +348,7 @@ def shared_values(
         "whole": whole_bounds or whole_fields,
         "whole_check": _WHOLE_CHECK if whole_fields else "",
         "variant_lines": variant_lines(spec, plan),
+        "only_variant": plan.served[0],
         "shapes": shapes,
         "operands": [
             {
@@ -402,7 +403,7 @@ def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
         for step in view.steps
     ]
     used = sorted({body.variant for body in plan.bodies if name in body.indices})
-    if len(used) == len(plan.variants):
+    if len(used) == len(plan.served):
         fixed = "" if steps or view.extent == SQUEEZED else "const "
         return [f"{fixed}opgen::View {variable} = {made};", *steps]
     condition = " || ".join(f"variant == {index}" for index in used)
@@ -453,7 +454,7 @@ def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
         if behind >= set(body.operands) or not behind:
             continue
         parts = [f"opgen::BroadcastDims(own, {n}View.dim)" for n in body.operands if n in behind]
-        condition = f"variant != {body.variant} || " if len(plan.variants) > 1 else ""
+        condition = f"variant != {body.variant} || " if len(plan.served) > 1 else ""
         check = [
             "{",
             "    std::vector<int64_t> own;",

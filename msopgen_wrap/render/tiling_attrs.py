@@ -80,17 +80,18 @@ def _number_test(place: str, value: Any, kind: str) -> str:
 
 
 def variant_lines(spec: OpSpec, plan: OpPlan[Any]) -> list[str]:
-    """Return the statements that find the variant index."""
-    if len(plan.variants) == 1:
+    """Return the statements that find the variant index among those that a plan serves."""
+    if len(plan.served) == 1:
         return []
-    lines = []
-    for index, variant in enumerate(plan.variants):
+    lines: list[str] = []
+    for index in plan.served:
+        variant = plan.variants[index]
         tests = [attr_test(spec.attr(name), value) for name, value in variant.attrs]
         for position, param in enumerate(spec.inputs):
             if param.kind is ParamKind.OPTIONAL:
                 sign = "!=" if param.name in variant.present else "=="
                 tests.append(f"context->GetOptionalInputShape({position}) {sign} nullptr")
-        keyword = "if" if index == 0 else "} else if"
+        keyword = "} else if" if lines else "if"
         lines.append(f"{keyword} ({' && '.join(tests)}) {{")
         lines.append(f"    variant = {index};")
     lines.append("} else {")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
@@ -27,13 +29,17 @@ def class_name(
 def _variant_words(spec: OpSpec, variant: Variant) -> str:
     parts = []
     for name, value in variant.attrs:
-        text = value if isinstance(value, str) else f"{name}_{value}"
-        parts.append(_camel(str(text)))
+        parts.append(words(name, value))
     for param in spec.inputs:
         if param.kind is ParamKind.OPTIONAL:
             word = "With" if param.name in variant.present else "Without"
             parts.append(word + _camel(param.name))
     return "".join(parts)
+
+
+def words(name: str, value: Any) -> str:
+    """Return the value of an attr for a CamelCase name: ``Tanh``, ``KeepdimTrue``, ``Axis0``."""
+    return _camel(value if isinstance(value, str) else f"{name}_{value}")
 
 
 def _camel(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -190,6 +191,12 @@ class OpPlan(Generic[AnyBody]):
             if body.variant == variant and combo in body.combos:
                 return body
         raise KeyError((variant, combo))
+
+    @property
+    def served(self) -> Sequence[int]:
+        """The indices of the variants that the kernels serve."""
+        own = self.spec.served
+        return range(len(self.variants)) if own is None else own
 
     def scalars(self) -> dict[str, Any]:
         """Return the scalar tiling fields of all bodies, by name."""

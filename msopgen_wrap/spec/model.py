@@ -267,6 +267,7 @@ class OpSpec:
         whole: the op that this is a part of, made by ``families.parts``: it has the same inputs and
             attrs, and some of the outputs of ``compute``; temporaries may be among both. None for
             an op itself.
+        served: the variants of the op that a part serves, by their index; None for all of them.
     """
 
     op: str
@@ -285,6 +286,7 @@ class OpSpec:
     path: str = ""
     source: str = ""
     whole: OpSpec | None = None
+    served: tuple[int, ...] | None = None
 
     @property
     def combos(self) -> int:

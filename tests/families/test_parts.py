@@ -184,20 +184,6 @@ def test_the_last_part_makes_what_is_in_place():
     assert [[o.name for o in p.spec.outputs] for p in plan.parts] == [["sum1"], ["a", "b"]]
 
 
-@pytest.mark.parametrize("values", ["[none, mean]", "[mean, none]"])
-def test_variants_of_which_some_reduce_are_refused(values, tmp_path):
-    text = (
-        "op: SomeReduce\ninputs:\n  x: {dtype: [float32], rank: 2}\noutputs:\n  z: like x\n"
-        f"attrs:\n  how: {{type: str, default: none, allowed: {values}}}\nbackward: none\n"
-        "compute: |\n  z = x - x.mean(-1, keepdim=True) if how == 'mean' else x * 2\n"
-    )
-    path = tmp_path / "some.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(OpgenError) as error:
-        plan_op(load_spec(path))
-    assert [d.code for d in error.value.diagnostics] == ["OPG335"]
-
-
 @pytest.mark.slow
 def test_an_attr_may_be_a_size(tmp_path):
     """Its value changes sizes and no operation: the same graph serves every value."""

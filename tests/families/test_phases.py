@@ -207,15 +207,6 @@ REFUSED = {
         Case("z = (x.sum(1, keepdim=True) * x.cumsum(0)).sum(0)", "[x[1]]", []),
         "OPG331",
     ),
-    "phases that not all variants have": (
-        Case(
-            "z = (x.norm(dim=-1) if root else x.sum(0)).mean()",
-            "[]",
-            [],
-            attrs="attrs:\n  root: {type: bool, default: true}\n",
-        ),
-        "OPG335",
-    ),
 }
 
 

@@ -69,7 +69,8 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
     stored: list[dict[str, View]] = []
     indices: dict[str, View] = {}
     narrow: dict[ScalarExpr, None] = {}
-    for index, variant in enumerate(variants):
+    for index in plan.served:
+        variant = variants[index]
         traced_by: dict[tuple[str, ...], TracedGraph] = {}
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
         for combo in range(spec.combos):

@@ -46,6 +46,8 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
     """Return what the entry runs for a variant: per part its modes."""
     rows = []
     for part, kernel, waits in zip(plan.parts, kernels, plan.waits, strict=True):
+        if variant not in part.served:
+            continue
         modes = [b for b in kernel.branches if b["variant"] == variant]
         rows.append(
             {

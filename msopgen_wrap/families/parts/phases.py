@@ -54,20 +54,30 @@ class Phases:
     """The passes planned so far for an op, and the temporaries that they have written.
 
     Args:
-        spec: the op.
+        spec: the op; ``served`` of it says which variants the passes are for.
         variants: its variants.
         plan_one: plans a pass.
+        taken: names that temporaries must not have.
     """
 
-    def __init__(self, spec: OpSpec, variants: list[Variant], plan_one: PlanOne) -> None:
-        self.spec, self.variants, self.plan_one = spec, variants, plan_one
+    def __init__(
+        self,
+        spec: OpSpec,
+        variants: list[Variant],
+        plan_one: PlanOne,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self.spec, self.plan_one = spec, plan_one
+        self.variant = variants[spec.served[0] if spec.served else 0]
+        self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
 
     def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
         """Return the spec of a pass that reads the inputs and the temporaries made so far."""
         inputs = (*self.spec.inputs, *self.temporaries)
-        return replace(self.spec, inputs=inputs, outputs=tuple(outputs), whole=self.spec)
+        whole = self.spec.whole or self.spec
+        return replace(self.spec, inputs=inputs, outputs=tuple(outputs), whole=whole)
 
     def make(self, outputs: Sequence[TensorParam]) -> None:
         """Plan the passes that make some outputs, or values of the graph.
@@ -90,7 +100,7 @@ class Phases:
         """Plan a pass whose results bring a part closer to one pass; False: there is none."""
         if len(self.temporaries) >= MAX_TEMPORARIES:
             return False
-        traced = trace(part, self.variants[0])
+        traced = trace(part, self.variant)
         unknown = next(filter(_is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
@@ -194,8 +204,7 @@ class Phases:
         """Return temporaries for values of a graph, None where one cannot be any."""
         found: list[TensorParam] = []
         for node in values:
-            taken = [p.name for p in (*self.part(found).inputs, *found, *self.spec.outputs)]
-            taken += [a.name for a in self.spec.attrs]
+            taken = self.taken | {p.name for p in (*self.part(found).inputs, *found)}
             site, dtype = node.meta.get("site"), _dtype(node)
             if site is None or dtype is None:
                 return None

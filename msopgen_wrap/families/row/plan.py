@@ -64,7 +64,8 @@ def plan_row(
     plan = RowPlan(spec, family, variants, [], dict(MODES))
     operand_names: dict[View, str] = {}
     rules: list[tuple[ReducedAxes, frozenset[str]]] = []
-    for index, variant in enumerate(variants):
+    for index in plan.served:
+        variant = variants[index]
         groups: list[tuple[Program, RowLowerer, list[int]]] = []
         for combo in range(spec.combos):
             traced = first.get(index) if combo == 0 and index in first else None
@@ -86,7 +87,8 @@ def plan_row(
         for program, lowerer, combos in groups:
             body = _body(spec, plan, index, program, lowerer, combos, len(groups))
             plan.bodies.append(replace(body, spans=lowerer.spans()))
-    if any(rule != rules[0] for rule in rules):
+    written = [set(body.row_outputs) for body in plan.bodies]
+    if any(rule != rules[0] for rule in rules) or any(names != written[0] for names in written):
         raise OpgenError(
             Diagnostic(
                 "OPG335",

@@ -1,0 +1,113 @@
+"""Variants that need other passes than the rest: each group has its own, chosen by tiling key."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
+
+from harness import BuiltOp, check
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.schedule.report import mode_text
+from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.model import OpSpec
+
+BOOL = "root: {type: bool, default: true}"
+HOW = "how: {type: str, default: none, allowed: [none, mean, sum]}"
+
+# name -> attr, formula, shape of the output, parts with the variants that they serve
+CASES = {
+    "some reduce": (
+        HOW,
+        "x * 2 if how == 'none' else x - x.mean(-1, keepdim=True)",
+        "like x",
+        [("ZNone", (0,)), ("ZMeanSum", (1, 2))],
+    ),
+    "other axes": (
+        BOOL,
+        "x.softmax(-1) if root else x.softmax(0)",
+        "like x",
+        [("ZRootFalse", (0,)), ("ZRootTrue", (1,))],
+    ),
+    "other phases": (
+        BOOL,
+        "(x.norm(dim=-1) if root else x.sum(0)).mean()",
+        "[]",
+        [
+            ("Sum1RootFalse", (0,)),
+            ("ZRootFalse", (0,)),
+            ("Value1RootTrue", (1,)),
+            ("ZRootTrue", (1,)),
+        ],
+    ),
+    "with and without phases": (
+        HOW,
+        "x.exp() if how == 'none' else x.softmax(-1).flip(-1) "
+        "if how == 'mean' else x / x.norm(dim=-1, keepdim=True).sum(0)",
+        "like x",
+        [
+            ("ZNone", (0,)),
+            ("Max1Sum1Mean", (1,)),
+            ("ZMean", (1,)),
+            ("Value1Sum", (2,)),
+            ("ZSum", (2,)),
+        ],
+    ),
+}
+
+
+def spec_of(name: str, folder: Path, op: str = "GroupCase") -> OpSpec:
+    attr, compute, shape, _ = CASES[name]
+    path = folder / "case.yaml"
+    path.write_text(
+        f"op: {op}\ninputs:\n  x: {{dtype: float32, rank: 2}}\n"
+        f'outputs:\n  z: {{dtype: x, shape: "{shape}"}}\nattrs:\n  {attr}\n'
+        f"compute: |\n  z = {compute}\nbackward: none\n",
+        encoding="utf-8",
+    )
+    return load_spec(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_variants_that_share_no_passes_have_their_own(name, tmp_path):
+    plan = plan_op(spec_of(name, tmp_path))
+    assert [(p.part, tuple(p.served)) for p in plan.parts] == CASES[name][3]
+    assert len({b.class_name for b in plan.bodies}) == len(plan.bodies)
+    temporaries = [p.name for p in plan.temporaries]
+    assert len(set(temporaries)) == len(temporaries)
+    assert mode_text(plan, 10).startswith("parts (")
+
+
+@pytest.mark.parametrize(
+    "name", ["some reduce", *(pytest.param(n, marks=pytest.mark.slow) for n in list(CASES)[1:])]
+)
+def test_each_variant_gives_its_own_results(name, tmp_path):
+    number = list(CASES).index(name)
+    spec = spec_of(name, tmp_path, f"GroupCase{number}")
+    built = BuiltOp(spec, tmp_path, style="9.x" if number % 2 else "8.1")
+    values = spec.attrs[0].allowed or (False, True)
+    for shape in ((5, 9), (1, 7), (130, 1000), (3, 20000)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        for value in values:
+            outputs, golden, result = built.run({"x": x}, {spec.attrs[0].name: value}, mode="check")
+            check(outputs["z"], golden["z"], 4)
+            assert [f for f in result.findings if f.severity == "error"] == []
+
+
+def test_what_no_passes_make_is_refused_for_its_own_reason(tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "op: GroupRefused\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n  z: like x\n"
+        f"attrs:\n  {BOOL}\ncompute: x.sort(-1).values if root else x.softmax(-1)\n"
+        "backward: none\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(OpgenError) as caught:
+        plan_op(load_spec(path))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG331"], caught.value
