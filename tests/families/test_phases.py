@@ -56,6 +56,9 @@ CASES = {
     "softmax in another order": Case(
         "z = x.softmax(-1).t()", "[x[1], x[0]]", [("row", "max1 sum1"), ("elementwise", "z")]
     ),
+    "softmax from the last to the first": Case(
+        "z = x.softmax(-1).flip(-1)", "like x", [("row", "max1 sum1"), ("elementwise", "z")]
+    ),
     "groups of a softmax": Case(
         "z = x.softmax(-1).view(x.shape[0], 3, -1).sum(-1)",
         "[x[0], 3]",

@@ -19,10 +19,18 @@ from msopgen_wrap.schedule.calls import (
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.program import Inst, Val
 from msopgen_wrap.schedule.reductions import reduction_kind
-from msopgen_wrap.schedule.views import FULL, ROW, SQUEEZED, View
+from msopgen_wrap.schedule.views import FULL, PLACE, ROW, SQUEEZED, View
 from msopgen_wrap.torch_import import torch
 
-_ORDERS = {"aten.permute.default", "aten.transpose.int", "aten.t.default"}
+# Views that move elements, also where they leave all sizes as they are.
+_MOVES = {
+    "aten.permute.default",
+    "aten.transpose.int",
+    "aten.t.default",
+    "aten.flip.default",
+    "aten.diagonal.default",
+    PLACE,
+}
 
 
 def _sizes_above_one(node: Any) -> list[Any]:
@@ -101,7 +109,7 @@ class RowLowerer(Lowerer):
         if target in AXES_OF_ONE or _is_stored(node):
             return
         before, after = (_sizes_above_one(n) for n in (node.args[0], node))
-        if target in _ORDERS or before != after:
+        if target in _MOVES or before != after:
             raise OpgenError(self.unsupported(node, "a computed result"))
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
