@@ -15,7 +15,7 @@ from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.graph.tracing import TracedGraph, trace
-from msopgen_wrap.graph.variants import Variant, variants
+from msopgen_wrap.graph.variants import Variant, shape_rules, variants
 from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
@@ -78,11 +78,22 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
 
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:
-    """Trace all variants; raises OPG335 where one family does not make all of them."""
+    """Trace all variants; raises OPG335 where one pass does not make all of them."""
     served = range(len(every)) if spec.served is None else spec.served
     for index in served:
         if index not in first:
             first[index] = trace(spec, every[index])
+    shaped = {shape_rules(spec, every[index]) for index in served}
+    if len(shaped) > 1:
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"the variants of {spec.op} have outputs of different shapes",
+                spec.outputs[0].location,
+                "a pass works through one shape in all variants that it serves",
+                "split the op, or give its outputs one shape",
+            )
+        )
     reduces = {i: any(map(reduction_kind, first[i].graph.nodes)) for i in served}
     if len(set(reduces.values())) > 1:
         one, other = (

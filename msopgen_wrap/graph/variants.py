@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.spec.model import DTYPES, OpSpec, ParamKind
+from msopgen_wrap.spec.model import DTYPES, OpSpec, ParamKind, ShapeChoice, ShapeRule
 
 MAX_VARIANTS = 64
 
@@ -42,6 +42,26 @@ def variant_values(spec: OpSpec) -> dict[str, tuple[Any, ...]]:
         elif attr.type == "dtype":
             values[attr.name] = tuple(DTYPES)
     return values
+
+
+def shape_rules(spec: OpSpec, variant: Variant) -> tuple[ShapeRule | None, ...]:
+    """Return the shape rules of the outputs of the whole op as the attrs of a variant choose them.
+
+    Conditions on other attrs stay.
+    """
+    known = dict(variant.attrs)
+    rules = [p.shape for p in (spec.whole or spec).outputs]
+    return tuple(rule if rule is None else _chosen(rule, known) for rule in rules)
+
+
+def _chosen(rule: ShapeRule, known: dict[str, Any]) -> ShapeRule:
+    if not isinstance(rule, ShapeChoice):
+        return rule
+    if rule.test.name not in known:
+        return replace(
+            rule, then=_chosen(rule.then, known), otherwise=_chosen(rule.otherwise, known)
+        )
+    return _chosen(rule.then if rule.test.holds(known) else rule.otherwise, known)
 
 
 def variants(spec: OpSpec) -> list[Variant]:

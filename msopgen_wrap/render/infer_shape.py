@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import (
+    AttrTest,
     DimAttr,
-    DimBinary,
     DimConst,
     DimExpr,
     DimNumel,
@@ -21,12 +21,14 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
-    ShapeList,
     ShapeReduce,
     ShapeRule,
     TensorParam,
 )
+from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
+from msopgen_wrap.target_text import cpp_int, cpp_string
 
 _CALLS = {"+": "Add", "-": "Sub", "*": "Mul", "//": "FloorDiv", "%": "Mod", "min": "Min"}
 _CALLS["max"] = "Max"
@@ -35,6 +37,7 @@ _GETTERS = {
     "dtype": ("int64_t", "GetInt"),
     "bool": ("bool", "GetBool"),
     "float": ("float", "GetFloat"),
+    "str": ("char", "GetStr"),
     "list_int": ("gert::TypedContinuousVector<int64_t>", "GetListInt"),
 }
 
@@ -83,7 +86,7 @@ class _InferShape:
         used = {p.name for p in self.spec.inputs if p.min_rank > 0 or p.max_rank < 8}
         for param in (*self.spec.inputs, *self.spec.outputs):
             if param.shape is not None:
-                read = _tensors(param.shape)
+                read = set(rule_tensors(param.shape))
                 if param in self.spec.inputs:
                     read.add(param.name)
                 elif param.kind is ParamKind.DYNAMIC:
@@ -97,7 +100,7 @@ class _InferShape:
     def _read_attrs(self) -> Iterator[str]:
         names: list[str] = []
         for param in (*self.spec.inputs, *self.spec.outputs):
-            names += _attrs(param.shape) if param.shape is not None else []
+            names += rule_attrs(param.shape) if param.shape is not None else []
         if not names:
             return
         yield "const gert::RuntimeAttrs* attrs = context->GetAttrs();"
@@ -164,7 +167,7 @@ class _InferShape:
         lists = [
             p
             for p in self.spec.inputs
-            if p.kind is ParamKind.DYNAMIC and p.name in _tensors(param.shape)
+            if p.kind is ParamKind.DYNAMIC and p.name in rule_tensors(param.shape)
         ]
         if not lists:
             yield f'OPGEN_CHECK(context, false, "output list {param.name} follows no input list");'
@@ -198,7 +201,7 @@ class _InferShape:
         return " + ".join([str(single), *(f"{p.name}_count" for p in lists)])
 
     def _store(self, param: TensorParam, builder: str, index: str) -> Iterator[str]:
-        shapes = [n for n in self.inputs if n in _tensors(param.shape)] if param.shape else []
+        shapes = [n for n in self.inputs if n in rule_tensors(param.shape)] if param.shape else []
         shown = ", ".join(f"{n}=%s" for n in shapes)
         text = f'"output {param.name}: %s{" (" + shown + ")" if shown else ""}"'
         yield f"OPGEN_CHECK(context, {builder}.Store(context->GetOutputShape({index})), {text},"
@@ -217,12 +220,34 @@ class _InferShape:
                 yield f'{builder}.Broadcast("{name}", {_shape(name)});'
         elif isinstance(rule, ShapeReduce):
             yield from self._reduce(rule, builder)
+        elif isinstance(rule, ShapeChoice):
+            yield f"if ({self._test(rule.test)}) {{"
+            then = [*self._statements(rule.then, builder)] or ["// no dimensions"]
+            yield from (f"    {line}" for line in then)
+            otherwise = [*self._statements(rule.otherwise, builder)]
+            if otherwise:
+                yield "} else {"
+                yield from (f"    {line}" for line in otherwise)
+            yield "}"
         else:
             for item in rule.items:
                 if isinstance(item, DimSlice):
                     yield self._range(item, builder)
                 else:
                     yield f"{builder}.Append({self._dim(item, builder)});"
+
+    def _test(self, test: AttrTest) -> str:
+        """Return the condition in C++ that an attr has one of some values."""
+        attr = self.attrs[test.name][1]
+        value = f"std::string({_attr(test.name)})" if attr.type == "str" else f"*{_attr(test.name)}"
+        parts = []
+        for wanted in test.values:
+            if isinstance(wanted, bool):
+                parts.append(value if wanted != test.inverted else f"!{value}")
+                continue
+            literal = cpp_string(wanted) if isinstance(wanted, str) else cpp_int(wanted)
+            parts.append(f"{value} {'!=' if test.inverted else '=='} {literal}")
+        return (" && " if test.inverted else " || ").join(parts)
 
     def _range(self, item: DimSlice, builder: str) -> str:
         arguments = [f'"{item.tensor}"', _shape(item.tensor)]
@@ -350,32 +375,3 @@ def _escape(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _dim_items(rule: ShapeRule) -> Iterator[DimExpr | DimSlice]:
-    if isinstance(rule, ShapeList):
-        stack: list[DimExpr | DimSlice] = list(reversed(rule.items))
-        while stack:
-            item = stack.pop()
-            if isinstance(item, DimBinary):
-                stack += [item.right, item.left]
-            else:
-                yield item
-
-
-def _tensors(rule: ShapeRule) -> set[str]:
-    if isinstance(rule, ShapeBroadcast):
-        return set(rule.tensors)
-    if isinstance(rule, (ShapeLike, ShapeReduce)):
-        return {rule.tensor}
-    return {
-        item.tensor
-        for item in _dim_items(rule)
-        if isinstance(item, (DimOf, DimRank, DimNumel, DimSlice))
-    }
-
-
-def _attrs(rule: ShapeRule) -> list[str]:
-    if isinstance(rule, ShapeReduce):
-        return [n for n in (rule.dims, rule.keepdim) if isinstance(n, str)]
-    return [item.name for item in _dim_items(rule) if isinstance(item, DimAttr)]

@@ -11,9 +11,17 @@ from msopgen_wrap.platforms import find_platform, other_architecture, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeLike, TensorParam
+from msopgen_wrap.spec.model import (
+    Attr,
+    Code,
+    OpSpec,
+    ParamKind,
+    ShapeBroadcast,
+    ShapeLike,
+    TensorParam,
+)
 from msopgen_wrap.spec.names import check_aclnn_names, snake_case
-from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
+from msopgen_wrap.spec.shapes import plain_rules, rule_attrs, rule_choices, rule_tensors
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
 # Architectures without bfloat16.
@@ -205,9 +213,10 @@ def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
     optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
     for output in spec.outputs:
         rule = output.shape
-        if rule is None or (not hasattr(rule, "tensor") and not hasattr(rule, "items")):
+        if rule is None:
             continue
-        needed = [n for n in rule_tensors(rule) if n in optional]
+        plain = [r for r in plain_rules(rule) if not isinstance(r, ShapeBroadcast)]
+        needed = [n for r in plain for n in rule_tensors(r) if n in optional]
         if needed:
             findings.error(
                 "OPG033",
@@ -216,6 +225,16 @@ def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
                 why="it has no shape when that input is absent",
                 fix="use broadcast(...), which skips absent inputs, or another input",
             )
+        for test in rule_choices(rule):
+            allowed = spec.attr(test.name).allowed
+            unknown = [v for v in test.values if allowed and v not in allowed]
+            if unknown:
+                findings.error(
+                    "OPG033",
+                    f"shape of output '{output.name}': {test.name} is never {unknown[0]!r}",
+                    output.location,
+                    why=f"its allowed values: {listed([str(v) for v in allowed or ()])}",
+                )
     known = {a.name for a in spec.attrs}
     for output in spec.outputs:
         missing = [a for a in (rule_attrs(output.shape) if output.shape else ()) if a not in known]

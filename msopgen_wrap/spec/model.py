@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -129,7 +130,33 @@ class ShapeReduce:
     keepdim: bool | str = False
 
 
-ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
+@dataclass(frozen=True)
+class AttrTest:
+    """Whether an attr has one of some values.
+
+    Texts: ``how == 'none'``, ``how in ('a', 'b')``, ``flag``, ``not flag``. ``inverted`` tests that
+    it has none of them: ``how != 'none'``.
+    """
+
+    name: str
+    values: tuple[str | int | bool, ...]
+    inverted: bool = False
+
+    def holds(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether the values of a call meet the condition."""
+        return (attrs[self.name] in self.values) != self.inverted
+
+
+@dataclass(frozen=True)
+class ShapeChoice:
+    """One rule or another, as an attr says; text ``like x if how == 'none' else []``."""
+
+    test: AttrTest
+    then: ShapeRule
+    otherwise: ShapeRule
+
+
+ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapeChoice
 
 
 # ---- parameters --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from msopgen_wrap.spec.model import (
     DTYPES,
     DimSlice,
     ParamKind,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeRule,
@@ -384,6 +385,14 @@ def resolve_shapes(
         if raw.shape_source is not None:
             names = ShapeNames(tuple(earlier), attrs, lists)
             raw.param = _with_rule(raw, names, findings)
+            if isinstance(raw.param.shape, ShapeChoice):
+                findings.error(
+                    "OPG033",
+                    f"the shape of input '{raw.param.name}' has a condition",
+                    raw.shape_source[1],
+                    why="conditions are for outputs: a kernel knows its inputs by one rule each",
+                    fix="drop the rule, or split the op",
+                )
         earlier.append(raw.param.name)
     names = ShapeNames(tuple(earlier), attrs, lists)
     for raw in outputs:

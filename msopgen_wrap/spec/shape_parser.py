@@ -1,7 +1,7 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``.
+``reduce(x, dim, keepdim)``; any of them ``if`` an attr has a value ``else`` another.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import (
+    AttrTest,
     DimAttr,
     DimBinary,
     DimConst,
@@ -23,6 +24,7 @@ from msopgen_wrap.spec.model import (
     DimRank,
     DimSlice,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeReduce,
@@ -33,7 +35,7 @@ from msopgen_wrap.spec.shapes import MAX_RANK
 MAX_TEXT = 400
 MAX_DIM = 2**31 - 1
 
-FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim)"
+FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), [] if flag else like x"
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -41,7 +43,13 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.FloorDiv: "//",
     ast.Mod: "%",
 }
-_LIKE = re.compile(r"like\s+(?=\S)")
+_LIKE = re.compile(r"\blike\s+(?=\S)")
+_TESTS: dict[type[ast.cmpop], bool] = {
+    ast.Eq: False,
+    ast.NotEq: True,
+    ast.In: False,
+    ast.NotIn: True,
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ class _Parser:
         self.location = location
         self.findings = findings
         self.shift = 0
+        self.likes: set[int] = set()  # where the names after ``like`` begin
 
     # ---- entry ----
 
@@ -93,10 +102,11 @@ class _Parser:
             return None
         body = text.lstrip()
         self.shift = len(text) - len(body)
-        match = _LIKE.match(body)
-        if match:
-            self.shift += match.end()
-            body = body[match.end() :]
+        self.likes = {match.end() for match in _LIKE.finditer(body)}
+        body = _LIKE.sub(lambda match: " " * len(match.group()), body)
+        self.shift += len(body) - len(body.lstrip())
+        self.likes = {end - (len(body) - len(body.lstrip())) for end in self.likes}
+        body = body.lstrip()
         try:
             tree = ast.parse(body.rstrip(), mode="eval").body
         except SyntaxError as error:
@@ -110,8 +120,6 @@ class _Parser:
             self.findings.error("OPG030", "cannot read the shape rule", self.location)
             return None
         try:
-            if match:
-                return ShapeLike(self.tensor(tree))
             return self.top(tree)
         except _Refused:
             return None
@@ -132,7 +140,10 @@ class _Parser:
     # ---- rules ----
 
     def top(self, node: ast.expr) -> ShapeRule:
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.IfExp):
+            test = self.test(node.test)
+            return ShapeChoice(test, self.top(node.body), self.top(node.orelse))
+        if isinstance(node, ast.Name) or node.col_offset in self.likes:
             return ShapeLike(self.tensor(node))
         if isinstance(node, (ast.List, ast.Tuple)):
             return self.dims_list(node)
@@ -150,6 +161,39 @@ class _Parser:
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
         raise self.refuse("OPG030", "this is not a shape rule", node, fix=f"forms: {FORMS}")
+
+    def test(self, node: ast.expr) -> AttrTest:
+        """Read the condition of ``a if condition else b``."""
+        if isinstance(node, ast.Name):
+            return AttrTest(self.attr(node, ("bool",)), (True,))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            if isinstance(node.operand, ast.Name):
+                return AttrTest(self.attr(node.operand, ("bool",)), (False,))
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            operation, value = node.ops[0], node.comparators[0]
+            several = isinstance(operation, (ast.In, ast.NotIn))
+            if isinstance(node.left, ast.Name) and type(operation) in _TESTS:
+                name = self.attr(node.left, ("str", "int"))
+                if several and not (isinstance(value, (ast.Tuple, ast.List)) and value.elts):
+                    raise self.refuse("OPG030", "'in' takes a list of values", value)
+                items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+                values = tuple(self.value(item, self.names.attrs[name]) for item in items)
+                return AttrTest(name, values, _TESTS[type(operation)])
+        raise self.refuse(
+            "OPG030",
+            "this is not a condition of a shape rule",
+            node,
+            why="it tests the value of one attr",
+            fix="write how == 'none', how in ('a', 'b'), flag or not flag",
+        )
+
+    def value(self, node: ast.expr, kind: str) -> str | int:
+        """Read a literal of an attr's type."""
+        if kind == "int":
+            return self.integer(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        raise self.refuse("OPG033", "a text in quotes is expected here", node)
 
     def no_keywords(self, node: ast.Call) -> None:
         for keyword in node.keywords:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msopgen_wrap.spec.model import (
+    AttrTest,
     DimAttr,
     DimBinary,
     DimConst,
@@ -19,6 +20,7 @@ from msopgen_wrap.spec.model import (
     DimRank,
     DimSlice,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeReduce,
@@ -28,6 +30,7 @@ from msopgen_wrap.spec.model import (
 MAX_RANK = 8
 
 Shape = tuple[int, ...]
+PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
 ShapeOrList = Shape | list[Shape]
 
 
@@ -74,6 +77,7 @@ def evaluate(
         ShapeError: the shapes do not satisfy the rule.
     """
     values = dict(attrs or {})
+    rule = chosen_rule(rule, values)
     names = rule_tensors(rule)
     lists = [n for n in names if is_shape_list(shapes.get(n))]
     if not lists:
@@ -89,12 +93,19 @@ def evaluate(
     return results
 
 
+def chosen_rule(rule: ShapeRule, attrs: Mapping[str, Any]) -> PlainRule:
+    """Return the rule that attrs choose; one without conditions is that itself."""
+    while isinstance(rule, ShapeChoice):
+        rule = rule.then if rule.test.holds(attrs) else rule.otherwise
+    return rule
+
+
 def is_shape_list(shape: Any) -> bool:
     """Whether ``shape`` holds the shapes of a tensor list rather than dimensions."""
     return bool(shape) and isinstance(shape, (list, tuple)) and isinstance(shape[0], (list, tuple))
 
 
-def _given(name: str, shapes: Mapping[str, Any], rule: ShapeRule) -> Shape | None:
+def _given(name: str, shapes: Mapping[str, Any], rule: PlainRule) -> Shape | None:
     shape = shapes.get(name)
     if shape is None and not isinstance(rule, ShapeBroadcast):
         raise ShapeError(f"the shape rule needs input '{name}', which is absent")
@@ -106,7 +117,7 @@ def _tuple(shape: Any) -> Shape | None:
 
 
 def _evaluate_one(
-    rule: ShapeRule, shapes: Mapping[str, Shape | None], attrs: Mapping[str, Any]
+    rule: PlainRule, shapes: Mapping[str, Shape | None], attrs: Mapping[str, Any]
 ) -> Shape:
     if isinstance(rule, ShapeLike):
         return _shape_of(rule.tensor, shapes)
@@ -205,8 +216,24 @@ def evaluate_dim(
 # ---- queries and text --------------------------------------------------------------------------
 
 
+def rule_choices(rule: ShapeRule) -> tuple[AttrTest, ...]:
+    """Return the conditions of a rule."""
+    if not isinstance(rule, ShapeChoice):
+        return ()
+    return (rule.test, *rule_choices(rule.then), *rule_choices(rule.otherwise))
+
+
+def plain_rules(rule: ShapeRule) -> tuple[PlainRule, ...]:
+    """Return the rules that the conditions of a rule choose from; a rule without any is one."""
+    if isinstance(rule, ShapeChoice):
+        return (*plain_rules(rule.then), *plain_rules(rule.otherwise))
+    return (rule,)
+
+
 def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
     """Return the inputs that a rule refers to, in order, each once."""
+    if isinstance(rule, ShapeChoice):
+        return tuple(dict.fromkeys(n for plain in plain_rules(rule) for n in rule_tensors(plain)))
     if isinstance(rule, ShapeBroadcast):
         return tuple(dict.fromkeys(rule.tensors))
     if isinstance(rule, (ShapeLike, ShapeReduce)):
@@ -225,15 +252,19 @@ def _dim_tensors(expr: DimExpr) -> list[str]:
 
 def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
     """Return the attrs that a rule refers to, in order, each once."""
+    if isinstance(rule, ShapeChoice):
+        names = [test.name for test in rule_choices(rule)]
+        names += [n for plain in plain_rules(rule) for n in rule_attrs(plain)]
+        return tuple(dict.fromkeys(names))
     if isinstance(rule, ShapeReduce):
         return tuple(n for n in (rule.dims, rule.keepdim) if isinstance(n, str))
     if not isinstance(rule, ShapeList):
         return ()
-    names: list[str] = []
+    found: list[str] = []
     for item in rule.items:
         if not isinstance(item, DimSlice):
-            names += _dim_attrs(item)
-    return tuple(dict.fromkeys(names))
+            found += _dim_attrs(item)
+    return tuple(dict.fromkeys(found))
 
 
 def _dim_attrs(expr: DimExpr) -> list[str]:
@@ -244,6 +275,11 @@ def _dim_attrs(expr: DimExpr) -> list[str]:
 
 def format_shape(rule: ShapeRule) -> str:
     """Return the canonical text of a rule; ``parse_shape`` reads it back to the same nodes."""
+    if isinstance(rule, ShapeChoice):
+        then, otherwise = format_shape(rule.then), format_shape(rule.otherwise)
+        if isinstance(rule.then, ShapeChoice):
+            then = f"({then})"
+        return f"{then} if {format_test(rule.test)} else {otherwise}"
     if isinstance(rule, ShapeLike):
         return f"like {rule.tensor}"
     if isinstance(rule, ShapeBroadcast):
@@ -263,6 +299,15 @@ def format_shape(rule: ShapeRule) -> str:
             stop = "" if item.stop is None else item.stop
             parts.append(f"*{item.tensor}[{start}:{stop}]")
     return f"[{', '.join(parts)}]"
+
+
+def format_test(test: AttrTest) -> str:
+    """Return the text of a condition, which is Python as well."""
+    if test.values in ((True,), (False,)) and isinstance(test.values[0], bool):
+        return test.name if test.values[0] != test.inverted else f"not {test.name}"
+    if len(test.values) == 1:
+        return f"{test.name} {'!=' if test.inverted else '=='} {test.values[0]!r}"
+    return f"{test.name} {'not in' if test.inverted else 'in'} {test.values!r}"
 
 
 def format_dim(expr: DimExpr) -> str:

@@ -6,6 +6,7 @@ Both follow :func:`msopgen_wrap.spec.shapes.evaluate`.
 from __future__ import annotations
 
 from msopgen_wrap.spec.model import (
+    AttrTest,
     DimAttr,
     DimBinary,
     DimConst,
@@ -17,11 +18,14 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeReduce,
     ShapeRule,
 )
+from msopgen_wrap.spec.shapes import format_test
+from msopgen_wrap.target_text import cpp_int, cpp_string
 
 _CPP_BINARY = {"//": "FloorDiv", "%": "FloorMod"}
 
@@ -49,6 +53,9 @@ class CppShapes:
 
     def rule(self, rule: ShapeRule) -> str:
         """Return an expression of type ``Sizes``."""
+        if isinstance(rule, ShapeChoice):
+            then, otherwise = self.rule(rule.then), self.rule(rule.otherwise)
+            return f"({_cpp_test(rule.test)} ? {then} : {otherwise})"
         if isinstance(rule, ShapeLike):
             return f"Like({self.tensor(rule.tensor)})"
         if isinstance(rule, ShapeBroadcast):
@@ -99,6 +106,18 @@ class CppShapes:
         return f"({left} {dim.op} {right})"
 
 
+def _cpp_test(test: AttrTest) -> str:
+    """Return the condition that an attr, a variable of its own type, has one of some values."""
+    compared = "!=" if test.inverted else "=="
+    parts = [
+        f"{test.name} {compared} {cpp_string(v) if isinstance(v, str) else cpp_int(v)}"
+        for v in test.values
+        if not isinstance(v, bool)
+    ]
+    parts += [test.name if v else f"!{test.name}" for v in test.values if isinstance(v, bool)]
+    return (" && " if test.inverted else " || ").join(parts)
+
+
 class PythonShapes:
     """Shape expressions of one op in Python; dims may be SymInts.
 
@@ -119,6 +138,9 @@ class PythonShapes:
 
     def rule(self, rule: ShapeRule) -> str:
         """Return an expression of a sequence of dims."""
+        if isinstance(rule, ShapeChoice):
+            then, otherwise = self.rule(rule.then), self.rule(rule.otherwise)
+            return f"({then} if {format_test(rule.test)} else {otherwise})"
         if isinstance(rule, ShapeLike):
             return self.shape(rule.tensor)
         if isinstance(rule, ShapeBroadcast):

@@ -62,6 +62,32 @@ CASES = {
 }
 
 
+LOSS = "like x if how == 'none' else []"
+CASES["a loss"] = (
+    HOW,
+    "F.smooth_l1_loss(x, x.flip(-1), reduction=how)",
+    LOSS,
+    [("ZNone", (0,)), ("ZMeanSum", (1, 2))],
+)
+# One family would plan them together.
+CASES["outputs of other shapes"] = (
+    BOOL,
+    "x[:, :3] * 2 if root else x[:, 3:].exp()",
+    "[x[0], 3] if root else [x[0], x[1] - 3]",
+    [("ZRootFalse", (0,)), ("ZRootTrue", (1,))],
+)
+CASES["rows and their sums"] = (
+    BOOL,
+    "x.softmax(-1) if root else x.square().sum(-1)",
+    "like x if root else [x[0]]",
+    [("ZRootFalse", (0,)), ("ZRootTrue", (1,))],
+)
+
+
+# Compiled and run by the default suite.
+DEFAULT = ("some reduce", "a loss")
+
+
 def spec_of(name: str, folder: Path, op: str = "GroupCase") -> OpSpec:
     attr, compute, shape, _ = CASES[name]
     path = folder / "case.yaml"
@@ -85,7 +111,8 @@ def test_variants_that_share_no_passes_have_their_own(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["some reduce", *(pytest.param(n, marks=pytest.mark.slow) for n in list(CASES)[1:])]
+    "name",
+    [n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES],
 )
 def test_each_variant_gives_its_own_results(name, tmp_path):
     number = list(CASES).index(name)
@@ -98,6 +125,25 @@ def test_each_variant_gives_its_own_results(name, tmp_path):
             outputs, golden, result = built.run({"x": x}, {spec.attrs[0].name: value}, mode="check")
             check(outputs["z"], golden["z"], 4)
             assert [f for f in result.findings if f.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ("like x if how == 'nun' else []", "how is never 'nun'"),
+        ("like x if root else []", "unknown name 'root'"),
+    ],
+)
+def test_conditions_name_attrs_and_their_values(shape, words, tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        f"op: GroupRefused\ninputs:\n  x: float32\noutputs:\n  z: {{dtype: x, shape: {shape!r}}}\n"
+        f"attrs:\n  {HOW}\ncompute: x * 2\nbackward: none\n".replace('\\"', '"'),
+        encoding="utf-8",
+    )
+    with pytest.raises(OpgenError) as caught:
+        load_spec(path)
+    assert words in str(caught.value), caught.value
 
 
 def test_what_no_passes_make_is_refused_for_its_own_reason(tmp_path):

@@ -9,6 +9,7 @@ from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.spec.model import (
     Attr,
+    AttrTest,
     Code,
     DimAttr,
     DimBinary,
@@ -20,6 +21,7 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeReduce,
@@ -60,6 +62,7 @@ DIM = Attr("dim", "list_int", ())
 N = Attr("n", "int", 4)
 KEEP = Attr("keepdim", "bool", False)
 AXIS = Attr("axis", "int", -1)
+HOW = Attr("how", "str", "mean", ("none", "mean", "sum"))
 
 SPECS = [
     spec("RuleLike", [X], [out(ShapeLike("x"))]),
@@ -114,6 +117,30 @@ SPECS = [
             out(ShapeBroadcast(("x", "y")), kind=ParamKind.DYNAMIC),
             TensorParam("w", BOTH, shape=ShapeList((DimConst(3),))),
         ],
+    ),
+    spec(
+        "RuleChoice",
+        [X],
+        [out(ShapeChoice(AttrTest("how", ("none",)), ShapeLike("x"), ShapeList(())))],
+        [HOW],
+    ),
+    spec(
+        "RuleChoices",
+        [X],
+        [
+            out(
+                ShapeChoice(
+                    AttrTest("how", ("none", "sum"), inverted=True),
+                    ShapeReduce("x", (0,), "keepdim"),
+                    ShapeChoice(
+                        AttrTest("keepdim", (False,)),
+                        ShapeList((DimConst(3),)),
+                        ShapeChoice(AttrTest("n", (4,)), ShapeList(()), ShapeReduce("x", (1,))),
+                    ),
+                )
+            )
+        ],
+        [HOW, KEEP, N],
     ),
     spec("RuleTwo", [X, Y], [out(ShapeLike("y"), "a"), out(ShapeReduce("x", (-1,), True), "b")]),
     spec(
@@ -170,6 +197,13 @@ CASES = [
     ("RuleList", [[(2, 1), (4,)], [(3,), (1,)]], {}),
     ("RuleList", [[(2, 1)], [(3,), (1,)]], {}),
     ("RuleTwo", [(2, 3), (9,)], {}),
+    *(("RuleChoice", [(2, 3)], {"how": how}) for how in ("none", "mean", "sum")),
+    *(
+        ("RuleChoices", [(2, 3)], {"how": how, "keepdim": keep, "n": n})
+        for how in ("none", "mean", "sum")
+        for keep in (False, True)
+        for n in (4, 5)
+    ),
 ]
 
 

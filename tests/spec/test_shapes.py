@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import (
+    AttrTest,
     DimAttr,
     DimBinary,
     DimConst,
@@ -19,6 +20,7 @@ from msopgen_wrap.spec.model import (
     DimRank,
     DimSlice,
     ShapeBroadcast,
+    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeReduce,
@@ -35,7 +37,14 @@ from msopgen_wrap.spec.shapes import (
 
 NAMES = ShapeNames(
     ("x", "y", "xs"),
-    {"n": "int", "sizes": "list_int", "keep": "bool", "dims": "list_int", "alpha": "float"},
+    {
+        "n": "int",
+        "sizes": "list_int",
+        "keep": "bool",
+        "dims": "list_int",
+        "alpha": "float",
+        "how": "str",
+    },
     frozenset({"xs"}),
 )
 
@@ -48,7 +57,7 @@ def parse(text: str) -> Any:
 
 
 SHAPES = {"x": (2, 3, 5), "y": (4, 1, 5)}
-ATTRS = {"n": 7, "sizes": (8, 9), "keep": True, "dims": (0, -1)}
+ATTRS = {"n": 7, "how": "sum", "sizes": (8, 9), "keep": True, "dims": (0, -1)}
 
 RULES = [
     ("x", ShapeLike("x"), (2, 3, 5)),
@@ -75,6 +84,16 @@ RULES = [
     ("reduce(x, dim=n, keepdim=False)", ShapeReduce("x", "n", False), ShapeError),
     ("reduce(x, [])", ShapeReduce("x", (), False), ()),
     ("broadcast(x, y)", ShapeBroadcast(("x", "y")), ShapeError),
+    (
+        "like x if how == 'none' else []",
+        ShapeChoice(AttrTest("how", ("none",)), ShapeLike("x"), ShapeList(())),
+        (),
+    ),
+    ("[] if how != 'none' else like x", None, ()),
+    ("like y if how in ('sum', 'mean') else [] if keep else [n]", None, (4, 1, 5)),
+    ("(like y if keep else like x) if n == 7 else []", None, (4, 1, 5)),
+    ("reduce(x, 1, true) if not keep else x", None, (2, 3, 5)),
+    ("[1] if n not in (7, 8) else [2]", None, (2,)),
     ("[x[0] - 3]", None, ShapeError),
     ("[x[5]]", None, ShapeError),
     ("[x[0] // (x[1] - 3)]", None, ShapeError),
@@ -151,6 +170,34 @@ def test_references() -> None:
     rule = parse("[*x[:-1], n + sizes[0], y[0]]")
     assert rule_tensors(rule) == ("x", "y")
     assert rule_attrs(rule) == ("n", "sizes")
+
+
+def test_references_of_rules_with_conditions() -> None:
+    rule = parse("like x if how == 'none' else reduce(y, dims, keep) if keep else []")
+    assert rule_tensors(rule) == ("x", "y")
+    assert rule_attrs(rule) == ("how", "keep", "dims")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("x if n else y", "OPG033"),  # no bool attr
+        ("x if how == 3 else y", "OPG033"),
+        ("x if alpha == 1 else y", "OPG033"),
+        ("x if who == 'none' else y", "OPG031"),
+        ("x if how > 'none' else y", "OPG030"),
+        ("x if how in 'none' else y", "OPG030"),
+        ("x if how in () else y", "OPG030"),
+        ("x if 'none' == how else y", "OPG030"),
+        ("x if keep and keep else y", "OPG030"),
+        ("like [] if keep else y", "OPG033"),
+        ("[n if keep else 1]", "OPG030"),
+    ],
+)
+def test_conditions_that_are_none(text: str, code: str) -> None:
+    findings = Findings()
+    assert parse_shape(text, NAMES, Location("t", 1, 1), findings) is None
+    assert [d.code for d in findings.items] == [code]
 
 
 DIM = st.recursive(

@@ -94,7 +94,7 @@ def _passes_of_groups(
         taken.update(p.name for plan in plans for p in plan.spec.temporaries)
         return plans
 
-    return planned_groups([trace(spec, variant) for variant in variants], plan)
+    return planned_groups(spec, [trace(spec, variant) for variant in variants], plan)
 
 
 def _passes(

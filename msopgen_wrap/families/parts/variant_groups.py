@@ -12,7 +12,7 @@ from typing import TypeVar
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.class_names import words
 from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
 from msopgen_wrap.spec.model import OpSpec, ParamKind
@@ -25,14 +25,15 @@ _MOST_WORDS = 3
 
 
 def planned_groups(
-    graphs: Sequence[TracedGraph], plan: Callable[[Group], Planned]
+    spec: OpSpec, graphs: Sequence[TracedGraph], plan: Callable[[Group], Planned]
 ) -> list[tuple[Group, Planned]]:
     """Plan groups of variants, as large as one set of passes serves.
 
-    Variants that reduce the same axes are tried together, then in halves: attrs vary slowest, so a
-    half mostly fixes the value of one.
+    Variants that reduce the same axes and have outputs of the same shapes are tried together, then
+    in halves: attrs vary slowest, so a half mostly fixes the value of one.
 
     Args:
+        spec: the op.
         graphs: the graph of every variant.
         plan: plans a group; raises OpgenError where no passes serve all of it.
 
@@ -41,7 +42,8 @@ def planned_groups(
     """
     alike: dict[object, list[int]] = {}
     for index, traced in enumerate(graphs):
-        alike.setdefault(_reduced(traced), []).append(index)
+        key = (_reduced(traced), shape_rules(spec, traced.variant))
+        alike.setdefault(key, []).append(index)
     found: list[tuple[Group, Planned]] = []
     pending = [tuple(group) for group in alike.values()]
     while pending:
