@@ -70,6 +70,12 @@ CASES = {
         {"a": "like x"},
         "row",
     ),
+    "rows stored in as many axes as there were": (
+        "a = torch.matmul(x.unsqueeze(0), w)",
+        VECTOR,
+        {"a": "[1, x[0]]"},
+        "row",
+    ),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),
 }
 

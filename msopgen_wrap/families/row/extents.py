@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.families.row.outputs import before_reshapes
 from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.schedule.calls import Node
 from msopgen_wrap.schedule.program import F32, MASK, Inst, Program, Scalar, Val
 
 FULL, ROW, KEPT = "full", "row", "kept"
@@ -144,5 +146,7 @@ def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
 
 def _output_is_full(lowerer: RowLowerer, name: str) -> bool:
     node = lowerer.traced.outputs[name]
+    if isinstance(node, Node):
+        node = before_reshapes(lowerer.space, node)
     axes = lowerer.space.of.get(node, ())
     return any(a in lowerer.space.reduced for a in axes if a is not None)

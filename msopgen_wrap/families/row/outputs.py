@@ -27,9 +27,7 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
         node = traced.outputs[param.name]
         if not isinstance(node, Node):
             continue
-        behind = _reshaped(space, node)
-        stored = tensor_arguments(behind[-1])[0] if behind else node
-        own = _sizes_of(space, stored)
+        own = _sizes_of(space, before_reshapes(space, node))
         missing = spanned - set(own)
         if not space.reduced & set(own):
             missing -= space.reduced
@@ -44,6 +42,12 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
                     "make an op of the output, or write the kernel with `kernel:`",
                 )
             )
+
+
+def before_reshapes(space: GraphAxes, node: Node) -> Node:
+    """Return the value of which a result is, in another shape: its axes are those of the space."""
+    behind = _reshaped(space, node)
+    return tensor_arguments(behind[-1])[0] if behind else node
 
 
 def _reshaped(space: GraphAxes, node: Node) -> list[Node]:
