@@ -43,6 +43,14 @@ def _variance(x: torch.Tensor, dims: list[int], correction: Any) -> tuple[Any, A
     return total / freedom, mean
 
 
+def _running_mean(mean: Any) -> Any:
+    """Return the mean that PyTorch gives beside a variance: no infinity, but NaN.
+
+    It adds to the mean what an element is off it, which leaves NaN behind an infinity.
+    """
+    return mean + (mean - mean)
+
+
 def _var(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     dims = _dims(x, dim)
     return _squeeze(_variance(x, dims, correction)[0], dims, keepdim)
@@ -51,7 +59,7 @@ def _var(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = Fal
 def _var_mean(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     dims = _dims(x, dim)
     var, mean = _variance(x, dims, correction)
-    return _squeeze(var, dims, keepdim), _squeeze(mean, dims, keepdim)
+    return _squeeze(var, dims, keepdim), _squeeze(_running_mean(mean), dims, keepdim)
 
 
 def _std(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
@@ -62,7 +70,7 @@ def _std(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = Fal
 def _std_mean(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     dims = _dims(x, dim)
     var, mean = _variance(x, dims, correction)
-    return _squeeze(var.sqrt(), dims, keepdim), _squeeze(mean, dims, keepdim)
+    return _squeeze(var.sqrt(), dims, keepdim), _squeeze(_running_mean(mean), dims, keepdim)
 
 
 def _native_layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
@@ -74,7 +82,7 @@ def _native_layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -
         out = out * weight
     if bias is not None:
         out = out + bias
-    return out, mean, rstd
+    return out, _running_mean(mean), rstd
 
 
 def _native_group_norm(
@@ -88,7 +96,7 @@ def _native_group_norm(
         out = out * weight.view(1, group, c // group, 1)
     if bias is not None:
         out = out + bias.view(1, group, c // group, 1)
-    return out.view(x.shape), mean.view(n, group), rstd.view(n, group)
+    return out.view(x.shape), _running_mean(mean).view(n, group), rstd.view(n, group)
 
 
 _RUNNING_BUFFERS = Diagnostic(

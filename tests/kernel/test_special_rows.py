@@ -59,6 +59,10 @@ OPS = {
         "z = F.group_norm(x.unsqueeze(1), 1, None, None, 1e-5).squeeze(1)",
         {"z": FULL},
     ),
+    "means beside variances": (
+        "a = torch.native_layer_norm(x, [x.shape[-1]], None, None, 1e-5)[1].squeeze(-1)",
+        {"a": KEPT},
+    ),
     "variance": (
         "a = x.var(-1)\nb = torch.linalg.vector_norm(x, 2, -1)",
         dict.fromkeys("ab", KEPT),
@@ -66,7 +70,13 @@ OPS = {
 }
 # Outputs that hold a sum of the numbers of a row, and those that are made of the distances from the
 # mean, which for equal numbers are its rounding.
-SUMS = {"reductions": "ab", "variance": "a", "layer norm": "z", "group norm": "z"}
+SUMS = {
+    "reductions": "ab",
+    "means beside variances": "a",
+    "variance": "a",
+    "layer norm": "z",
+    "group norm": "z",
+}
 NORMALISED = ("layer norm", "group norm", "variance")
 DTYPES = {"positions": "int64", "masks": "bool"}
 TOLERANCE = {torch.float32: 2**-13, torch.float16: 2**-9, torch.bfloat16: 2**-6}
