@@ -164,7 +164,8 @@ def judge(
             if actual.numel():
                 refused = comparison.refuses_zeros(actual)
                 key = f"{param.name} ({accuracy.rule})"
-                result.controls[key] = result.controls.get(key, False) or refused
+                if refused or param.name not in want.constant:  # zeros_like(x) is all zeros
+                    result.controls[key] = result.controls.get(key, False) or refused
     if result.controls:
         result.zero_rejected = any(result.controls.values())
     return reasons

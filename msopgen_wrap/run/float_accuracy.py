@@ -84,6 +84,23 @@ class FloatComparison:
     def _native_error(self) -> torch.Tensor | None:
         return None if self._native is None else (self._native.double() - self._truncated).abs_()
 
+    @cached_property
+    def _comparable(self) -> torch.Tensor | None:
+        """Elements whose true value tells what float32 gives; None: all of them.
+
+        A square of the largest values overflows in float32, and what PyTorch makes of that there
+        (NaN or an infinity) is no measure either. 16-bit outputs are calculated in float32.
+        """
+        from msopgen_wrap.torch_import import torch
+
+        native = self._native
+        if native is None or native.dtype is not torch.float32:
+            return None
+        if math.isfinite(float(native.sum())):
+            return None
+        comparable = torch.isfinite(native) | ~torch.isfinite(self._truncated)
+        return None if bool(comparable.all()) else comparable
+
     # ---- the rules ---------------------------------------------------------------------------
 
     def _judge(self, got: torch.Tensor, explain: bool) -> Accuracy:
@@ -92,13 +109,13 @@ class FloatComparison:
         Args:
             explain: give the reason of a refusal, for which ``got`` has the golden's shape.
         """
+        from msopgen_wrap.torch_import import torch
+
         rel = (got - self._want).abs_().div_(self._scale)
         total, maximum = float(rel.sum()), float(rel.max())
         finite: torch.Tensor | None = None
         count = rel.numel()
         if not (self._all_finite and math.isfinite(total)):
-            from msopgen_wrap.torch_import import torch
-
             finite = torch.isfinite(self._truncated) & torch.isfinite(got)
             count = _count(finite)
         # Most outputs are finite throughout; of others, what is not finite is compared by class.
@@ -106,6 +123,10 @@ class FloatComparison:
             refusal = self._mismatch(got, explain)
             if refusal is not None:
                 return refusal
+        if self._comparable is not None:
+            finite = self._comparable if finite is None else finite & self._comparable
+            count = _count(finite)
+        if finite is not None and count != finite.numel():
             if not count:
                 return Accuracy(True, 0.0, 0.0, rule=self._rule)
             rel = torch.where(finite, rel, 0.0)

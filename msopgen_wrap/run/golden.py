@@ -33,11 +33,13 @@ class Reference:
         golden: per output the float64 result (integers and bool in their own dtype).
         native: per output the result computed in the case's own dtypes by PyTorch on the CPU.
         quantised: integer outputs that were rounded from floats which ``compute`` calculated.
+        constant: outputs made of no element of an input.
     """
 
     golden: dict[str, Value]
     native: dict[str, Value]
     quantised: frozenset[str] = frozenset()
+    constant: frozenset[str] = frozenset()
 
 
 class _KeepDouble(Provenance):
@@ -151,8 +153,12 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         for p in spec.outputs
         if origins.quantised(golden[p.name], getattr(torch, p.dtypes[case.combo]))
     )
+    constant = frozenset(p.name for p in spec.outputs if origins.constant(golden[p.name]))
     return Reference(
-        _as_outputs(spec, case, golden, wide=True), _as_outputs(spec, case, native), rounded
+        _as_outputs(spec, case, golden, wide=True),
+        _as_outputs(spec, case, native),
+        rounded,
+        constant,
     )
 
 

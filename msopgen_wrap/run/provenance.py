@@ -1,8 +1,11 @@
-"""Which integer outputs of ``compute`` were rounded from floats that it calculated.
+"""What outputs of ``compute`` are made of: rounded integers, and constants.
 
-Such a float lies on one or the other side of a tie by the last bits of the calculation, so that a
-right kernel may give the neighbouring integer. An integer made of exact values has no such excuse:
+Integers are of interest that were rounded from floats which ``compute`` calculated. Such a float
+lies on one or the other side of a tie by the last bits of the calculation, so that a right kernel
+may give the neighbouring integer. An integer made of exact values has no such excuse:
 ``x.to(int32)`` of an input, an index, a comparison, integer arithmetic.
+
+A constant is made of no element of an input: ``zeros_like(x)``, the sum of no elements.
 """
 
 from __future__ import annotations
@@ -41,6 +44,19 @@ _KEEPS = frozenset((
 ))
 # fmt: on
 _SUMS = ("add", "sub", "rsub")
+# What takes nothing but shape and dtype from the tensor it is given.
+_OF_A_SHAPE = frozenset(
+    (
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "zero",
+        "fill",
+    )
+)
 
 
 class Provenance(TorchDispatchMode):
@@ -50,6 +66,7 @@ class Provenance(TorchDispatchMode):
         super().__init__()
         self._calculated: set[int] = set()
         self._rounded: set[int] = set()
+        self._constant: set[int] = set()
         self._alive: list[torch.Tensor] = []  # an id belongs to one tensor while that exists
 
     @classmethod
@@ -74,10 +91,15 @@ class Provenance(TorchDispatchMode):
         # Of two that may each be one off the sum may be two off.
         kept = name in _KEEPS and (rounded == 1 or (rounded > 1 and name not in _SUMS))
         converted = name in ("_to_copy", "to", "copy")
+        read = tensors if name not in _OF_A_SHAPE else tensors[1:]
+        constant = all(id(t) in self._constant or not t.numel() for t in read)
         for value in tree_leaves(result):
-            if not isinstance(value, torch.Tensor) or value.dtype is torch.bool:
+            if not isinstance(value, torch.Tensor):
                 continue
             self._alive.append(value)
+            (self._constant.add if constant else self._constant.discard)(id(value))
+            if value.dtype is torch.bool:
+                continue
             if value.is_floating_point():
                 known, follows = self._calculated, calculated
             else:
@@ -95,3 +117,8 @@ class Provenance(TorchDispatchMode):
             for t in tree_leaves(value)
             if isinstance(t, torch.Tensor)
         )
+
+    def constant(self, value: Any) -> bool:
+        """Say whether a result is the same for all elements that the inputs could have."""
+        tensors = [t for t in tree_leaves(value) if isinstance(t, torch.Tensor)]
+        return all(id(t) in self._constant for t in tensors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -75,6 +77,15 @@ def test_overflow_that_native_shares_is_forgiven():
     golden = torch.tensor([1e30], dtype=torch.float64)
     assert not compare(tensor([INF]), golden).passed
     assert compare(tensor([INF]), golden, native=tensor([INF])).passed
+
+
+def test_values_that_overflow_in_float32_are_no_measure_of_finite_ones():
+    golden = torch.tensor([2.0, 1.0], dtype=torch.float64)
+    actual = tensor([0.0, 1.0])
+    assert not compare(actual, golden, native=tensor([2.0, 1.0])).passed
+    assert compare(actual, golden, native=tensor([math.nan, 1.0])).passed
+    assert not compare(actual, golden, native=tensor([2.0, math.nan])).passed
+    assert not compare(actual.half(), golden, native=tensor([math.nan, 1.0], F16)).passed
 
 
 def test_normal_values_get_no_free_error():

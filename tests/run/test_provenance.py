@@ -1,4 +1,4 @@
-"""Which integer outputs were rounded from floats that compute calculated."""
+"""Which integer outputs compute rounded from floats, and which outputs are constants."""
 
 from __future__ import annotations
 
@@ -42,3 +42,27 @@ def test_what_is_rounded(name: str) -> None:
     dtype = torch.bool if name == "bool" else torch.int8
     assert origins.quantised(result, dtype) is (name in CALCULATED)
     assert not origins.quantised(result, torch.float32)
+
+
+CONSTANT = {
+    "zeros": lambda x, e: torch.zeros_like(x),
+    "arithmetic of constants": lambda x, e: x.new_ones(3).neg() + torch.full((3,), 2.0),
+    "filled": lambda x, e: x.clone().zero_(),
+    "a sum of no elements": lambda x, e: torch.linalg.norm(e),
+}
+VARIABLE = {
+    "an input": lambda x, e: x,
+    "a view": lambda x, e: x[0],
+    "zeros by value": lambda x, e: x * 0,
+    "a comparison": lambda x, e: x > 100,
+    "a constant and an input": lambda x, e: torch.zeros_like(x) + x,
+    "a written constant": lambda x, e: torch.zeros_like(x).copy_(x),
+}
+
+
+@pytest.mark.parametrize("name", [*CONSTANT, *VARIABLE])
+def test_what_is_constant(name: str) -> None:
+    x, empty = torch.randn(4, 5, dtype=torch.float64), torch.zeros(0)
+    with Provenance() as origins:
+        result = (CONSTANT | VARIABLE)[name](x, empty)
+    assert origins.constant(result) is (name in CONSTANT)
