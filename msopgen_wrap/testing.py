@@ -6,8 +6,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.run.cases import TestCase, case_grid
+from msopgen_wrap.run.cases import case_grid
 from msopgen_wrap.run.coverage import bounded_reason, gaps
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import CaseResult
 from msopgen_wrap.run.worker import CHECK_LIMIT, elements
 from msopgen_wrap.spec.model import OpSpec

@@ -13,7 +13,7 @@ out="${1:-dist}"
 build_wheel() { # MACHINE COMPILER
     local folder tag
     folder="$(mktemp -d)"
-    tag="$("$OPGEN_PYTHON" -m msopgen_wrap.build.prebuilt_library "$folder" --machine "$1" --cxx "$2")"
+    tag="$("$OPGEN_PYTHON" -m msopgen_wrap.build.wheel_library "$folder" --machine "$1" --cxx "$2")"
     OPGEN_WHEEL_PREBUILT="$folder" OPGEN_WHEEL_TAG="$tag" \
         "$OPGEN_PYTHON" -m build --wheel --no-isolation -o "$out" .
     rm -rf "$folder"

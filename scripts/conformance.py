@@ -22,9 +22,10 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from msopgen_wrap.run.bench_task import TaskResult, find_tasks, run_task_isolated
-from msopgen_wrap.run.compile_only import compile_op_project, compile_source, is_op_project
-from msopgen_wrap.run.example_project import Example, ExampleResult, read_example, run_example
+from kernel_bench.compile_only import compile_op_project, compile_source, is_op_project
+from kernel_bench.task import TaskResult, find_tasks, run_task_isolated
+
+from msopgen_wrap.foreign.example_project import Example, ExampleResult, read_example, run_example
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from msopgen_wrap.build.aclnn_library import nnopbase_dir
 from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
 from msopgen_wrap.build.emulation_library import include_dirs
@@ -15,7 +16,6 @@ from msopgen_wrap.build.operators import kernel_defines
 from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
 
 
 def write(specs: Sequence[OpSpec], vendor: str, folder: Path, style: str = "9.x") -> None:

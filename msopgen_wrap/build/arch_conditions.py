@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msopgen_wrap.build.rewriting.source_text import blank_comments
+
 from .emulation import kernel_defines
-from .source_text import blank_comments
 
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)", re.DOTALL)
 _ARCH = re.compile(r"\b(?:__CCE_AICORE__|__NPU_ARCH__|__DAV_\w+__)")

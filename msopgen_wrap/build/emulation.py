@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from msopgen_wrap.build.rewriting.kernel_sources import kernel_sources
+
 from ..diagnostics import Diagnostic, OpgenError
 from ..platforms import EMULATED_ARCHITECTURES
 from . import cache
@@ -20,7 +22,6 @@ from .core_kinds import (
     inferred_kinds,
 )
 from .emulation_library import emulation_library
-from .kernel_sources import kernel_sources
 from .object_file import ObjectGroup
 from .toolchain import find_toolchain
 from .warning_flags import warnings_as_errors

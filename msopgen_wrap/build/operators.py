@@ -6,6 +6,7 @@ CANN compiles it for a call that leaves them out.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
+from msopgen_wrap.build.emulation_library import load_emulation_library
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.warning_flags import generated_sources
 from msopgen_wrap.dtypes import BY_NAME
@@ -212,14 +214,16 @@ def _tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
 
 
 def _tiling_defs(host: Path) -> list[dict[str, Any]]:
-    """Return ``OpRuntime.tiling_defs()`` of a host library, which is loaded only the first time."""
+    """Return the 8.x-style tiling structs of a host library, which is loaded only once."""
 
     def build(folder: Path) -> list[Path]:
-        from msopgen_wrap.run.op_runtime import OpRuntime
-
-        runtime = OpRuntime()
-        runtime.load_host(host)
-        (folder / _DEFS).write_text(json.dumps(runtime.tiling_defs()), encoding="utf-8")
+        library = load_emulation_library()
+        text = ctypes.c_char_p
+        library.opgen_load_host.argtypes = [text]
+        library.opgen_tiling_defs_json.restype = library.opgen_last_error.restype = text
+        if library.opgen_load_host(str(host.absolute()).encode()):
+            raise RuntimeError(library.opgen_last_error().decode(errors="replace"))
+        (folder / _DEFS).write_bytes(library.opgen_tiling_defs_json())
         return []
 
     key = cache.text_hash(cache.file_hash(host))

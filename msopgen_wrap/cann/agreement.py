@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.build.source_text import blank_comments, split_list
+from msopgen_wrap.build.rewriting.source_text import blank_comments, split_list
 from msopgen_wrap.cann.declarations import Declaration
-from msopgen_wrap.cann.msopgen_json import cpp_default
-from msopgen_wrap.cann.onnx_plugin import onnx_keys
 from msopgen_wrap.diagnostics import Diagnostic, Location
 from msopgen_wrap.dtypes import BY_NAME
+from msopgen_wrap.project.msopgen_json import cpp_default
+from msopgen_wrap.project.onnx_plugin import onnx_keys
 from msopgen_wrap.spec.model import OpSpec
 
 _ATTR_CALLS = {

@@ -18,7 +18,7 @@ from msopgen_wrap.build.cmake_language import (
     preset_variables,
 )
 from msopgen_wrap.cann.declarations import Declaration
-from msopgen_wrap.cann.discovery import CannTree
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location
 
 _CMAKE_NAMES = (

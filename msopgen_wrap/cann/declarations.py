@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msopgen_wrap.build.source_text import blank_comments, matching, split_list
+from msopgen_wrap.build.rewriting.source_text import blank_comments, matching, split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location
 from msopgen_wrap.platforms import families, is_soc
 

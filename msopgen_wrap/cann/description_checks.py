@@ -18,8 +18,6 @@ from msopgen_wrap.cann.agreement import (
 )
 from msopgen_wrap.cann.build_files import build_problems
 from msopgen_wrap.cann.declarations import HostText, host_problems
-from msopgen_wrap.cann.discovery import CannTree
-from msopgen_wrap.cann.msopgen_json import msopgen_json, run_msopgen
 from msopgen_wrap.cann.verify_report import (
     FAILED,
     PASSED,
@@ -29,9 +27,11 @@ from msopgen_wrap.cann.verify_report import (
     VerifyReport,
     found_checks,
 )
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location
 from msopgen_wrap.package.ops_info import op_proto_header
 from msopgen_wrap.platforms import is_soc
+from msopgen_wrap.project.msopgen_json import msopgen_json, run_msopgen
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.names import snake_case
 

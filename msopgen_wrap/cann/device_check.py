@@ -15,9 +15,9 @@ from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.build.core_kinds import CorePass, compile_passes
 from msopgen_wrap.build.emulation import PRELUDE, kernel_defines
 from msopgen_wrap.build.emulation_library import include_dirs
-from msopgen_wrap.build.kernel_sources import kernel_sources
 from msopgen_wrap.build.object_file import ObjectError
-from msopgen_wrap.build.source_text import split_list
+from msopgen_wrap.build.rewriting.kernel_sources import kernel_sources
+from msopgen_wrap.build.rewriting.source_text import split_list
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.cann.device_language import LANGUAGE_FLAGS, DeviceCode, marks
 from msopgen_wrap.cann.op_sources import OpSource

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msopgen_wrap.build.cpu_level import machine_name
-from msopgen_wrap.cann.discovery import CannTree, find_cann
+from msopgen_wrap.cann_discovery import CannTree, find_cann
 from msopgen_wrap.diagnostics import HealthCheck
 from msopgen_wrap.package import elf
 from msopgen_wrap.package.vendors import (

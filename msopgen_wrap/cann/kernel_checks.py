@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from msopgen_wrap.cann.device_check import DeviceCompile
-from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.op_sources import OpSource, host_files
 from msopgen_wrap.cann.precompiled import may_precompile
-from msopgen_wrap.cann.soc_targets import SocTarget, soc_target, soc_targets
 from msopgen_wrap.cann.tiling_prelude import kernel_prelude
 from msopgen_wrap.cann.verify_report import (
     SKIPPED,
@@ -20,6 +18,8 @@ from msopgen_wrap.cann.verify_report import (
     VerifyReport,
     found_checks,
 )
+from msopgen_wrap.cann_discovery import CannTree
+from msopgen_wrap.project.soc_targets import SocTarget, soc_target, soc_targets
 
 
 def preludes(project: Path, ops: Sequence[OpSource], work: Path) -> dict[str, Path]:

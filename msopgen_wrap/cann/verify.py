@@ -25,7 +25,6 @@ from msopgen_wrap.cann.description_checks import (
     text_checks,
 )
 from msopgen_wrap.cann.device_check import DeviceCompile
-from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.kernel_checks import (
     arch_units,
     device_checks,
@@ -43,6 +42,7 @@ from msopgen_wrap.cann.verify_report import (
     Compile,
     VerifyReport,
 )
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.model import OpSpec
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msopgen_wrap.cann.discovery import CannTree
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"

@@ -101,7 +101,6 @@ def command(
 def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: ignore[no-untyped-def]
     import shutil
 
-    from msopgen_wrap.cann.discovery import find_cann, require_cann
     from msopgen_wrap.cann.npu_build import (
         NpuPackage,
         build_npu_package,
@@ -109,6 +108,7 @@ def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: igno
         missing_for_build,
         prepare_npu_project,
     )
+    from msopgen_wrap.cann_discovery import find_cann, require_cann
 
     found = require_cann(cann) if cann else find_cann()
     work = folder / f"npu_{tree.vendor}"

@@ -48,7 +48,7 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
 
     One finding per output and kind of problem is enough: the first counterexample is shown.
     """
-    from msopgen_wrap.spec.compute_guard import compile_compute
+    from msopgen_wrap.spec.compute_runner import compile_compute
 
     run = compile_compute(spec)
     found: dict[tuple[str, str], Diagnostic] = {}

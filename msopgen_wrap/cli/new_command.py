@@ -122,7 +122,7 @@ def _style(style: str | None, old: Manifest | None) -> str:
         return str(style)
     if style is None and old is not None:
         return old.style
-    from msopgen_wrap.cann.discovery import find_cann
+    from msopgen_wrap.cann_discovery import find_cann
 
     tree = find_cann()
     return tree.style if tree is not None else STYLES[0]

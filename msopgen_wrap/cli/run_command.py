@@ -12,9 +12,9 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation
 from msopgen_wrap.run.crashes import crash_diagnostic, signal_text
-from msopgen_wrap.run.program_sources import SOURCE_SUFFIXES, folder_sources
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -120,8 +120,8 @@ def command(target: Path, arguments: tuple[str, ...], **options: Any) -> int:
 
 
 def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
-    from msopgen_wrap.run.program_runner import ProgramOptions, run_program
-    from msopgen_wrap.run.unit_tests import build_folder, tested_op
+    from msopgen_wrap.foreign.program_runner import ProgramOptions, run_program
+    from msopgen_wrap.foreign.unit_tests import build_folder, tested_op
 
     options["soc"] = options["soc"] or DEFAULT_SOC
     rough = approximation(options["soc"])
@@ -129,7 +129,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
     sources, arguments = _split_sources(arguments)
     headers = tuple(options["include_files"])
     if options["tiling_from"] is not None:
-        from msopgen_wrap.run.tiling_header import project_tiling_header
+        from msopgen_wrap.foreign.tiling_header import project_tiling_header
 
         tiling = project_tiling_header(
             options["tiling_from"],
@@ -192,7 +192,7 @@ def _as_unit_test(source: Path, program: Any, *, quiet: bool) -> Any:
 
     Tests of kernels that come with further sources are complete as they are given.
     """
-    from msopgen_wrap.run.unit_tests import host_test, kernel_test, tested_op
+    from msopgen_wrap.foreign.unit_tests import host_test, kernel_test, tested_op
 
     def progress(text: str) -> None:
         if not quiet:
@@ -218,7 +218,7 @@ def _as_unit_test(source: Path, program: Any, *, quiet: bool) -> Any:
 
 def _build_file_defines(source: Path, options: dict[str, Any]) -> tuple[str, ...]:
     """Return the macros that the CMakeLists.txt beside a program gives it and the user does not."""
-    from msopgen_wrap.run.example_project import build_file_defines
+    from msopgen_wrap.foreign.example_project import build_file_defines
 
     given = {d.partition("=")[0] for d in (*options["defines"], *options["undefines"])}
     found = build_file_defines(source)
@@ -255,8 +255,8 @@ def _program_reason(result: Any) -> str:
 
 
 def _run_project(root: Path, **options: Any) -> int:
-    from msopgen_wrap.run.project_runner import ProjectRunner
-    from msopgen_wrap.run.run_inputs import read_run_inputs
+    from msopgen_wrap.foreign.project_runner import ProjectRunner
+    from msopgen_wrap.foreign.run_inputs import read_run_inputs
 
     if options["timeout"] is not None:
         os.environ["OPGEN_TIMEOUT"] = f"{options['timeout']:g}"

@@ -17,8 +17,8 @@ from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, render
 
 if TYPE_CHECKING:
-    from msopgen_wrap.cann.discovery import CannTree
     from msopgen_wrap.cann.verify_report import VerifyReport
+    from msopgen_wrap.cann_discovery import CannTree
     from msopgen_wrap.spec.model import OpSpec
 
 
@@ -124,7 +124,7 @@ class _Rendering:
 
         Returns the rendered specs, their folder, and the specs that cannot be planned with why.
         """
-        from msopgen_wrap.cann.project import CannOptions, render_cann_project
+        from msopgen_wrap.project.cann_project import CannOptions, render_cann_project
         from msopgen_wrap.project.tree import ProjectOptions, render_project
         from msopgen_wrap.spec.loader import load_specs
 
@@ -153,7 +153,7 @@ class _Rendering:
 
 
 def _find_tree(cann: tuple[Path, ...]) -> CannTree:
-    from msopgen_wrap.cann.discovery import combine, find_cann, require_cann
+    from msopgen_wrap.cann_discovery import combine, find_cann, require_cann
 
     tree = combine([require_cann(folder) for folder in cann]) if cann else find_cann()
     if tree is None:

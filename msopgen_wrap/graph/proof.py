@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
@@ -38,14 +39,10 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
     if not traced.attrs and not sized:
         return
     module = GraphModule(traced.module, traced.graph)
-    from msopgen_wrap.graph.tracing import compute_function
-
     function = compute_function(spec)
     base = base_attrs(spec, traced)
     for name, attrs in _assignments(spec, traced, base):
         if not _agrees(spec, traced, module, function, traced.shapes, attrs):
-            from msopgen_wrap.graph.tracing import structure_diagnostic
-
             if not base:
                 raise OpgenError(_graph_differs(spec))
             raise OpgenError(structure_diagnostic(spec, name or next(iter(base))))
@@ -54,6 +51,19 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
     for shapes in other_shapes(spec, traced.shapes):
         if not _agrees(spec, traced, module, function, shapes, base):
             raise OpgenError(_sizes_matter(spec, shapes))
+
+
+def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
+    """Return OPG202: the value of an attr without ``allowed`` decides the graph."""
+    return Diagnostic(
+        "OPG202",
+        f"the value of attr {name!r} decides which operations compute runs",
+        spec.attr(name).location,
+        "an attr without a closed set of values travels as tiling data, so the kernel is the "
+        "same for every value",
+        f"give {name!r} `allowed:` values (one kernel variant each), or replace the branch by "
+        "torch.where",
+    )
 
 
 def base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:

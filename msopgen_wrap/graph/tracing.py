@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.mutations import without_mutations
 from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
 from msopgen_wrap.graph.part_attrs import shaping_attrs
 from msopgen_wrap.graph.placement import placement_decompositions
-from msopgen_wrap.graph.proof import prove_symbols
+from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
@@ -66,21 +67,6 @@ class TracedGraph:
     structural: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, set[float]] = field(default_factory=dict)
-
-
-def compute_function(
-    spec: OpSpec, replacements: dict[str, Any] | None = None
-) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
-    """Return ``compute`` as ``f(inputs, attrs) -> outputs`` (guarded, no builtins).
-
-    The function of a part returns all outputs of the whole op.
-
-    Args:
-        replacements: values for names in ``compute`` and for the helpers that it is rewritten to.
-    """
-    from msopgen_wrap.spec.compute_runner import compile_compute
-
-    return compile_compute(spec.whole or spec, wrap_errors=False, replacements=replacements)
 
 
 @functools.lru_cache(maxsize=1)
@@ -306,19 +292,6 @@ def _with_counts(
         else:
             raise StructureError((name,))  # other sample sizes may do
     return traced
-
-
-def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
-    """Return OPG202: the value of an attr without ``allowed`` decides the graph."""
-    return Diagnostic(
-        "OPG202",
-        f"the value of attr {name!r} decides which operations compute runs",
-        spec.attr(name).location,
-        "an attr without a closed set of values travels as tiling data, so the kernel is the "
-        "same for every value",
-        f"give {name!r} `allowed:` values (one kernel variant each), or replace the branch by "
-        "torch.where",
-    )
 
 
 def _size_diagnostic(spec: OpSpec) -> Diagnostic:

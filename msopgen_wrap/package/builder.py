@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.cann.project import compute_units, render_install_scripts
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.package.archive import make_run, run_name
 from msopgen_wrap.package.layout import VendorTree, fill_vendor_tree, package_stamps
 from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
 
 Progress = Callable[[str], None]
 

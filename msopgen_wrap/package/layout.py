@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msopgen_wrap.build.cpu_level import cpu_level, machine_name
-from msopgen_wrap.cann.project import compute_units, render_install_scripts
-from msopgen_wrap.cann.soc_targets import soc_target
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.package import elf, ops_info
 from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
+from msopgen_wrap.project.soc_targets import soc_target
 from msopgen_wrap.spec.model import OpSpec
 
 RUNTIME_FOLDER = "opgen_runtime"
@@ -129,7 +129,7 @@ def _units_of(spec: OpSpec, units: Sequence[str]) -> list[str]:
 
 
 def _build_opapi(project: ProjectTree) -> Path:
-    from msopgen_wrap.torch_ext.aclnn_build import build_opapi
+    from msopgen_wrap.build.aclnn_library import build_opapi
 
     return build_opapi(project.root, project.specs, portable=True)
 

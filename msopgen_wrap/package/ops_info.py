@@ -12,8 +12,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from msopgen_wrap.cann.msopgen_json import cpp_default
 from msopgen_wrap.dtypes import BY_NAME
+from msopgen_wrap.project.msopgen_json import cpp_default
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 
 _FORMAT_ND = 2

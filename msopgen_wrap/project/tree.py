@@ -95,7 +95,7 @@ def _render_common(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
     if "specs" in options.parts:
         files.append(_schema_copy())
     if "cann" in options.parts:
-        from msopgen_wrap.cann.project import render_cann_project
+        from msopgen_wrap.project.cann_project import render_cann_project
 
         files += render_cann_project(specs, options)
     if "op_api" in options.parts:

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from msopgen_wrap.run.accuracy import Comparison
-from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
 from msopgen_wrap.spec.model import OpSpec, TensorParam, Tolerance
 from msopgen_wrap.torch_import import torch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.run.layouts import (
@@ -20,53 +20,11 @@ from msopgen_wrap.run.layouts import (
     of_rank,
     variant_layouts,
 )
+from msopgen_wrap.run.op_case import TestCase, case_key
 from msopgen_wrap.run.shape_search import ShapeSearch, one_input
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast
 
 LARGE = 2**24 + 3
-
-
-@dataclass(frozen=True)
-class TestCase:
-    """One run of an op.
-
-    Attributes:
-        combo: index of the dtype combination.
-        shapes: per input a shape, a tuple of shapes for a dynamic input, or None when absent.
-        values: ``normal`` draws from the inputs' ranges, ``wide`` from a range where exponentials
-            of float32 overflow, ``special`` mixes in inf, nan, signed zeros, subnormals and the
-            largest values.
-        block_dim: 0 lets tiling see all cores, 1 restricts it to one.
-        large: too big for a quick run.
-    """
-
-    __test__ = False  # not a pytest class
-
-    combo: int
-    shapes: dict[str, Any]
-    attrs: dict[str, Any] = field(default_factory=dict)
-    values: str = "normal"
-    block_dim: int = 0
-    large: bool = False
-
-    def label(self, spec: OpSpec) -> str:
-        """Return a stable, readable name such as ``float16 x=13x7 y=7 dim=-1 1core``."""
-        parts = [",".join(dict.fromkeys(p.dtypes[self.combo] for p in spec.inputs))]
-        parts += [f"{name}={_shape_text(shape)}" for name, shape in self.shapes.items()]
-        parts += [f"{name}={value}" for name, value in self.attrs.items()]
-        if self.values != "normal":
-            parts.append(self.values)
-        if self.block_dim:
-            parts.append(f"{self.block_dim}core")
-        return " ".join(parts)
-
-
-def _shape_text(shape: Any) -> str:
-    if shape is None:
-        return "none"
-    if shape and isinstance(shape[0], (tuple, list)):
-        return "[" + ",".join(_shape_text(s) for s in shape) + "]"
-    return "x".join(str(d) for d in shape) or "scalar"
 
 
 def case_grid(
@@ -93,15 +51,10 @@ def case_grid(
     return list({case_key(case): case for case in cases}.values())
 
 
-def case_key(case: TestCase) -> str:
-    """Return a hashable identity of the case."""
-    return repr((case.combo, case.shapes, sorted(case.attrs.items()), case.values, case.block_dim))
-
-
 def _acceptance(spec: OpSpec) -> Any:
     if spec.compute is None:
         return lambda shapes, attrs: True
-    from msopgen_wrap.run.golden import acceptance
+    from msopgen_wrap.run.golden import acceptance  # imports torch
 
     return acceptance(spec)
 

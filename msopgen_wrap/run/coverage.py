@@ -11,7 +11,7 @@ from msopgen_wrap.run.shape_search import fixed_inputs
 from msopgen_wrap.spec.model import OpSpec
 
 if TYPE_CHECKING:
-    from msopgen_wrap.run.cases import TestCase
+    from msopgen_wrap.run.op_case import TestCase
     from msopgen_wrap.run.results import CaseResult
 
 _BLOCK = 32  # bytes that a copy moves at least

@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 
 from msopgen_wrap.build import cache
-from msopgen_wrap.run.cases import TestCase, case_grid
+from msopgen_wrap.run.cases import case_grid
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.rendered_specs import kit_hash
 from msopgen_wrap.spec.model import OpSpec
 

@@ -10,9 +10,9 @@ from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.call_failure import op_failure
 from msopgen_wrap.run.case_runner import make_outputs
-from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.given_shapes import RefusedShapes, check_shapes, frozen_shapes, shape_text
 from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import load_op
 from msopgen_wrap.run.rendered_specs import rendered_spec

@@ -14,10 +14,10 @@ from msopgen_wrap.build.operators import build_host
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.call_failure import op_failure
-from msopgen_wrap.run.cases import TestCase
 from msopgen_wrap.run.given_shapes import RefusedShapes, check_shapes, frozen_shapes
 from msopgen_wrap.run.golden import NotApplicable, meta_results
 from msopgen_wrap.run.op_abi import ShapeOnly
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import input_tensors, output_tensors
 from msopgen_wrap.run.rendered_specs import rendered_spec

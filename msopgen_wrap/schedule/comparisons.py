@@ -7,6 +7,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+from msopgen_wrap.schedule.small_integers import wrap_small
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -151,8 +152,6 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     if low.dtype(node) == "bool":
         return _negate(low, low.tile(low.as_kind(value, MASK)))
     inverted = low.emit("BitNot", I32, low.tile(low.as_kind(value, I32)))
-    from msopgen_wrap.schedule.pointwise import wrap_small
-
     return wrap_small(low, inverted, low.dtype(node))
 
 
@@ -169,8 +168,6 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     "aten.__rshift__.Tensor",
 )
 def _shift(low: Lowerer, node: Node) -> Any:
-    from msopgen_wrap.schedule.pointwise import wrap_small
-
     number = narrowed(low.operand(node.args[0]), low.dtype(node))
     value = low.tile(low.as_kind(number, I32))
     amount = low.operand(node.args[1])

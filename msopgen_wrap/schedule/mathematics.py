@@ -9,6 +9,7 @@ from typing import Any
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
+from msopgen_wrap.schedule.small_integers import wrap_small
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
@@ -276,8 +277,6 @@ def _constant_power(
     if exponent == 0:
         return low.emit("Fill", kind, Scalar(Const(1), kind))
     if exponent == int(exponent) and 0 < exponent <= 8:
-        from msopgen_wrap.schedule.pointwise import wrap_small
-
         return wrap_small(low, _product(low, kind, value, int(exponent)), low.dtype(node))
     if kind != F32:
         return None

@@ -10,22 +10,12 @@ from msopgen_wrap.schedule import comparisons, mathematics
 from msopgen_wrap.schedule.calls import DIFFERENCES
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
+from msopgen_wrap.schedule.small_integers import SMALL_BITS, wrap_small
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
 ZERO_SIGN = "which sign a zero has among zeros is the instruction's choice, not PyTorch's"
-_SMALL = {"int8": 24, "uint8": 24, "int16": 16}
-
-
-def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
-    """Wrap an int32 result to the range of int8, uint8 or int16, as two's complement does."""
-    bits = _SMALL.get(dtype)
-    if bits is None or not isinstance(value, Val) or value.kind != I32:
-        return value
-    up = low.emit("ShiftLeft", I32, value, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
-    down = "ShiftRightLogical" if dtype == "uint8" else "ShiftRight"
-    return low.emit(down, I32, up, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
 
 
 def numbers(low: Lowerer, node: Node, *values: Any) -> tuple[str, list[Operand]]:
@@ -294,9 +284,9 @@ def _convert(low: Lowerer, node: Node) -> Any:
             mode={"float16": "half"}.get(target, "bfloat16_t"),
             temps=(F32,),
         )
-    if target in _SMALL and source not in _SMALL and source != "bool":
+    if target in SMALL_BITS and source not in SMALL_BITS and source != "bool":
         return wrap_small(low, converted, target)
-    if target in _SMALL and source in _SMALL and target != source:
+    if target in SMALL_BITS and source in SMALL_BITS and target != source:
         return wrap_small(low, converted, target)
     return converted
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
@@ -40,7 +39,6 @@ __all__ = [
     "CheckedCode",
     "Scope",
     "check_code",
-    "compile_compute",
     "locate",
     "place_of",
 ]
@@ -269,10 +267,3 @@ def _range_call(node: ast.expr) -> ast.Call | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         return node
     return None
-
-
-def compile_compute(spec: Any, *, wrap_errors: bool = True) -> Any:
-    """Return the executable golden reference; see ``compute_runner.compile_compute``."""
-    from msopgen_wrap.spec import compute_runner
-
-    return compute_runner.compile_compute(spec, wrap_errors=wrap_errors)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from msopgen_wrap.build.device_dialect import host_text
+from msopgen_wrap.build.rewriting.device_dialect import host_text
 from msopgen_wrap.build.toolchain import find_toolchain
 
 HEAD = """

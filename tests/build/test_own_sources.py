@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from msopgen_wrap.build import emulation, operators
+from msopgen_wrap.build.aclnn_library import nnopbase_dir
 from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.warning_flags import generated_sources, warnings_as_errors
 from msopgen_wrap.diagnostics import OpgenError
@@ -22,7 +23,6 @@ from msopgen_wrap.project.writer import write_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec, load_specs
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
 
 LIBRARY = data_dir("op_specs")
 # The ops of the golden files: elementwise, row, tensor lists, optional inputs, in-place outputs.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.build import emulation_library, prebuilt_library
+from msopgen_wrap.build import emulation_library, prebuilt_library, wheel_library
 from msopgen_wrap.build.cpu_level import CpuLevel, cpu_level, machine_name
 from msopgen_wrap.build.emulation_units import library_units
 from msopgen_wrap.diagnostics import OpgenError
@@ -60,7 +60,7 @@ def test_one_that_does_not_load_is_passed_over(kit, damage):
 
 def test_the_tag_is_the_newest_glibc_needed(kit):
     path = library(kit, '#include <stdio.h>\nint f() { return puts(""); }')
-    tag = prebuilt_library.manylinux_tag([path], "x86_64")
+    tag = wheel_library.manylinux_tag([path], "x86_64")
     assert tag.startswith("manylinux_2_") and tag.endswith("_x86_64")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.discovery import CannTree, find_cann
+from msopgen_wrap.cann_discovery import CannTree, find_cann
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeLike, TensorParam
 
 HEADERS = {

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from msopgen_wrap.cann.discovery import find_cann, require_cann, version_key
+from msopgen_wrap.cann_discovery import find_cann, require_cann, version_key
 from msopgen_wrap.diagnostics import OpgenError
 
 from .conftest import HEADERS, write_tree

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.project import STYLES, CannOptions, render_cann_project
+from msopgen_wrap.project.cann_project import STYLES, CannOptions, render_cann_project
 
 from .conftest import ATTRS, make_spec
 

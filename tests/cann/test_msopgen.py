@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from msopgen_wrap.cann.msopgen_json import cpp_default, msopgen_entry, patch_presets
-from msopgen_wrap.cann.project import (
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.project.cann_project import (
     STYLES,
     CannOptions,
     compute_units,
     render_cann_project,
     write_msopgen_project,
 )
-from msopgen_wrap.cann.soc_targets import soc_target
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.project.msopgen_json import cpp_default, msopgen_entry, patch_presets
+from msopgen_wrap.project.soc_targets import soc_target
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import Attr
 from msopgen_wrap.spec.names import check_vendor

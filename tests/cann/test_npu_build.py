@@ -14,9 +14,9 @@ from msopgen_wrap.cann.npu_build import (
     missing_for_build,
     prepare_npu_project,
 )
-from msopgen_wrap.cann.project import STYLES, CannOptions, render_cann_project
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.project.cann_project import STYLES, CannOptions, render_cann_project
 
 from .conftest import make_spec, write_tree
 
@@ -54,7 +54,7 @@ def test_without_cann_the_tree_is_ready_to_be_copied(project, tmp_path):
 
 def test_with_msopgen_it_makes_the_tree(project, cann, tmp_path):
     (cann.root / "tools/op_project_templates/ascendc/customize").mkdir(parents=True)
-    from msopgen_wrap.cann.discovery import find_cann
+    from msopgen_wrap.cann_discovery import find_cann
 
     tree = find_cann(cann.root)
     out = tmp_path / "npu"

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from msopgen_wrap.build.toolchain import find_toolchain
-from msopgen_wrap.cann.onnx_plugin import onnx_keys, render_onnx_plugin
+from msopgen_wrap.project.onnx_plugin import onnx_keys, render_onnx_plugin
 from msopgen_wrap.spec.model import Attr
 
 from .conftest import make_spec

@@ -14,8 +14,12 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.toolchain import find_toolchain
-from msopgen_wrap.cann.discovery import find_cann
-from msopgen_wrap.cann.project import CannOptions, render_cann_project, write_msopgen_project
+from msopgen_wrap.cann_discovery import find_cann
+from msopgen_wrap.project.cann_project import (
+    CannOptions,
+    render_cann_project,
+    write_msopgen_project,
+)
 from msopgen_wrap.render.files import GeneratedFile
 
 from .conftest import make_spec

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.discovery import combine, find_cann
 from msopgen_wrap.cann.op_sources import read_op_sources
 from msopgen_wrap.cann.precompiled import may_precompile
 from msopgen_wrap.cann.tiling_prelude import kernel_prelude, tiling_structs
 from msopgen_wrap.cann.verify import verify_project
+from msopgen_wrap.cann_discovery import combine, find_cann
 from msopgen_wrap.cli.app import run as opgen
 from msopgen_wrap.diagnostics import OpgenError
 
@@ -270,7 +270,7 @@ def real_tree():
 @real
 def test_real_msopgen_and_headers_take_our_attrs_lists_and_plugins(real_tree, tmp_path):
     """Everything this package generates by itself; op_host and kernels are the next test's."""
-    from msopgen_wrap.cann.project import CannOptions, render_cann_project
+    from msopgen_wrap.project.cann_project import CannOptions, render_cann_project
     from msopgen_wrap.spec.model import Attr
 
     attrs = (

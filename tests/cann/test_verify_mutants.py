@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.verify import verify_project
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.package.project_tree import read_project
 
 SPEC = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.discovery import CannTree
 from msopgen_wrap.cann.verify_report import FAILED, Check, VerifyReport
+from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.cli import output, verify_command
 from msopgen_wrap.cli import test_output as summary
 from msopgen_wrap.run.results import PASSED, CaseResult, OpResult, TestReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+from msopgen_wrap.foreign.program_runner import ProgramOptions, run_program
 
 # Prints the value of the expression whose number is its argument; the copies go through UB.
 PROGRAM = r"""

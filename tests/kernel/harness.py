@@ -18,7 +18,7 @@ from msopgen_wrap.render.building_blocks import host_blocks
 from msopgen_wrap.render.op_host import render_op_host
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.op_runtime import OpRuntime
-from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeBroadcast, TensorParam
 
 THRESHOLD = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-13}

@@ -19,7 +19,7 @@ from harness import BuiltOp, make_spec
 from test_fuzz import close
 
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import DimConst, DimOf, DimSlice, OpSpec, ShapeLike, ShapeList
 from msopgen_wrap.spec.shapes import evaluate
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import BuiltOp, make_spec, poison
 
-from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import DimSlice, ShapeLike, ShapeList
 
 INF, NAN = math.inf, math.nan

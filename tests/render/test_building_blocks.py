@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.emulation import compile_kernel
-from msopgen_wrap.cann.onnx_plugin import render_onnx_plugin
+from msopgen_wrap.project.onnx_plugin import render_onnx_plugin
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.render import building_blocks
 from msopgen_wrap.resources import data_dir

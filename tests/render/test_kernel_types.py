@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.build.rewriting.source_text import blank_comments
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.resources import data_dir

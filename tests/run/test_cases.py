@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from msopgen_wrap.run.cases import TestCase, case_grid
+from msopgen_wrap.run.cases import case_grid
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.shape_search import fixed_inputs
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec

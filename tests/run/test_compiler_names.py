@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from msopgen_wrap.build.kernel_sources import dialect_flags
-from msopgen_wrap.build.source_text import blank_comments
+from msopgen_wrap.build.rewriting.kernel_sources import dialect_flags
+from msopgen_wrap.build.rewriting.source_text import blank_comments
 from msopgen_wrap.cli.app import run as opgen
 
 PROGRAM = """#include "acl/acl.h"

@@ -58,7 +58,7 @@ def test_what_a_known_case_runs_does_not_import_torchs_compiler() -> None:
     code = """
 import sys
 from msopgen_wrap.torch_import import torch
-from msopgen_wrap.run.cases import TestCase
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.golden import reference
 from msopgen_wrap.spec.loader import parse_spec
 spec = parse_spec('''op: Demo

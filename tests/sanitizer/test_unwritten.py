@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.run.program_runner import ProgramOptions, run_program
+from msopgen_wrap.foreign.program_runner import ProgramOptions, run_program
 
 PROGRAM = Path(__file__).with_name("unwritten.asc")
 QUIET = (

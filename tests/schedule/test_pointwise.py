@@ -19,7 +19,7 @@ from interpreter import Machine
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.buffers import check as check_places
-from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import Attr
 
 FLOAT = "float32"

@@ -14,7 +14,7 @@ import yaml
 from msopgen_wrap.cli.deep_check import contradictions
 from msopgen_wrap.diagnostics import Diagnostic
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.spec.compute_guard import compile_compute
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.json_schema import NAME, schema_text, spec_schema
 from msopgen_wrap.spec.loader import find_specs, parse_spec, read_spec
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msopgen_wrap.build.aclnn_library import nnopbase_dir
 from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.torch_ext.aclnn_build import nnopbase_dir
 from msopgen_wrap.torch_ext.aclnn_render import render_aclnn
 
 HERE = Path(__file__).resolve().parent

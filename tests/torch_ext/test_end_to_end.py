@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.package.local_vendor import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
-from msopgen_wrap.torch_ext.local_vendor import build_local_vendor
 
 from .fakes import spec
 from .packages import run_python

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cann.onnx_plugin import onnx_keys
+from msopgen_wrap.project.onnx_plugin import onnx_keys
 
 from .fakes import spec
 from .packages import run_python, write_package

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // What a library of kernels compiled at run time (aclrtc) shows to the runtime that launches them.
-// `msopgen_wrap/run/runtime_compiler.py` writes the table into every such library.
+// `msopgen_wrap/foreign/runtime_compiler.py` writes the table into every such library.
 #ifndef ASCENDC_EMU_RUNTIME_KERNEL_H
 #define ASCENDC_EMU_RUNTIME_KERNEL_H
 

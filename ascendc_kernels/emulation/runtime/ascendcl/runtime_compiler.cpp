@@ -1,6 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Compiling kernels at run time (aclrtc*): the source goes to `msopgen_wrap.run.runtime_compiler`,
+// Compiling kernels at run time (aclrtc*): the source goes to `msopgen_wrap.foreign.runtime_compiler`,
 // which compiles it as `opgen run` compiles a program, and the library comes back.
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -85,7 +85,7 @@ int RunCompiler(const std::string& folder) {
     // Set by `opgen run`, so that the same Python with the same packages compiles.
     const char* python = getenv("OPGEN_PYTHON");
     if (python == nullptr || *python == 0) python = "python3";
-    const char* const command[] = {python, "-m", "msopgen_wrap.run.runtime_compiler", folder.c_str(), nullptr};
+    const char* const command[] = {python, "-m", "msopgen_wrap.foreign.runtime_compiler", folder.c_str(), nullptr};
     const pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
@@ -97,7 +97,7 @@ int RunCompiler(const std::string& folder) {
     return WEXITSTATUS(status);
 }
 
-// What the exit codes of msopgen_wrap.run.runtime_compiler mean; its docstring has them.
+// What the exit codes of msopgen_wrap.foreign.runtime_compiler mean; its docstring has them.
 aclError CodeOf(int exit_code) {
     switch (exit_code) {
         case 0:
@@ -218,7 +218,7 @@ aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options
     ReadFile(exchange.File("log"), &program->log);  // none when the compiler did not run
     const aclError code = CodeOf(exit_code);
     if (code == ACL_ERROR_RTC_FAILURE && program->log.empty()) {
-        return Fail(code, "%s: cannot run the compiler (python3 -m msopgen_wrap.run.runtime_compiler, exit code %d); "
+        return Fail(code, "%s: cannot run the compiler (python3 -m msopgen_wrap.foreign.runtime_compiler, exit code %d); "
                     "run the program under `opgen run`, or set OPGEN_PYTHON to a Python that has opgen",
                     api, exit_code);
     }

@@ -1,0 +1,1 @@
+"""Tasks of kernel benchmarks: compile an answer, run its cases, compare with the reference."""
