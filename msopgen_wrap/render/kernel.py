@@ -1,18 +1,16 @@
-"""What the kernel texts of all families share: names, arguments, types, working tiles."""
+"""What the kernel texts of all families share: names, arguments, types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import Body, OpPlan
-from msopgen_wrap.schedule.program import COMPUTE_KIND, CPP_TYPE, MASK, STORED_KIND
-from msopgen_wrap.schedule.working_tiles import slot_order
+from msopgen_wrap.schedule.program import CPP_TYPE
 from msopgen_wrap.spec.model import OpSpec, TensorParam
-from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.target_text import cpp_comment
 
 # Types of AscendC that look like the type of a tensor: TBuf is not that of a tensor buf.
@@ -73,30 +71,6 @@ def member_name(param: TensorParam, output: bool, spec: OpSpec) -> str:
     )
 
 
-@dataclass
-class KernelText:
-    """Template values of one kernel class."""
-
-    name: str
-    summary: str
-    type_params: list[str]
-    gm: list[dict[str, str]]
-    operands: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    scalars: list[dict[str, str]]
-    declarations: list[str]
-    statements: list[str]
-    slots: list[str]
-    copies: int
-    words: int
-    masks: int
-    bytes: bool
-    counts: list[str] = field(default_factory=list)
-    indices: list[str] = field(default_factory=list)
-    packed_operands: bool = False
-    packed_outputs: bool = False
-
-
 def doc_lines(spec: OpSpec) -> list[str]:
     """Return the head comment: the op, its doc and its compute."""
     lines = [f"{spec.op}: {spec.doc}".rstrip().rstrip(":")] if spec.doc else [spec.op]
@@ -136,79 +110,13 @@ def constant(name: str) -> str:
     return "k" + "".join(w[:1].upper() + w[1:] for w in name.split("_"))
 
 
-def slots(spec: OpSpec, body: Body, gm: list[dict[str, str]], small: bool) -> list[str]:
-    """Return the constexpr members that place working tiles in the scratch buffer."""
-    lines = []
-    first = f"{body.placement.words}"
-    kinds = tile_kinds(spec, body)
-    for role, name in slot_order(spec, body):
-        param = (
-            spec.param(body.operands[name].tensor) if role == "input" else output_param(spec, name)
-        )
-        storage = type_name(param, role == "output", spec)
-        cpp = kinds[role, name]
-        prefix = constant(name if role == "input" else member_name(param, True, spec))
-        shared = body.placement.shared.get(name) if role == "output" else None
-        if shared is not None:
-            lines.append(f"uint32_t {prefix}Slot = {constant(shared.name)}Slot")
-            continue
-        condition = f"!opgen::Same<{cpp}, {storage}>::value"
-        if role == "input":
-            condition = f"kBroadcast || {condition}"
-        lines.append(f"uint32_t {prefix}Slot = {first}")
-        lines.append(f"uint32_t {prefix}Slots = ({condition}) ? 1 : 0")
-        first = f"{prefix}Slot + {prefix}Slots"
-    lines.append(f"uint32_t kSlots = {first}")
-    stages = [
-        f"!opgen::Same<{kinds.get(('input', n), 'half')}, "
-        f"{type_name(spec.param(v.tensor), False, spec)}>::value"
-        for n, v in body.operands.items()
-    ]
-    lines.append(
-        f"uint32_t kStages = kBroadcast && ({' || '.join(dict.fromkeys(stages))}) ? 1 : 0"
-        if stages
-        else "uint32_t kStages = 0"
-    )
-    if small:
-        sizes = " || ".join(f"sizeof({t}) == 1" for t in dict.fromkeys(g["type"] for g in gm))
-        lines.append(f"bool kBytes = {sizes}")
-    return lines
-
-
-def tile_kinds(spec: OpSpec, body: Body) -> dict[tuple[str, str], str]:
-    """Return the C++ type of the working tile of every operand and output that is no mask."""
-    combo = body.combos[0]
-    kinds = {}
-    for name, view in body.operands.items():
-        kind = COMPUTE_KIND[spec.param(view.tensor).dtypes[combo]]
-        if kind != MASK:
-            kinds["input", name] = kind
-    for param in spec.outputs:
-        kind = STORED_KIND[param.dtypes[combo]]
-        if kind != MASK:
-            kinds["output", param.name] = kind
-    return kinds
-
-
-def working_tiles(spec: OpSpec, body: Body) -> list[tuple[str, str]]:
-    """Return variable and declaration of the working tile of every operand and output."""
-    kinds = tile_kinds(spec, body)
-    tiles = []
-    for role, name in slot_order(spec, body):
-        if role == "input":
-            member, flag = name, "kBroadcast"
-        else:
-            member, flag = member_name(output_param(spec, name), True, spec), "false"
-        variable = cpp_local(member)
-        cpp = kinds[role, name]
-        tiles.append(
-            (
-                variable,
-                f"LocalTensor<{cpp}> {variable} = opgen::Working<{flag}, {cpp}>({member}Local, "
-                f"scratch, {constant(member)}Slot, tileLength, {member}Walk);",
-            )
-        )
-    return tiles
+def mask_tile(name: str, buffer: str, length: str, slot: int, slots: int) -> str:
+    """Return the declaration of a bit mask: a slot of a buffer, each of ``length`` bits."""
+    bits = "" if slots == 1 else f"{length} / 8, {f'{slot} * ' if slot != 1 else ''}{length} / 8"
+    if slots > 1 and slot == 0:
+        bits = f"{length} / 8, 0"
+    call = "GetWithOffset" if bits else "Get"
+    return f"LocalTensor<uint8_t> {name} = {buffer}.template {call}<uint8_t>({bits});"
 
 
 def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> list[dict[str, Any]]:
@@ -217,7 +125,8 @@ def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> li
     Args:
         plan: the plan.
         modes: the modes that calls can reach, and the last digit of the tiling key of each.
-        flagged: the mode in which the last template argument of the kernel class is true.
+        flagged: the mode in which the last template argument of the kernel class is true; empty for
+            a class without such an argument.
     """
     spec, branches = plan.spec, []
     names = {p.name for p in spec.inputs}
@@ -228,8 +137,8 @@ def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> li
         args = [p.name for p in spec.inputs if p.name in read]
         args += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
         for mode, digit in modes.items():
-            flag = "true" if mode == flagged else "false"
-            types = [_class_type(spec, body, flag) for body in bodies]
+            flags = ["true" if mode == flagged else "false"] if flagged else []
+            types = [_class_type(spec, body, flags) for body in bodies]
             branches.append(
                 {
                     "key": 10 * index + digit,
@@ -247,12 +156,12 @@ def _tensors_read(body: Body) -> set[str]:
     return {view.tensor for view in body.operands.values()}
 
 
-def _class_type(spec: OpSpec, body: Body, flag: str) -> str:
+def _class_type(spec: OpSpec, body: Body, flags: list[str]) -> str:
     """Return the kernel class with the storage types of a call."""
     read = _tensors_read(body)
     params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
     types = [storage_type(p) for p in params]
-    return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, flag])}>"
+    return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, *flags])}>"
 
 
 def _choose_type(spec: OpSpec, bodies: Sequence[Body], types: list[str]) -> str:
@@ -260,7 +169,7 @@ def _choose_type(spec: OpSpec, bodies: Sequence[Body], types: list[str]) -> str:
     result = types[-1]
     for body, text in reversed(list(zip(bodies[:-1], types[:-1], strict=True))):
         condition = _dtype_condition(spec, bodies, body)
-        result = f"typename opgen::Choose<{condition}, {text}, {result}>::Type"
+        result = f"opgen::Choose<{condition}, {text}, {result}>::Type"
     return result
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The last column that arguments are aligned at; behind it a line hangs.
+_DEEPEST = 48
+
 
 def tidy(text: str) -> str:
     """Wrap argument lists that pass 100 columns and drop doubled blank lines."""
@@ -25,6 +28,7 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
         return [*wrap_line(f"{margin}{comment}", limit), *wrap_line(code, limit)]
     result = []
     hanging = len(line) - len(line.lstrip()) + 4
+    aligned: list[int] = []  # columns after the brackets that are open at the start of the line
     while len(line) > limit:
         indent = len(line) - len(line.lstrip())
         if line.lstrip().startswith("//"):
@@ -32,10 +36,10 @@ def wrap_line(line: str, limit: int = 100) -> list[str]:
             prefix = " " * indent + "// "
         else:
             cut = _best_cut(line, indent, limit)
-            bracket = _open_bracket(line[:cut])
-            prefix = " " * (bracket + 1 if bracket is not None else hanging)
-            if len(prefix) > 48:
-                prefix = " " * hanging
+            aligned = _open_brackets(line[:cut], aligned)
+            column = aligned[-1] if aligned else hanging
+            prefix = " " * (column if column <= _DEEPEST else hanging)
+            aligned = [min(a, len(prefix)) for a in aligned]
         if cut <= indent or len(prefix) + len(line) - cut >= len(line):
             break
         result.append(line[:cut].rstrip())
@@ -79,11 +83,17 @@ def _best_cut(line: str, indent: int, limit: int) -> int:
     return comma if comma > indent + 8 else word or argument
 
 
-def _open_bracket(text: str) -> int | None:
-    stack: list[int] = []
+def _open_brackets(text: str, before: list[int]) -> list[int]:
+    """Return the columns after the brackets that are open at the end of a text.
+
+    Args:
+        text: a line as far as it is cut.
+        before: the columns of the brackets open at its start.
+    """
+    stack = list(before)
     for i, c in enumerate(text):
-        if c in "([":
-            stack.append(i)
-        elif c in ")]" and stack:
+        if c in "([{":
+            stack.append(i + 1)
+        elif c in ")]}" and stack:
             stack.pop()
-    return stack[-1] if stack else None
+    return stack

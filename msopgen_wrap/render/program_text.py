@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass, field
 
 from msopgen_wrap.graph.scalars import Const
@@ -25,6 +24,8 @@ _BIT_OPS = {"BitAnd", "BitOr", "BitNot"}
 _MASK_OPS = {"MaskAnd", "MaskOr", "MaskNot"}
 _FLOAT_SELECT = "SELMODE::VSEL_TENSOR_TENSOR_MODE"
 _SCALAR_SELECT = "SELMODE::VSEL_TENSOR_SCALAR_MODE"
+# Notes that say no more than the instruction beside them.
+_PLAIN = {"to every element", "load", "store"}
 
 
 def device_number(value: float | int, kind: str) -> str:
@@ -51,21 +52,31 @@ class ProgramText:
     Attributes:
         body: the kernel class.
         scalar_names: tiling field per scalar operand.
-        streamed: reductions add to an accumulator (row family).
-        turnable: operands that boxes may hold transposed.
         output_names: member name of each output (an in-place one is not called like its input).
+        covering: operands that have every element of the tile.
+        transposable: operands that boxes may hold transposed.
+        direct: what is computed in the tiles of its queue, by role and name.
+        small: whether 8-bit tensors are converted through the half tile ``bytes``.
+        staged: whether operands of a box are widened in ``stage`` before they are expanded.
+        boxed: the template argument that says whether tiles are boxes.
         lines: statements produced so far.
         padded: ids of values computed on whole 256-byte repeats, past the end of the tile.
-        aliases: reinterpreted views of working tiles that the statements use, name -> declaration.
-        variables: value id -> variable, for values in slots of their own (default: the slot's).
+        aliases: other names and reinterpreted views of tiles that the statements use, name ->
+            declaration.
+        variables: value id -> variable, for values in slots of their own (default: the slot's) and
+            those that lie where an operand was.
         tiles: the variables of slots that the statements name -> the slot.
     """
 
     body: Body
     scalar_names: dict[Scalar, str]
     output_names: dict[str, str] = field(default_factory=dict)
-    streamed: bool = False
-    turnable: frozenset[str] = frozenset()
+    covering: frozenset[str] = frozenset()
+    transposable: frozenset[str] = frozenset()
+    direct: frozenset[tuple[str, str]] = frozenset()
+    small: bool = False
+    staged: bool = True
+    boxed: str = "kBroadcast"
     base_kinds: dict[Place, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -83,13 +94,38 @@ class ProgramText:
             # scratch and row tiles carry over from the section or the tile before
             self.lines.append("PipeBarrier<PIPE_V>();")
         for inst in self.body.program.insts:
+            statements = self._statement(inst)
+            if not statements:
+                continue
             self._barrier(inst)
-            if inst.note and inst.note != note:
-                self.lines.append(f"// {inst.note}")
-                note = inst.note
-            self.lines.extend(self._statement(inst))
+            said = self._note(inst)
+            if said and said != note:
+                self.lines.append(f"// {said}")
+            note = said
+            self.lines.extend(statements)
             self._track(inst)
         return self.lines
+
+    def _note(self, inst: Inst) -> str:
+        """What the comment before an instruction says; empty where the instruction says it."""
+        note = inst.note.removeprefix("aten.")
+        name = note.rsplit(".", 1)[-1].split(" ")[0]
+        if note in _PLAIN or name in _PLAIN or inst.op.startswith("opgen::"):
+            return ""
+        said = name in (inst.op.removesuffix("s").lower(), self._called(inst))
+        if inst.op == "Index" or (name == note and (said or self._alone(inst))):
+            return ""
+        return note
+
+    def _alone(self, inst: Inst) -> bool:
+        """Whether an operator is this one instruction."""
+        insts = self.body.program.insts
+        at = next(n for n, i in enumerate(insts) if i is inst)
+        beside = [i for i in insts[max(0, at - 1) : at + 2] if i is not inst and i.op != "Index"]
+        return all(i.note != inst.note for i in beside)
+
+    def _called(self, inst: Inst) -> str:
+        return self.variables.get(inst.dst.id, "") if inst.dst is not None else ""
 
     def _find_padded(self) -> None:
         """Find the values whose elements past the tile are read: what comparisons depend on."""
@@ -141,17 +177,24 @@ class ProgramText:
             self._written.clear()
 
     def _track(self, inst: Inst) -> None:
-        if inst.op in ("Load", "Index", "Reduce", "Expand", "Position", "Polynomial") or (
-            inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
-        ):
+        if self._waits(inst):
             # building blocks wait for themselves, and with that for everything before them
             self._read.clear()
             self._written.clear()
             return
-        self._read |= self._places(inst.args)
-        self._written |= self._places((inst.dst, *inst.temps))
-        if inst.op == "Store":
-            self._written |= {Place("output", inst.mode), Place("bytes", "bytes")}
+        reads, writes = self._accesses(inst)
+        self._read |= reads
+        self._written |= writes
+
+    def _waits(self, inst: Inst) -> bool:
+        """Whether the text of an instruction ends with a barrier."""
+        if inst.op == "Load":
+            # zeros behind the tile are the last that is written
+            tail = inst.dst is not None and inst.dst.kind != MASK and self._fill_tail(inst.dst)
+            return inst.mode not in self.covering or bool(tail)
+        return inst.op in ("Index", "Reduce", "Expand", "Position", "Polynomial") or (
+            inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
+        )
 
     # ---- names ---------------------------------------------------------------------------------
 
@@ -161,13 +204,14 @@ class ProgramText:
         wanted = kind or value.kind
         scratch = place.role in ("word", "row")
         base = self.base_kinds.setdefault(place, F32 if scratch else value.kind)
-        variable = self.variables.get(value.id, place.name)
+        variable = self.variables.get(value.id, place.name if scratch else "")
         if scratch:
             self.tiles[variable] = place
-        if place.role == "output":
-            variable = self.output_names.get(variable, variable)
-        if place.role in ("input", "output"):
-            variable = cpp_local(variable)
+        elif variable:
+            cpp = {F32: "float", I32: "int32_t"}.get(base, base)
+            self.aliases[variable] = f"LocalTensor<{cpp}> {variable} = {self._tile(place)};"
+        else:
+            variable = self._tile(place)
         if wanted == base:
             return variable
         suffix = {F32: "Float", I32: "Int", "int16_t": "Words", "uint16_t": "Words"}[wanted]
@@ -177,6 +221,15 @@ class ProgramText:
             f"LocalTensor<{cpp}> {alias} = {variable}.template ReinterpretCast<{cpp}>();"
         )
         return alias
+
+    def _tile(self, place: Place) -> str:
+        """Return the variable of the tile of an operand or output, or of a mask."""
+        variable = place.name
+        if place.role == "output":
+            variable = self.output_names.get(variable, variable)
+        if (place.role, place.name) in self.direct:
+            return f"{variable}Local"
+        return cpp_local(variable) if place.role in ("input", "output") else variable
 
     def operand(self, operand: Operand) -> str:
         """Return an operand as C++."""
@@ -191,19 +244,14 @@ class ProgramText:
     def _statement(self, inst: Inst) -> list[str]:
         op = inst.op
         if op == "Load":
-            return [self._load(inst)]
+            return self._load(inst)
         if op == "Store":
-            return [self._store(inst)]
+            return self._store(inst)
         if op == "Index":
             tail = self._fill_tail(inst.dst) if inst.dst is not None else ""
             return [self._index(inst), *([tail] if tail else [])]
         assert inst.dst is not None
         count = self._count(inst)
-        if op in ("Expand", "Position"):
-            tail = self._fill_tail(inst.dst)
-            return [self._row_statement(inst), *([tail] if tail else [])]
-        if op == "Reduce":
-            return [self._row_statement(inst)]
         if op == "Polynomial":
             return self._polynomial(inst, count)
         if op.startswith("opgen::"):
@@ -261,71 +309,61 @@ class ProgramText:
     def _polynomial(self, inst: Inst, count: str) -> list[str]:
         """Return a block of its own, as the coefficients are a named array there."""
         assert inst.dst is not None
-        numbers = [device_number(float(c), F32) for c in inst.mode.split(", ")]
-        listed = textwrap.wrap(", ".join(numbers), 80)
-        first = "    constexpr float kFit[] = {"
+        numbers = ", ".join(device_number(float(c), F32) for c in inst.mode.split(", "))
         return [
             "{",
-            *(f"{first if i == 0 else '        '}{row}" for i, row in enumerate(listed[:-1])),
-            f"{first if len(listed) == 1 else '        '}{listed[-1]}}};",
+            f"    constexpr float kFit[] = {{{numbers}}};",
             f"    opgen::Polynomial({self.name(inst.dst)}, {self.operand(inst.args[0])}, kFit, "
             f"{count});",
             "}",
         ]
 
-    def _row_statement(self, inst: Inst) -> str:
-        assert inst.dst is not None
-        dst = self.name(inst.dst)
-        if inst.op == "Position":
-            return f"opgen::Position({dst}, part);"
-        if inst.op == "Expand":
-            return f"opgen::Spread({dst}, {self.operand(inst.args[0])}, stage, part);"
-        source, scratch = self.operand(inst.args[0]), self.name(inst.temps[0])
-        kind = f"opgen::k{inst.mode.capitalize()}"
-        if self.streamed:
-            return f"opgen::Accumulate<{kind}>({dst}, partial, {source}, {scratch}, part);"
-        return f"opgen::Reduce<{kind}>({dst}, {source}, {scratch}, part);"
-
     def _index(self, inst: Inst) -> str:
         assert inst.dst is not None
-        return f"opgen::CountIndex<kBroadcast>({self.name(inst.dst)}, {inst.mode}Walk, part);"
+        return f"opgen::CountIndex<{self.boxed}>({self.name(inst.dst)}, {inst.mode}Walk, part);"
 
-    def _load(self, inst: Inst) -> str:
+    def _load(self, inst: Inst) -> list[str]:
         assert inst.dst is not None
-        name = inst.mode
-        if inst.dst.extent == "row":
-            kind = inst.dst.kind
-            call = "BringRowMask" if kind == MASK else "BringRow"
-            stage = {F32: "stage", I32: "stageInt", MASK: "stageHalf"}[kind]
-            return (
-                f"opgen::{call}({self.name(inst.dst)}, {name}Local, {stage}, bytes, {name}Walk, "
-                "part);"
-            )
+        name, dst = inst.mode, self.name(inst.dst)
+        bytes_ = ["bytes"] if self.small or inst.dst.kind == MASK else []
+        tail = "" if inst.dst.kind == MASK else self._fill_tail(inst.dst)
+        if name not in self.covering:
+            return [self._widen_operand(inst, name, dst, bytes_), *([tail] if tail else [])]
         if inst.dst.kind == MASK:
-            mask = self.name(inst.dst)
-            return (
-                f"opgen::BringMask<kBroadcast>({mask}, {name}Local, stageHalf, bytes, "
-                f"{name}Walk, part);"
-            )
-        variable = self.name(inst.dst)
-        stage = "stage" if inst.dst.kind == F32 else "stageInt"
-        call = "BringTurnable" if name in self.turnable else "Bring"
-        text = (
-            f"opgen::{call}<kBroadcast>({variable}, {name}Local, {stage}, bytes, {name}Walk, part);"
-        )
-        tail = self._fill_tail(inst.dst)
-        return f"{text}\n{tail}" if tail else text
+            return [f"opgen::WidenMask({dst}, {name}Local, bytes, count);"]
+        lines = []
+        if ("input", name) not in self.direct:
+            lines.append(f"opgen::Widen({', '.join([dst, f'{name}Local', *bytes_, 'count'])});")
+        if tail and lines:
+            lines.append("PipeBarrier<PIPE_V>();")
+        return [*lines, *([tail] if tail else [])]
 
-    def _store(self, inst: Inst) -> str:
+    def _widen_operand(self, inst: Inst, name: str, dst: str, bytes_: list[str]) -> str:
+        """An operand of a box, which may have fewer elements."""
+        assert inst.dst is not None
+        stage = {F32: "stage", I32: "stageInt", MASK: "stageHalf"}[inst.dst.kind]
+        given = [dst, f"{name}Local", f"{name}Walk", "part"]
+        if self.staged or inst.dst.kind == MASK:
+            given += [stage, *bytes_]
+        call = "WidenOperandMask" if inst.dst.kind == MASK else "WidenOperand"
+        if name in self.transposable and inst.dst.kind != MASK:
+            call = "WidenTransposable"
+        return f"opgen::{call}<{self.boxed}>({', '.join(given)});"
+
+    def _store(self, inst: Inst) -> list[str]:
         value = inst.args[0]
         assert isinstance(value, Val)
         name = inst.mode
-        member = self.output_names.get(name, name)
-        if value.extent == "row":
-            call = "NarrowMask" if value.kind == MASK else "NarrowCopy"
-            return f"opgen::{call}({member}Local, {self.name(value)}, bytes, rowElements);"
-        if value.kind == MASK:
-            return f"opgen::NarrowMask({member}Local, {self.name(value)}, bytes, part.count);"
+        count = "rowElements" if value.extent == "row" else "part.count"
+        local = f"{self.output_names.get(name, name)}Local"
         lives_there = self.body.placement.place(value) == Place("output", name)
-        call = "Narrow" if lives_there else "NarrowCopy"
-        return f"opgen::{call}({member}Local, {self.name(value)}, bytes, part.count);"
+        if value.kind == MASK:
+            call = "NarrowMask"
+        elif lives_there and value.extent != "row":
+            if ("output", name) in self.direct:
+                return []
+            call = "Narrow"
+        else:
+            call = "NarrowCopy"
+        bytes_ = ["bytes"] if self.small or value.kind == MASK else []
+        return [f"opgen::{call}({', '.join([local, self.name(value), *bytes_, count])});"]

@@ -354,7 +354,7 @@ def shared_values(
             {
                 "name": name,
                 "view": f"{name}View" if view.steps else f"{view.tensor}Shape",
-                "turnable": view.turnable,
+                "transposable": view.transposable,
                 "bytes": bytes_of(_dtype_expr(spec, view.tensor)),
                 "condition": f"{view.tensor}Storage != nullptr"
                 if spec.param(view.tensor).kind is ParamKind.OPTIONAL

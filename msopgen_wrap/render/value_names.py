@@ -8,10 +8,12 @@ which is called like the last of them.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.buffers import Place, Placement
+from msopgen_wrap.schedule.emission import prefixed
 from msopgen_wrap.schedule.program import OPS, Inst, Scalar, Val
 from msopgen_wrap.spec.taken_names import cpp_local
 
@@ -39,23 +41,62 @@ _RESULTS = {
     "var": "variance",
 }
 _REDUCTIONS = {"Sum": "sum", "Max": "largest", "Min": "smallest", "Prod": "product"}
-_BY_INSTRUCTION = {"Exp": "exponential", "Ln": "logarithm", "Sqrt": "root", "Abs": "magnitude"}
+_BY_INSTRUCTION = {
+    "Abs": "magnitude",
+    "Exp": "exponential",
+    "Ln": "logarithm",
+    "Polynomial": "polynomial",
+    "Sqrt": "root",
+}
+# Names that say less: of values that are nothing more particular.
+_PLAIN = {
+    "Add": "sum",
+    "Adds": "shifted",
+    "Cast": "converted",
+    "Div": "quotient",
+    "Index": "index",
+    "Max": "larger",
+    "Min": "smaller",
+    "Mul": "product",
+    "Muls": "scaled",
+    "Select": "chosen",
+    "Selects": "chosen",
+    "Sub": "difference",
+}
 _OF_SAME = {"Mul": "squares"}
 _CONSTANTS = {0.0: "zeros", 1.0: "ones"}
 # What an instruction overwrites beside its result.
 _SCRATCH = {"AddVariance": ("", "elements", "work"), "opgen::InverseSqrt": ("ones",)}
+
+
 # Every name that a value may have, besides that of its slot; a parameter called so keeps its own.
 NAMES = frozenset(
     {
         *_RESULTS.values(),
         *_REDUCTIONS.values(),
         *_BY_INSTRUCTION.values(),
+        *_PLAIN.values(),
         *_OF_SAME.values(),
         *_CONSTANTS.values(),
         *(name for names in _SCRATCH.values() for name in names if name),
         *("centred", "meanSquare", "positions", "squareSum", "variance", "work"),
     }
 )
+
+
+def gives_way(name: str) -> bool:
+    """Whether a value may have a name, which no parameter has then."""
+    if re.fullmatch(r"(?:given|scaled)[A-Z]\w*", name):
+        return True  # made of the name of an operand
+    base = name.rstrip("0123456789")
+    blocks = {_of_block(op) for op in OPS}
+    return base in NAMES or bool({name, base} & blocks)
+
+
+def _of_block(op: str) -> str:
+    """Return what a building block makes, ``erfc`` of ``opgen::Erfc``; empty for no block."""
+    block = op.partition("opgen::")[2]
+    return block[:1].lower() + block[1:]
 
 
 class ValueNames:
@@ -103,6 +144,8 @@ class ValueNames:
             return _CONSTANTS.get(number.expr.value, "") if constant else ""  # type: ignore[union-attr]
         if op == "Position":
             return "positions"
+        if op == "Load" and inst.dst is not None and inst.dst.extent == "row":
+            return prefixed("given", inst.mode)
         if op == "Reduce":
             return self._reduced(inst.mode.capitalize(), values[0])
         called = inst.note.removeprefix("aten.").split(" ")[0].split(".")[0]
@@ -112,7 +155,20 @@ class ValueNames:
             factor = squares.args[0] if squares is not None else None
             centred = isinstance(factor, Val) and self.of(factor) == "centred"
             return "variance" if centred else "meanSquare"
-        return _RESULTS.get(called, _BY_INSTRUCTION.get(op, ""))
+        return _RESULTS.get(called) or _BY_INSTRUCTION.get(op) or _of_block(op)
+
+    def plain(self, value: Val) -> str:
+        """Return a name that says how a value was made, for one that has no better name."""
+        inst = self._maker.get(value.id)
+        if inst is None:
+            return ""
+        name = _PLAIN.get(inst.mode if inst.op == "Apply" else inst.op, "")
+        if inst.op == "Muls":
+            source = inst.args[0]
+            loaded = self._maker.get(source.id) if isinstance(source, Val) else None
+            if loaded is not None and loaded.op == "Load":
+                name = prefixed(name, loaded.mode)
+        return "" if name in self._taken else name
 
     def _reduced(self, kind: str, value: Val) -> str:
         if kind == "Sum" and self.of(value) == "squares":
@@ -124,9 +180,10 @@ class ValueNames:
 
 
 def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dict[int, str]:
-    """Return the variable of every value of a method that has a slot of its own, by value id.
+    """Return the variables of the values of a method, by value id.
 
-    A value that nothing names takes the name of its slot.
+    Values in slots have one, and so do those that lie where an operand was before, as the operand's
+    name would say something else. A value that nothing names takes the name of its slot.
     """
     chains: list[list[Val]] = []
     held: dict[Place, list[Val]] = {}
@@ -135,7 +192,7 @@ def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dic
             if not isinstance(value, Val):
                 continue
             place = placement.place(value)
-            if place.role not in ("word", "row"):
+            if place.role not in ("word", "row", "input"):
                 continue
             chain = held.get(place)
             if chain is not None and any(v.id == value.id for v in chain):
@@ -147,9 +204,14 @@ def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dic
             chain.append(value)
     result: dict[int, str] = {}
     owner: dict[str, Place] = {}
+    made = {i.dst.id for i in insts if i.dst is not None and i.op != "Load"}
     for chain in chains:
         place = placement.place(chain[0])
-        base = next((n for n in map(names.of, reversed(chain)) if n), place.name)
+        last = chain[::-1]
+        base = next((n for n in (*map(names.of, last), *map(names.plain, last)) if n), "")
+        if place.role == "input" and (not base or chain[0].id not in made):
+            continue
+        base = base or place.name
         name, count = base, 1
         while names.taken(name) or owner.setdefault(name, place) != place:
             count += 1

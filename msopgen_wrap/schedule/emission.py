@@ -275,6 +275,11 @@ class Emitter(Refusals):
                 self.narrow[end] = None
 
 
+_NUMBERS: dict[float, str] = {1: "one", 2: "two"}
+_JOINTS = {"+": "plus", "-": "minus", "*": "times", "/": "over"}
+_LONGEST_NAME = 32
+
+
 def expression_name(expr: ScalarExpr) -> str:
     """Return a name that says what a number of the host is; empty for an expression too long."""
     if isinstance(expr, AttrRef):
@@ -283,14 +288,22 @@ def expression_name(expr: ScalarExpr) -> str:
         return "reducedElements"
     if isinstance(expr, DimRef):
         return f"{expr.tensor}Size"
+    if isinstance(expr, Const):
+        return _NUMBERS.get(expr.value, "")
+    if isinstance(expr, Unary):
+        word = {"neg": "minus", "float": "", "int": ""}.get(expr.op, expr.op)
+        name = expression_name(expr.arg)
+        return prefixed(word, name) if word else name
     if isinstance(expr, Binary) and expr.op == "/" and expr.left in (Const(1), Const(1.0)):
-        return _prefixed("inverse", expression_name(expr.right))
-    if isinstance(expr, Unary) and expr.op == "neg":
-        return _prefixed("minus", expression_name(expr.arg))
+        return prefixed("inverse", expression_name(expr.right))
+    if isinstance(expr, Binary) and expr.op in _JOINTS:
+        left, right = expression_name(expr.left), expression_name(expr.right)
+        name = prefixed(left, prefixed(_JOINTS[expr.op], right)) if left else ""
+        return name if len(name) <= _LONGEST_NAME else ""
     return ""
 
 
-def _prefixed(prefix: str, name: str) -> str:
+def prefixed(prefix: str, name: str) -> str:
     """Return ``inverseBias`` of ``inverse`` and ``bias``; empty for no name."""
     return prefix + "".join(w[:1].upper() + w[1:] for w in name.split("_")) if name else ""
 

@@ -93,10 +93,10 @@ class View:
         return any(step.op == "place" for step in self.steps)
 
     @property
-    def turnable(self) -> bool:
+    def transposable(self) -> bool:
         """Whether it may be contiguous along another axis than the last one."""
-        turning = ("permute", "diagonal", "unfold")
-        return not self.placed and any(step.op in turning for step in self.steps)
+        transposing = ("permute", "diagonal", "unfold")
+        return not self.placed and any(step.op in transposing for step in self.steps)
 
     @property
     def rearranged(self) -> bool:

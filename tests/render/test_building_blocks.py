@@ -17,26 +17,27 @@ from msopgen_wrap.spec.loader import load_spec
 BLOCKS = data_dir("ascendc_kernels") / "include"
 HEADERS = sorted(p.name for p in (BLOCKS / "opgen").glob("*.h"))
 TILE = {"convert.h", "tile.h"}
+OPERANDS = {*TILE, "operand.h"}
 TILING = {"sizes.h", "view.h", "core_count.h", "tile_budget.h", "tiling_buffer.h"}
 ELEMENTWISE = {*TILING, "iteration_space.h", "box_shape.h", "elementwise_tiling.h"}
 # op: blocks of its kernel, blocks of its tiling function
 PROJECTS = {
-    ("elementwise/fused_add_relu",): (TILE, ELEMENTWISE),
+    ("elementwise/fused_add_relu",): (OPERANDS, ELEMENTWISE),
     ("activation/custom_gelu",): (
-        {*TILE, "float_tile.h", "error_function.h"},
+        {*OPERANDS, "float_tile.h", "error_function.h"},
         ELEMENTWISE,
     ),
     ("norm/softmax",): (
-        {*TILE, "float_tile.h", "row.h", "row_join.h", "row_online.h", "row_operands.h"},
+        {*OPERANDS, "float_tile.h", "row.h", "row_join.h", "row_online.h", "row_operands.h"},
         {*TILING, "iteration_space.h", "row_space.h"},
     ),
     ("foreach/foreach_addcdiv_scalar",): (
-        TILE,
+        OPERANDS,
         TILING,
     ),
     ("embedding/embedding_gather",): ({*TILE, "project.h"}, set()),
     ("activation/custom_gelu", "embedding/embedding_gather"): (
-        {*TILE, "float_tile.h", "error_function.h", "project.h"},
+        {*OPERANDS, "float_tile.h", "error_function.h", "project.h"},
         ELEMENTWISE,
     ),
 }

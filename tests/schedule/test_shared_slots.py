@@ -27,5 +27,5 @@ def test_an_operand_on_a_shared_slot_waits_for_who_reads_the_output():
     kernel = _kernel("swi_glu")
     assert "kYSlot = kX1Slot;" in kernel
     _, _, after = kernel.partition("Div(x, x, y, count);")
-    before, _, _ = after.partition("opgen::Bring<kBroadcast>(x1,")
+    before, _, _ = after.partition("opgen::WidenOperand<kBroadcast>(x1,")
     assert "PipeBarrier<PIPE_V>();" in before

@@ -10,6 +10,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/operand.h"
 #include "opgen/row.h"
 #include "opgen/tile.h"
 
@@ -131,28 +132,11 @@ __aicore__ inline void ExpandRow(const LocalTensor<C>& dst, const LocalTensor<C>
     if (box.lanes) {
         const LocalTensor<C> blocks = scratch.template ReinterpretCast<C>();
         FillBlocks(blocks, row, box);
-        SpreadRows(dst, blocks, box, 1, 0);
+        BroadcastRows(dst, blocks, box, 1, 0);
     } else {
-        SpreadRows(dst, row, box, 0, 1);
+        BroadcastRows(dst, row, box, 0, 1);
     }
     VectorBarrier();
-}
-
-// Scratch slots of values of type C that come from or go to a tile of type T.
-template <typename C, typename T>
-constexpr uint32_t kOwnSlots = Same<C, T>::value ? 0 : 1;
-
-// The tile that an operand with every element of the box, or an output, is computed in: the queue's
-// own where it holds the type already, else a scratch slot.
-template <typename C, typename T>
-__aicore__ inline LocalTensor<C> ComputeTile(const LocalTensor<T>& tile,
-                                             AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
-                                             uint32_t slot, uint32_t tileLength) {
-    if constexpr (Same<C, T>::value) {
-        return tile;
-    } else {
-        return Slot<C>(scratch, slot, tileLength);
-    }
 }
 
 // How many numbers of a row tile belong to the box.
@@ -208,7 +192,7 @@ __aicore__ inline void FillFromBlock(const LocalTensor<C>& dst, const LocalTenso
                                      uint32_t count) {
     Tile line;
     line.pitch = AlignLanes(count);
-    SpreadRows(dst, block, line, 0, 0);
+    BroadcastRows(dst, block, line, 0, 0);
 }
 
 // Widen what LoadRow copied into a row slot. `scratch` has 64 bytes per row of the box. Numbers that
@@ -332,7 +316,7 @@ template <typename T>
 __aicore__ inline void ExpandKept(const Tile32& dst, const Kept<float, T>& kept, const Walk& walk,
                                   const Tile& box) {
     const BoxLayout layout = kept.Layout(walk, box);
-    SpreadRows(dst, kept.Get(), box, layout.rowBlocks, layout.blockStride);
+    BroadcastRows(dst, kept.Get(), box, layout.rowBlocks, layout.blockStride);
     VectorBarrier();
 }
 

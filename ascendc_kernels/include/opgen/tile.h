@@ -2,8 +2,8 @@
 //
 // Tiles and how they reach UB. A flat tile is a contiguous range of elements. A box is a tile of
 // rows x cols elements of a broadcast iteration space: rows lie `pitch` elements apart in UB, and an
-// operand that is broadcast along rows, columns or both is read once and expanded in UB, never in
-// GM. The host collapses every iteration space to at most kMaxDims dimensions (op_host tiling).
+// operand that is broadcast along rows, columns or both is read once and expanded in UB
+// (opgen/operand.h), never in GM. The host collapses every iteration space to at most kMaxDims dimensions (op_host tiling).
 #ifndef OPGEN_TILE_H
 #define OPGEN_TILE_H
 
@@ -63,7 +63,7 @@ struct Walk {
         return stride[kOuterDims + 1] != 0;
     }
     // Contiguous along the rows instead of the columns: the host has seen to that.
-    __aicore__ inline bool Turned() const {
+    __aicore__ inline bool Transposed() const {
         return stride[kOuterDims + 1] > 1;
     }
 };
@@ -191,144 +191,6 @@ __aicore__ inline void StoreBox(const GlobalTensor<T>& gm, const LocalTensor<T>&
         blocks.dstStride = static_cast<uint32_t>((walk.RowStride() - box.cols) * sizeof(T));
     }
     AscendC::DataCopyPad(gm[static_cast<uint64_t>(walk.At(box))], tile, blocks);
-}
-
-// Spread source rows over a box: source row r starts `rowBlocks` blocks after row r - 1 (0: one row
-// for all) and its blocks are read `blockStride` blocks apart (0: the first block for all columns).
-template <typename T>
-__aicore__ inline void SpreadRows(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const Tile& box, uint32_t rowBlocks, uint32_t blockStride) {
-    constexpr uint32_t kLanes = kRepeatBytes / sizeof(T);
-    constexpr uint32_t kBlock = kBlockBytes / sizeof(T);
-    constexpr uint32_t kMaxRepeat = 255;
-    const uint32_t whole = box.pitch / kLanes;
-    if (box.rows < whole) {
-        // Few long rows: the repeats of an instruction go along the row.
-        const uint16_t next = static_cast<uint16_t>(blockStride * kRepeatBytes / kBlockBytes);
-        for (uint32_t row = 0; row < box.rows; ++row) {
-            const LocalTensor<T> to = dst[row * box.pitch];
-            const LocalTensor<T> from = src[row * rowBlocks * kBlock];
-            for (uint32_t done = 0; done < whole; done += kMaxRepeat) {
-                const uint32_t repeat = whole - done < kMaxRepeat ? whole - done : kMaxRepeat;
-                AscendC::Copy(to[done * kLanes], from[blockStride * done * kLanes],
-                              static_cast<uint64_t>(kLanes), static_cast<uint8_t>(repeat),
-                              {1, static_cast<uint16_t>(blockStride), kRepeatBytes / kBlockBytes,
-                               next});
-            }
-            if (whole * kLanes < box.pitch) {
-                AscendC::Copy(to[whole * kLanes], from[blockStride * whole * kLanes],
-                              static_cast<uint64_t>(box.pitch - whole * kLanes), 1,
-                              {1, static_cast<uint16_t>(blockStride), 0, 0});
-            }
-        }
-        return;
-    }
-    for (uint32_t col = 0; col < box.pitch; col += kLanes) {
-        const uint64_t mask = box.pitch - col < kLanes ? box.pitch - col : kLanes;
-        for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
-            const uint32_t repeat = box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat;
-            AscendC::Copy(dst[row * box.pitch + col],
-                          src[row * rowBlocks * kBlock + (blockStride ? col : 0)], mask,
-                          static_cast<uint8_t>(repeat),
-                          {1, static_cast<uint16_t>(blockStride),
-                           static_cast<uint16_t>(box.pitch / kBlock),
-                           static_cast<uint16_t>(rowBlocks)});
-        }
-    }
-}
-
-// Widen what LoadBox brought and expand it to every element of the box. `stage` is scratch of a
-// whole tile; `bytes` as in Widen. T and C may be equal.
-template <typename C, typename T>
-__aicore__ inline void ExpandBox(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
-                                 const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
-                                 const Walk& walk, const Tile& box) {
-    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
-    if (walk.ByRow() && walk.ByCol()) {
-        Widen(dst, tile, bytes, box.rows * box.pitch);
-        return;
-    }
-    const uint32_t rows = walk.ByRow() ? box.rows : 1;
-    const uint32_t count = walk.ByCol() ? box.pitch : rows * kPerBlock;
-    const uint32_t rowBlocks = walk.ByRow() ? kPerBlock * sizeof(C) / kBlockBytes : 0;
-    const uint32_t blockStride = walk.ByCol() ? 1 : 0;
-    if constexpr (Same<C, T>::value) {
-        SpreadRows(dst, tile, box, rowBlocks, blockStride);
-    } else if constexpr (Same<C, half>::value) {
-        AscendC::Cast(stage, tile, RoundMode::CAST_NONE, count);
-        VectorBarrier();
-        SpreadRows(dst, stage, box, rowBlocks, blockStride);
-    } else {
-        Widen(stage, tile, bytes, count);
-        VectorBarrier();
-        SpreadRows(dst, stage, box, rowBlocks, blockStride);
-    }
-}
-
-// ExpandBox for bool tensors: the result is a bit mask.
-__aicore__ inline void ExpandMaskBox(const LocalTensor<uint8_t>& mask,
-                                     const LocalTensor<uint8_t>& tile,
-                                     const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
-                                     const Walk& walk, const Tile& box) {
-    ExpandBox(bytes, tile, stage, bytes, walk, box);
-    VectorBarrier();
-    MaskFromHalf(mask, bytes, box.rows * box.pitch);
-}
-
-// Scratch slot `index` of a buffer of slots of `tileLength` 4-byte elements.
-template <typename C>
-__aicore__ inline LocalTensor<C> Slot(AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
-                                      uint32_t index, uint32_t tileLength) {
-    return scratch.template GetWithOffset<C>(tileLength,
-                                             index * tileLength * static_cast<uint32_t>(sizeof(C)));
-}
-
-// The tile of one tensor in a buffer that holds a tile of several; `at` is where it starts, in bytes.
-template <typename T>
-__aicore__ inline LocalTensor<T> TileIn(const LocalTensor<uint8_t>& buffer, uint32_t at) {
-    return buffer[at].template ReinterpretCast<T>();
-}
-
-// The tile an operand is worked on: its queue tile when that holds the compute type already and
-// (in a box) every element, else a scratch slot.
-template <bool kBroadcast, typename C, typename T>
-__aicore__ inline LocalTensor<C> Working(const LocalTensor<T>& tile,
-                                         AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
-                                         uint32_t index, uint32_t tileLength, const Walk& walk) {
-    if constexpr (!Same<C, T>::value) {
-        return Slot<C>(scratch, index, tileLength);
-    } else if constexpr (!kBroadcast) {
-        return tile;
-    } else {
-        return walk.ByRow() && walk.ByCol() && !walk.Turned() ? tile : Slot<C>(scratch, index, tileLength);
-    }
-}
-
-// Bring an operand into its working tile: widen it, or expand it over a box.
-template <bool kBroadcast, typename C, typename T>
-__aicore__ inline void Bring(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
-                             const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
-                             const Walk& walk, const Tile& part) {
-    if constexpr (kBroadcast) {
-        ExpandBox(dst, tile, stage, bytes, walk, part);
-    } else if constexpr (!Same<C, T>::value) {
-        Widen(dst, tile, bytes, part.count);
-    }
-    // Also where nothing is to be done: what follows counts on it for what came before.
-    VectorBarrier();
-}
-
-// Bring for bool tensors.
-template <bool kBroadcast>
-__aicore__ inline void BringMask(const LocalTensor<uint8_t>& mask, const LocalTensor<uint8_t>& tile,
-                                 const LocalTensor<half>& stage, const LocalTensor<half>& bytes,
-                                 const Walk& walk, const Tile& part) {
-    if constexpr (kBroadcast) {
-        ExpandMaskBox(mask, tile, stage, bytes, walk, part);
-    } else {
-        WidenMask(mask, tile, bytes, part.count);
-    }
-    VectorBarrier();
 }
 
 // Copy an operand's part of a tile to UB.

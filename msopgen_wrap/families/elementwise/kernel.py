@@ -3,34 +3,62 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan
+from msopgen_wrap.families.elementwise.slots import TileSlots
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
-    KernelText,
     constant,
     doc_lines,
     entry_branches,
     kernel_args,
+    mask_tile,
     member_name,
     output_param,
-    slots,
     summary,
     type_name,
-    working_tiles,
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.program_text import ProgramText
+from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.plan import Body
 from msopgen_wrap.schedule.program import F32, STORED_KIND
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.taken_names import cpp_local
 from msopgen_wrap.templating import environment, render_block
+
+
+@dataclass
+class KernelText:
+    """Template values of one kernel class."""
+
+    name: str
+    summary: str
+    gm: list[dict[str, str]]
+    operands: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    indices: list[str]
+    scalars: list[dict[str, str]]
+    declarations: list[str]
+    statements: list[str]
+    slots: list[str]
+    scratch: dict[str, str]
+    copies: int
+    masks: int
+    bytes: str
+    packed_operands: bool
+    packed_outputs: bool
+    type_params: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The template parameters: the storage types."""
+        self.type_params = [g["type"] for g in self.gm]
 
 
 def render_kernel(plan: ElementwisePlan, style: str) -> list[GeneratedFile]:
@@ -55,7 +83,7 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     spec, broadcast = plan.spec, plan.broadcasts()
     kernels = [_kernel(spec, plan, body, broadcast) for body in plan.bodies]
     modes = MODES if broadcast else {"flat": MODES["flat"]}
-    branches = entry_branches(plan, modes, "broadcast")
+    branches = entry_branches(plan, modes, "broadcast" if broadcast else "")
     return {
         "spec": spec,
         "style": style,
@@ -73,26 +101,18 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
 
 def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) -> KernelText:
     members = {p.name: member_name(p, True, spec) for p in spec.outputs}
-    turnable = frozenset(name for name, view in body.operands.items() if view.turnable)
-    text = ProgramText(body, plan.scalar_names, members, turnable=turnable)
-    combo = body.combos[0]
-    for place in body.placement.of.values():
-        if place.role == "output":
-            dtype = output_param(spec, place.name).dtypes[combo]
-            text.base_kinds[place] = STORED_KIND[dtype]
-    statements = [part for line in text.render() for part in line.split("\n")]
-    statements = [s for s in statements if s]
+    transposable = frozenset(name for name, view in body.operands.items() if view.transposable)
     operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
-            "turnable": name in turnable,
+            "transposable": name in transposable,
         }
         for name, view in body.operands.items()
     ]
-    used = {o["tensor"] for o in operands}
+    used = {view.tensor for view in body.operands.values()}
     inputs = [p for p in spec.inputs if p.name in used]
     outputs: list[dict[str, Any]] = [
         {"name": member_name(p, True, spec), "type": type_name(p, True, spec)} for p in spec.outputs
@@ -101,27 +121,47 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
         _place_tiles(tensors, packed)
     gm = [{"name": p.name, "type": type_name(p, False, spec)} for p in inputs] + outputs
     gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
-    small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
+    small = _small(spec, body)
+    slots = TileSlots(spec, body, broadcast)
+    text = ProgramText(
+        body,
+        plan.scalar_names,
+        members,
+        covering=frozenset() if broadcast else frozenset(body.operands),
+        transposable=transposable,
+        direct=slots.direct,
+        small=bool(small),
+        staged=slots.staged,
+    )
+    taken = [*body.operands, *(o["name"] for o in outputs), *body.program.scalars]
+    names = ValueNames(body.program.insts, taken)
+    text.variables = variables(body.program.insts, body.placement, names)
+    combo = body.combos[0]
+    for place in body.placement.of.values():
+        if place.role == "output":
+            dtype = output_param(spec, place.name).dtypes[combo]
+            text.base_kinds[place] = STORED_KIND[dtype]
+    statements = [part for line in text.render() for part in line.split("\n")]
+    statements = [s for s in statements if s]
+    always = len(small) == len(body.combos)
     return KernelText(
         body.class_name,
         summary(spec, plan, body),
-        [g["type"] for g in gm],
         gm,
         operands,
         outputs,
+        list(body.indices),
         [
             {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
             for name, s in body.program.scalars.items()
         ],
-        _declarations(spec, body, text, broadcast, small),
+        [*_counts(statements), *_declarations(body, text, slots, small, statements)],
         statements,
-        slots(spec, body, gm, small),
+        slots.constants(),
+        slots.scratch(),
         body.buffers_in_flight(),
-        body.placement.words,
         body.placement.masks,
-        small,
-        _counts(statements),
-        list(body.indices),
+        "" if not small else "true" if always else _one_byte(gm),
         body.packs_operands,
         body.packs_outputs,
     )
@@ -139,6 +179,20 @@ def _place_tiles(tensors: list[dict[str, Any]], packed: bool) -> None:
         before = f"{tensor['at']} + sizeof({tensor['type']})"
 
 
+def _small(spec: OpSpec, body: Body) -> list[int]:
+    """Return the dtype combinations of a body that have 8-bit tensors."""
+    return [
+        combo
+        for combo in body.combos
+        if any(b.name == "bytes" for b in body.budgets[combo, "flat"].buffers)
+    ]
+
+
+def _one_byte(gm: list[dict[str, str]]) -> str:
+    """Return the condition under which a tensor has 8-bit elements."""
+    return " || ".join(f"sizeof({t}) == 1" for t in dict.fromkeys(g["type"] for g in gm))
+
+
 def _counts(statements: list[str]) -> list[str]:
     """Declare the element counts that the statements name."""
     joined = "\n".join(statements)
@@ -154,40 +208,37 @@ def _counts(statements: list[str]) -> list[str]:
 
 
 def _declarations(
-    spec: OpSpec, body: Body, text: ProgramText, broadcast: bool, small: bool
+    body: Body, text: ProgramText, slots: TileSlots, small: list[int], statements: list[str]
 ) -> list[str]:
-    """Return the working tiles of Compute."""
+    """Return the tiles of Compute that are not those of queues."""
     lines = []
-    statements = "\n".join(text.lines)
-    if small:
-        lines += [
-            "LocalTensor<half> bytes;",
-            "if constexpr (kBytes) {",
-            "    bytes = bytesBuf.template Get<half>();",
-            "}",
-        ]
-    else:
-        lines.append("LocalTensor<half> bytes;  // only 8-bit tensors need it")
-    names = {"stage": "float", "stageInt": "int32_t", "stageHalf": "half"}
-    used = {n: c for n, c in names.items() if f", {n}, " in statements}
-    if used:
-        lines += [f"LocalTensor<{c}> {n};" for n, c in used.items()]
-        lines.append("if constexpr (kStages > 0) {")
-        for n, c in used.items():
-            lines.append(
-                f"    {n} = opgen::Slot<float>(scratch, kSlots, tileLength)"
-                f".template ReinterpretCast<{c}>();"
-            )
-        lines.append("}")
-    lines += [line for _, line in working_tiles(spec, body)]
-    for slot in range(body.placement.words):
+    joined = "\n".join(statements)
+    if re.search(r"\bbytes\b", joined):
+        lines += _bytes_tile(always=len(small) == len(body.combos))
+    for name, cpp in {"stage": "float", "stageInt": "int32_t", "stageHalf": "half"}.items():
+        if re.search(rf"\b{name}\b", joined):
+            suffix = "" if cpp == "float" else f".template ReinterpretCast<{cpp}>()"
+            lines.append(f"LocalTensor<{cpp}> {name};")
+            lines.append("if constexpr (kStages > 0) {")
+            slot = f"opgen::Slot<float>(scratch, {slots.stage()}, tileLength){suffix}"
+            lines += [f"    {name} = {slot};", "}"]
+    lines += slots.declarations()
+    words = [(name, place) for name, place in text.tiles.items() if place.role == "word"]
+    for name, place in sorted(words, key=lambda item: (int(item[1].name[3:]), item[0])):
+        slot = place.name.removeprefix("tmp")
         lines.append(
-            f"LocalTensor<float> tmp{slot} = opgen::Slot<float>(scratch, {slot}, tileLength);"
+            f"LocalTensor<float> {name} = opgen::Slot<float>(scratch, {slot}, tileLength);"
         )
-    for slot in range(body.placement.masks):
-        lines.append(
-            f"LocalTensor<uint8_t> mask{slot} = maskBuf.template GetWithOffset<uint8_t>("
-            f"tileLength / 8, {slot} * tileLength / 8);"
-        )
-    lines += [text.aliases[a] for a in sorted(text.aliases)]
-    return lines
+    lines += [
+        mask_tile(f"mask{slot}", "maskBuf", "tileLength", slot, body.placement.masks)
+        for slot in range(body.placement.masks)
+    ]
+    return lines + [text.aliases[a] for a in sorted(text.aliases)]
+
+
+def _bytes_tile(always: bool) -> list[str]:
+    """Declare the half tile of 8-bit tensors; only some dtypes of the kernel class may have any."""
+    tile = "bytesBuf.template Get<half>()"
+    if always:
+        return [f"LocalTensor<half> bytes = {tile};"]
+    return ["LocalTensor<half> bytes;", "if constexpr (kBytes) {", f"    bytes = {tile};", "}"]

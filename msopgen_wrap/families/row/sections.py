@@ -9,9 +9,9 @@ from typing import Any
 from msopgen_wrap.families.row.body import RowBody, covers, expands_operands
 from msopgen_wrap.families.row.online import Pair
 from msopgen_wrap.families.row.passes import Piece
-from msopgen_wrap.families.row.slots import compute_kinds, constant
+from msopgen_wrap.families.row.slots import compute_kinds
 from msopgen_wrap.families.row.text import RowText
-from msopgen_wrap.render.kernel import member_name, type_name
+from msopgen_wrap.render.kernel import constant, mask_tile, member_name, type_name
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import COMPUTE_KIND, STORED_KIND, Inst, Program, Scalar
@@ -93,10 +93,11 @@ class SectionMaker:
             Piece(Program(insts, dict(self.body.program.scalars)), placement),  # type: ignore[arg-type]
             self.names,
             {o["param"]: o["name"] for o in self.outputs},
-            pairs is not None,
+            streamed=pairs is not None,
             covering=self.body.covering,
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
             small=self.small,
+            staged=any(expands_operands(self.spec, self.body, c) for c in self.body.combos),
         )
         text.variables = variables(insts, placement, self.value_names)
         combo = self.body.combos[0]
@@ -177,7 +178,8 @@ class SectionMaker:
             text.tiles.items(), key=lambda item: (item[1].role, item[1].name)
         ):
             slot = int(re.sub(r"\D", "", place.name))
-            where = f"Scratch(kTmpSlot + {slot})" if place.role == "word" else f"Row({slot})"
+            first = f"kTmpSlot + {slot}" if slot else "kTmpSlot"
+            where = f"Scratch({first})" if place.role == "word" else f"Row({slot})"
             lines.append(f"LocalTensor<float> {name} = {where};")
         if used("partial"):
             lines.append(f"LocalTensor<float> partial = Row({self.body.row_words});")
@@ -188,12 +190,14 @@ class SectionMaker:
             )
         if used("rowBlocks"):
             lines.append("LocalTensor<float> rowBlocks = rowBlockBuf.template Get<float>();")
-        for slot in range(self.body.placement.masks):
-            if used(f"mask{slot}"):
-                lines.append(_mask(f"mask{slot}", "maskBuf", "tileLength", slot))
-        for slot in range(self.body.row_masks):
-            if used(f"rowMask{slot}"):
-                lines.append(_mask(f"rowMask{slot}", "rowMaskBuf", "rowLength", slot))
+        masks = (
+            ("mask", "maskBuf", "tileLength", self.body.placement.masks),
+            ("rowMask", "rowMaskBuf", "rowLength", self.body.row_masks),
+        )
+        for base, buffer, length, slots in masks:
+            for slot in range(slots):
+                if used(f"{base}{slot}"):
+                    lines.append(mask_tile(f"{base}{slot}", buffer, length, slot, slots))
         return lines + aliases
 
     def _stages(self, used: Any) -> list[str]:
@@ -228,16 +232,9 @@ class SectionMaker:
             given = f"{member}Local, scratch, {constant(member)}Slot, tileLength"
             call = f"opgen::ComputeTile<{cpp}>({given})"
             if role == "input" and not covers(self.body, name):
-                call = f"opgen::Working<true, {cpp}>({given}, {member}Walk)"
+                call = f"opgen::OperandTile<true, {cpp}>({given}, {member}Walk)"
             lines.append(f"LocalTensor<{cpp}> {variable} = {call};")
         return lines
-
-
-def _mask(name: str, buffer: str, length: str, slot: int) -> str:
-    return (
-        f"LocalTensor<uint8_t> {name} = {buffer}.template GetWithOffset<uint8_t>("
-        f"{length} / 8, {slot} * {length} / 8);"
-    )
 
 
 _COUNTS = {

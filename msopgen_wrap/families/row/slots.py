@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from msopgen_wrap.families.row.body import RowBody, covers, expands_operands, pass_words, spare_rows
-from msopgen_wrap.render.kernel import member_name, type_name
+from msopgen_wrap.render.kernel import constant, member_name, type_name
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
 from msopgen_wrap.schedule.program import MASK, STORED_KIND
 from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec, TensorParam
-
-
-def constant(name: str) -> str:
-    """Return the name of the constant of a tensor: ``kX`` of ``x``."""
-    return "k" + "".join(w[:1].upper() + w[1:] for w in name.split("_"))
 
 
 def compute_kinds(spec: OpSpec, body: RowBody) -> dict[tuple[str, str], str]:

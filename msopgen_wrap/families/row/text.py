@@ -8,8 +8,6 @@ from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.schedule.buffers import Place
 from msopgen_wrap.schedule.program import I32, MASK, Inst, Val
 
-# Notes that say no more than the instruction beside them.
-_PLAIN = {"to every element", "load", "store"}
 # Building blocks whose names say it.
 _MERGED = {"AddExpSum", "AddVariance", "MoveExpSum"}
 _BLOCKS = Place("blocks", "rowBlocks")
@@ -25,53 +23,16 @@ class RowText(ProgramText):
     """Renders a part of a row body.
 
     Attributes:
-        covering: operands that have every element of the box.
+        streamed: reductions add to an accumulator.
         accumulators: merged instruction -> what it gathers, by the id of its result.
-        small: whether 8-bit tensors are converted through the half tile ``bytes``.
     """
 
-    covering: frozenset[str] = frozenset()
+    streamed: bool = False
     accumulators: dict[int, tuple[Val, ...]] | None = None
-    small: bool = False
+    boxed: str = "true"
 
     def _note(self, inst: Inst) -> str:
-        """What the comment before an instruction says; empty where the instruction says it."""
-        note = inst.note.removeprefix("aten.")
-        name = note.rsplit(".", 1)[-1].split(" ")[0]
-        if note in _PLAIN or name in _PLAIN or inst.op in _MERGED or inst.op.startswith("opgen::"):
-            return ""
-        if name == note and (self._alone(inst) or self._called(inst) == name):
-            return ""
-        return note
-
-    def _alone(self, inst: Inst) -> bool:
-        """Whether an operator is this one instruction."""
-        insts = self.body.program.insts
-        at = next(n for n, i in enumerate(insts) if i is inst)
-        return all(i.note != inst.note for i in insts[max(0, at - 1) : at + 2] if i is not inst)
-
-    def _called(self, inst: Inst) -> str:
-        return self.variables.get(inst.dst.id, "") if inst.dst is not None else ""
-
-    def render(self) -> list[str]:
-        """Return the statements, loads to stores."""
-        note = ""
-        self._find_padded()
-        if self.body.program.insts:
-            # scratch and row tiles carry over from the section or the tile before
-            self.lines.append("PipeBarrier<PIPE_V>();")
-        for inst in self.body.program.insts:
-            statements = self._statement(inst)
-            if not statements:
-                continue
-            self._barrier(inst)
-            said = self._note(inst)
-            if said and said != note:
-                self.lines.append(f"// {said}")
-            note = said
-            self.lines.extend(statements)
-            self._track(inst)
-        return self.lines
+        return "" if inst.op in _MERGED else super()._note(inst)
 
     def _accesses(self, inst: Inst) -> tuple[set[Place], set[Place]]:
         """Numbers of rows go through ``rowBlocks`` where they are joined with a box."""
@@ -82,21 +43,8 @@ class RowText(ProgramText):
             writes |= {_BLOCKS} if inst.op in ("Apply", "Expand") else set()
         return reads, writes
 
-    def _track(self, inst: Inst) -> None:
-        if inst.op in _MERGED or inst.op == "Apply":
-            # building blocks wait for themselves, and with that for everything before them
-            self._read.clear()
-            self._written.clear()
-        elif self._in_place_load(inst):
-            reads, writes = self._accesses(inst)
-            self._read |= reads
-            self._written |= writes
-        else:
-            super()._track(inst)
-
-    def _in_place_load(self, inst: Inst) -> bool:
-        """Whether a load is one instruction: an operand with every element of the box."""
-        return inst.op == "Load" and inst.mode in self.covering and inst.dst is not None
+    def _waits(self, inst: Inst) -> bool:
+        return inst.op in _MERGED or inst.op == "Apply" or super()._waits(inst)
 
     def name(self, value: Val, kind: str = "") -> str:
         """Return the variable for a value, read as ``kind`` (default: its own)."""
@@ -119,6 +67,12 @@ class RowText(ProgramText):
             return [f"opgen::MoveExpSum({', '.join(names)}, rowCount);"]
         if inst.op == "Load" and inst.dst is not None and inst.dst.extent == "kept":
             return []
+        if inst.op in ("Expand", "Position"):
+            assert inst.dst is not None
+            tail = self._fill_tail(inst.dst)
+            return [self._row_statement(inst), *([tail] if tail else [])]
+        if inst.op == "Reduce":
+            return [self._row_statement(inst)]
         return super()._statement(inst)
 
     def _apply(self, inst: Inst) -> str:
@@ -166,28 +120,11 @@ class RowText(ProgramText):
             given.append("rowBlocks")
         return f"opgen::{call}<{kind}>({', '.join(given)}, part);"
 
-    def _index(self, inst: Inst) -> str:
-        return super()._index(inst).replace("<kBroadcast>", "<true>")
-
-    def _load(self, inst: Inst) -> str:
+    def _load(self, inst: Inst) -> list[str]:
         assert inst.dst is not None
-        name, kind = inst.mode, inst.dst.kind
-        if inst.dst.extent == "row":
-            call = "WidenRowMask" if kind == MASK else "WidenRow"
-            return (
-                f"opgen::{call}({self.name(inst.dst)}, {name}Local, rowBlocks, bytes, {name}Walk, "
-                "part);"
-            )
-        if name not in self.covering:
-            return super()._load(inst).replace("<kBroadcast>", "<true>")
-        if kind == MASK:
-            return f"opgen::WidenMask({self.name(inst.dst)}, {name}Local, bytes, count);"
-        bytes_ = "bytes, " if self.small else ""
-        text = f"opgen::Widen({self.name(inst.dst)}, {name}Local, {bytes_}count);"
-        tail = self._fill_tail(inst.dst)
-        return f"{text}\nPipeBarrier<PIPE_V>();\n{tail}" if tail else text
-
-    def _store(self, inst: Inst) -> str:
-        text = super()._store(inst)
-        small = self.small or "NarrowMask" in text
-        return text if small else text.replace(", bytes, ", ", ")
+        if inst.dst.extent != "row":
+            return super()._load(inst)
+        name = inst.mode
+        call = "WidenRowMask" if inst.dst.kind == MASK else "WidenRow"
+        given = [self.name(inst.dst), f"{name}Local", "rowBlocks", "bytes", f"{name}Walk", "part"]
+        return [f"opgen::{call}({', '.join(given)});"]

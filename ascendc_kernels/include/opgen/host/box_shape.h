@@ -19,10 +19,10 @@ constexpr int64_t kMostTiles = 8;
 constexpr int64_t kLeastRow = 64;
 // Rows and columns that TransDataTo5HD transposes at once, of elements of 2 bytes; of 4 bytes half
 // as many rows.
-constexpr int64_t kTurnBlock = 16;
+constexpr int64_t kTransposeBlock = 16;
 // Rows or columns of a box that is transposed: an instruction repeats 255 times at most, and a copy
 // has 4095 blocks.
-constexpr int64_t kMaxTurned = 2048;
+constexpr int64_t kMaxTransposed = 2048;
 
 // Rows and columns of the largest box of a padded space, and the cores that share the boxes: of the
 // boxes that a tile holds those by which the last core is ready first.
@@ -40,13 +40,13 @@ struct BoxShape {
         pitchUnit_ = pitchUnit;
         cycles_ = cycles;
         coresOfChip_ = coresOfChip;
-        turned_ = space.turned;
+        transposed_ = space.transposed;
         outer_ = 1;
         for (int32_t i = 0; i < kMaxDims - 2; ++i) {
             outer_ *= space.dim[static_cast<size_t>(i)];
         }
         least_ = -1;
-        if (space.turned) {
+        if (space.transposed) {
             TryBlocks(tileLength);
             return;
         }
@@ -85,12 +85,12 @@ private:
     // Boxes of whole blocks of the transposition. Narrow ones have short rows, wide ones short
     // columns: both are bursts.
     void TryBlocks(int64_t tileLength) {
-        const int64_t most = std::min(kMaxTurned, AlignUp(allCols_, pitchUnit_));
+        const int64_t most = std::min(kMaxTransposed, AlignUp(allCols_, pitchUnit_));
         for (int64_t wide = pitchUnit_; wide < 2 * most; wide *= 2) {
             const int64_t boxCols = std::min(wide, most);
-            const int64_t room = std::min(kMaxTurned, tileLength / boxCols);
-            for (int64_t parts = 1; parts <= room / kTurnBlock; parts *= 2) {
-                const int64_t boxRows = room / kTurnBlock / parts * kTurnBlock;
+            const int64_t room = std::min(kMaxTransposed, tileLength / boxCols);
+            for (int64_t parts = 1; parts <= room / kTransposeBlock; parts *= 2) {
+                const int64_t boxRows = room / kTransposeBlock / parts * kTransposeBlock;
                 Try(std::min(allRows_, boxRows), std::min(allCols_, boxCols));
             }
         }
@@ -101,7 +101,7 @@ private:
         const int64_t boxes = outer_ * CeilDiv(allRows_, boxRows) * CeilDiv(allCols_, boxCols);
         const int64_t row = std::max(kLeastRow, AlignUp(boxCols, pitchUnit_));
         double elements = static_cast<double>(boxRows * row);
-        if (turned_) {
+        if (transposed_) {
             elements = std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
         }
         SharedTiles shared;
@@ -123,7 +123,7 @@ private:
         return true;
     }
 
-    bool turned_ = false;
+    bool transposed_ = false;
     int64_t outer_ = 1;
     int64_t allRows_ = 1;
     int64_t allCols_ = 1;

@@ -98,9 +98,9 @@ struct ElementwiseTiling {
     }
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
                           int64_t longest, double cycles, int64_t coresOfChip) {
-        const int64_t turnedPitch = std::max(pitchUnit, kTurnBlock);
-        if (longest >= kTurnBlock * turnedPitch && space.TurnRows(operands)) {
-            pitchUnit = turnedPitch;
+        const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
+        if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
+            pitchUnit = transposePitch;
         } else {
             space.EnsureUnitColumns();
         }

@@ -23,7 +23,7 @@ struct IterationSpace {
     std::vector<std::vector<int64_t>> to;      // and end
     std::vector<bool> memory;                  // per operand: not numbers counted from the index
     std::vector<bool> nothing;                 // per operand: no element is its own
-    bool turned = false;  // operands that stride along the columns are contiguous along the rows
+    bool transposed = false;  // operands that stride along the columns are contiguous along the rows
 
     // All operands must broadcast to `dims`.
     void Build(const std::vector<int64_t>& dims, const std::vector<Operand>& operands) {
@@ -33,7 +33,7 @@ struct IterationSpace {
         offset.clear();
         memory.clear();
         nothing.clear();
-        turned = false;
+        transposed = false;
         for (size_t v = 0; v < operands.size(); ++v) {
             offset.push_back(operands[v].view.offset);
             memory.push_back(operands[v].bytes > 0);
@@ -96,7 +96,7 @@ struct IterationSpace {
     // Where operands stride along the last dimension: make the one before it a dimension along which
     // all of these are contiguous, so that the kernel reads them in columns and transposes these in
     // UB. False: there is none, or the others could not be copied box by box.
-    bool TurnRows(const std::vector<Operand>& operands) {
+    bool TransposeRows(const std::vector<Operand>& operands) {
         if (dim.size() < 2) {
             return false;
         }
@@ -108,7 +108,7 @@ struct IterationSpace {
             }
             const size_t own = static_cast<size_t>(
                 std::find(stride[v].begin(), stride[v].end(), 1) - stride[v].begin());
-            if (own >= last || (rows != last && rows != own) || !Turns(v, own, operands[v])) {
+            if (own >= last || (rows != last && rows != own) || !CanTranspose(v, own, operands[v])) {
                 return false;
             }
             rows = own;
@@ -122,7 +122,7 @@ struct IterationSpace {
             }
         }
         MoveBeforeLast(rows);
-        turned = true;
+        transposed = true;
         return true;
     }
     // Whether boxes of several rows can be copied of an operand at once, with `rows` as the
@@ -169,10 +169,10 @@ private:
         return memory[operand] && stride[operand].back() != 0 && stride[operand].back() != 1;
     }
     // Whether columns along `rows` can be copied of an operand and transposed.
-    bool Turns(size_t v, size_t rows, const Operand& operand) const {
+    bool CanTranspose(size_t v, size_t rows, const Operand& operand) const {
         const int64_t column = stride[v].back();
         const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
-        return operand.turnable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
+        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
                column >= dim[rows] && column <= kMaxRowBytes / operand.bytes;
     }
     void MoveBeforeLast(size_t axis) {

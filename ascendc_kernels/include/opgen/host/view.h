@@ -286,7 +286,7 @@ struct Operand {
     int64_t bytes;  // of an element; 0: numbers counted from the index, which have no memory
     bool present;   // false: an optional input that the call leaves out
     bool written = false;   // an output
-    bool turnable = false;  // the kernel can read it column by column and transpose it in UB
+    bool transposable = false;  // the kernel can read it column by column and transpose it in UB
 
     Operand(const char* operandName, const View& operandView, int64_t bytesOfElement,
             bool isPresent = true)
@@ -296,10 +296,10 @@ struct Operand {
         output.written = true;
         return output;
     }
-    static Operand Turnable(const char* name, const View& view, int64_t bytesOfElement,
+    static Operand Transposable(const char* name, const View& view, int64_t bytesOfElement,
                             bool isPresent = true) {
         Operand input(name, view, bytesOfElement, isPresent);
-        input.turnable = true;
+        input.transposable = true;
         return input;
     }
 };

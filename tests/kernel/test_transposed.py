@@ -15,7 +15,7 @@ from msopgen_wrap.spec.loader import load_spec
 _COUNTER = itertools.count()  # the runtime's registry is global
 
 
-class Turned(NamedTuple):
+class Transposed(NamedTuple):
     """A formula of x (and y), and the shapes of its tensors."""
 
     compute: str
@@ -28,11 +28,11 @@ class Turned(NamedTuple):
 
 MATRICES = [(5, 6), (16, 32), (33, 70), (1, 7), (1000, 3), (3, 1000), (517, 529), (0, 4)]
 CASES = {
-    "float": Turned("x.mT * 2", 2, "[x[1], x[0]]", MATRICES),
-    "half": Turned("x.mT + y", 2, "[x[1], x[0]]", MATRICES, "[x[1], x[0]]", "float16"),
-    "int": Turned("x.mT + 1", 2, "[x[1], x[0]]", MATRICES, dtype="int32"),
-    "bfloat with a row": Turned("x.mT * y", 2, "[x[1], x[0]]", MATRICES, "[x[0]]", "bfloat16"),
-    "channels to the front": Turned(
+    "float": Transposed("x.mT * 2", 2, "[x[1], x[0]]", MATRICES),
+    "half": Transposed("x.mT + y", 2, "[x[1], x[0]]", MATRICES, "[x[1], x[0]]", "float16"),
+    "int": Transposed("x.mT + 1", 2, "[x[1], x[0]]", MATRICES, dtype="int32"),
+    "bfloat with a row": Transposed("x.mT * y", 2, "[x[1], x[0]]", MATRICES, "[x[0]]", "bfloat16"),
+    "channels to the front": Transposed(
         "x.permute(0, 3, 1, 2) * y",
         4,
         "[x[0], x[3], x[1], x[2]]",
@@ -40,43 +40,43 @@ CASES = {
         "[x[3], 1, 1]",
         "float16",
     ),
-    "channels to the back": Turned(
+    "channels to the back": Transposed(
         "x.permute(0, 2, 3, 1).exp()",
         4,
         "[x[0], x[2], x[3], x[1]]",
         [(2, 3, 5, 7), (1, 16, 40, 40), (3, 65, 1, 9)],
     ),
-    "one as it is, one turned": Turned(
+    "one as it is, one transposed": Transposed(
         "(x + y.mT) / 2", 2, "like x", [(7, 5), (64, 64), (301, 210)], "[x[1], x[0]]"
     ),
-    "axes of three": Turned(
+    "axes of three": Transposed(
         "x.permute(2, 1, 0) - y", 3, "[x[2], x[1], x[0]]", [(4, 5, 6), (70, 3, 33)], "[x[0]]"
     ),
-    "two ways at once": Turned(
+    "two ways at once": Transposed(
         "x.permute(2, 0, 1) + y.permute(1, 2, 0)",
         3,
         "[x[2], x[0], x[1]]",
         [(4, 5, 6), (17, 18, 19)],
         "[x[1], x[2], x[0]]",
     ),
-    "every second column": Turned(
+    "every second column": Transposed(
         "x.mT[:, ::2] * 3", 2, "[x[1], (x[0] + 1) // 2]", [(5, 6), (80, 64)]
     ),
-    "a diagonal of matrices": Turned(
+    "a diagonal of matrices": Transposed(
         "x.diagonal(dim1=0, dim2=1) + 1", 3, "[x[2], x[0]]", [(5, 5, 6), (40, 40, 70)]
     ),
-    "one byte": Turned("x.mT | y", 2, "[x[1], x[0]]", [(5, 6), (64, 70)], "[x[0]]", "int8"),
+    "one byte": Transposed("x.mT | y", 2, "[x[1], x[0]]", [(5, 6), (64, 70)], "[x[0]]", "int8"),
 }
 # Compiled and run by the default suite; CI's slow part has every case.
 DEFAULT = ("float", "half", "channels to the front")
 
 
-def built(case: Turned, folder: Path) -> BuiltOp:
+def built(case: Transposed, folder: Path) -> BuiltOp:
     rows = [f"op: TurnedCase{next(_COUNTER)}", "inputs:"]
     rows += [f"  x: {{dtype: [{case.dtype}], rank: {case.rank}}}"]
     rows += [f'  y: {{dtype: x, shape: "{case.y}"}}'] if case.y else []
     rows += ["outputs:", f'  z: {{dtype: x, shape: "{case.z}"}}', "backward: none"]
-    path = folder / "turned.yaml"
+    path = folder / "transposed.yaml"
     path.write_text("\n".join([*rows, f"compute: {case.compute}"]) + "\n", encoding="utf-8")
     return BuiltOp(load_spec(path), folder)
 
@@ -88,14 +88,14 @@ def sample(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return torch.randint(-100, 100, shape, generator=generator, dtype=dtype)
 
 
-def y_shape(case: Turned, shape: tuple[int, ...]) -> tuple[int, ...]:
+def y_shape(case: Transposed, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(eval(case.y, {"x": shape}))
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in DEFAULT else pytest.mark.slow) for n in CASES]
 )
-def test_turned_operands(name: str, tmp_path: Path) -> None:
+def test_transposed_operands(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     op = built(case, tmp_path)
     dtype = getattr(torch, case.dtype)
