@@ -13,6 +13,7 @@ DTYPES = {"float32", "int32", "bool", "int64", "float16", "bfloat16", "int8", "u
 WISHES = (torch.float32, torch.int32, torch.bool, torch.int64)
 SAMPLES_AT_MOST = 200  # of one entry that are looked at
 ELEMENTS_AT_MOST = 1 << 20
+Range = tuple[float, float]
 
 # How entries are written that are no call of a function with the arguments in the sample's order.
 OPERATORS = {
@@ -168,25 +169,50 @@ def _spec_of_sample(op: Any, sample: Any, any_size: bool, open_shapes: bool) -> 
     pairs = zip(*runs, strict=True)
     if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs):
         raise SkipError("random")
-    if open_shapes:
-        return _open_text(label_of(op), writer.inputs, outputs, call)
-    return _text(label_of(op), writer.inputs, outputs, call)
+    text = _open_text if open_shapes else _text
+    return text(label_of(op), writer.inputs, outputs, call, _float_range(op, sample))
 
 
-def _range(tensor: Any) -> str:
-    """Return the range of test data of an integer input: an index must not leave its axis."""
-    dtype = str(tensor.dtype)[6:]
-    if tensor.is_floating_point() or dtype == "bool" or not tensor.numel():
+def _float_range(op: Any, sample: Any) -> Range | None:
+    """Return the range that floats need, None where the operator takes what tests draw."""
+
+    def takes(low: float, high: float) -> bool:
+        def drawn(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                return value
+            return torch.rand_like(value) * (high - low) + low
+
+        other = sample.transform(drawn)
+        try:
+            op(other.input, *other.args, **other.kwargs)
+        except (RuntimeError, ValueError):
+            return False
+        return True
+
+    return None if all(takes(-4.0, 4.0) for _ in range(5)) else (0.0, 1.0)
+
+
+def _range(tensor: Any, floats: Range | None) -> str:
+    """Return the range of test data of an input: an index, say, must not leave its axis."""
+    if tensor.dtype == torch.bool or not tensor.numel():
         return ""
+    if tensor.is_floating_point():
+        return f", range: [{floats[0]}, {floats[1]}]" if floats else ""
     return f", range: [{int(tensor.min())}, {int(tensor.max())}]"
 
 
-def _text(label: str, inputs: list[Any], outputs: list[Any], call: str) -> str:
-    """Format a spec whose shapes are those of the tensors."""
+def _text(
+    label: str, inputs: list[Any], outputs: list[Any], call: str, floats: Range | None
+) -> str:
+    """Format a spec whose shapes are those of the tensors.
+
+    Args:
+        floats: range of the floats.
+    """
 
     def entry(name: str, tensor: Any) -> str:
         sizes = ", ".join(str(n) for n in tensor.shape)
-        limits = _range(tensor) if name[0] == "x" else ""
+        limits = _range(tensor, floats) if name[0] == "x" else ""
         return f'  {name}: {{dtype: [{str(tensor.dtype)[6:]}], shape: "[{sizes}]"{limits}}}'
 
     rows = [f"op: Db{_words(label)}", "inputs:"]
@@ -196,7 +222,9 @@ def _text(label: str, inputs: list[Any], outputs: list[Any], call: str) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _open_text(label: str, inputs: list[Any], outputs: list[Any], call: str) -> str:
+def _open_text(
+    label: str, inputs: list[Any], outputs: list[Any], call: str, floats: Range | None
+) -> str:
     """Format a spec of open shapes; every output is as long as the broadcast inputs, or a number.
 
     Raises:
@@ -207,7 +235,7 @@ def _open_text(label: str, inputs: list[Any], outputs: list[Any], call: str) -> 
     whole = f"broadcast({', '.join(names)})" if len(names) > 1 else "like x0"
     rows = [f"op: Db{_words(label)}", "inputs:"]
     for name, tensor in zip(names, inputs, strict=True):
-        rows.append(f"  {name}: {{dtype: [{str(tensor.dtype)[6:]}]{_range(tensor)}}}")
+        rows.append(f"  {name}: {{dtype: [{str(tensor.dtype)[6:]}]{_range(tensor, floats)}}}")
     rows.append("outputs:")
     for i, tensor in enumerate(outputs):
         if tensor.shape != joined and tensor.dim():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.torch_import import torch
 
 # Beyond, the recurrence of some kinds loses too many digits of float32, and kernels get long.
@@ -64,12 +65,30 @@ def _polynomial(first: _First, following: _Next, shifted: bool) -> Callable[[Any
     return decomposition
 
 
+def _of_tensor_degree(name: str) -> Callable[[Any, Any], Any]:
+    def refusal(x: Any, n: Any) -> Any:
+        raise OpgenError(
+            Diagnostic(
+                "OPG331",
+                f"the degree of {name} is a tensor",
+                Location(),
+                "the recurrence takes as many steps as the degree says, and the instructions of a "
+                "kernel are the same for all elements",
+                f"write the degree as a number of up to {MAX_DEGREE}, or select among several "
+                "degrees with torch.where",
+            )
+        )
+
+    return refusal
+
+
 def polynomial_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the table entries of the overloads with a number for the degree."""
+    """Return the table entries: recurrences for numbers as degree, refusals for tensors."""
     table = {}
     for name, (first, following) in _KINDS.items():
         for prefix in ("", "shifted_"):
             packet = getattr(torch.ops.aten, f"special_{prefix}{name}", None)
             if packet is not None:
                 table[packet.n_scalar] = _polynomial(first, following, bool(prefix))
+                table[packet.default] = _of_tensor_degree(f"special.{prefix}{name}")
     return table

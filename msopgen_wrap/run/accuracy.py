@@ -23,6 +23,8 @@ class Comparison:
             errors; without it only their plain bounds apply.
         tolerance: what the spec says instead of the dtype's own bounds.
         quantised: the integers were rounded from floats that compute calculated.
+        steps: floats of ``kernel_steps.KernelSteps``: where they are infinite or NaN and the golden
+            ones are not, nothing is compared.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Comparison:
         native: torch.Tensor | None = None,
         tolerance: Tolerance | None = None,
         quantised: bool = False,
+        steps: torch.Tensor | None = None,
     ) -> None:
         self._golden = golden
         self._native = native
@@ -39,7 +42,7 @@ class Comparison:
         self._rule = rule_of(dtype.is_floating_point, tolerance, quantised)
         self._floats: FloatComparison | None = None
         if dtype.is_floating_point and golden.numel():
-            self._floats = FloatComparison(golden, dtype, native, self._rule, tolerance)
+            self._floats = FloatComparison(golden, dtype, native, self._rule, tolerance, steps)
 
     def accuracy(self, actual: torch.Tensor) -> Accuracy:
         """Judge an output of the kernel."""

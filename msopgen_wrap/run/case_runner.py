@@ -144,14 +144,16 @@ def judge(
     reasons = []
     for param in spec.outputs:
         options = (tolerance_of(spec, param, combo), param.name in want.quantised)
+        made = _as_list(outputs[param.name])
         pairs = zip(
-            _as_list(outputs[param.name]),
+            made,
             _as_list(want.golden[param.name]),
             _as_list(want.native[param.name]),
+            _as_list(want.steps[param.name]) if want.steps else [None] * len(made),
             strict=True,
         )
-        for index, (actual, golden, native) in enumerate(pairs):
-            comparison = Comparison(golden, actual.dtype, native, *options)
+        for index, (actual, golden, native, steps) in enumerate(pairs):
+            comparison = Comparison(golden, actual.dtype, native, *options, steps)
             accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule
             if accuracy.note and accuracy.maximum >= result.maximum:

@@ -32,6 +32,7 @@ class FloatComparison:
         native: the reference computed in the inputs' dtypes on the CPU, or None.
         rule: ``relative`` or ``mixed``.
         tolerance: what the spec says instead of the dtype's own bounds.
+        steps: the reference in float32 in the steps of a kernel, or None.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class FloatComparison:
         native: torch.Tensor | None,
         rule: str,
         tolerance: Tolerance | None,
+        steps: torch.Tensor | None = None,
     ) -> None:
         self._want = golden.double()
+        self._steps = steps
         self._dtype = dtype
         self._native = native
         self._rule = rule
@@ -86,7 +89,7 @@ class FloatComparison:
 
     @cached_property
     def _comparable(self) -> torch.Tensor | None:
-        """Elements whose true value tells what float32 gives; None: all of them.
+        """Elements whose true value tells what a kernel gives; None: all of them.
 
         A square of the largest values overflows in float32, and what PyTorch makes of that there
         (NaN or an infinity) is no measure either. 16-bit outputs are calculated in float32.
@@ -94,12 +97,15 @@ class FloatComparison:
         from msopgen_wrap.torch_import import torch
 
         native = self._native
-        if native is None or native.dtype is not torch.float32:
-            return None
-        if math.isfinite(float(native.sum())):
-            return None
-        comparable = torch.isfinite(native) | ~torch.isfinite(self._truncated)
-        return None if bool(comparable.all()) else comparable
+        known = [] if self._steps is None else [self._steps]
+        if native is not None and native.dtype is torch.float32:
+            known.append(native)
+        comparable = None
+        for values in known:
+            if not math.isfinite(float(values.sum())):
+                finite = torch.isfinite(values) | ~torch.isfinite(self._truncated)
+                comparable = finite if comparable is None else comparable & finite
+        return None if comparable is None or bool(comparable.all()) else comparable
 
     # ---- the rules ---------------------------------------------------------------------------
 
@@ -155,11 +161,18 @@ class FloatComparison:
 
     def _mismatch(self, got: torch.Tensor, explain: bool) -> Accuracy | None:
         """Compare infinities and nan; None when they agree."""
+        from msopgen_wrap.torch_import import torch
+
         mismatch = _class_mismatch(got, self._truncated)
         if self._native is not None:
             # Where the same computation overflows in the output's own precision the true value says
             # nothing about the kernel (squares of the largest values, say).
             mismatch &= ~_class_mismatch(self._native.double(), self._truncated)
+        if self._steps is not None:
+            # None of these may lose an infinity or NaN.
+            mismatch &= torch.isfinite(self._steps) | ~_class_mismatch(
+                self._steps.double(), self._truncated
+            )
         count = _count(mismatch)
         if not count:
             return None

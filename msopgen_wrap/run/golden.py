@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.run.kernel_steps import KernelSteps
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.provenance import Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
@@ -34,12 +35,14 @@ class Reference:
         native: per output the result computed in the case's own dtypes by PyTorch on the CPU.
         quantised: integer outputs that were rounded from floats which ``compute`` calculated.
         constant: outputs made of no element of an input.
+        steps: per output the result of ``KernelSteps``, in cases of extreme values only.
     """
 
     golden: dict[str, Value]
     native: dict[str, Value]
     quantised: frozenset[str] = frozenset()
     constant: frozenset[str] = frozenset()
+    steps: dict[str, Value] = field(default_factory=dict)
 
 
 class _KeepDouble(Provenance):
@@ -146,6 +149,10 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             with _KeepDouble() as origins:
                 golden = function(tree_map(_wide_copy, inputs), attrs)
             native = function(_copies(inputs), attrs)
+            stepped = {}
+            if case.values != "normal":
+                with KernelSteps():
+                    stepped = function(tree_map(_float_copy, inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
     rounded = frozenset(
@@ -159,6 +166,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         _as_outputs(spec, case, native),
         rounded,
         constant,
+        {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
     )
 
 
@@ -229,6 +237,14 @@ def _wide_copy(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     dtype = torch.float64 if value.dtype.is_floating_point else value.dtype
+    return value.to(dtype, copy=True)
+
+
+def _float_copy(value: Any) -> Any:
+    """Return a copy of a tensor, floats in float32, which kernels compute in."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    dtype = torch.float32 if value.dtype.is_floating_point else value.dtype
     return value.to(dtype, copy=True)
 
 
