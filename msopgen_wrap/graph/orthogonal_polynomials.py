@@ -74,8 +74,8 @@ def _of_tensor_degree(name: str) -> Callable[[Any, Any], Any]:
                 Location(),
                 "the recurrence takes as many steps as the degree says, and the instructions of a "
                 "kernel are the same for all elements",
-                f"write the degree as a number of up to {MAX_DEGREE}, or select among several "
-                "degrees with torch.where",
+                f"write the degree as a number of up to {MAX_DEGREE}, select among several degrees "
+                "with torch.where, or use `kernel:`",
             )
         )
 
