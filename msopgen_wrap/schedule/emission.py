@@ -19,7 +19,7 @@ from msopgen_wrap.graph.scalars import (
     is_integer,
 )
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.schedule.calls import Node
+from msopgen_wrap.schedule.calls import DIFFERENCES, Node
 from msopgen_wrap.schedule.intervals import Interval, Intervals
 from msopgen_wrap.schedule.program import (
     COMPUTE_KIND,
@@ -35,6 +35,13 @@ from msopgen_wrap.schedule.program import (
 from msopgen_wrap.schedule.refusals import Refusals
 from msopgen_wrap.schedule.views import Counted, Reshaped, View
 from msopgen_wrap.spec.taken_names import cpp_local
+
+# What is said of the load of an int64 input.
+WIDE_LOAD = "int64 input"
+DIFFERENCES[WIDE_LOAD] = (
+    "numbers beyond int32 count as the largest or the smallest int32 where they are compared or "
+    "converted; arithmetic on them is refused"
+)
 
 ScalarTypes = (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)
 
@@ -113,9 +120,14 @@ class Emitter(Refusals):
         if kind is None:
             raise self.unsupported_dtype(dtype, view.tensor)
         value = self.program.value(kind)
-        self.program.insts.append(Inst("Load", value, (), name, (), f"load {name}"))
+        note = WIDE_LOAD if dtype == "int64" else f"load {name}"
+        self.program.insts.append(Inst("Load", value, (), name, (), note))
         self._loaded[view] = value
         return value
+
+    def is_wide(self, operand: Operand) -> bool:
+        """Whether a value is an int64 input as it was loaded, which may lack what int32 lacks."""
+        return any(i.dst is operand and i.note == WIDE_LOAD for i in self.program.loads)
 
     def _count(self, view: View, numbers: Counted) -> Val:
         """Return numbers counted from the index; floats are made of the index itself."""
@@ -156,6 +168,8 @@ class Emitter(Refusals):
         if isinstance(expr, Const):
             if kind == F32:
                 return Scalar(Const(float(expr.value)), F32)
+            if not -(2**31) <= int(expr.value) < 2**31:
+                raise self.wide_literal(int(expr.value))
             return Scalar(Const(int(expr.value)), I32)
         result = Scalar(expr, kind)
         if result not in self.scalar_names:

@@ -133,6 +133,9 @@ class Intervals:
         if name in ("zeros", "zeros_like", "ones", "ones_like"):
             value = Const(int("ones" in name))
             return value, value
+        if name == "clamp" and len(arguments) == 3 and None not in arguments[1:]:
+            # also of an input that int32 does not hold: what is beyond counts as its end
+            return hull([i for i in arguments[1:] if i is not None])
         if first is None:
             return None
         if name == "sum":

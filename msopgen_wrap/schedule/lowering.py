@@ -80,7 +80,10 @@ class Lowerer(SizeReader):
             kind = STORED_KIND.get(param.dtypes[self.combo])
             if kind is None:
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
-            value = self.as_kind(self.operand(result), kind)
+            operand = self.operand(result)
+            if param.dtypes[self.combo] == "int64" and self.is_wide(operand):
+                raise self.unsupported_dtype("int64", param.name)
+            value = self.as_kind(operand, kind)
             self.program.store(param.name, self.tile(value), f"store {param.name}")
         self._check_spans()
         stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}

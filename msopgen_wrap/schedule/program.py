@@ -33,10 +33,11 @@ COMPUTE_KIND = {
     "uint8": I32,
     "int16": I32,
     "int32": I32,
+    "int64": I32,  # values that int32 holds; see ``Emitter.kind``
     "bool": MASK,
 }
-# Storage dtype -> the kind that an output of it is written from: int64 from int32 values.
-STORED_KIND = {**COMPUTE_KIND, "int64": I32}
+# Storage dtype -> the kind that an output of it is written from.
+STORED_KIND = COMPUTE_KIND
 
 DTYPE_BYTES = {row.name: row.size for row in BY_NAME.values()}
 CPP_TYPE = {row.name: row.kernel for row in BY_NAME.values()}

@@ -50,6 +50,18 @@ class Refusals:
             )
         )
 
+    def wide_literal(self, value: int) -> OpgenError:
+        """Return the error for an integer that int32 does not hold."""
+        return OpgenError(
+            Diagnostic(
+                "OPG332",
+                f"{value} is beyond int32, in which generated kernels compute integers",
+                self.location(str(abs(value))),
+                "arch 2201 computes in float16, float32, int16 and int32",
+                "compute with floats, or write the kernel yourself with `kernel:`",
+            )
+        )
+
 
 def find_in_compute(spec: OpSpec, word: str) -> Location:
     """Return the first place of ``word`` in ``compute``, or where ``compute`` starts."""

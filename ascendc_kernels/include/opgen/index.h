@@ -86,7 +86,7 @@ __aicore__ inline void LoadPlaced(const LocalTensor<T>& tile, const GlobalTensor
         LoadRange(tile, gm[box.offset], box.count);  // there is nothing around it
         return;
     }
-    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    constexpr uint32_t kPerBlock = kSpreadLanes<T>;
     Tile own;
     const bool any = bounds.Cut(box, own);
     if (any && own.rows == box.rows && own.cols == box.cols) {

@@ -61,7 +61,7 @@ template <typename C, typename T>
 __aicore__ inline void ExpandBox(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
                                  const LocalTensor<C>& stage, const LocalTensor<half>& bytes,
                                  const Walk& walk, const Tile& box) {
-    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    constexpr uint32_t kPerBlock = kSpreadLanes<T>;
     if (walk.ByRow() && walk.ByCol()) {
         Widen(dst, tile, bytes, box.rows * box.pitch);
         return;

@@ -164,6 +164,12 @@ __aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>
     } else {
         LoadRange(tile, gm[static_cast<uint64_t>(walk.At(box))],
                   EachRow(walk, box) ? RowElements(box) : 1);
+        if constexpr (sizeof(T) > sizeof(float)) {
+            if (!EachRow(walk, box)) {
+                // the other half of what is one block once it is narrowed
+                LoadRange(tile[kBlockBytes / sizeof(T)], gm[static_cast<uint64_t>(walk.At(box))], 1);
+            }
+        }
     }
 }
 
@@ -201,7 +207,7 @@ template <typename C, typename T>
 __aicore__ inline void WidenRow(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
                                 const Tile32& scratch, const LocalTensor<half>& bytes,
                                 const Walk& walk, const Tile& box) {
-    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
+    constexpr uint32_t kPerBlock = kSpreadLanes<T>;
     const LocalTensor<C> stage = scratch.template ReinterpretCast<C>();
     if (!EachRow(walk, box)) {
         Widen(stage, tile, bytes, kPerBlock);

@@ -127,6 +127,11 @@ __aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) 
     Order<AscendC::HardEvent::V_MTE2>();
 }
 
+// How many times LoadBox brings an element that all columns share: one block of it, once narrowed.
+template <typename T>
+constexpr uint32_t kSpreadLanes =
+    kBlockBytes / (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
+
 // Copy what a box whose rows run forwards needs of an operand; see LoadBox.
 template <typename T>
 __aicore__ inline void LoadForwards(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
@@ -139,6 +144,11 @@ __aicore__ inline void LoadForwards(const LocalTensor<T>& tile, const GlobalTens
         blocks.blockLen = sizeof(T);
         if (rows > 1) {
             blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - 1) * sizeof(T));
+        }
+        if constexpr (sizeof(T) > sizeof(float)) {
+            // of two blocks, as narrowing makes one of them
+            blocks.dstStride = 1;
+            AscendC::DataCopyPad(tile[kBlockBytes / sizeof(T)], from, blocks, pad);
         }
         AscendC::DataCopyPad(tile, from, blocks, pad);
         return;
@@ -170,7 +180,7 @@ __aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>
         return;
     }
     // rows that run backwards, each by itself
-    const uint32_t apart = walk.ByCol() ? box.pitch : kBlockBytes / sizeof(T);
+    const uint32_t apart = walk.ByCol() ? box.pitch : kSpreadLanes<T>;
     Tile row = box;
     row.rows = 1;
     for (uint32_t i = 0; i < box.rows; ++i) {

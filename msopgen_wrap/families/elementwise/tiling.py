@@ -116,7 +116,7 @@ def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
                     "read": sum(DTYPE_BYTES[d] for d in read),
                     "written": sum(DTYPE_BYTES[d] for d in written),
                     "cycles": vector_cycles(passes, plan.socs),
-                    "pitch": 32 // min(sizes),
+                    "pitch": 32 // min(*sizes, 4),
                 }
             )
     return rows

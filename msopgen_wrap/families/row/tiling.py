@@ -93,7 +93,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
                         for b in each
                     ],
                     "reserved": each[0].fixed,
-                    "pitch": 32 // min(sizes),
+                    "pitch": 32 // min(*sizes, 4),
                     "exchanged": exchanged,
                     "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),
                 }
