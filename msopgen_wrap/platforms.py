@@ -1,4 +1,8 @@
-"""Hardware facts per SoC, from ``emulation/platform_facts.csv`` and nowhere else."""
+"""Hardware facts per SoC and architecture, from two tables of the emulation and nowhere else.
+
+``platform_facts.csv`` has a row per SoC, ``architectures.csv`` one per architecture: how it is
+emulated, which macros its compiler defines, what its cores are.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +16,39 @@ from msopgen_wrap.resources import data_dir
 
 DEFAULT_SOC = "ascend910b3"
 
-# The member of a family that its bare name stands for: the part on common boards. The emulation
-# library (src/host/platform_table.cpp) uses the same.
-REFERENCE_PARTS = {
-    "ascend910b": "ascend910b3",
-    "ascend910_93": "ascend910_9391",
-    "ascend310p": "ascend310p3",
-    "ascend310b": "ascend310b1",
-    "ascend910": "ascend910a",
-}
-
 # Families that the table leaves out: their instruction set (architecture 3510) is another one.
 # CANN 8 calls the family of Ascend950 ascend910_95.
 _OTHER_ARCHITECTURES = {"ascend950": 3510, "ascend910_95": 3510}
 # Further families that public ops are configured for, of which no table says anything.
 _FURTHER_FAMILIES = ("ascend350", "ascend910_55", "kirinx90", "kirin9030", "mc62")
 
-EMULATED_ARCHITECTURES = (
-    "the emulation knows 2201 (Ascend910B, Ascend910_93) and 2002 (Ascend310P), and 3002 "
-    "(Ascend310B) roughly"
-)
 
-# Bytes of UB that the tiling functions of split-core SoCs do not see.
-_UB_RESERVED = 256
+@dataclass(frozen=True)
+class Architecture:
+    """An NPU architecture that the emulation knows.
+
+    Attributes:
+        number: its number in CANN 9, e.g. 2201.
+        full: its own instruction rules are emulated; else foreign kernels run with the part's
+            sizes and the rules of ``instructions``.
+        generated: kernels are generated for it.
+        instructions: the architecture whose instructions its kernels are compiled with.
+        cores: ``separate`` cube and vector cores, ``unified`` ones, or ``coupled``.
+        macros: what CANN's compiler defines, ``NAME`` or ``NAME=VALUE``.
+        bfloat16: its vector unit has the type.
+        library_workspace: bytes in front of the user's workspace (``GetLibApiWorkSpaceSize``).
+        ub_reserved: bytes of UB that tiling functions do not see.
+    """
+
+    number: int
+    full: bool
+    generated: bool
+    instructions: int
+    cores: str
+    macros: tuple[str, ...]
+    bfloat16: bool
+    library_workspace: int
+    ub_reserved: int
 
 
 @dataclass(frozen=True)
@@ -75,12 +89,14 @@ class Platform:
     @property
     def emulated(self) -> bool:
         """Whether the CPU emulation knows the architecture."""
-        return self.arch in (2201, 2002)
+        known = architectures().get(self.arch)
+        return known is not None and known.full
 
     @property
     def approximated(self) -> bool:
-        """Whether foreign kernels run with the part's sizes but the instruction rules of 2201."""
-        return self.arch == 3002
+        """Whether foreign kernels run with the part's sizes but another architecture's rules."""
+        known = architectures().get(self.arch)
+        return known is not None and not known.full
 
 
 def _number(row: dict[str, str], column: str) -> int:
@@ -91,6 +107,7 @@ def _platform(row: dict[str, str]) -> Platform:
     split = row["cube_vector_combine"] == "split"
     cube = _number(row, "cube_core_cnt") or _number(row, "ai_core_cnt")
     ub = _number(row, "ub_size")
+    known = architectures().get(_number(row, "npu_arch_9x"))
     return Platform(
         name=row["soc"].lower(),
         official_name=row["soc"],
@@ -99,7 +116,7 @@ def _platform(row: dict[str, str]) -> Platform:
         split=split,
         cube_cores=cube,
         vector_cores=_number(row, "vector_core_cnt") if split else _number(row, "ai_core_cnt"),
-        ub=ub - _UB_RESERVED if split else ub,
+        ub=ub - (known.ub_reserved if known else 0),
         ub_hardware=ub,
         l1=_number(row, "l1_size"),
         l0a=_number(row, "l0_a_size"),
@@ -107,18 +124,67 @@ def _platform(row: dict[str, str]) -> Platform:
         l0c=_number(row, "l0_c_size"),
         l2=_number(row, "l2_size"),
         memory=_number(row, "memory_size"),
-        library_workspace=(16 if split else 2) * 1024 * 1024,
+        library_workspace=known.library_workspace if known else 0,
         frequency_mhz=_number(row, "cube_freq"),
         columns=dict(row),
     )
 
 
+def _table(name: str) -> list[dict[str, str]]:
+    path = data_dir("ascendc_kernels") / "emulation" / f"{name}.csv"
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _architecture(row: dict[str, str]) -> Architecture:
+    number, instructions = int(row["arch"]), int(row["instructions"])
+    macros = [f"__CCE_AICORE__={row['cce_aicore']}", f"__NPU_ARCH__={number}", row["macro"]]
+    macros += ["__CCE__=1", f"OPGEN_INSTRUCTIONS={instructions}"]
+    macros += [f"OPGEN_LIBRARY_WORKSPACE={row['library_workspace']}"]
+    return Architecture(
+        number=number,
+        full=row["emulation"] == "full",
+        generated=row["generated"] == "yes",
+        instructions=instructions,
+        cores=row["cores"],
+        macros=(*macros, *(["OPGEN_UNIFIED_CORES"] if row["cores"] == "unified" else [])),
+        bfloat16=row["bfloat16"] == "yes",
+        library_workspace=int(row["library_workspace"]),
+        ub_reserved=int(row["ub_reserved"]),
+    )
+
+
+@lru_cache(maxsize=1)
+def architectures() -> dict[int, Architecture]:
+    """Return the architectures that the emulation knows, by number."""
+    return {int(row["arch"]): _architecture(row) for row in _table("architectures")}
+
+
+def emulated_architectures() -> str:
+    """Return a sentence for messages: which architectures the emulation knows."""
+    names: dict[int, list[str]] = {}
+    for platform in platforms():
+        family = platform.columns["Short_SoC_version"]
+        if family not in names.setdefault(platform.arch, []):
+            names[platform.arch].append(family)
+    parts = [
+        f"{a.number} ({', '.join(names.get(a.number, []))}{'' if a.full else '; roughly'})"
+        for a in architectures().values()
+    ]
+    return "the emulation knows " + ", ".join(parts)
+
+
+@lru_cache(maxsize=1)
+def reference_parts() -> dict[str, str]:
+    """Return the SoC that the bare name of a family stands for: the one on common boards."""
+    rows = [p for p in platforms() if (p.columns.get("reference") or "") == "yes"]
+    return {p.family: p.name for p in rows}
+
+
 @lru_cache(maxsize=1)
 def platforms() -> tuple[Platform, ...]:
     """Return every SoC of the table, in table order."""
-    path = data_dir("ascendc_kernels") / "emulation" / "platform_facts.csv"
-    with path.open(encoding="utf-8", newline="") as handle:
-        return tuple(_platform(row) for row in csv.DictReader(handle))
+    return tuple(_platform(row) for row in _table("platform_facts"))
 
 
 @lru_cache(maxsize=1)
@@ -130,7 +196,7 @@ def families() -> tuple[str, ...]:
 def find_platform(name: str) -> Platform | None:
     """Return the SoC called ``name`` (exact or family name, any case), or None."""
     wanted = name.strip().lower()
-    wanted = REFERENCE_PARTS.get(wanted, wanted)
+    wanted = reference_parts().get(wanted, wanted)
     return next((p for p in platforms() if p.name == wanted), None)
 
 
@@ -164,7 +230,7 @@ def platform(name: str = DEFAULT_SOC, location: Location | None = None) -> Platf
                 "OPG306",
                 f"SoC {name!r} (architecture {arch}) is not emulated",
                 location or Location(),
-                why=f"its instruction set differs; {EMULATED_ARCHITECTURES}",
+                why=f"its instruction set differs; {emulated_architectures()}",
                 fix="choose a SoC of one of these families",
             )
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from msopgen_wrap.build.rewriting.kernel_sources import kernel_sources
 
 from ..diagnostics import Diagnostic, OpgenError
-from ..platforms import EMULATED_ARCHITECTURES
+from ..platforms import architectures, emulated_architectures
 from . import cache
 from .compiled_objects import compile_object, link_objects, relative_names
 from .core_kinds import (
@@ -41,23 +41,22 @@ def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str
 
 
 def kernel_defines(arch: int = 2201) -> list[str]:
-    """Return the macros CANN's compiler predefines when it compiles a kernel for ``arch``."""
-    known = {
-        2201: ("220", "__DAV_C220__"),
-        2002: ("200", "__DAV_M200__"),
-        3002: ("300", "__DAV_M300__"),
-    }
-    if arch not in known:
+    """Return what a kernel for ``arch`` is compiled with: the macros CANN's compiler predefines.
+
+    ``OPGEN_INSTRUCTIONS``, ``OPGEN_LIBRARY_WORKSPACE`` and ``OPGEN_UNIFIED_CORES`` tell the
+    emulation's headers what ``architectures.csv`` says.
+    """
+    known = architectures().get(arch)
+    if known is None:
         raise OpgenError(
             Diagnostic(
                 "OPG306",
                 f"architecture {arch} is not emulated",
-                why=EMULATED_ARCHITECTURES,
+                why=emulated_architectures(),
                 fix="choose a SoC of one of these families",
             )
         )
-    number, dav = known[arch]
-    return [f"-D__CCE_AICORE__={number}", f"-D__NPU_ARCH__={arch}", f"-D{dav}", "-D__CCE__=1"]
+    return [f"-D{macro}" for macro in known.macros]
 
 
 def compile_kernel(
@@ -107,8 +106,9 @@ def compile_kernel(
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(one, passes))
 
-    # Unified cores have one kind only.
-    built = compile_passes(objects, sources.texts if arch == 2201 else ())
+    # Without cores of two kinds there is one pass.
+    separate = architectures()[arch].cores == "separate"
+    built = compile_passes(objects, sources.texts if separate else ())
     return _link_shared(
         _core_objects(built),
         output_name=output_name or f"lib{source.stem}.so",

@@ -123,7 +123,7 @@ def platform_table() -> Path:
     root = data_dir("ascendc_kernels") / "emulation"
     tables = {
         name: (root / f"{name}.csv").read_text(encoding="utf-8")
-        for name in ("platform_facts", "api_arch")
+        for name in ("platform_facts", "architectures", "api_arch")
     }
 
     def build(folder: Path) -> list[Path]:

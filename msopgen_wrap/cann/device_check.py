@@ -23,6 +23,7 @@ from msopgen_wrap.cann.device_language import LANGUAGE_FLAGS, DeviceCode, marks
 from msopgen_wrap.cann.op_sources import OpSource
 from msopgen_wrap.cann.tiling_prelude import is_library_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.platforms import architectures
 
 _TEMPLATE_ENTRY = r"\btemplate\s*<[^;{{}}]*>\s*(?:__\w+__\s+)+void\s+{}\s*\("
 _ENTRY = r"\bvoid\s+{}\s*\("
@@ -73,7 +74,8 @@ class DeviceCompile:
             def objects(*passes: CorePass) -> list[Path]:
                 return [self._object(base, ending, p, work) for p in passes]
 
-            built = compile_passes(objects, sources.texts if self.arch == 2201 else ())
+            separate = architectures()[self.arch].cores == "separate"
+            built = compile_passes(objects, sources.texts if separate else ())
         except OpgenError as error:
             plain = [*base, *ending, "-fsyntax-only"] if "ending" in locals() else []
             first = error.diagnostics[0]

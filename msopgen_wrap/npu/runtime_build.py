@@ -21,7 +21,7 @@ from pathlib import Path
 from ..build import cache
 from ..build.toolchain import common_flags, find_toolchain, run_compiler
 from ..diagnostics import Diagnostic, OpgenError
-from ..platforms import DEFAULT_SOC, REFERENCE_PARTS
+from ..platforms import DEFAULT_SOC, reference_parts
 from ..resources import data_dir
 from .elf_symbols import read_symbols
 
@@ -157,7 +157,7 @@ def soc_table(text: str) -> str:
 
 def family_table() -> str:
     """Render the SoC that a family name stands for, as the rest of the kit has it."""
-    return "".join(f'    {{"{f}", "{soc}"}},\n' for f, soc in sorted(REFERENCE_PARTS.items()))
+    return "".join(f'    {{"{f}", "{soc}"}},\n' for f, soc in sorted(reference_parts().items()))
 
 
 def stub_source(names: list[str]) -> str:

@@ -54,7 +54,7 @@ def kit_hash() -> str:
     package = Path(__file__).resolve().parent.parent
     blocks = data_dir("ascendc_kernels") / "include"
     files = [*package.rglob("*.py"), *data_dir("templates").rglob("*"), *blocks.rglob("*")]
-    facts = data_dir("ascendc_kernels") / "emulation" / "platform_facts.csv"
-    sources = sorted(p for p in [*files, facts] if p.is_file())
+    tables = (data_dir("ascendc_kernels") / "emulation").glob("*.csv")
+    sources = sorted(p for p in [*files, *tables] if p.is_file())
     digests = [part for path in sources for part in (path.name, cache.file_hash(path))]
     return cache.text_hash(metadata.version("torch"), *digests)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.platforms import find_platform, other_architecture, platforms
+from msopgen_wrap.platforms import architectures, find_platform, other_architecture, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
@@ -24,8 +24,6 @@ from msopgen_wrap.spec.names import check_aclnn_names, snake_case
 from msopgen_wrap.spec.shapes import plain_rules, rule_attrs, rule_choices, rule_tensors
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
-# Architectures without bfloat16.
-_NO_BF16 = (2002,)
 # What people say for a SoC family; the names themselves are in the platform table.
 _SPOKEN = {
     "910b": "ascend910b",
@@ -85,7 +83,8 @@ def check_dtypes_on_socs(
     """Report dtypes that a chosen SoC does not have (OPG016)."""
     for soc in socs:
         found = find_platform(soc)
-        if found is None or found.arch not in _NO_BF16:
+        known = architectures().get(found.arch) if found else None
+        if found is None or known is None or known.bfloat16:
             continue
         for param in params:
             if "bfloat16" in param.dtypes:

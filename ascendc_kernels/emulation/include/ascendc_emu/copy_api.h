@@ -274,7 +274,7 @@ __aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor
 template <typename T, TPosition pos = TPosition::MAX>
 __aicore__ inline void SetPadValue(T value, Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetPadValue");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetPadValue");
     ascendc_emu::Current().regs.padValue = ascendc_emu::RawBits(value);
 }
 
@@ -313,7 +313,7 @@ __aicore__ inline void SetAtomicAdd(Loc loc = Loc::Here())
 template <typename T>
 __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMax");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetAtomicMax");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
     r.atomicOp = r.lastAtomicOp = 2;
@@ -322,7 +322,7 @@ __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here())
 template <typename T>
 __aicore__ inline void SetAtomicMin(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetAtomicMin");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetAtomicMin");
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
     r.atomicOp = r.lastAtomicOp = 3;
@@ -357,7 +357,7 @@ __aicore__ inline void GetStoreAtomicConfig(uint16_t& type, uint16_t& op)
 template <AtomicDtype type, AtomicOp op>
 __aicore__ inline void SetStoreAtomicConfig(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetStoreAtomicConfig");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetStoreAtomicConfig");
     using ascendc_emu::DType;
     constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
                                DType::kI32,  DType::kI8,  DType::kBf16};

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ascendc_emu/arch_facts.h"
 #include "ascendc_emu/record.h"
 
 namespace ascendc_emu {
@@ -161,7 +162,7 @@ void Complain(Core& core, Loc loc, const char* check, const char* op, const char
 void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix,
           const char* format, ...) __attribute__((format(printf, 6, 7)));
 
-// Reports an API that arch 2002 (Ascend310P) does not have, see api_arch.csv: to the sink, else once
+// Reports an API that the architecture does not have, see api_arch.csv: to the sink, else once
 // per name to stderr.
 void ReportMissingApi(Core& core, Loc loc, const char* name);
 
@@ -190,12 +191,14 @@ struct SocInfo {
     uint32_t ubBytes, l1Bytes, l0aBytes, l0bBytes, l0cBytes, btBytes, fbBytes;
     uint64_t l2Bytes;
     int32_t frequencyMhz;
+    ArchFacts traits;   // arch 0: not emulated
+    bool apisListed;    // api_arch.csv says which APIs the architecture has
 };
 
-// At the start of an API that arch 2002 lacks.
-inline void NeedsArch2201(Core& core, Loc loc, const char* name)
+// At the start of an API that some architecture lacks.
+inline void NeedsApi(Core& core, Loc loc, const char* name)
 {
-    if (__builtin_expect(core.soc->arch == 2002, 0)) ReportMissingApi(core, loc, name);
+    if (__builtin_expect(core.soc->apisListed, 0)) ReportMissingApi(core, loc, name);
 }
 
 // Exact or family name, any case; null or "": OPGEN_SOC, else the default. Null if unknown.

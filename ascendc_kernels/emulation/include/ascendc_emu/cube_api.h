@@ -270,7 +270,7 @@ constexpr bool MmadTypes()
     constexpr bool same = IsSameType<A, B>::value;
     constexpr bool isHalf = IsSameType<A, half>::value && same;
     constexpr bool isInt = (IsSameType<A, int8_t>::value || IsSameType<A, int4b_t>::value) && same;
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#if OPGEN_INSTRUCTIONS == 2002
     constexpr bool isByte = IsSameType<A, uint8_t>::value && (same || IsSameType<B, int8_t>::value);
     return (isHalf && (IsSameType<D, half>::value || IsSameType<D, float>::value)) ||
            ((isInt || isByte) && IsSameType<D, int32_t>::value);
@@ -279,7 +279,7 @@ constexpr bool MmadTypes()
     return ((isHalf || isFloat) && IsSameType<D, float>::value) || (isInt && IsSameType<D, int32_t>::value);
 #endif
 }
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#if OPGEN_INSTRUCTIONS == 2002
 #define OPGEN_MMAD_TYPES                                                                       \
     "Mmad on arch 2002: half gives half or float; int8_t, int4b_t, uint8_t, or uint8_t with " \
     "int8_t, give int32_t"
@@ -317,7 +317,7 @@ __aicore__ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm,
                           ascendc_emu::kDTypeOf<PrimT<S>>, &bias, args, loc);
 }
 
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#if OPGEN_INSTRUCTIONS == 2002
 // Copies a row vector in UB to all rows of L0C fractals, for the bias of a product.
 // blockLen: 16 elements; srcGap: 32 bytes; dstGap: 256 elements.
 template <typename T, typename U>

@@ -5,7 +5,7 @@
 #define ASCENDC_EMU_GATHER_API_H
 
 #include "ascendc_emu/reduce_api.h"
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#if OPGEN_INSTRUCTIONS == 2002
 #include "ascendc_emu/proposal_api.h"
 #endif
 
@@ -83,7 +83,7 @@ __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& s
     f.dstRep = dstRepStride;
     RunGather("Gather", kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
 }
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
+#if OPGEN_INSTRUCTIONS == 2002
 // Element of dst at byte dstBaseAddr + dstOffset[i] = src[i]; arch 2201 has no such instruction.
 template <typename T>
 __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
@@ -179,7 +179,7 @@ __aicore__ inline void GetMrgSortResult(uint16_t& list1, uint16_t& list2, uint16
     list3 = static_cast<uint16_t>(r >> 32);
     list4 = static_cast<uint16_t>(r >> 48);
 }
-#if !defined(__NPU_ARCH__) || __NPU_ARCH__ != 2002  // there records are proposals: proposal_api.h
+#if OPGEN_INSTRUCTIONS != 2002  // there records are proposals: proposal_api.h
 template <typename T, bool isExhaustedSuspension = false>
 __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src,
                                const uint16_t lengths[4], uint32_t sortedNum[4], uint16_t validBit,

@@ -91,8 +91,8 @@ namespace AscendC {
 constexpr int32_t g_coreType = AIV;
 #elif defined(ASCENDC_EMU_CORE_AIC)
 constexpr int32_t g_coreType = AIC;
-#elif defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
-constexpr int32_t g_coreType = MIX;  // unified cores
+#elif defined(OPGEN_UNIFIED_CORES)
+constexpr int32_t g_coreType = MIX;
 #else
 constexpr ::ascendc_emu::RunningCoreType g_coreType = {};
 #endif

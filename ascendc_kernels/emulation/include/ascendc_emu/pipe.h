@@ -334,7 +334,7 @@ public:
     uint8_t* GetBaseAddr(int8_t logicPos) const
     {
         const ascendc_emu::Core& core = ascendc_emu::Current();
-        const ascendc_emu::Mem mem = ascendc_emu::MemOf(static_cast<TPosition>(logicPos), core.soc->arch == 2002);
+        const ascendc_emu::Mem mem = ascendc_emu::MemOf(static_cast<TPosition>(logicPos), core.soc->traits.unified);
         return core.memory[static_cast<int>(mem)];
     }
 

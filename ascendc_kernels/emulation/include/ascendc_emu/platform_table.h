@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// platform_facts.csv as the host side reads it: every column of a SoC's row.
+// platform_facts.csv as the host side reads it: every column of a SoC's row; architectures.csv.
 #ifndef ASCENDC_EMU_PLATFORM_TABLE_H
 #define ASCENDC_EMU_PLATFORM_TABLE_H
 
 #include <cstdint>
 #include <map>
 #include <string>
+
+#include "ascendc_emu/arch_facts.h"
 
 namespace ascendc_emu {
 struct SocFacts {
@@ -30,6 +32,12 @@ struct SocFacts {
 // An exact name or a family name in any case ("ascend910b3", "ascend910b": its reference part).
 // Null or "": OPGEN_SOC, else ascend910b3. Null when there is no such SoC.
 const SocFacts *FindSocFacts(const char *name);
+
+// Null: the architecture is not emulated.
+const ArchFacts *FindArchFacts(int32_t arch);
+
+// Which architectures are emulated, for messages.
+std::string EmulatedArchs();
 
 // All exact names, by comma, for messages.
 std::string KnownSocs();

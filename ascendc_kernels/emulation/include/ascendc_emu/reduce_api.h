@@ -266,7 +266,7 @@ __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>
 template <typename T>
 __aicore__ inline T GetAccVal(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "GetAccVal");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "GetAccVal");
     return static_cast<T>(ascendc_emu::Current().regs.accValue);
 }
 // Raw bits of the accumulator.

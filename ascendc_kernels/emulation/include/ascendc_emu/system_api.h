@@ -60,7 +60,7 @@ __aicore__ inline int64_t GetSystemCycle() { return static_cast<int64_t>(ascendc
 __aicore__ inline int64_t GetProgramCounter() { return 0; }
 __aicore__ inline void GetArchVersion(uint32_t& version)
 {
-    version = ascendc_emu::Current().soc->arch == 2002 ? 0x200 : 0x220;
+    version = ascendc_emu::Current().soc->traits.version;
 }
 __aicore__ inline constexpr uint32_t GetVecLen() { return 256; }
 __aicore__ inline int32_t GetCoreType() { return g_coreType; }
@@ -83,7 +83,7 @@ __aicore__ inline void SetHcclContextPtr(uint8_t*) {}
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SyncAll hard");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SyncAll hard");
     ascendc_emu::NeedsScheduler("SyncAll", loc);
     ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, 0, loc);
 }
@@ -246,7 +246,7 @@ __aicore__ inline int64_t GetICachePreloadStatus() { return 0; }
 template <MemDsbT kind>
 __aicore__ inline void DataSyncBarrier(Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "DataSyncBarrier");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "DataSyncBarrier");
     ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
 }
 
@@ -318,7 +318,7 @@ __aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo&
 
 __aicore__ inline void SetHF32Mode(bool on, Loc loc = Loc::Here())
 {
-    ascendc_emu::NeedsArch2201(ascendc_emu::Current(), loc, "SetHF32Mode");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetHF32Mode");
     ascendc_emu::Current().regs.hf32 = on;
 }
 __aicore__ inline void SetHF32Mode(HF32Mode mode, Loc loc = Loc::Here())

@@ -47,8 +47,8 @@ constexpr uint32_t CACHE_LINE_SIZE = 64;
 constexpr int32_t TOTAL_VEC_LOCAL_SIZE = 184 * 1024;  // of UB, without what the library keeps
 constexpr uint32_t TMP_UB_OFFSET = 184 * 1024;
 // What the device libraries use at the start of a workspace.
-#if defined(__NPU_ARCH__) && __NPU_ARCH__ == 2002
-constexpr size_t RESERVED_WORKSPACE = 2 * 1024 * 1024;
+#if defined(OPGEN_LIBRARY_WORKSPACE)
+constexpr size_t RESERVED_WORKSPACE = OPGEN_LIBRARY_WORKSPACE;
 #else
 constexpr size_t RESERVED_WORKSPACE = 16 * 1024 * 1024;
 #endif

@@ -2,10 +2,12 @@
 #include "core/api_arch.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "ascendc_emu/core.h"
 
@@ -17,25 +19,52 @@ const char* const kTable =
 #include "api_arch.inc"
     ;
 
-const std::map<std::string, ApiFacts>& Table()
+struct ApiTable {
+    std::set<int32_t> archs;  // with a column of types
+    std::map<std::string, ApiFacts> apis;
+};
+
+std::vector<std::string> Cells(const std::string& line)
 {
-    static const std::map<std::string, ApiFacts> all = [] {
-        std::map<std::string, ApiFacts> table;
-        std::istringstream lines(kTable);
-        for (std::string line; std::getline(lines, line);) {
-            std::istringstream cells(line);
-            std::string name, archs;
-            ApiFacts facts;
-            std::getline(cells, name, ',');
-            std::getline(cells, archs, ',');
-            std::getline(cells, facts.types, ',');
-            std::getline(cells, facts.page);
-            facts.on2002 = archs.find("2002") != std::string::npos;
-            if (!name.empty()) table[name] = facts;
+    std::vector<std::string> cells;
+    std::istringstream rest(line);
+    for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
+    return cells;
+}
+
+// The columns are api, archs, types_<arch> of one or more architectures, page.
+ApiTable Read()
+{
+    static const std::string prefix = "types_";
+    ApiTable table;
+    std::vector<std::string> header;
+    std::istringstream lines(kTable);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty()) continue;
+        const std::vector<std::string> cells = Cells(line);
+        if (header.empty()) header = cells;
+        const bool first = table.archs.empty() && table.apis.empty() && header == cells;
+        ApiFacts facts;
+        for (size_t i = 0; i < header.size(); ++i) {
+            const std::string cell = i < cells.size() ? cells[i] : "";
+            const bool types = header[i].compare(0, prefix.size(), prefix) == 0;
+            const int32_t arch = types ? std::atoi(header[i].c_str() + prefix.size()) : 0;
+            if (types && first) table.archs.insert(arch);
+            if (types) facts.types[arch] = cell;
+            if (header[i] == "page") facts.page = cell;
+            if (header[i] != "archs") continue;
+            std::istringstream words(cell);
+            for (int32_t word = 0; words >> word;) facts.archs.insert(word);
         }
-        return table;
-    }();
-    return all;
+        if (!first) table.apis[cells[0]] = facts;
+    }
+    return table;
+}
+
+const ApiTable& Table()
+{
+    static const ApiTable table = Read();
+    return table;
 }
 
 bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
@@ -75,11 +104,19 @@ std::string MissingCast(const Record& r, const std::string& types)
 
 const ApiFacts* FindApi(const std::string& name)
 {
-    const auto found = Table().find(name);
-    return found == Table().end() ? nullptr : &found->second;
+    const auto found = Table().apis.find(name);
+    return found == Table().apis.end() ? nullptr : &found->second;
 }
 
-std::string MissingOn2002(const Record& r, std::string* page)
+bool HasType(const ApiFacts& facts, int32_t arch, const std::string& type)
+{
+    const auto listed = facts.types.find(arch);
+    return listed != facts.types.end() && listed->second.find(type) != std::string::npos;
+}
+
+bool ListsApisOf(int32_t arch) { return Table().archs.count(arch) != 0; }
+
+std::string MissingOn(int32_t arch, const Record& r, std::string* page)
 {
     const Operand* from = Main(r, true);
     const Operand* to = Main(r, false);
@@ -90,12 +127,13 @@ std::string MissingOn2002(const Record& r, std::string* page)
         const ApiFacts* facts = FindApi(name);
         if (facts == nullptr) continue;
         *page = facts->page;
-        if (!facts->on2002) return name + " does not exist";
-        if (facts->types.empty() || from == nullptr) return "";
-        if (op == "Cast") return MissingCast(r, facts->types);
-        const std::string known = " " + facts->types + " ";
+        if (facts->archs.count(arch) == 0) return name + " does not exist";
+        const auto listed = facts->types.find(arch);
+        if (listed == facts->types.end() || listed->second.empty() || from == nullptr) return "";
+        if (op == "Cast") return MissingCast(r, listed->second);
+        const std::string known = " " + listed->second + " ";
         if (known.find(std::string(" ") + Name(from->dtype) + " ") != std::string::npos) return "";
-        return op + " of " + Name(from->dtype) + " does not exist (it has " + facts->types + ")";
+        return op + " of " + Name(from->dtype) + " does not exist (it has " + listed->second + ")";
     }
     return "";
 }
@@ -112,7 +150,7 @@ void StopAbsentApi(const char* name, Loc loc)
 void ReportMissingApi(Core& core, Loc loc, const char* name)
 {
     const ApiFacts* facts = FindApi(name);
-    if (facts == nullptr || facts->on2002) return;
+    if (facts == nullptr || facts->archs.count(core.soc->arch) != 0) return;
     if (core.sink != nullptr) {
         Complain(core, loc, "NotOnSoc", name, "use another API on this SoC, or take it out of the op's",
                  "%s does not exist on %s (arch %d): page %s", name, core.soc->name, core.soc->arch,

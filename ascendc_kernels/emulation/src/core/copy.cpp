@@ -124,7 +124,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
     PollByCopy(core, src.ptr);
-    NeedsArch2201(core, c.loc, "DataCopyPad");
+    NeedsApi(core, c.loc, "DataCopyPad");
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(c.type) / 8);
     const uint64_t left = static_cast<uint64_t>(p.left) * es, right = static_cast<uint64_t>(p.right) * es;
     const uint64_t padded = (left + c.blockBytes + right + 31) / 32 * 32;
@@ -186,7 +186,7 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
     Core& core = Current();
     if (!Has(core, src.mem)) return;
     NoteStore(core);
-    NeedsArch2201(core, c.loc, "DataCopyPad");
+    NeedsApi(core, c.loc, "DataCopyPad");
     const uint64_t padded = (c.blockBytes + 31) / 32 * 32;
     const int64_t srcStride = static_cast<int64_t>(padded) + c.srcGap * 32;
     const int64_t dstStride = static_cast<int64_t>(c.blockBytes) + c.dstGap;

@@ -79,7 +79,7 @@ void NeedsScheduler(const char* api, Loc loc)
 namespace {
 void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc)
 {
-    NeedsArch2201(core, loc, api);
+    NeedsApi(core, loc, api);
     if (flag < 0 || flag >= kCrossFlags) {
         TrapCheck(core, loc, "CrossCore", api, "use flag ids 0..10 (11..15 are reserved)",
                   "flag id %d is not in 0..15", flag);

@@ -74,15 +74,13 @@ bool CheckFlag(Core& core, Pipe src, Pipe dst, int32_t id, const char* op, Loc l
     return true;
 }
 
-// On cube cores of arch 2201 TPipe sets M_MTE1 flags 0 to 2 for products and waits for them at its end
+// On cube cores of arch 2201 TPipe sets the first three M_MTE1 flags for products and waits for them at its end
 // (CANN's public implementation; no page says so). Kernels that know begin with a WaitFlag; others set
 // these flags themselves, so one counts from the first wait for it only.
-constexpr int32_t kFlagsOfPipe = 3;
-
 bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id)
 {
-    if (src != Pipe::kM || dst != Pipe::kMte1 || id >= kFlagsOfPipe || core.kind != CoreKind::kAic ||
-        core.soc == nullptr || core.soc->arch != 2201 || core.pipe == nullptr) {
+    if (src != Pipe::kM || dst != Pipe::kMte1 || core.kind != CoreKind::kAic ||
+        core.soc == nullptr || id >= core.soc->traits.pipeFlags || core.pipe == nullptr) {
         return false;
     }
     const uint8_t bit = static_cast<uint8_t>(1 << id);
@@ -96,7 +94,7 @@ bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id)
 
 void WaitForTakenFlags(Core& core, const PipeState& pipe, Loc loc)
 {
-    for (int32_t id = 0; id < kFlagsOfPipe; ++id) {
+    for (int32_t id = 0; core.soc != nullptr && id < core.soc->traits.pipeFlags; ++id) {
         const bool isSet = core.flags[static_cast<int>(Pipe::kM)][static_cast<int>(Pipe::kMte1)][id] != 0;
         if ((pipe.takenFlags >> id & 1) != 0 && isSet) WaitEvent(Pipe::kM, Pipe::kMte1, id, loc);
     }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "ascendc_emu/platform_table.h"
 #include "core/crash.h"
 #include "core/pool.h"
 #include "core/scheduler.h"
@@ -151,10 +152,9 @@ int Run(const OpgenLaunch& given)
     }
     const SocInfo* soc = FindSoc(launch.soc);
     if (soc == nullptr) return Refuse(std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'");
-    // 3002 (Ascend310B) runs with the instruction rules of 2201 and the sizes of its own table row.
-    if (soc->arch != 2201 && soc->arch != 2002 && soc->arch != 3002) {
+    if (soc->traits.arch == 0) {
         return Refuse(std::string(soc->name) + " (arch " + std::to_string(soc->arch) +
-                      ") is not emulated; the emulation knows 2201 and 2002, and 3002 roughly");
+                      ") is not emulated; " + EmulatedArchs());
     }
     if (launch.block_dim == 0 || launch.block_dim > 65535) {
         return Refuse("block dim " + std::to_string(launch.block_dim) + " is not in 1..65535");

@@ -12,8 +12,8 @@ namespace ascendc_emu {
 // the same InitBuffer calls.
 uint32_t SizeOf(const Core& core, Mem mem);
 
-// Unified cores (arch 2002) move results of the cube to UB, by the vector unit.
-inline bool IsUnified() { return Current().soc->arch == 2002; }
+// Unified cores move results of the cube to UB, by the vector unit.
+inline bool IsUnified() { return Current().soc->traits.unified; }
 inline Mem MemoryOf(AscendC::TPosition pos) { return MemOf(pos, IsUnified()); }
 
 // What happened to one buffer of a queue; `user`: the positions that the call named.

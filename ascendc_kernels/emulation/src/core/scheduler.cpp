@@ -266,7 +266,7 @@ void Scheduler::StartOn(Running& slot, int id)
     c.tilingData = launch_.tiling_data;
     c.tilingSize = launch_.tiling_size;
     c.workspace = static_cast<uint8_t*>(launch_.workspace);
-    c.systemWorkspace = soc_.arch == 2002 ? 2u << 20 : 16u << 20;
+    c.systemWorkspace = soc_.traits.libraryWorkspace;
     c.soc = &soc_;
     c.scheduler = this;
     c.fiber = &slot;

@@ -6,6 +6,7 @@
 
 #include "ascendc_emu/core.h"
 #include "ascendc_emu/platform_table.h"
+#include "core/api_arch.h"
 
 namespace ascendc_emu {
 
@@ -31,9 +32,12 @@ const SocInfo* FindSoc(const char* name)
     s.l0bBytes = static_cast<uint32_t>(facts->Number("l0_b_size"));
     s.l0cBytes = static_cast<uint32_t>(facts->Number("l0_c_size"));
     s.btBytes = static_cast<uint32_t>(facts->Number("bt_size"));
+    const ArchFacts* arch = FindArchFacts(s.arch);
+    if (arch != nullptr) s.traits = *arch;
+    s.apisListed = ListsApisOf(s.arch);
     // The table has the first buffer of the fixpipe only, for quantisation parameters. TPipe hands out all
-    // of them: 7 KB on arch 2201, which public kernels (Catlass) take as a whole.
-    s.fbBytes = s.arch == 2201 ? 7 * 1024 : static_cast<uint32_t>(facts->Number("fb0_size"));
+    // of them, which public kernels (Catlass) take as a whole.
+    s.fbBytes = s.traits.fixpipeBytes != 0 ? s.traits.fixpipeBytes : static_cast<uint32_t>(facts->Number("fb0_size"));
     s.l2Bytes = facts->Number("l2_size");
     s.frequencyMhz = static_cast<int32_t>(facts->Number("cube_freq"));
     return &s;

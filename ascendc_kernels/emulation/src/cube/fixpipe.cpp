@@ -139,7 +139,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType 
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
-    NeedsArch2201(core, loc, "Fixpipe");
+    NeedsApi(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
     NoteStore(core);
@@ -164,7 +164,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& given, DT
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
-    NeedsArch2201(core, loc, "Fixpipe");
+    NeedsApi(core, loc, "Fixpipe");
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
     Check(core, src, table, a, op, loc);
     const uint32_t size = DTypeBits(dstType) / 8;

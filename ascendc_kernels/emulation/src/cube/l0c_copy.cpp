@@ -113,7 +113,7 @@ L0cCopy Layout(const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhanced
 void Check(Core& core, const L0cCopy& c, const TensorRef& dst, const TensorRef& src,
            const AscendC::DataCopyEnhancedParams& e, Loc loc)
 {
-    if (core.soc->arch != 2002) {
+    if (!core.soc->traits.unified) {
         Trap(core, loc, "DataCopy", "%s has no way from L0C to UB; use Fixpipe", core.soc->name);
     }
     if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX && e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
@@ -206,8 +206,8 @@ void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DTy
                   const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc)
 {
     Core& core = Current();
-    if (core.soc->arch != 2002) {
-        Trap(core, loc, "DataCopy", "%s has no way from UB to L0C; it exists on arch 2002 only", core.soc->name);
+    if (!core.soc->traits.unified) {
+        Trap(core, loc, "DataCopy", "%s has no way from UB to L0C; unified cores have one", core.soc->name);
     }
     if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX && e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
         Trap(core, loc, "DataCopy", "to L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
@@ -264,8 +264,8 @@ void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint3
                    uint32_t length, uint32_t srcGap, uint32_t dstGap, Loc loc)
 {
     Core& core = Current();
-    if (core.soc->arch != 2002) {
-        Trap(core, loc, "BroadCastVecToMM", "%s has no way from UB to L0C; it exists on arch 2002 only",
+    if (!core.soc->traits.unified) {
+        Trap(core, loc, "BroadCastVecToMM", "%s has no way from UB to L0C; unified cores have one",
              core.soc->name);
     }
     if (blocks == 0 || length == 0) return;

@@ -135,7 +135,7 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
                        const LoadTransposeArgs& args, Loc loc)
 {
     Core& core = Current();
-    NeedsArch2201(core, loc, "LoadDataWithTranspose");
+    NeedsApi(core, loc, "LoadDataWithTranspose");
     const char* op = "LoadDataWithTranspose";
     if (args.repeat == 0) return;
     const uint32_t bits = DTypeBits(type);

@@ -2,6 +2,7 @@
 #include "ascendc_emu/platform_table.h"
 
 #include <cstdlib>
+#include <sstream>
 #include <vector>
 
 #include "host/lower_case.h"
@@ -15,14 +16,10 @@ const char *const kTable =
 
 constexpr const char *kDefaultSoc = "ascend910b3";
 
-// The member of a family that its bare name stands for: the one on common boards.
-const char *const kReferenceParts[][2] = {
-    {"ascend910b", "ascend910b3"},
-    {"ascend910_93", "ascend910_9391"},
-    {"ascend310p", "ascend310p3"},
-    {"ascend310b", "ascend310b1"},
-    {"ascend910", "ascend910a"},
-};
+// Written from architectures.csv when the library is built.
+const char *const kArchTable =
+#include "architectures.inc"
+    ;
 
 // Splits one CSV line; a quoted cell may contain commas.
 std::vector<std::string> Cells(const std::string &line) {
@@ -40,34 +37,66 @@ std::vector<std::string> Cells(const std::string &line) {
     return cells;
 }
 
-std::vector<SocFacts> Parse() {
-    std::vector<SocFacts> rows;
+using Row = std::map<std::string, std::string>;
+
+// Rows by the names of the first line.
+std::vector<Row> Table(const char *text) {
+    std::vector<Row> rows;
     std::vector<std::string> header;
-    std::string line;
-    for (const char *p = kTable;; ++p) {
-        if (*p != '\n' && *p != '\0') {
-            line += *p;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty()) {
             continue;
         }
-        if (!line.empty()) {
-            const std::vector<std::string> cells = Cells(line);
-            if (header.empty()) {
-                header = cells;
-            } else {
-                SocFacts facts;
-                for (size_t i = 0; i < header.size() && i < cells.size(); ++i) {
-                    facts.columns[header[i]] = cells[i];
-                }
-                facts.name = facts.Text("soc");
-                facts.family = facts.Text("Short_SoC_version");
-                rows.push_back(facts);
-            }
+        const std::vector<std::string> cells = Cells(line);
+        if (header.empty()) {
+            header = cells;
+            continue;
         }
-        line.clear();
-        if (*p == '\0') {
-            return rows;
+        rows.emplace_back();
+        for (size_t i = 0; i < header.size() && i < cells.size(); ++i) {
+            rows.back()[header[i]] = cells[i];
         }
     }
+    return rows;
+}
+
+std::vector<SocFacts> Parse() {
+    std::vector<SocFacts> socs;
+    for (const Row &row : Table(kTable)) {
+        SocFacts facts;
+        facts.columns = row;
+        facts.name = facts.Text("soc");
+        facts.family = facts.Text("Short_SoC_version");
+        socs.push_back(facts);
+    }
+    return socs;
+}
+
+std::vector<ArchFacts> ParseArchs() {
+    std::vector<ArchFacts> archs;
+    for (const Row &row : Table(kArchTable)) {
+        const auto number = [&](const char *column, int base = 10) {
+            return std::strtoul(row.at(column).c_str(), nullptr, base);
+        };
+        ArchFacts facts;
+        facts.arch = static_cast<int32_t>(number("arch"));
+        facts.full = row.at("emulation") == "full";
+        facts.instructions = static_cast<int32_t>(number("instructions"));
+        facts.version = static_cast<uint32_t>(number("cce_aicore", 16));
+        facts.unified = row.at("cores") == "unified";
+        facts.libraryWorkspace = static_cast<uint32_t>(number("library_workspace"));
+        facts.ubReserved = static_cast<uint32_t>(number("ub_reserved"));
+        facts.fixpipeBytes = static_cast<uint32_t>(number("fixpipe_bytes"));
+        facts.pipeFlags = static_cast<int32_t>(number("pipe_flags"));
+        archs.push_back(facts);
+    }
+    return archs;
+}
+
+const std::vector<ArchFacts> &Archs() {
+    static const std::vector<ArchFacts> archs = ParseArchs();
+    return archs;
 }
 
 const std::vector<SocFacts> &Rows() {
@@ -100,11 +129,31 @@ uint32_t SocFacts::VectorCores() const {
 
 uint64_t SocFacts::UsableUb() const {
     const uint64_t size = Number("ub_size");
-    return IsSplit() && size >= 256 ? size - 256 : size;
+    const ArchFacts *arch = FindArchFacts(static_cast<int32_t>(Number("npu_arch_9x")));
+    return arch != nullptr && size >= arch->ubReserved ? size - arch->ubReserved : size;
 }
 
 uint32_t SocFacts::LibraryWorkspace() const {
-    return (IsSplit() ? 16U : 2U) * 1024U * 1024U;
+    const ArchFacts *arch = FindArchFacts(static_cast<int32_t>(Number("npu_arch_9x")));
+    return arch != nullptr ? arch->libraryWorkspace : 2U * 1024U * 1024U;
+}
+
+const ArchFacts *FindArchFacts(int32_t arch) {
+    for (const ArchFacts &facts : Archs()) {
+        if (facts.arch == arch) {
+            return &facts;
+        }
+    }
+    return nullptr;
+}
+
+std::string EmulatedArchs() {
+    std::string text;
+    for (const ArchFacts &facts : Archs()) {
+        text += text.empty() ? "the emulation knows " : ", ";
+        text += std::to_string(facts.arch) + (facts.full ? "" : " (roughly)");
+    }
+    return text;
 }
 
 const SocFacts *FindSocFacts(const char *name) {
@@ -113,14 +162,10 @@ const SocFacts *FindSocFacts(const char *name) {
         const char *const chosen = std::getenv("OPGEN_SOC");
         wanted = Lower(chosen == nullptr || *chosen == '\0' ? kDefaultSoc : chosen);
     }
-    for (const auto &part : kReferenceParts) {
-        if (wanted == part[0]) {
-            wanted = part[1];
-            break;
-        }
-    }
     for (const SocFacts &facts : Rows()) {
-        if (Lower(facts.name) == wanted) {
+        // A family's bare name stands for its part on common boards.
+        const bool family = Lower(facts.family) == wanted && facts.Text("reference") == "yes";
+        if (family || Lower(facts.name) == wanted) {
             return &facts;
         }
     }

@@ -60,7 +60,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
         f.fix = "pass a value in the documented range";
         Findings::Instance().Add(f);
     }
-    if (core.soc && core.soc->arch == 2002) CheckArch(step);
+    if (core.soc && core.soc->apisListed) CheckArch(step);
     CheckScope(step);
     Place place[Record::kMaxOperands];
     for (int i = 0; i < r.count; ++i) {

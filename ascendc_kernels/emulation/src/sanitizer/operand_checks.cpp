@@ -326,7 +326,7 @@ void Checker::CheckOverlap(Step& step) {
     }
 }
 
-// Arch 2002 (Ascend310P) runs on the instructions of 2201 here, so what it lacks must be told.
+// Arch 2002 (Ascend310P) runs on the instructions of 2201 here, so what it lacks must be reported.
 void Checker::CheckArch(Step& step) {
     const Record& r = step.record;
     auto report = [&](const std::string& what, const std::string& page) {
@@ -338,14 +338,15 @@ void Checker::CheckArch(Step& step) {
         f.fix = "use another API or data type on this SoC, or take the SoC out of the op's";
         Findings::Instance().Add(f);
     };
+    const int32_t arch = step.state.core->soc->arch;
     std::string page;
-    std::string missing = MissingOn2002(r, &page);
+    std::string missing = MissingOn(arch, r, &page);
     if (!missing.empty()) report(missing, page);
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (o.dtype == DType::kBf16 && missing.empty() && o.mem != Mem::kGm) {
             const ApiFacts* facts = FindApi(r.op);
-            if (facts && facts->types.find("bfloat16") != std::string::npos) continue;
+            if (facts && HasType(*facts, arch, "bfloat16")) continue;
             report(Format("bfloat16 (%s of %s) does not exist", o.role, r.op), "of its data types");
             break;
         }
@@ -354,7 +355,7 @@ void Checker::CheckArch(Step& step) {
         add.op = "SetAtomicAdd";
         add.count = 1;
         add.operands[0] = o;
-        missing = MissingOn2002(add, &page);
+        missing = MissingOn(arch, add, &page);
         if (!missing.empty()) report(missing, page);
     }
 }

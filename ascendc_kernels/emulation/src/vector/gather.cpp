@@ -110,7 +110,7 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
 {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || form.repeats <= 0) return;
-    NeedsArch2201(core, loc, "Gatherb");
+    NeedsApi(core, loc, "Gatherb");
     const uint64_t blocks = static_cast<uint64_t>(form.repeats) * 8;
     CheckEnd(core, offset, offset.addr + blocks * 4, "Gatherb", "offset", loc);
     CheckEnd(core, dst,

@@ -88,7 +88,7 @@ void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const T
 {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
-    NeedsArch2201(core, loc, "Sort32");
+    NeedsApi(core, loc, "Sort32");
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;
     const uint32_t es = DTypeBits(type) / 8;
     if (core.sink) {
