@@ -14,6 +14,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
+    class_bodies,
     constant,
     doc_lines,
     entry_branches,
@@ -81,7 +82,7 @@ def kernel_part(plan: ElementwisePlan, style: str) -> KernelPart:
 
 def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     spec, broadcast = plan.spec, plan.broadcasts()
-    kernels = [_kernel(spec, plan, body, broadcast) for body in plan.bodies]
+    kernels = [_kernel(spec, plan, body, broadcast) for body in class_bodies(plan)]
     modes = MODES if broadcast else {"flat": MODES["flat"]}
     branches = entry_branches(plan, modes, "broadcast" if broadcast else "")
     return {

@@ -13,7 +13,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
-from msopgen_wrap.schedule.class_names import class_name
+from msopgen_wrap.schedule.class_names import class_name, share_classes
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import (
@@ -106,6 +106,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
         used = [i.mode for i in body.program.insts if i.op == "Index"]
         body.indices = {name: indices[name] for name in dict.fromkeys(used)}
     plan.narrow = list(narrow)
+    share_classes(spec, variants, plan.bodies)
     return plan
 
 

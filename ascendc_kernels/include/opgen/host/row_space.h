@@ -139,13 +139,9 @@ public:
         if (space.empty()) {
             space.push_back(Dimension(1, true, operands.size()));
         }
-        for (size_t v = 0; v < operands.size(); ++v) {
-            if (operands[v].bytes > 0 &&
-                (space.back().stride[v] > 1 || space.back().stride[v] < 0)) {
-                // A strided last dimension becomes the rows of boxes with one column.
-                space.push_back(Dimension(1, !space.back().reduced, operands.size()));
-                break;
-            }
+        if (Strided(space.back(), operands) && !MoveColumns(space, operands)) {
+            // A strided last dimension becomes the rows of boxes with one column.
+            space.push_back(Dimension(1, !space.back().reduced, operands.size()));
         }
         Arrange(space, operands);
     }
@@ -235,6 +231,31 @@ private:
             : size(s), reduced(r), stride(operands, 0), from(operands, 0), to(operands, s) {}
     };
 
+    // Whether an operand in memory is neither contiguous nor the same along a dimension.
+    static bool Strided(const Dimension& dimension, const std::vector<Operand>& operands) {
+        for (size_t v = 0; v < operands.size(); ++v) {
+            const int64_t step = dimension.stride[v];
+            if (operands[v].bytes > 0 && step != 0 && step != 1) {
+                return true;
+            }
+        }
+        return false;
+    }
+    // Make a dimension that no operand strides along the last one, as that of a transposed tensor
+    // is; false: there is none. Reduced dimensions keep their order, which positions follow.
+    static bool MoveColumns(std::vector<Dimension>& space, const std::vector<Operand>& operands) {
+        bool reduces = false;
+        for (size_t i = space.size(); i > 0; --i) {
+            const Dimension& next = space[i - 1];
+            if (!(next.reduced && reduces) && !Strided(next, operands)) {
+                std::rotate(space.begin() + static_cast<int64_t>(i) - 1,
+                            space.begin() + static_cast<int64_t>(i), space.end());
+                return true;
+            }
+            reduces = reduces || next.reduced;
+        }
+        return false;
+    }
     // Whether a dimension of the arranged space is reduced.
     bool Reduces(int64_t i) const {
         return i < kMaxDims - 2 ? i >= keptOuter : (i == kMaxDims - 1) == lanes;
