@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.composites import Composites
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
@@ -23,6 +24,7 @@ from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
+from msopgen_wrap.graph.trace_failures import trace_failure
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
@@ -93,7 +95,7 @@ def trace(
             failure = failure or error
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
-    raise OpgenError(_trace_failure(spec, failure))
+    raise OpgenError(trace_failure(spec, failure))
 
 
 def _part(
@@ -139,18 +141,6 @@ class _WholeGraphs:
 
 
 _whole_graphs = _WholeGraphs()
-
-
-def _trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
-    assert spec.compute is not None
-    text = str(failure).strip().splitlines()[0] if failure and str(failure).strip() else ""
-    return Diagnostic(
-        "OPG201",
-        f"compute of {spec.op} cannot be traced: {text or type(failure).__name__}",
-        spec.compute.location,
-        "it is run on sample tensors of every accepted rank and on the shapes of `cases`",
-        "give input `rank`/`shape` rules or a case whose shapes compute accepts",
-    )
 
 
 def _trace_at(
@@ -283,7 +273,8 @@ def _trace_once(
                 attrs[ref.name] = value
             else:
                 attrs[ref.name][ref.index] = value
-        outputs = function(inputs, attrs)
+        with Composites():
+            outputs = function(inputs, attrs)
         result = []
         for name in output_names:
             value = outputs[name]
