@@ -27,7 +27,7 @@ from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ra
 from msopgen_wrap.schedule.reciprocals import divide_directly
 from msopgen_wrap.schedule.views import Reshaped, View
 from msopgen_wrap.schedule.working_tiles import needs_slot, slot_order, uses_select
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
 # The last digit of the tiling key.
@@ -201,7 +201,9 @@ def _body(
         ]
         for p in spec.outputs
     }
-    placement = allocate(program, mergeable)
+    # what is filled once stays as it is
+    pinned = any(is_number(spec, view.tensor) for view in operands.values())
+    placement = allocate(program, mergeable, pinned=pinned)
     body = Body(
         class_name(spec, plan.variants, index, combos, groups),
         index,
@@ -217,6 +219,12 @@ def _body(
     return body
 
 
+def is_number(spec: OpSpec, tensor: str) -> bool:
+    """Whether an input holds one number for all tensors of the lists beside it."""
+    lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
+    return lists and spec.param(tensor).kind is not ParamKind.DYNAMIC
+
+
 # ---- UB ----------------------------------------------------------------------------------------
 
 
@@ -227,6 +235,9 @@ def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
     small = False
     for name, view in body.operands.items():
         dtype = spec.param(view.tensor).dtypes[combo]
+        if is_number(spec, view.tensor):
+            buffers.append(Buffer(f"{name}Buf", DTYPE_BYTES[dtype]))
+            continue
         small |= DTYPE_BYTES[dtype] == 1
         queue = f"inputTilesQueue: {name}" if body.packs_operands else f"{name}Queue"
         buffers.append(Buffer(queue, DTYPE_BYTES[dtype], copies))

@@ -88,6 +88,7 @@ def pointwise_tiling(
             **setters(style),
             **shared,
             **values,
+            lists=[row for row in shared["inputs"] if row["list"]],
             scalars=scalar_values(names, used),
         )
     )
