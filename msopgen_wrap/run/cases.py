@@ -102,6 +102,12 @@ def _value_cases(spec: OpSpec, search: ShapeSearch, combo: int) -> Iterator[Test
     yield TestCase(combo, *found, values="special")
 
 
+def whole_number_cases(cases: list[TestCase]) -> list[TestCase]:
+    """Return the cases of special values with small whole numbers instead, one per dtypes."""
+    special = {case.combo: case for case in cases if case.values == "special"}
+    return [replace(case, values="whole") for case in special.values()]
+
+
 def _large_cases(search: ShapeSearch) -> Iterator[TestCase]:
     ranks = search.ranks()
     base = of_rank((LARGE,), 0, max(ranks))

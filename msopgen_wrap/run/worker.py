@@ -26,6 +26,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.machine_errors import is_about_machine, machine_error
 from msopgen_wrap.run.crashes import crash_diagnostic
 from msopgen_wrap.run.known_builds import KnownBuild
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.model import OpSpec
 
 Emit = Callable[[dict[str, Any]], None]
@@ -133,6 +134,7 @@ def run_job(job: Job, emit: Emit) -> None:
 
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     from msopgen_wrap.run.case_runner import run_case
+    from msopgen_wrap.run.cases import whole_number_cases
     from msopgen_wrap.run.coverage import bounded_reason
     from msopgen_wrap.run.known_grids import known_grid
     from msopgen_wrap.run.preparation import load_op
@@ -169,7 +171,9 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
             "partial": bool(job.match),
         }
     )
-    for case in cases:
+    controls: dict[str, bool] = {}
+
+    def run(case: TestCase) -> None:
         emit({"event": "case_start", "op": spec.op, "label": case.label(spec)})
         mode = job.mode
         if mode == "auto":
@@ -181,6 +185,17 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
             raise OpgenError(
                 _late(spec, case.label(spec), result.late, cases.index(case), len(cases))
             )
+        for output, refused in result.controls.items():
+            controls[output] = controls.get(output, False) or refused
+
+    for case in cases:
+        run(case)
+    if not all(controls.values()):
+        # An output that only equal numbers make other than zero, as ``torch.isin`` does.
+        more = whole_number_cases(cases)
+        cases += more
+        for case in more:
+            run(case)
     stage("run", started)
 
 

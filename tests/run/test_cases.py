@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from msopgen_wrap.run.cases import case_grid
+from msopgen_wrap.run.cases import case_grid, whole_number_cases
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.shape_search import fixed_inputs
 from msopgen_wrap.spec.loader import parse_spec
@@ -61,6 +61,14 @@ def test_every_rank_gets_the_whole_grid(rank: str, form: str, code: str) -> None
     assert any(c.block_dim == 1 for c in cases) or x.max_rank == 0
     assert any(c.block_dim == 0 and math.prod(c.shapes["x"]) > 2**18 for c in cases)
     assert {"normal", "wide", "special"} == {c.values for c in cases}
+
+
+def test_whole_numbers_stand_in_for_special_ones() -> None:
+    cases = case_grid(load(BINARY.format(rank="2", code="x + y")))
+    special = [c for c in cases if c.values == "special"]
+    whole = whole_number_cases(cases)
+    assert [(c.combo, c.shapes) for c in whole] == [(c.combo, c.shapes) for c in special]
+    assert {c.values for c in whole} == {"whole"}
 
 
 @pytest.mark.parametrize("rank", ["2", "3", "4", "5", "8"])
