@@ -26,6 +26,7 @@ from msopgen_wrap.spec.tolerance import read_tolerance
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
 
 KEYS = (
+    "version",
     "op",
     "doc",
     "schema",
@@ -41,6 +42,8 @@ KEYS = (
     "soc",
 )
 SUFFIXES = (".yaml", ".yml")
+# Of the spec format. A new one comes with a key or a meaning that older kits would misread.
+FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,8 @@ class _Builder:
         self.source = source
 
     def build(self) -> OpSpec | None:
+        if not self.version():
+            return None  # the rest may mean something else
         self.reader.known_keys(self.root, KEYS, "the spec")
         self.root = _with_meant_keys(self.root)
         op = self.op()
@@ -249,6 +254,23 @@ class _Builder:
         return OpSpec(**{**vars(spec), "cases": tuple(cases)})
 
     # ---- simple keys ----
+
+    def version(self) -> bool:
+        """Whether this kit reads the format that the spec is written in."""
+        node = self.root.get("version")
+        number = FORMAT_VERSION if node is None else self.reader.integer(node, "version")
+        if node is None or number == FORMAT_VERSION:
+            return True
+        if number is not None:
+            newer = number > FORMAT_VERSION
+            self.findings.error(
+                "OPG034",
+                f"the spec is written in version {number} of the format",
+                node.location,
+                why=f"this kit reads version {FORMAT_VERSION}",
+                fix="install a newer opgen" if newer else f"write 'version: {FORMAT_VERSION}'",
+            )
+        return False
 
     def op(self) -> str | None:
         node = self.root.get("op")

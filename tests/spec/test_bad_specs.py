@@ -126,6 +126,10 @@ BAD = [
     ("OPG033", swap("broadcast(x, y)", "broadcast(@@alpha, x)")),
     ("OPG033", swap("y: x", "y: {dtype: x, optional: true}").replace("z: broad", "@@z: like y #")),
     ("OPG033", swap("y: x", "y: {dtype: x, list: true}").replace("broad", "@@broad")),
+    # version
+    ("OPG034", "version: @@2\n" + GOOD),
+    ("OPG034", "version: @@0\n" + GOOD),
+    ("OPG007", "version: @@one\n" + GOOD),
     # code
     ("OPG040", GOOD.replace("compute: x * alpha + y\n", "").replace("Demo", "@@Demo")),
     ("OPG041", code("x +@@")),

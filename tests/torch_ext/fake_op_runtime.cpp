@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for the op runtime, so that the aclnn layer can be tested by itself: three ops in
-// float32 with plain loops instead of tiling and kernels. FakeFail fails in the step its attr names.
+// float32 with plain loops instead of tiling and kernels. FakeFail fails in the step its attr
+// names.
 #include <cmath>
 #include <cstring>
 #include <string>

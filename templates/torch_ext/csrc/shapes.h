@@ -12,114 +12,116 @@
 
 namespace opgen_torch __attribute__((visibility("hidden"))) {
 
-inline std::string Text(const Sizes& sizes) {
-    std::string text = "[";
-    for (size_t i = 0; i < sizes.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
-    }
-    return text + "]";
-}
-
-inline Sizes Like(const Tensor& t) { return SizesOf(t); }
-inline Sizes Like(const OptionalTensor& t) {
-    OPGEN_CHECK(t.has_value(), "an output has the shape of an optional input that was not given");
-    return SizesOf(*t);
-}
-
-// Absent optional inputs count as scalars, which broadcast to anything.
-inline Sizes Shape(const Tensor& t) { return SizesOf(t); }
-inline Sizes Shape(const OptionalTensor& t) { return t.has_value() ? SizesOf(*t) : Sizes(); }
-
-// NumPy broadcasting.
-inline Sizes Broadcast(const char* op, std::initializer_list<Sizes> shapes) {
-    Sizes result;
-    for (const Sizes& shape : shapes) {
-        if (shape.size() > result.size()) {
-            result.insert(result.begin(), shape.size() - result.size(), 1);
+    inline std::string Text(const Sizes& sizes) {
+        std::string text = "[";
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
         }
-        for (size_t i = 0; i < shape.size(); ++i) {
-            int64_t& dim = result[result.size() - 1 - i];
-            const int64_t other = shape[shape.size() - 1 - i];
-            if (dim == 1) {
-                dim = other;
-            } else if (other != 1 && other != dim) {
-                std::string text;
-                for (const Sizes& s : shapes) {
-                    text += (text.empty() ? "" : ", ") + Text(s);
+        return text + "]";
+    }
+
+    inline Sizes Like(const Tensor& t) { return SizesOf(t); }
+    inline Sizes Like(const OptionalTensor& t) {
+        OPGEN_CHECK(t.has_value(),
+                    "an output has the shape of an optional input that was not given");
+        return SizesOf(*t);
+    }
+
+    // Absent optional inputs count as scalars, which broadcast to anything.
+    inline Sizes Shape(const Tensor& t) { return SizesOf(t); }
+    inline Sizes Shape(const OptionalTensor& t) { return t.has_value() ? SizesOf(*t) : Sizes(); }
+
+    // NumPy broadcasting.
+    inline Sizes Broadcast(const char* op, std::initializer_list<Sizes> shapes) {
+        Sizes result;
+        for (const Sizes& shape : shapes) {
+            if (shape.size() > result.size()) {
+                result.insert(result.begin(), shape.size() - result.size(), 1);
+            }
+            for (size_t i = 0; i < shape.size(); ++i) {
+                int64_t& dim = result[result.size() - 1 - i];
+                const int64_t other = shape[shape.size() - 1 - i];
+                if (dim == 1) {
+                    dim = other;
+                } else if (other != 1 && other != dim) {
+                    std::string text;
+                    for (const Sizes& s : shapes) {
+                        text += (text.empty() ? "" : ", ") + Text(s);
+                    }
+                    OPGEN_CHECK(false, std::string(op) + ": shapes " + text + " do not broadcast");
                 }
-                OPGEN_CHECK(false, std::string(op) + ": shapes " + text + " do not broadcast");
             }
         }
+        return result;
     }
-    return result;
-}
 
-inline int64_t Dim(const Sizes& shape, int64_t axis) {
-    const int64_t rank = static_cast<int64_t>(shape.size());
-    OPGEN_CHECK(axis >= -rank && axis < rank, "shape " + Text(shape) + " has no axis " +
-                                                  std::to_string(axis));
-    return shape[axis < 0 ? axis + rank : axis];
-}
-
-inline int64_t Rank(const Sizes& shape) { return static_cast<int64_t>(shape.size()); }
-
-inline int64_t Numel(const Sizes& shape) {
-    int64_t count = 1;
-    for (int64_t dim : shape) {
-        count *= dim;
+    inline int64_t Dim(const Sizes& shape, int64_t axis) {
+        const int64_t rank = static_cast<int64_t>(shape.size());
+        OPGEN_CHECK(axis >= -rank && axis < rank,
+                    "shape " + Text(shape) + " has no axis " + std::to_string(axis));
+        return shape[axis < 0 ? axis + rank : axis];
     }
-    return count;
-}
 
-// Python slicing of the dims: Slice(shape, 0, -1) is shape[:-1].
-inline Sizes Slice(const Sizes& shape, std::optional<int64_t> start, std::optional<int64_t> stop) {
-    const int64_t rank = Rank(shape);
-    const auto place = [rank](int64_t i) {
-        return std::min(std::max<int64_t>(i < 0 ? i + rank : i, 0), rank);
-    };
-    const int64_t from = place(start.value_or(0));
-    const int64_t to = std::max(from, place(stop.value_or(rank)));
-    return Sizes(shape.begin() + from, shape.begin() + to);
-}
+    inline int64_t Rank(const Sizes& shape) { return static_cast<int64_t>(shape.size()); }
 
-inline Sizes Concat(std::initializer_list<Sizes> parts) {
-    Sizes result;
-    for (const Sizes& part : parts) {
-        result.insert(result.end(), part.begin(), part.end());
-    }
-    return result;
-}
-
-// Dims removed, or 1 with keepdim; no dims means all.
-inline Sizes Reduced(const Sizes& shape, const Sizes& dims, bool keepdim) {
-    const int64_t rank = Rank(shape);
-    std::vector<bool> reduced(shape.size(), dims.empty());
-    for (int64_t dim : dims) {
-        // torch takes dims 0 and -1 of a scalar
-        OPGEN_CHECK(dim >= -std::max<int64_t>(rank, 1) && dim < std::max<int64_t>(rank, 1),
-                    "shape " + Text(shape) + " has no axis " + std::to_string(dim));
-        if (rank > 0) {
-            reduced[dim < 0 ? dim + rank : dim] = true;
+    inline int64_t Numel(const Sizes& shape) {
+        int64_t count = 1;
+        for (int64_t dim : shape) {
+            count *= dim;
         }
+        return count;
     }
-    Sizes result;
-    for (size_t i = 0; i < shape.size(); ++i) {
-        if (!reduced[i]) {
-            result.push_back(shape[i]);
-        } else if (keepdim) {
-            result.push_back(1);
-        }
-    }
-    return result;
-}
 
-// Division and remainder as in Python (towards minus infinity).
-inline int64_t FloorDiv(int64_t a, int64_t b) {
-    OPGEN_CHECK(b != 0, "a shape rule divides by zero");
-    const int64_t q = a / b;
-    return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
+    // Python slicing of the dims: Slice(shape, 0, -1) is shape[:-1].
+    inline Sizes Slice(const Sizes& shape, std::optional<int64_t> start,
+                       std::optional<int64_t> stop) {
+        const int64_t rank = Rank(shape);
+        const auto place = [rank](int64_t i) {
+            return std::min(std::max<int64_t>(i < 0 ? i + rank : i, 0), rank);
+        };
+        const int64_t from = place(start.value_or(0));
+        const int64_t to = std::max(from, place(stop.value_or(rank)));
+        return Sizes(shape.begin() + from, shape.begin() + to);
+    }
+
+    inline Sizes Concat(std::initializer_list<Sizes> parts) {
+        Sizes result;
+        for (const Sizes& part : parts) {
+            result.insert(result.end(), part.begin(), part.end());
+        }
+        return result;
+    }
+
+    // Dims removed, or 1 with keepdim; no dims means all.
+    inline Sizes Reduced(const Sizes& shape, const Sizes& dims, bool keepdim) {
+        const int64_t rank = Rank(shape);
+        std::vector<bool> reduced(shape.size(), dims.empty());
+        for (int64_t dim : dims) {
+            // torch takes dims 0 and -1 of a scalar
+            OPGEN_CHECK(dim >= -std::max<int64_t>(rank, 1) && dim < std::max<int64_t>(rank, 1),
+                        "shape " + Text(shape) + " has no axis " + std::to_string(dim));
+            if (rank > 0) {
+                reduced[dim < 0 ? dim + rank : dim] = true;
+            }
+        }
+        Sizes result;
+        for (size_t i = 0; i < shape.size(); ++i) {
+            if (!reduced[i]) {
+                result.push_back(shape[i]);
+            } else if (keepdim) {
+                result.push_back(1);
+            }
+        }
+        return result;
+    }
+
+    // Division and remainder as in Python (towards minus infinity).
+    inline int64_t FloorDiv(int64_t a, int64_t b) {
+        OPGEN_CHECK(b != 0, "a shape rule divides by zero");
+        const int64_t q = a / b;
+        return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+    }
+    inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
 }  // namespace opgen_torch
 

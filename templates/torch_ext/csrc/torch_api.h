@@ -40,33 +40,33 @@
 
 namespace opgen_torch __attribute__((visibility("hidden"))) {
 
-using Sizes = std::vector<int64_t>;
+    using Sizes = std::vector<int64_t>;
 
 #ifdef OPGEN_TORCH_CLASSIC
 
-using Tensor = at::Tensor;
-using ScalarType = at::ScalarType;
+    using Tensor = at::Tensor;
+    using ScalarType = at::ScalarType;
 
-inline Sizes SizesOf(const Tensor& t) { return t.sizes().vec(); }
-inline Sizes StridesOf(const Tensor& t) { return t.strides().vec(); }
-inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
-// Elements from the tensor's first one to the end of its storage.
-inline int64_t StorageElements(const Tensor& t) {
-    return static_cast<int64_t>(t.storage().nbytes() / t.element_size()) - t.storage_offset();
-}
-inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
-inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
-inline int DeviceIndex(const Tensor& t) { return t.device().index(); }
-inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
-inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
-    return at::empty(sizes, at::TensorOptions().dtype(dtype).device(like.device()));
-}
-// Makes the tensors' NPU the current device, which the dispatcher does not do for custom ops.
-struct NpuGuard {
-    explicit NpuGuard(int index)
-        : guard(c10::Device(c10::DeviceType::PrivateUse1, static_cast<int8_t>(index))) {}
-    c10::DeviceGuard guard;
-};
+    inline Sizes SizesOf(const Tensor& t) { return t.sizes().vec(); }
+    inline Sizes StridesOf(const Tensor& t) { return t.strides().vec(); }
+    inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+    // Elements from the tensor's first one to the end of its storage.
+    inline int64_t StorageElements(const Tensor& t) {
+        return static_cast<int64_t>(t.storage().nbytes() / t.element_size()) - t.storage_offset();
+    }
+    inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
+    inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
+    inline int DeviceIndex(const Tensor& t) { return t.device().index(); }
+    inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
+    inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
+        return at::empty(sizes, at::TensorOptions().dtype(dtype).device(like.device()));
+    }
+    // Makes the tensors' NPU the current device, which the dispatcher does not do for custom ops.
+    struct NpuGuard {
+        explicit NpuGuard(int index)
+            : guard(c10::Device(c10::DeviceType::PrivateUse1, static_cast<int8_t>(index))) {}
+        c10::DeviceGuard guard;
+    };
 
 #define OPGEN_LIBRARY(ns, m) TORCH_LIBRARY(ns, m)
 #define OPGEN_LIBRARY_IMPL(ns, key, m) TORCH_LIBRARY_IMPL(ns, key, m)
@@ -74,32 +74,32 @@ struct NpuGuard {
 
 #else
 
-using Tensor = torch::stable::Tensor;
-using ScalarType = torch::headeronly::ScalarType;
+    using Tensor = torch::stable::Tensor;
+    using ScalarType = torch::headeronly::ScalarType;
 
-inline Sizes SizesOf(const Tensor& t) {
-    const auto sizes = t.sizes();
-    return Sizes(sizes.begin(), sizes.end());
-}
-inline Sizes StridesOf(const Tensor& t) {
-    const auto strides = t.strides();
-    return Sizes(strides.begin(), strides.end());
-}
-inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
-// Elements from the tensor's first one to the end of its storage.
-inline int64_t StorageElements(const Tensor& t) {
-    int64_t bytes = 0;
-    const bool known = aoti_torch_get_storage_size(t.get(), &bytes) == AOTI_TORCH_SUCCESS;
-    return known ? bytes / static_cast<int64_t>(t.element_size()) - t.storage_offset() : 0;
-}
-inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
-inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
-inline int DeviceIndex(const Tensor& t) { return t.get_device_index(); }
-inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
-inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
-    return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
-}
-using NpuGuard = torch::stable::accelerator::DeviceGuard;
+    inline Sizes SizesOf(const Tensor& t) {
+        const auto sizes = t.sizes();
+        return Sizes(sizes.begin(), sizes.end());
+    }
+    inline Sizes StridesOf(const Tensor& t) {
+        const auto strides = t.strides();
+        return Sizes(strides.begin(), strides.end());
+    }
+    inline void* DataOf(const Tensor& t) { return t.data_ptr(); }
+    // Elements from the tensor's first one to the end of its storage.
+    inline int64_t StorageElements(const Tensor& t) {
+        int64_t bytes = 0;
+        const bool known = aoti_torch_get_storage_size(t.get(), &bytes) == AOTI_TORCH_SUCCESS;
+        return known ? bytes / static_cast<int64_t>(t.element_size()) - t.storage_offset() : 0;
+    }
+    inline bool OnCpu(const Tensor& t) { return t.is_cpu(); }
+    inline int DeviceType(const Tensor& t) { return static_cast<int>(t.device().type()); }
+    inline int DeviceIndex(const Tensor& t) { return t.get_device_index(); }
+    inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
+    inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
+        return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
+    }
+    using NpuGuard = torch::stable::accelerator::DeviceGuard;
 
 #define OPGEN_LIBRARY(ns, m) STABLE_TORCH_LIBRARY(ns, m)
 #define OPGEN_LIBRARY_IMPL(ns, key, m) STABLE_TORCH_LIBRARY_IMPL(ns, key, m)
@@ -109,15 +109,15 @@ using NpuGuard = torch::stable::accelerator::DeviceGuard;
 
 // Becomes RuntimeError in Python. torch's own check macros would put file and line of this header
 // before the message, which tells a caller nothing.
-#define OPGEN_CHECK(condition, message)            \
-    do {                                           \
-        if (!(condition)) {                        \
-            throw std::runtime_error(message);     \
-        }                                          \
+#define OPGEN_CHECK(condition, message)        \
+    do {                                       \
+        if (!(condition)) {                    \
+            throw std::runtime_error(message); \
+        }                                      \
     } while (false)
 
-using OptionalTensor = std::optional<Tensor>;
-using TensorList = std::vector<Tensor>;
+    using OptionalTensor = std::optional<Tensor>;
+    using TensorList = std::vector<Tensor>;
 
 }  // namespace opgen_torch
 

@@ -11,10 +11,9 @@ struct AddTiling {
 
 template <typename T>
 class KernelAdd {
-public:
+ public:
     __aicore__ inline KernelAdd() {}
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR y, GM_ADDR z, const AddTiling& tiling)
-    {
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR y, GM_ADDR z, const AddTiling& tiling) {
         constexpr uint32_t unit = 32 / sizeof(T);
         const uint32_t units = (tiling.length + unit - 1) / unit;
         const uint32_t perBlock = (units + GetBlockNum() - 1) / GetBlockNum() * unit;
@@ -29,8 +28,7 @@ public:
         pipe.InitBuffer(inY, 2, tile * sizeof(T));
         pipe.InitBuffer(outZ, 2, tile * sizeof(T));
     }
-    __aicore__ inline void Process()
-    {
+    __aicore__ inline void Process() {
         for (uint32_t at = 0; at < count; at += tile) {
             const uint32_t n = count - at < tile ? count - at : tile;
             CopyIn(at, n);
@@ -39,9 +37,8 @@ public:
         }
     }
 
-private:
-    __aicore__ inline void CopyIn(uint32_t at, uint32_t n)
-    {
+ private:
+    __aicore__ inline void CopyIn(uint32_t at, uint32_t n) {
         LocalTensor<T> x = inX.AllocTensor<T>();
         LocalTensor<T> y = inY.AllocTensor<T>();
         DataCopyExtParams params{1, static_cast<uint32_t>(n * sizeof(T)), 0, 0, 0};
@@ -51,8 +48,7 @@ private:
         inX.EnQue(x);
         inY.EnQue(y);
     }
-    __aicore__ inline void Compute(uint32_t n)
-    {
+    __aicore__ inline void Compute(uint32_t n) {
         LocalTensor<T> x = inX.DeQue<T>();
         LocalTensor<T> y = inY.DeQue<T>();
         LocalTensor<T> z = outZ.AllocTensor<T>();
@@ -61,8 +57,7 @@ private:
         inX.FreeTensor(x);
         inY.FreeTensor(y);
     }
-    __aicore__ inline void CopyOut(uint32_t at, uint32_t n)
-    {
+    __aicore__ inline void CopyOut(uint32_t at, uint32_t n) {
         LocalTensor<T> z = outZ.DeQue<T>();
         DataCopyExtParams params{1, static_cast<uint32_t>(n * sizeof(T)), 0, 0, 0};
         DataCopyPad(zGm[at], z, params);
@@ -76,8 +71,8 @@ private:
     uint32_t count = 0, tile = 0;
 };
 
-extern "C" __global__ __aicore__ void add_tail(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void add_tail(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                               GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     GET_TILING_DATA_WITH_STRUCT(AddTiling, tilingData, tiling);
     if (TILING_KEY_IS(1)) {

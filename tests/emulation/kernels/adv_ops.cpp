@@ -84,14 +84,15 @@ template <typename T>
 __aicore__ inline bool Elementwise(Frame& f) {
     const uint32_t n = f.params.a[1];
     switch (TILING_KEY_VAR) {
-    UNARY(1, Acos)
-    UNARY(2, Acosh) UNARY(3, Asin) UNARY(4, Asinh) UNARY(5, Atan) UNARY(6, Atanh) UNARY(7, Ceil)
-        UNARY(8, Cos) UNARY(9, Cosh) UNARY(10, Digamma) UNARY(11, Erf) UNARY(12, Erfc)
-            UNARY(13, Floor) UNARY(14, Frac) UNARY(15, Lgamma) UNARY(16, Log) UNARY(17, Log10)
-                UNARY(18, Log2) UNARY(19, Round) UNARY(20, Sigmoid) UNARY(21, Sign) UNARY(22, Silu)
-                    UNARY(23, Sin) UNARY(24, Sinh) UNARY(25, Tan) UNARY(26, Tanh) UNARY(27, Trunc)
-                        UNARY(28, Gelu) UNARY(29, FasterGelu) UNARY(30, FasterGeluV2)
-                            BINARY(40, Fmod) BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU)
+        UNARY(1, Acos)
+    UNARY(2, Acosh)
+    UNARY(3, Asin) UNARY(4, Asinh) UNARY(5, Atan) UNARY(6, Atanh) UNARY(7, Ceil) UNARY(8, Cos)
+        UNARY(9, Cosh) UNARY(10, Digamma) UNARY(11, Erf) UNARY(12, Erfc) UNARY(13, Floor)
+            UNARY(14, Frac) UNARY(15, Lgamma) UNARY(16, Log) UNARY(17, Log10) UNARY(18, Log2)
+                UNARY(19, Round) UNARY(20, Sigmoid) UNARY(21, Sign) UNARY(22, Silu) UNARY(23, Sin)
+                    UNARY(24, Sinh) UNARY(25, Tan) UNARY(26, Tanh) UNARY(27, Trunc) UNARY(28, Gelu)
+                        UNARY(29, FasterGelu) UNARY(30, FasterGeluV2) BINARY(40, Fmod)
+                            BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU)
                                 BINARY(44, ReGlu) case 45:
         SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
         return true;
@@ -137,17 +138,24 @@ __aicore__ inline bool Tensors(Frame& f) {
             const uint32_t c1 = (a[2] + 15) / 16, n1 = (a[1] + 15) / 16;
             Layout plain = MakeLayout(MakeShape(a[1], a[2], a[3], a[4], a[5]), MakeStride());
             Layout ndc = MakeLayout(MakeShape(a[1], a[3], c1, a[4], a[5], 16), MakeStride());
-            Layout fractal =
-                MakeLayout(MakeShape(a[3], c1, a[4], a[5], n1, 16, 16), MakeStride());
+            Layout fractal = MakeLayout(MakeShape(a[3], c1, a[4], a[5], n1, 16, 16), MakeStride());
             const LocalTensor<half> from = f.X<half>(), to = f.Z<half>();
             using P = decltype(plain);
             using N = decltype(ndc);
             using Z = decltype(fractal);
             switch (TILING_KEY_VAR - 150) {
-                case 0: TransData<kToNdc>(to, from, TransDataParams<P, N>{plain, ndc}); break;
-                case 1: TransData<kFromNdc>(to, from, tmp, TransDataParams<N, P>{ndc, plain}); break;
-                case 2: TransData<kToZ>(to, from, TransDataParams<P, Z>{plain, fractal}); break;
-                default: TransData<kFromZ>(to, from, TransDataParams<Z, P>{fractal, plain}); break;
+                case 0:
+                    TransData<kToNdc>(to, from, TransDataParams<P, N>{plain, ndc});
+                    break;
+                case 1:
+                    TransData<kFromNdc>(to, from, tmp, TransDataParams<N, P>{ndc, plain});
+                    break;
+                case 2:
+                    TransData<kToZ>(to, from, TransDataParams<P, Z>{plain, fractal});
+                    break;
+                default:
+                    TransData<kFromZ>(to, from, TransDataParams<Z, P>{fractal, plain});
+                    break;
             }
             return true;
         }
@@ -333,9 +341,9 @@ __aicore__ inline bool Reductions(Frame& f) {
         return true;
     switch (TILING_KEY_VAR) {
         REDUCE(300, ReduceSum)
-        REDUCE(301, ReduceMean) REDUCE(302, ReduceMax) REDUCE(303, ReduceMin)
-            REDUCE(304, ReduceProd) REDUCE(305, ReduceAny) REDUCE(306, ReduceAll) default
-            : return false;
+        REDUCE(301, ReduceMean)
+        REDUCE(302, ReduceMax) REDUCE(303, ReduceMin) REDUCE(304, ReduceProd) REDUCE(305, ReduceAny)
+            REDUCE(306, ReduceAll) default : return false;
     }
 }
 

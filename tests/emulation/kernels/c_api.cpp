@@ -4,9 +4,10 @@
 
 constexpr uint32_t kTile = 64;
 
-// z[:n] = x + y by tiles, each waiting for the last; then per tile of 64 the sum and the rounded values.
-extern "C" __global__ __aicore__ void c_api(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR, GM_ADDR tiling)
-{
+// z[:n] = x + y by tiles, each waiting for the last; then per tile of 64 the sum and the rounded
+// values.
+extern "C" __global__ __aicore__ void c_api(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR,
+                                            GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(uint32_t, n, tiling);
     asc_init();
     float* xGm = reinterpret_cast<float*>(x);
@@ -42,13 +43,14 @@ extern "C" __global__ __aicore__ void c_api(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_
     asc_max_scalar(a, a, -3.0f, kTile);
     asc_sync_vec();
     asc_float2int32_rd_sync(whole, a, kTile);
-    asc_copy_ub2gm_align_sync(reinterpret_cast<int32_t*>(zGm + n + 1), whole, uint32_t(sizeof(whole)));
+    asc_copy_ub2gm_align_sync(reinterpret_cast<int32_t*>(zGm + n + 1), whole,
+                              uint32_t(sizeof(whole)));
 }
 
 // z = [x < y ? x : y][:64], then x[i] where the bit of x >= 0 is set else 0, then x backwards, then
 // x - 1 copied and its first 8 elements as a block each.
-extern "C" __global__ __aicore__ void c_api_select(GM_ADDR x, GM_ADDR y, GM_ADDR order, GM_ADDR z, GM_ADDR)
-{
+extern "C" __global__ __aicore__ void c_api_select(GM_ADDR x, GM_ADDR y, GM_ADDR order, GM_ADDR z,
+                                                   GM_ADDR) {
     asc_init();
     const uint32_t bytes = kTile * sizeof(float);
     float* zGm = reinterpret_cast<float*>(z);
@@ -80,11 +82,11 @@ extern "C" __global__ __aicore__ void c_api_select(GM_ADDR x, GM_ADDR y, GM_ADDR
     asc_sync_wait(PIPE_MTE3, PIPE_S, 0);
 }
 
-// x: 64 float scores, y: 64 indices; z: sorted records of 32, the kept lower halves, the transposed 16 x 16
-// of x's bits, counts. Then a sum of all cores by atomics and a flag between the cores of a kind.
+// x: 64 float scores, y: 64 indices; z: sorted records of 32, the kept lower halves, the transposed
+// 16 x 16 of x's bits, counts. Then a sum of all cores by atomics and a flag between the cores of a
+// kind.
 extern "C" __global__ __aicore__ void c_api_sort(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
-                                                 GM_ADDR tiling)
-{
+                                                 GM_ADDR tiling) {
     asc_init();
     __ubuf__ float score[64];
     __ubuf__ uint32_t index[64];
@@ -134,10 +136,9 @@ extern "C" __global__ __aicore__ void c_api_sort(GM_ADDR x, GM_ADDR y, GM_ADDR z
     asc_set_atomic_none();
 }
 
-// z: the distance of the second of two tiles made by hand from the start of UB, its first value, and the
-// base of the cross-core flags as it was set.
-extern "C" __global__ __aicore__ void c_api_addresses(GM_ADDR x, GM_ADDR z, GM_ADDR, GM_ADDR)
-{
+// z: the distance of the second of two tiles made by hand from the start of UB, its first value,
+// and the base of the cross-core flags as it was set.
+extern "C" __global__ __aicore__ void c_api_addresses(GM_ADDR x, GM_ADDR z, GM_ADDR, GM_ADDR) {
     asc_init();
     AscendC::TPipe pipe;
     const uint64_t tile = 64 * sizeof(float);

@@ -6,9 +6,8 @@
 constexpr uint16_t kM = 32, kK = 64, kN = 48;
 
 // z = x[32,64] * y[64,48] + bias, rows of float.
-extern "C" __global__ __cube__ void c_api_product(GM_ADDR x, GM_ADDR y, GM_ADDR bias, GM_ADDR z, GM_ADDR,
-                                                  GM_ADDR)
-{
+extern "C" __global__ __cube__ void c_api_product(GM_ADDR x, GM_ADDR y, GM_ADDR bias, GM_ADDR z,
+                                                  GM_ADDR, GM_ADDR) {
     asc_init();
     asc_set_ffts_base_addr(0);
     __cbuf__ half a1[kM * kK], b1[kK * kN];
@@ -43,9 +42,8 @@ extern "C" __global__ __cube__ void c_api_product(GM_ADDR x, GM_ADDR y, GM_ADDR 
 
 // int8 rows times int8 columns, each column of the sums scaled to int8, Relu on the way. y has the
 // fractals of B in the order of L0B, factors are the 64-bit ones of fixpipe.
-extern "C" __global__ __cube__ void c_api_quantised(GM_ADDR x, GM_ADDR y, GM_ADDR factors, GM_ADDR z, GM_ADDR,
-                                                    GM_ADDR)
-{
+extern "C" __global__ __cube__ void c_api_quantised(GM_ADDR x, GM_ADDR y, GM_ADDR factors,
+                                                    GM_ADDR z, GM_ADDR, GM_ADDR) {
     asc_init();
     __cbuf__ int8_t a1[kM * kK];
     __cbuf__ uint64_t factors1[kN];
@@ -65,14 +63,14 @@ extern "C" __global__ __cube__ void c_api_quantised(GM_ADDR x, GM_ADDR y, GM_ADD
     asc_mmad_sync(c, a2, b2, kM, kK, kN, 0, 0, 0, false, false, false, true);
     asc_set_l0c2gm_config(0, 1, false);
     if (asc_get_l0c2gm_prequant() != 1 || asc_get_l0c2gm_unitflag() != 0) return;
-    asc_copy_l0c2gm_sync((__gm__ int8_t*)z, c, kN, kM, kN, kM, 0, QuantMode_t::VREQ8, 1, false, true);
+    asc_copy_l0c2gm_sync((__gm__ int8_t*)z, c, kN, kM, kN, kM, 0, QuantMode_t::VREQ8, 1, false,
+                         true);
 }
 
 // A 3x3 window over an image of 4 x 5 x 16 channels with a border of 7: its columns, times the unit
 // matrix (first 16 of the columns), and what asc_fill_* leaves.
-extern "C" __global__ __cube__ void c_api_columns(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR filled, GM_ADDR,
-                                                  GM_ADDR)
-{
+extern "C" __global__ __cube__ void c_api_columns(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR filled,
+                                                  GM_ADDR, GM_ADDR) {
     asc_init();
     constexpr uint16_t rows = 32;  // 20 places, rounded up
     __cbuf__ half image[20 * 16];
@@ -90,7 +88,8 @@ extern "C" __global__ __cube__ void c_api_columns(GM_ADDR x, GM_ADDR y, GM_ADDR 
     asc_fill_l1(ones, uint32_t(0x3f800000), fill);
     asc_l13d_fmatrix_config map;
     map.l1_height = 4, map.l1_width = 5;
-    map.padding_left_size = map.padding_right_size = map.padding_top_size = map.padding_bottom_size = 1;
+    map.padding_left_size = map.padding_right_size = map.padding_top_size =
+        map.padding_bottom_size = 1;
     asc_set_l13d_fmatrix(map);
     asc_set_l13d_padding(half(7));
     asc_load3d_v2_config once;
@@ -99,7 +98,8 @@ extern "C" __global__ __cube__ void c_api_columns(GM_ADDR x, GM_ADDR y, GM_ADDR 
     asc_sync();
     // The columns of one place of the window: the fifth is the middle.
     const uint16_t place = *(__gm__ int32_t*)filled;
-    asc_copy_l12l0a(a2, image, 16, rows, place * 16, 0, 1, 1, 3, 3, 1, 1, false, false, false, false, 16);
+    asc_copy_l12l0a(a2, image, 16, rows, place * 16, 0, 1, 1, 3, 3, 1, 1, false, false, false,
+                    false, 16);
     asc_sync();
     asc_mmad(c, a2, b2, rows, 16, 16, 0, false, false, true);
     asc_sync();
@@ -109,13 +109,19 @@ extern "C" __global__ __cube__ void c_api_columns(GM_ADDR x, GM_ADDR y, GM_ADDR 
 }
 
 // What is not emulated stops the kernel.
-extern "C" __global__ __cube__ void c_api_refused(GM_ADDR x, GM_ADDR, GM_ADDR, GM_ADDR, GM_ADDR, GM_ADDR tiling)
-{
+extern "C" __global__ __cube__ void c_api_refused(GM_ADDR x, GM_ADDR, GM_ADDR, GM_ADDR, GM_ADDR,
+                                                  GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(uint32_t, which, tiling);
     __cbuf__ half image[256];
     switch (which) {
-        case 0: asc_copy_gm2l1_pad3((__cbuf__ void*)image, (__gm__ void*)x, 32); break;
-        case 1: asc_set_l13d_size(1024); break;
-        default: asc_set_l0c2gm_config(1, 0, false); break;
+        case 0:
+            asc_copy_gm2l1_pad3((__cbuf__ void*)image, (__gm__ void*)x, 32);
+            break;
+        case 1:
+            asc_set_l13d_size(1024);
+            break;
+        default:
+            asc_set_l0c2gm_config(1, 0, false);
+            break;
     }
 }

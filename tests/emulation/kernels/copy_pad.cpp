@@ -9,8 +9,8 @@ struct RowTiling {
     float value;
 };
 
-extern "C" __global__ __aicore__ void pad_rows(GM_ADDR x, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void pad_rows(GM_ADDR x, GM_ADDR z, GM_ADDR workspace,
+                                               GM_ADDR tiling) {
     const auto& t = *reinterpret_cast<const __gm__ RowTiling*>(tiling);
     GlobalTensor<float> from, to;
     from.SetGlobalBuffer((__gm__ float*)x, t.rows * t.length);

@@ -6,8 +6,8 @@ using namespace AscendC;
 
 constexpr uint32_t kRow = 100, kApart = 104, kRows = 3;
 
-extern "C" __global__ __aicore__ void copy_rows(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void copy_rows(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                                GM_ADDR tiling) {
     TPipe pipe;
     TQue<TPosition::VECIN, 1> in;
     TQue<TPosition::VECOUT, 1> out;

@@ -6,14 +6,12 @@
 
 using namespace AscendC;
 
-__aicore__ inline void Write(GM_ADDR y, int64_t at, int32_t value)
-{
+__aicore__ inline void Write(GM_ADDR y, int64_t at, int32_t value) {
     GlobalTensor<int32_t> g;
     g.SetGlobalBuffer((__gm__ int32_t*)y);
     g.SetValue(at, value);
 }
-__aicore__ inline int32_t Read(GM_ADDR y, int64_t at)
-{
+__aicore__ inline int32_t Read(GM_ADDR y, int64_t at) {
     GlobalTensor<int32_t> g;
     g.SetGlobalBuffer((__gm__ int32_t*)y);
     return g.GetValue(at);
@@ -22,8 +20,8 @@ __aicore__ inline int32_t Read(GM_ADDR y, int64_t at)
 // Polled without any API call, as public kernels with a fixed order of their sums do.
 inline volatile __gm__ int32_t g_turn = 0;
 
-extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                            GM_ADDR tiling) {
     const int32_t i = GetBlockIdx(), n = GetBlockNum();
     if (TILING_KEY_IS(1)) {  // each block reads its neighbour's value after the barrier
         for (int round = 0; round < 3; ++round) {
@@ -63,7 +61,9 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         Write(y, i + (g_coreType == AIC ? 0 : 50), sum);
     } else if (TILING_KEY_IS(5)) {  // nobody sets the flag
         KERNEL_TASK_TYPE(5, KERNEL_TYPE_MIX_AIC_1_2);
-        if ASCEND_IS_AIV { CrossCoreWaitFlag(6); }
+        if ASCEND_IS_AIV {
+            CrossCoreWaitFlag(6);
+        }
     } else if (TILING_KEY_IS(6)) {  // one block leaves before the barrier
         if (i != 1) SyncAll();
     } else if (TILING_KEY_IS(7)) {  // polls memory another block writes later
@@ -76,9 +76,13 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         }
     } else if (TILING_KEY_IS(8)) {  // a barrier over cube and vector cores
         KERNEL_TASK_TYPE(8, KERNEL_TYPE_MIX_AIC_1_2);
-        if ASCEND_IS_AIC { Write(x, i, i + 1); }
+        if ASCEND_IS_AIC {
+            Write(x, i, i + 1);
+        }
         SyncAll<false>();
-        if ASCEND_IS_AIV { Write(y, i, Read(x, i / 2)); }
+        if ASCEND_IS_AIV {
+            Write(y, i, Read(x, i / 2));
+        }
     } else if (TILING_KEY_IS(9)) {
         ASSERT(i < 2 && "too many blocks");
     } else if (TILING_KEY_IS(31) || TILING_KEY_IS(32)) {  // all poll one flag per block by copies
@@ -92,7 +96,8 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
             if (TILING_KEY_IS(31)) {
                 DataCopy(ub, flags, n * 8);
             } else {
-                DataCopyPad(ub, flags, {1, static_cast<uint32_t>(n * 32), 0, 0, 0}, {false, 0, 0, 0});
+                DataCopyPad(ub, flags, {1, static_cast<uint32_t>(n * 32), 0, 0, 0},
+                            {false, 0, 0, 0});
             }
             PipeBarrier<PIPE_ALL>();
             missing = 0;
@@ -123,18 +128,27 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
     } else if (TILING_KEY_IS(12)) {  // the producer is 40 sets ahead of a slow consumer
         KERNEL_TASK_TYPE(12, KERNEL_TYPE_MIX_AIC_1_1);
         for (int k = 0; k < 40; ++k) {
-            if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(8); }
-            if ASCEND_IS_AIV { CrossCoreWaitFlag(8); }
+            if ASCEND_IS_AIC {
+                CrossCoreSetFlag<2, PIPE_FIX>(8);
+            }
+            if ASCEND_IS_AIV {
+                CrossCoreWaitFlag(8);
+            }
         }
-        if ASCEND_IS_AIV { Write(y, i, 40); }
+        if ASCEND_IS_AIV {
+            Write(y, i, 40);
+        }
     } else if (TILING_KEY_IS(13)) {  // nobody waits
         KERNEL_TASK_TYPE(13, KERNEL_TYPE_MIX_AIC_1_1);
         for (int k = 0; k < 16; ++k) {
-            if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(8); }
+            if ASCEND_IS_AIC {
+                CrossCoreSetFlag<2, PIPE_FIX>(8);
+            }
         }
     } else if (TILING_KEY_IS(14)) {  // cores of the caller's kind in an AI core
         KERNEL_TASK_TYPE(14, KERNEL_TYPE_MIX_AIC_1_2);
-        Write(y, i + (g_coreType == AIC ? 0 : 8), 100 * GetSubBlockNum() + 10 * GetTaskRatio() + get_subblockdim());
+        Write(y, i + (g_coreType == AIC ? 0 : 8),
+              100 * GetSubBlockNum() + 10 * GetTaskRatio() + get_subblockdim());
     } else if (TILING_KEY_IS(10)) {
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
     } else if (TILING_KEY_IS(11)) {  // atomic adds from every block
@@ -146,7 +160,8 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         SetAtomicAdd<float>();
         DataCopy(out, ub, 64);
         SetAtomicNone();
-    } else if (TILING_KEY_IS(15)) {  // a type alone: the first addition, no more, the last operation
+    } else if (TILING_KEY_IS(
+                   15)) {  // a type alone: the first addition, no more, the last operation
         LocalTensor<float> ub(TPosition::VECCALC, 0, 64);
         GlobalTensor<float> out;
         out.SetGlobalBuffer((__gm__ float*)y, 192);
@@ -163,7 +178,8 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         SetAtomicNone();
     } else if (TILING_KEY_IS(33)) {  // the last block is the first one whose turn it is
         bool came = false;
-        for (int64_t tries = 0; tries < (int64_t(1) << 32) && !came; ++tries) came = g_turn % n == n - 1 - i;
+        for (int64_t tries = 0; tries < (int64_t(1) << 32) && !came; ++tries)
+            came = g_turn % n == n - 1 - i;
         Write(y, i, came ? g_turn % n : -1);
         g_turn = g_turn + 1;
     }

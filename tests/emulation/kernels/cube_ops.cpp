@@ -1,5 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// One matrix product through L1, L0 and Fixpipe; the loads and the way out are chosen by the tiling.
+// One matrix product through L1, L0 and Fixpipe; the loads and the way out are chosen by the
+// tiling.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -20,9 +21,8 @@ struct CubeCase {
 
 template <typename A, typename L0C, typename Dst>
 class CubeKernel {
-public:
-    __aicore__ inline void Run(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const CubeCase& t)
-    {
+ public:
+    __aicore__ inline void Run(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const CubeCase& t) {
         p = t;
         k0 = 32 * 8 / (IsSameType<A, int4b_t>::value ? 4 : sizeof(A) * 8);
         mBlocks = (p.m + 15) / 16;
@@ -53,16 +53,20 @@ public:
         SetHF32Mode(false);
     }
 
-private:
-    __aicore__ inline Nd2NzParams ToNz(uint32_t rows, uint32_t columns)
-    {
+ private:
+    __aicore__ inline Nd2NzParams ToNz(uint32_t rows, uint32_t columns) {
         // int4 is copied as pairs in bytes, as on the device.
-        return Nd2NzParams{1, uint16_t(rows), uint16_t(columns), 0, uint16_t(columns),
-                           uint16_t((rows + 15) / 16 * 16), 1, 0};
+        return Nd2NzParams{1,
+                           uint16_t(rows),
+                           uint16_t(columns),
+                           0,
+                           uint16_t(columns),
+                           uint16_t((rows + 15) / 16 * 16),
+                           1,
+                           0};
     }
     __aicore__ inline void ToL1(TBuf<TPosition::A1>& to, GlobalTensor<A>& from, uint32_t rows,
-                                uint32_t columns)
-    {
+                                uint32_t columns) {
         if constexpr (IsSameType<A, int4b_t>::value) {
             GlobalTensor<int8_t> bytes;
             bytes.SetGlobalBuffer((__gm__ int8_t*)from.GetPhyAddr());
@@ -71,8 +75,7 @@ private:
             DataCopy(to.Get<A>(), from, ToNz(rows, columns));
         }
     }
-    __aicore__ inline void CopyIn()
-    {
+    __aicore__ inline void CopyIn() {
         if (p.loadA == 3) {
             DataCopy(a1.Get<A>(), aGm, (p.channels + k0 - 1) / k0 * p.height * p.width * k0);
         } else if (p.loadA == 4) {
@@ -82,19 +85,19 @@ private:
         } else {
             ToL1(a1, aGm, p.m, p.k);
         }
-        if (p.loadB == 0) ToL1(b1, bGm, p.n, p.k);
-        else ToL1(b1, bGm, p.k, p.n);
+        if (p.loadB == 0)
+            ToL1(b1, bGm, p.n, p.k);
+        else
+            ToL1(b1, bGm, p.k, p.n);
         if (p.bias == 1) DataCopy(c1.Get<L0C>(), biasGm, nBlocks * 16);
         if (p.bias == 2) DataCopy(c1.Get<half>(), halfBiasGm, (p.n + 31) / 32 * 32);
         if (UsesTable()) DataCopy(c1.Get<uint64_t>(), tableGm, nBlocks * 16);
     }
-    __aicore__ inline bool UsesTable() const
-    {
+    __aicore__ inline bool UsesTable() const {
         return p.quant == QuantMode_t::VDEQF16 || p.quant == QuantMode_t::VQF322B8_PRE ||
                p.quant == QuantMode_t::VREQ8;
     }
-    __aicore__ inline void LoadA()
-    {
+    __aicore__ inline void LoadA() {
         LocalTensor<A> to = a2.Get<A>(), from = a1.Get<A>();
         const uint32_t fractal = 16 * k0;
         if (p.loadA == 0) {
@@ -142,8 +145,7 @@ private:
             SetLoadDataRepeat(LoadDataRepeatParam());
         }
     }
-    __aicore__ inline void LoadB()
-    {
+    __aicore__ inline void LoadB() {
         LocalTensor<A> to = b2.Get<A>(), from = b1.Get<A>();
         const uint32_t fractal = 16 * k0;
         if (p.loadB == 0) {
@@ -172,8 +174,7 @@ private:
             }
         }
     }
-    __aicore__ inline void Multiply()
-    {
+    __aicore__ inline void Multiply() {
         LocalTensor<L0C> c = co1.Get<L0C>();
         LocalTensor<A> left = a2.Get<A>(), right = b2.Get<A>();
         const uint32_t step = kBlocks / p.splitK * k0;
@@ -202,8 +203,7 @@ private:
             PipeBarrier<PIPE_M>();
         }
     }
-    __aicore__ inline void CopyOut()
-    {
+    __aicore__ inline void CopyOut() {
         FixpipeParamsV220 q;
         q.nSize = uint16_t(p.n);
         q.mSize = uint16_t(p.m);
@@ -246,8 +246,7 @@ private:
 };
 
 extern "C" __global__ __aicore__ void cube(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
-                                           GM_ADDR workspace, GM_ADDR tiling)
-{
+                                           GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     const CubeCase t = *reinterpret_cast<__gm__ CubeCase*>(tiling);
     if (TILING_KEY_IS(1)) {

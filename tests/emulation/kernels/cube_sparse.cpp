@@ -9,8 +9,7 @@ struct Case {
 };
 
 extern "C" __global__ __cube__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR idx, GM_ADDR c, GM_ADDR,
-                                           GM_ADDR tiling)
-{
+                                           GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(Case, p, tiling);
     InitSocState();
     const uint32_t mBlocks = p.m / 16, nBlocks = p.n / 16, kBlocks = p.k / 32;
@@ -47,7 +46,8 @@ extern "C" __global__ __cube__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR idx, GM
     SetFlag<HardEvent::M_FIX>(0);
     WaitFlag<HardEvent::M_FIX>(0);
     FixpipeParamsV220 f;
-    f.nSize = uint16_t(p.n), f.mSize = uint16_t(p.m), f.srcStride = uint16_t(p.m), f.dstStride = p.n;
+    f.nSize = uint16_t(p.n), f.mSize = uint16_t(p.m), f.srcStride = uint16_t(p.m),
+    f.dstStride = p.n;
     Fixpipe(cGm, co1, f);
     PipeBarrier<PIPE_ALL>();
 }

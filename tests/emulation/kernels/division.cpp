@@ -4,8 +4,7 @@
 using namespace AscendC;
 
 template <typename T>
-__aicore__ inline void Divide(GM_ADDR y, GM_ADDR tiling, int64_t at)
-{
+__aicore__ inline void Divide(GM_ADDR y, GM_ADDR tiling, int64_t at) {
     auto out = reinterpret_cast<__gm__ int64_t*>(y) + at;
     const auto in = reinterpret_cast<const volatile __gm__ int64_t*>(tiling);
     volatile T memory = static_cast<T>(in[1]);
@@ -16,8 +15,7 @@ __aicore__ inline void Divide(GM_ADDR y, GM_ADDR tiling, int64_t at)
     out[3] = dividend % memory;
 }
 
-extern "C" __global__ __aicore__ void division(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void division(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
     Divide<int8_t>(y, tiling, 0);
     Divide<uint16_t>(y, tiling, 4);
     Divide<int32_t>(y, tiling, 8);

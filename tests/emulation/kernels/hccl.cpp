@@ -9,14 +9,15 @@ constexpr int64_t kServer = 1;
 static constexpr HcclServerConfig kOnVector = {CoreType::ON_AIV, kServer};
 
 // Every core waits for data that one of them sends.
-extern "C" __global__ __aicore__ void hccl(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void hccl(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                           GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     Hccl<> hccl;
     Hccl<HCCL_SERVER_TYPE_AICPU, kOnVector> other;
     hccl.InitV2(GetHcclContext<HCCL_GROUP_ID_0>(), nullptr);
     other.InitV2(GetHcclContext<1>(), nullptr);
-    if (hccl.SetCcTilingV2(0) != HCCL_SUCCESS || hccl.GetRankDim() != 1 || hccl.GetRankId() != 0) return;
+    if (hccl.SetCcTilingV2(0) != HCCL_SUCCESS || hccl.GetRankDim() != 1 || hccl.GetRankId() != 0)
+        return;
     constexpr uint64_t n = 16;
     HcclHandle handle = INVALID_HANDLE_ID;
     uint8_t repeat = 2;
@@ -30,8 +31,8 @@ extern "C" __global__ __aicore__ void hccl(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_A
         handle = hccl.AlltoAll(x, y, 2 * n, HCCL_DATA_TYPE_INT16, 0, repeat);
     } else if (TILING_KEY_IS(5)) {
         uint64_t counts[1] = {n}, from[1] = {0}, to[1] = {0};
-        handle = hccl.AlltoAllV(x, counts, from, HCCL_DATA_TYPE_INT32, y, counts, to, HCCL_DATA_TYPE_INT32,
-                                repeat);
+        handle = hccl.AlltoAllV(x, counts, from, HCCL_DATA_TYPE_INT32, y, counts, to,
+                                HCCL_DATA_TYPE_INT32, repeat);
     } else if (TILING_KEY_IS(6)) {
         hccl.GetWindowsInAddr(0);
     } else if (TILING_KEY_IS(7)) {

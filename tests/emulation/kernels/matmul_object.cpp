@@ -19,8 +19,7 @@ using In = MatmulType<TPosition::GM, format, T, true, layout>;
 
 template <typename Mm, typename A, typename C, typename Bias>
 __aicore__ inline void RunObject(Mm& mm, GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
-                                 const MatmulCase& p)
-{
+                                 const MatmulCase& p) {
     const TCubeTiling& t = p.t;
     const int32_t block = GetBlockIdx();
     if (block >= t.usedCoreNum) return;
@@ -68,16 +67,16 @@ __aicore__ inline void RunObject(Mm& mm, GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_
     mm.End();
 }
 
-// Copies the block from where the default would, with all values doubled rows apart: A is stored with
-// twice its row length.
+// Copies the block from where the default would, with all values doubled rows apart: A is stored
+// with twice its row length.
 __aicore__ inline void CopyWideA(const LocalTensor<int8_t>& to, const __gm__ void* gm, int row,
                                  int col, int useM, int useK, const uint64_t baseM,
-                                 const uint64_t width)
-{
+                                 const uint64_t width) {
     GlobalTensor<half> from;
     from.SetGlobalBuffer((__gm__ half*)gm);
-    Nd2NzParams p{1, uint16_t(useM), uint16_t(useK), 0, uint16_t(width),
-                  uint16_t((useM + 15) / 16 * 16), 1, 0};
+    Nd2NzParams p{
+        1, uint16_t(useM), uint16_t(useK), 0, uint16_t(width), uint16_t((useM + 15) / 16 * 16), 1,
+        0};
     // baseM and baseK are packed into the first word.
     const uint64_t baseK = baseM >> 32;
     DataCopy(to.ReinterpretCast<half>(),
@@ -87,19 +86,18 @@ __aicore__ inline void CopyWideA(const LocalTensor<int8_t>& to, const __gm__ voi
 // B stored with twice its row length; the words as above, with base K and base N.
 __aicore__ inline void CopyWideB(const LocalTensor<int8_t>& to, const __gm__ void* gm, int row,
                                  int col, int useK, int useN, const uint64_t base,
-                                 const uint64_t width)
-{
+                                 const uint64_t width) {
     GlobalTensor<half> from;
     from.SetGlobalBuffer((__gm__ half*)gm);
-    Nd2NzParams p{1, uint16_t(useK), uint16_t(useN), 0, uint16_t(width),
-                  uint16_t((useK + 15) / 16 * 16), 1, 0};
+    Nd2NzParams p{
+        1, uint16_t(useK), uint16_t(useN), 0, uint16_t(width), uint16_t((useK + 15) / 16 * 16), 1,
+        0};
     DataCopy(to.ReinterpretCast<half>(),
              from[uint64_t(row) * uint32_t(base) * width + uint64_t(col) * (base >> 32)], p);
 }
 
 __aicore__ inline void CopyOutShifted(const __gm__ void* gm, const LocalTensor<int8_t>& co1,
-                                      const void* params, const uint64_t, const uint64_t)
-{
+                                      const void* params, const uint64_t, const uint64_t) {
     const DataCopyOutParams* p = reinterpret_cast<const DataCopyOutParams*>(params);
     GlobalTensor<float> to;
     to.SetGlobalBuffer((__gm__ float*)gm);
@@ -114,8 +112,7 @@ template <typename A, typename C, typename Bias, CubeFormat fa = CubeFormat::ND,
           const auto& config = CFG_NORM, class Callback = MatmulCallBackFunc<>,
           template <const auto&, typename, typename, typename, typename, typename> class Policy =
               MatmulPolicy>
-__aicore__ inline void RunCase(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const MatmulCase& p)
-{
+__aicore__ inline void RunCase(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, const MatmulCase& p) {
     TPipe pipe;
     Matmul<In<A, fa, layout>, In<A, fa, layout>, MatmulType<TPosition::GM, fc, C, false, layout>,
            MatmulType<TPosition::GM, CubeFormat::ND, Bias>, config, Callback, Policy>
@@ -128,13 +125,13 @@ __aicore__ inline void RunCase(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, co
     RunObject<decltype(mm), A, C, Bias>(mm, a, b, bias, c, p);
 }
 
-constexpr MatmulFuncParams kSplit{false, false, false, false, 0, IterateOrder::UNDEF,
-                                  ScheduleType::INNER_PRODUCT, true, false, false, false, true};
+constexpr MatmulFuncParams kSplit{
+    false, false, false, false, 0,   IterateOrder::UNDEF, ScheduleType::INNER_PRODUCT,
+    true,  false, false, false, true};
 constexpr MatmulConfig kSplitConfig = GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kSplit);
 
 extern "C" __global__ __aicore__ void matmul_object(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
-                                                    GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                    GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
     constexpr CubeFormat nd = CubeFormat::ND, nz = CubeFormat::NZ;
@@ -177,16 +174,18 @@ extern "C" __global__ __aicore__ void matmul_object(GM_ADDR a, GM_ADDR b, GM_ADD
 }
 
 static_assert(ToMatmulConfig(CFG_MDL).doMultiDataLoad, "a configuration is its own");
-static_assert([] {
-    MatmulApiStaticTiling tiling;
-    tiling.cfg = CFG_MDL;
-    return ToMatmulConfig(tiling).doMultiDataLoad && !ToMatmulConfig(MatmulApiStaticTiling{}).doMultiDataLoad;
-}(), "and that of a static tiling is inside");
+static_assert(
+    [] {
+        MatmulApiStaticTiling tiling;
+        tiling.cfg = CFG_MDL;
+        return ToMatmulConfig(tiling).doMultiDataLoad &&
+               !ToMatmulConfig(MatmulApiStaticTiling{}).doMultiDataLoad;
+    }(),
+    "and that of a static tiling is inside");
 
 // B is 4:2 compressed; its index matrix takes the place of the bias.
 extern "C" __global__ __aicore__ void matmul_sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
-                                                    GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                    GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
     TPipe pipe;
@@ -214,8 +213,7 @@ extern "C" __global__ __aicore__ void matmul_sparse(GM_ADDR a, GM_ADDR b, GM_ADD
 
 // A waits in the TSCM of a vector core: way 0 copied from GM as NZ, way 1 from UB.
 extern "C" __global__ __aicore__ void matmul_tscm(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
-                                                  GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                  GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
     TPipe pipe;
@@ -269,21 +267,23 @@ extern "C" __global__ __aicore__ void matmul_tscm(GM_ADDR a, GM_ADDR b, GM_ADDR 
         mm.GetTensorC(out);
     }
     mm.End();
-    if (p.way == 0) fromGm.FreeTensor(left);
-    else fromUb.FreeTensor(left);
+    if (p.way == 0)
+        fromGm.FreeTensor(left);
+    else
+        fromUb.FreeTensor(left);
 }
 
 // The AIVs call; on the device the AIC would compute.
 extern "C" __global__ __aicore__ void matmul_mixed(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c,
-                                                   GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                   GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     const MatmulCase p = *reinterpret_cast<__gm__ MatmulCase*>(tiling);
     RunCase<half, float, float>(a, b, bias, c, p);
 }
 
 static_assert(GetNormalConfig(false, true, false, BatchMode::BATCH_LARGE_THAN_L1, true,
-                              IterateOrder::ORDER_N).iterateOrder == IterateOrder::ORDER_N);
+                              IterateOrder::ORDER_N)
+                  .iterateOrder == IterateOrder::ORDER_N);
 static_assert(GetNormalConfig(false, true).isNBatch && !GetNormalConfig().isNBatch);
 static_assert(GetMDLConfig(false, false, 2).doMTE2Preload == 2 && GetMDLConfig().doMultiDataLoad);
 static_assert(GetBasicConfig(64, 32, 16).basicN == 32);
@@ -294,11 +294,11 @@ static_assert(GetIBShareNormConfig(false, false, false, BatchMode::NONE, true).e
 using ConstantA = MatmulType<TPosition::GM, CubeFormat::ND, half>;
 using ConstantC = MatmulType<TPosition::GM, CubeFormat::ND, float>;
 constexpr MatmulShapeParams kConstantShape = {64, 96, 64, 32, 48, 32};
-constexpr auto kConstantTiling = AscendC::GetMatmulApiTiling<ConstantA, ConstantA, ConstantC, ConstantC>(
-    GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kConstantShape));
-extern "C" __global__ __aicore__ void matmul_constant(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspace,
-                                                      GM_ADDR tiling)
-{
+constexpr auto kConstantTiling =
+    AscendC::GetMatmulApiTiling<ConstantA, ConstantA, ConstantC, ConstantC>(
+        GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kConstantShape));
+extern "C" __global__ __aicore__ void matmul_constant(GM_ADDR a, GM_ADDR b, GM_ADDR c,
+                                                      GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     TPipe pipe;
     Matmul<ConstantA, ConstantA, ConstantC, ConstantC, kConstantTiling> mm;
@@ -321,9 +321,8 @@ constexpr MatmulFuncParams kPartialParams = [] {
     return p;
 }();
 constexpr MatmulConfig kPartial = GetMMConfig<MatmulConfigMode::CONFIG_NORM>(kPartialParams);
-extern "C" __global__ __aicore__ void matmul_parts(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspace,
-                                                   GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void matmul_parts(GM_ADDR a, GM_ADDR b, GM_ADDR c,
+                                                   GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     TPipe pipe;
     TCubeTiling t;

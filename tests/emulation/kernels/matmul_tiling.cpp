@@ -3,8 +3,7 @@
 #include "tiling/tiling_api.h"
 
 // q: m, n, k, cores, A type, C type, bias, baseM, baseN, baseK (-1: free), transA, transB.
-extern "C" int matmul_tiling_of(const int32_t* q, TCubeTiling* out)
-{
+extern "C" int matmul_tiling_of(const int32_t* q, TCubeTiling* out) {
     using namespace matmul_tiling;
     auto* platform = platform_ascendc::PlatformAscendCManager::GetInstance("Ascend910B3");
     MultiCoreMatmulTiling api(*platform);

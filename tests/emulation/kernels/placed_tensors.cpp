@@ -1,5 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// c[32, 48] = a[32, 128] * b[128, 48], b kept as 2 of every 4 rows; tensors placed through address_.
+// c[32, 48] = a[32, 128] * b[128, 48], b kept as 2 of every 4 rows; tensors placed through
+// address_.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -7,8 +8,7 @@ using namespace AscendC;
 constexpr uint32_t M = 32, N = 48, K = 128, KEPT = K / 2;
 
 template <typename T>
-__aicore__ inline LocalTensor<T> Place(TPosition position, uint32_t offset, uint32_t elements)
-{
+__aicore__ inline LocalTensor<T> Place(TPosition position, uint32_t offset, uint32_t elements) {
     LocalTensor<uint8_t> whole;
     whole.InitBuffer(0, 64 * 1024);
     whole.address_.logicPos = static_cast<uint8_t>(position);
@@ -21,8 +21,7 @@ __aicore__ inline LocalTensor<T> Place(TPosition position, uint32_t offset, uint
 }
 
 // The size is given before the position, whose memory is larger than UB.
-__aicore__ inline bool WholeL1()
-{
+__aicore__ inline bool WholeL1() {
     LocalTensor<uint8_t> whole;
     whole.InitBuffer(0, 512 * 1024);
     whole.address_.logicPos = static_cast<uint8_t>(TPosition::A1);
@@ -30,8 +29,7 @@ __aicore__ inline bool WholeL1()
 }
 
 template <bool placed>
-__aicore__ inline void Multiply(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c)
-{
+__aicore__ inline void Multiply(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c) {
     ASSERT(WholeL1());
     GlobalTensor<int8_t> aGm, bGm;
     GlobalTensor<uint8_t> indexGm;
@@ -70,15 +68,13 @@ __aicore__ inline void Multiply(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c)
 }
 
 extern "C" __global__ __aicore__ void sparse(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
-                                             GM_ADDR workspace, GM_ADDR tiling)
-{
+                                             GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     Multiply<true>(a, b, index, c);
 }
 
 extern "C" __global__ __aicore__ void unplaced(GM_ADDR a, GM_ADDR b, GM_ADDR index, GM_ADDR c,
-                                               GM_ADDR workspace, GM_ADDR tiling)
-{
+                                               GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     Multiply<false>(a, b, index, c);
 }

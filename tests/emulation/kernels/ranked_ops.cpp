@@ -4,8 +4,7 @@
 
 // z[i] += 1.5 * x[i] three ways: a count, a mask of one repeat, every other lane.
 template <typename D, typename S>
-__aicore__ inline void RunAxpy(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling)
-{
+__aicore__ inline void RunAxpy(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling) {
     Frame f(x, y, z, tiling);
     constexpr uint32_t n = 256 / sizeof(D);
     const uint8_t rep = 8 * sizeof(S) / sizeof(D);
@@ -25,8 +24,7 @@ KERNEL(axpy_mixed) { RunAxpy<float, half>(x, y, z, tiling); }
 
 // x: [8, 64] gradients, y: [8, 64] values; z: [8, 64] and [8, block].
 template <typename T>
-__aicore__ inline void RunGrad(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling)
-{
+__aicore__ inline void RunGrad(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling) {
     Frame f(x, y, z, tiling);
     const SoftMaxShapeInfo shape{8, 64, 8, 64};
     SoftMaxTiling t;
@@ -37,22 +35,22 @@ __aicore__ inline void RunGrad(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR tiling)
 KERNEL(grad_float) { RunGrad<float>(x, y, z, tiling); }
 KERNEL(grad_half) { RunGrad<half>(x, y, z, tiling); }
 
-// x: [8, 64] values, y: sum[8, 8] and max[8, 8]; z: [8, 64]; then the rows whose max is -100 become 7.
-KERNEL(simple_softmax)
-{
+// x: [8, 64] values, y: sum[8, 8] and max[8, 8]; z: [8, 64]; then the rows whose max is -100
+// become 7.
+KERNEL(simple_softmax) {
     Frame f(x, y, z, tiling);
     const SoftMaxShapeInfo shape{8, 64, 8, 64};
     SimpleSoftMax<float>(f.Z<float>(), f.Y<float>(), f.Y<float>()[64], f.X<float>(), f.W<uint8_t>(),
                          SoftMaxTiling(), shape);
-    const bool any = AdjustSoftMaxRes<float, float>(f.Z<float>(), f.Y<float>()[64], 0xc2c80000, 7.0f, shape);
+    const bool any =
+        AdjustSoftMaxRes<float, float>(f.Z<float>(), f.Y<float>()[64], 0xc2c80000, 7.0f, shape);
     PipeBarrier<PIPE_ALL>();
     f.Z<float>().SetValue(512, any ? 1.0f : 0.0f);
     f.End(z);
 }
 
 // x: 64 scores, y: their indices; z: scores and indices in descending order.
-KERNEL(sort_extract)
-{
+KERNEL(sort_extract) {
     Frame f(x, y, z, tiling);
     auto score = f.X<float>();
     auto sorted = f.W<float>(), tmp = f.W<float>()[GetSortLen<float>(64)];
@@ -63,10 +61,9 @@ KERNEL(sort_extract)
     f.End(z);
 }
 
-// x: 128 float; z: the accumulator after WholeReduceSum of 64 and of 32 lanes by RepeatReduceSum and both
-// comparisons with a scalar as bits.
-KERNEL(sums_and_compares)
-{
+// x: 128 float; z: the accumulator after WholeReduceSum of 64 and of 32 lanes by RepeatReduceSum
+// and both comparisons with a scalar as bits.
+KERNEL(sums_and_compares) {
     Frame f(x, y, z, tiling);
     auto s = f.X<float>(), d = f.Z<float>();
     RepeatReduceSum<float>(d, s, 2, 64, 0, 1, 1, 8);
@@ -80,8 +77,7 @@ KERNEL(sums_and_compares)
 }
 
 // x: 16 x 16 int16; z: transposed; then scalar conversions.
-KERNEL(transpose_and_scalars)
-{
+KERNEL(transpose_and_scalars) {
     Frame f(x, y, z, tiling);
     Transpose(f.Z<int16_t>(), f.X<int16_t>());
     PipeBarrier<PIPE_ALL>();
@@ -99,8 +95,7 @@ KERNEL(transpose_and_scalars)
 }
 
 // Fills z's first 64 float with 2 and the next 40 with 3 without a buffer of its own.
-KERNEL(fill_memory)
-{
+KERNEL(fill_memory) {
     TPipe pipe;
     GlobalTensor<float> g;
     g.SetGlobalBuffer((__gm__ float*)z, 104);

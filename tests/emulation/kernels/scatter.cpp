@@ -9,8 +9,7 @@ constexpr uint32_t kRoom = 512;  // elements of the result
 constexpr uint32_t kBase = 64;   // bytes
 
 template <typename T>
-__aicore__ inline void Run(GM_ADDR x, GM_ADDR offsets, GM_ADDR y, uint32_t form)
-{
+__aicore__ inline void Run(GM_ADDR x, GM_ADDR offsets, GM_ADDR y, uint32_t form) {
     TPipe pipe;
     TQue<TPosition::VECIN, 1> in, at;
     TQue<TPosition::VECOUT, 1> out;
@@ -46,9 +45,8 @@ __aicore__ inline void Run(GM_ADDR x, GM_ADDR offsets, GM_ADDR y, uint32_t form)
     out.FreeTensor(b);
 }
 
-extern "C" __global__ __aicore__ void scatter(GM_ADDR x, GM_ADDR offsets, GM_ADDR y, GM_ADDR workspace,
-                                              GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void scatter(GM_ADDR x, GM_ADDR offsets, GM_ADDR y,
+                                              GM_ADDR workspace, GM_ADDR tiling) {
     const uint32_t form = *(__gm__ uint32_t*)tiling;
     if (TILING_KEY_IS(1)) Run<half>(x, offsets, y, form);
     if (TILING_KEY_IS(2)) Run<float>(x, offsets, y, form);

@@ -1,5 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// What scripts/bench_emulation.py measures: add, gelu (tanh), softmax and layer norm over rows, float.
+// What scripts/bench_emulation.py measures: add, gelu (tanh), softmax and layer norm over rows,
+// float.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -10,9 +11,8 @@ struct BenchTiling {
 };
 
 class Bench {
-public:
-    __aicore__ inline Bench(GM_ADDR x, GM_ADDR y, GM_ADDR z, const BenchTiling& t) : row(t.row)
-    {
+ public:
+    __aicore__ inline Bench(GM_ADDR x, GM_ADDR y, GM_ADDR z, const BenchTiling& t) : row(t.row) {
         perBlock = t.length / GetBlockNum();
         const uint64_t begin = static_cast<uint64_t>(GetBlockIdx()) * perBlock;
         a.SetGlobalBuffer((__gm__ float*)x + begin, perBlock);
@@ -23,8 +23,7 @@ public:
         pipe.InitBuffer(outC, 2, row * sizeof(float));
         pipe.InitBuffer(scratch, 1024);
     }
-    __aicore__ inline void Run(uint64_t op)
-    {
+    __aicore__ inline void Run(uint64_t op) {
         for (uint32_t at = 0; at < perBlock; at += row) {
             LocalTensor<float> x = inA.AllocTensor<float>();
             DataCopy(x, a[at], row);
@@ -48,15 +47,13 @@ public:
         }
     }
 
-private:
-    __aicore__ inline void AddTile(LocalTensor<float>& z, LocalTensor<float>& x)
-    {
+ private:
+    __aicore__ inline void AddTile(LocalTensor<float>& z, LocalTensor<float>& x) {
         LocalTensor<float> y = inB.DeQue<float>();
         Add(z, x, y, row);
         inB.FreeTensor(y);
     }
-    __aicore__ inline void GeluTile(LocalTensor<float>& z, LocalTensor<float>& x)
-    {
+    __aicore__ inline void GeluTile(LocalTensor<float>& z, LocalTensor<float>& x) {
         // x / (1 + exp(-1.5957691 (x + 0.044715 x^3)))
         Mul(z, x, x, row);
         PipeBarrier<PIPE_V>();
@@ -74,8 +71,7 @@ private:
         PipeBarrier<PIPE_V>();
         Div(z, x, z, row);
     }
-    __aicore__ inline float Scalar(const LocalTensor<float>& t)
-    {
+    __aicore__ inline float Scalar(const LocalTensor<float>& t) {
         const event_t toS = static_cast<event_t>(pipe.FetchEventID(HardEvent::V_S));
         SetFlag<HardEvent::V_S>(toS);
         WaitFlag<HardEvent::V_S>(toS);
@@ -85,8 +81,7 @@ private:
         WaitFlag<HardEvent::S_V>(toV);
         return value;
     }
-    __aicore__ inline void SoftmaxTile(LocalTensor<float>& z, LocalTensor<float>& x)
-    {
+    __aicore__ inline void SoftmaxTile(LocalTensor<float>& z, LocalTensor<float>& x) {
         LocalTensor<float> s = scratch.Get<float>();
         ReduceMax(s, x, s[64], row);
         Adds(z, x, -Scalar(s), row);
@@ -96,8 +91,7 @@ private:
         ReduceSum(s, z, s[64], row);
         Muls(z, z, 1.0f / Scalar(s), row);
     }
-    __aicore__ inline void LayerNormTile(LocalTensor<float>& z, LocalTensor<float>& x)
-    {
+    __aicore__ inline void LayerNormTile(LocalTensor<float>& z, LocalTensor<float>& x) {
         LocalTensor<float> s = scratch.Get<float>();
         ReduceSum(s, x, s[64], row);
         Adds(x, x, -Scalar(s) / row, row);
@@ -116,8 +110,8 @@ private:
     uint32_t row, perBlock;
 };
 
-extern "C" __global__ __aicore__ void throughput(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void throughput(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                                 GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(BenchTiling, t, tiling);
     Bench(x, y, z, t).Run(TILING_KEY_VAR);
 }

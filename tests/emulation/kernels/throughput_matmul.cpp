@@ -6,8 +6,7 @@
 using namespace AscendC;
 
 extern "C" __global__ __aicore__ void throughput_matmul(GM_ADDR a, GM_ADDR b, GM_ADDR c,
-                                                        GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                        GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     using Matrix = MatmulType<TPosition::GM, CubeFormat::ND, half>;
     const TCubeTiling t = *reinterpret_cast<__gm__ TCubeTiling*>(tiling);

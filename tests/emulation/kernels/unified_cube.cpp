@@ -15,9 +15,9 @@ struct UnifiedCase {
 
 template <typename A, typename B, typename C, typename Out>
 class UnifiedCube {
-public:
-    __aicore__ inline void Run(GM_ADDR a, GM_ADDR b, GM_ADDR extra, GM_ADDR out, const UnifiedCase& t)
-    {
+ public:
+    __aicore__ inline void Run(GM_ADDR a, GM_ADDR b, GM_ADDR extra, GM_ADDR out,
+                               const UnifiedCase& t) {
         p = t;
         aGm.SetGlobalBuffer((__gm__ A*)a);
         bGm.SetGlobalBuffer((__gm__ B*)b);
@@ -41,9 +41,8 @@ public:
         co2.FreeTensor(y);
     }
 
-private:
-    __aicore__ inline void CopyIn()
-    {
+ private:
+    __aicore__ inline void CopyIn() {
         auto x = a1.template AllocTensor<A>();
         DataCopy(x, aGm, p.m * p.k);
         a1.EnQue(x);
@@ -54,8 +53,7 @@ private:
         DataCopy(s, scales, 128);
         table.EnQue(s);
     }
-    __aicore__ inline void Load()
-    {
+    __aicore__ inline void Load() {
         auto x1 = a1.template DeQue<A>();
         auto x2 = a2.template AllocTensor<A>();
         LoadData(x2, x1, LoadData2DParams(0, p.m * p.k * sizeof(A) / 512, 1, 0, 0, false, 0));
@@ -67,8 +65,7 @@ private:
         b2.EnQue(w2);
         b1.FreeTensor(w1);
     }
-    __aicore__ inline void Multiply()
-    {
+    __aicore__ inline void Multiply() {
         auto x = a2.template DeQue<A>();
         auto w = b2.template DeQue<B>();
         auto c = co1.template AllocTensor<C>();
@@ -92,8 +89,7 @@ private:
         a2.FreeTensor(x);
         b2.FreeTensor(w);
     }
-    __aicore__ inline void CopyToUb()
-    {
+    __aicore__ inline void CopyToUb() {
         auto c = co1.template DeQue<C>();
         auto y = co2.template AllocTensor<Out>();
         Duplicate(y.template ReinterpretCast<int32_t>(), 0, 8 * 1024);
@@ -133,8 +129,7 @@ private:
 };
 
 extern "C" __global__ __aicore__ void unified_cube(GM_ADDR a, GM_ADDR b, GM_ADDR extra, GM_ADDR out,
-                                                   GM_ADDR workspace, GM_ADDR tiling)
-{
+                                                   GM_ADDR workspace, GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(UnifiedCase, t, tiling);
     if (TILING_KEY_IS(1)) UnifiedCube<half, half, half, half>().Run(a, b, extra, out, t);
     if (TILING_KEY_IS(2)) UnifiedCube<half, half, float, half>().Run(a, b, extra, out, t);
@@ -142,6 +137,7 @@ extern "C" __global__ __aicore__ void unified_cube(GM_ADDR a, GM_ADDR b, GM_ADDR
     if (TILING_KEY_IS(4)) UnifiedCube<int8_t, int8_t, int32_t, half>().Run(a, b, extra, out, t);
     if (TILING_KEY_IS(5)) UnifiedCube<int8_t, int8_t, int32_t, int8_t>().Run(a, b, extra, out, t);
     if (TILING_KEY_IS(6)) UnifiedCube<uint8_t, int8_t, int32_t, uint8_t>().Run(a, b, extra, out, t);
-    if (TILING_KEY_IS(7)) UnifiedCube<uint8_t, uint8_t, int32_t, int16_t>().Run(a, b, extra, out, t);
+    if (TILING_KEY_IS(7))
+        UnifiedCube<uint8_t, uint8_t, int32_t, int16_t>().Run(a, b, extra, out, t);
     if (TILING_KEY_IS(8)) UnifiedCube<int8_t, int8_t, int32_t, int32_t>().Run(a, b, extra, out, t);
 }

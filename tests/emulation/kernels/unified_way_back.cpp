@@ -1,5 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// From UB to L0C and back on a unified core (arch 2002): blocks of fractals, or of their first rows.
+// From UB to L0C and back on a unified core (arch 2002): blocks of fractals, or of their first
+// rows.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -9,8 +10,7 @@ struct WayBackCase {
 };
 
 template <typename S, typename D>
-__aicore__ inline void WayBack(GM_ADDR in, GM_ADDR out, const WayBackCase& p)
-{
+__aicore__ inline void WayBack(GM_ADDR in, GM_ADDR out, const WayBackCase& p) {
     constexpr uint32_t kFractals = 16;
     GlobalTensor<S> inGm;
     GlobalTensor<D> outGm;
@@ -43,8 +43,8 @@ __aicore__ inline void WayBack(GM_ADDR in, GM_ADDR out, const WayBackCase& p)
     DataCopy(outGm, to, kFractals * 256);
 }
 
-extern "C" __global__ __aicore__ void unified_way_back(GM_ADDR in, GM_ADDR out, GM_ADDR ws, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void unified_way_back(GM_ADDR in, GM_ADDR out, GM_ADDR ws,
+                                                       GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(WayBackCase, t, tiling);
     if (TILING_KEY_IS(1)) WayBack<half, half>(in, out, t);
     if (TILING_KEY_IS(2)) WayBack<half, float>(in, out, t);

@@ -1,14 +1,14 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-// One vector instruction per launch, chosen by the tiling key: z = op(x, y) on `count` elements of T,
-// in count, contiguous-mask, bit-mask or counter form.
+// One vector instruction per launch, chosen by the tiling key: z = op(x, y) on `count` elements of
+// T, in count, contiguous-mask, bit-mask or counter form.
 #include "kernel_operator.h"
 
 using namespace AscendC;
 
 struct OpTiling {
-    uint32_t count;   // elements of T
-    uint32_t form;    // 0 count, 1 mask, 2 bits, 3 counter
-    uint32_t mask;    // form 1: lanes; form 3: elements
+    uint32_t count;  // elements of T
+    uint32_t form;   // 0 count, 1 mask, 2 bits, 3 counter
+    uint32_t mask;   // form 1: lanes; form 3: elements
     uint32_t repeat;
     uint64_t bits[2];
     uint32_t blk[3];  // dst, src0, src1 block strides
@@ -21,9 +21,8 @@ constexpr uint32_t kBytes = 8192;
 
 template <typename T>
 class Frame {
-public:
-    __aicore__ inline void Run(GM_ADDR x, GM_ADDR y, GM_ADDR z, const OpTiling& t, uint64_t op)
-    {
+ public:
+    __aicore__ inline void Run(GM_ADDR x, GM_ADDR y, GM_ADDR z, const OpTiling& t, uint64_t op) {
         tiling = t;
         pipe.InitBuffer(bufX, kBytes);
         pipe.InitBuffer(bufY, kBytes);
@@ -50,49 +49,49 @@ public:
         DataCopyPad(out, c, DataCopyExtParams(1, t.count * sizeof(T), 0, 0, 0));
     }
 
-private:
-    __aicore__ inline void Load(LocalTensor<T>& to, GM_ADDR from)
-    {
+ private:
+    __aicore__ inline void Load(LocalTensor<T>& to, GM_ADDR from) {
         GlobalTensor<T> g;
         g.SetGlobalBuffer((__gm__ T*)from, tiling.count);
         DataCopyPad(to, g, DataCopyExtParams(1, tiling.count * sizeof(T), 0, 0, 0),
                     DataCopyPadExtParams<T>(false, 0, 0, 0));
     }
 
-#define BINARY(NAME)                                                                        \
-    {                                                                                       \
-        BinaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.blk[2], tiling.rep[0],    \
-                             tiling.rep[1], tiling.rep[2]);                                 \
-        if (tiling.form == 0) NAME(c, a, b, (int32_t)tiling.count);                         \
-        if (tiling.form == 1) NAME(c, a, b, (uint64_t)tiling.mask, tiling.repeat, p);       \
-        if (tiling.form == 2) NAME(c, a, b, tiling.bits, tiling.repeat, p);                 \
-        if (tiling.form == 3) NAME<T, false>(c, a, b, MASK_PLACEHOLDER, 1, p);              \
-        return;                                                                             \
+#define BINARY(NAME)                                                                     \
+    {                                                                                    \
+        BinaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.blk[2], tiling.rep[0], \
+                             tiling.rep[1], tiling.rep[2]);                              \
+        if (tiling.form == 0) NAME(c, a, b, (int32_t)tiling.count);                      \
+        if (tiling.form == 1) NAME(c, a, b, (uint64_t)tiling.mask, tiling.repeat, p);    \
+        if (tiling.form == 2) NAME(c, a, b, tiling.bits, tiling.repeat, p);              \
+        if (tiling.form == 3) NAME<T, false>(c, a, b, MASK_PLACEHOLDER, 1, p);           \
+        return;                                                                          \
     }
-#define UNARY(NAME)                                                                               \
-    {                                                                                             \
-        UnaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.rep[0], tiling.rep[1]);          \
-        if (tiling.form == 0) NAME(c, a, (int32_t)tiling.count);                                  \
-        if (tiling.form == 1) NAME(c, a, (uint64_t)tiling.mask, tiling.repeat, p);                \
-        if (tiling.form == 2) NAME(c, a, tiling.bits, tiling.repeat, p);                          \
-        if (tiling.form == 3) NAME<T, false>(c, a, MASK_PLACEHOLDER, 1, p);                       \
-        return;                                                                                   \
+#define UNARY(NAME)                                                                      \
+    {                                                                                    \
+        UnaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.rep[0], tiling.rep[1]); \
+        if (tiling.form == 0) NAME(c, a, (int32_t)tiling.count);                         \
+        if (tiling.form == 1) NAME(c, a, (uint64_t)tiling.mask, tiling.repeat, p);       \
+        if (tiling.form == 2) NAME(c, a, tiling.bits, tiling.repeat, p);                 \
+        if (tiling.form == 3) NAME<T, false>(c, a, MASK_PLACEHOLDER, 1, p);              \
+        return;                                                                          \
     }
-#define SCALAR(NAME)                                                                              \
-    {                                                                                             \
-        UnaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.rep[0], tiling.rep[1]);          \
-        const T s = static_cast<T>(tiling.scalar);                                                \
-        if (tiling.form == 0) NAME(c, a, s, (int32_t)tiling.count);                               \
-        if (tiling.form == 1) NAME(c, a, s, (uint64_t)tiling.mask, tiling.repeat, p);             \
-        if (tiling.form == 2) NAME(c, a, s, tiling.bits, tiling.repeat, p);                       \
-        if (tiling.form == 3) NAME<T, false>(c, a, s, MASK_PLACEHOLDER, 1, p);                    \
-        return;                                                                                   \
+#define SCALAR(NAME)                                                                     \
+    {                                                                                    \
+        UnaryRepeatParams p(tiling.blk[0], tiling.blk[1], tiling.rep[0], tiling.rep[1]); \
+        const T s = static_cast<T>(tiling.scalar);                                       \
+        if (tiling.form == 0) NAME(c, a, s, (int32_t)tiling.count);                      \
+        if (tiling.form == 1) NAME(c, a, s, (uint64_t)tiling.mask, tiling.repeat, p);    \
+        if (tiling.form == 2) NAME(c, a, s, tiling.bits, tiling.repeat, p);              \
+        if (tiling.form == 3) NAME<T, false>(c, a, s, MASK_PLACEHOLDER, 1, p);           \
+        return;                                                                          \
     }
-    __aicore__ inline void Apply(LocalTensor<T>& c, LocalTensor<T>& a, LocalTensor<T>& b, uint64_t op)
-    {
+    __aicore__ inline void Apply(LocalTensor<T>& c, LocalTensor<T>& a, LocalTensor<T>& b,
+                                 uint64_t op) {
         constexpr bool isFloat = IsSameType<T, half>::value || IsSameType<T, float>::value;
         constexpr bool isBits = IsSameType<T, int16_t>::value || IsSameType<T, uint16_t>::value;
-        constexpr bool isUnsigned = IsSameType<T, uint16_t>::value || IsSameType<T, uint32_t>::value;
+        constexpr bool isUnsigned =
+            IsSameType<T, uint16_t>::value || IsSameType<T, uint32_t>::value;
         if constexpr (!isUnsigned) {
             if (op == 1) BINARY(Add)
             if (op == 2) BINARY(Sub)
@@ -141,8 +140,10 @@ private:
         if (op == 50) {
             const T s = static_cast<T>(tiling.scalar);
             if (tiling.form == 0) Duplicate(c, s, (int32_t)tiling.count);
-            if (tiling.form == 1) Duplicate(c, s, (uint64_t)tiling.mask, tiling.repeat, tiling.blk[0], tiling.rep[0]);
-            if (tiling.form == 2) Duplicate(c, s, tiling.bits, tiling.repeat, tiling.blk[0], tiling.rep[0]);
+            if (tiling.form == 1)
+                Duplicate(c, s, (uint64_t)tiling.mask, tiling.repeat, tiling.blk[0], tiling.rep[0]);
+            if (tiling.form == 2)
+                Duplicate(c, s, tiling.bits, tiling.repeat, tiling.blk[0], tiling.rep[0]);
             return;
         }
         if (op == 51) {
@@ -159,8 +160,8 @@ private:
     TBuf<> bufX, bufY, bufZ;
 };
 
-extern "C" __global__ __aicore__ void vector_ops(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void vector_ops(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                                 GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(OpTiling, t, tiling);
     const uint64_t type = TILING_KEY_VAR / 100, op = TILING_KEY_VAR % 100;
     if (type == 1) Frame<float>().Run(x, y, z, t, op);

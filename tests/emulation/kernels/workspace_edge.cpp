@@ -1,12 +1,13 @@
-// Copies `count` floats of the workspace, from `first` on, to the output; puts -1 at `first` before.
+// Copies `count` floats of the workspace, from `first` on, to the output; puts -1 at `first`
+// before.
 #include "kernel_operator.h"
 
 struct EdgeTiling {
     int32_t first, count;
 };
 
-extern "C" __global__ __aicore__ void workspace_edge(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
-{
+extern "C" __global__ __aicore__ void workspace_edge(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                                     GM_ADDR tiling) {
     REGISTER_TILING_DEFAULT(EdgeTiling);
     GET_TILING_DATA(t, tiling);
     AscendC::TPipe pipe;

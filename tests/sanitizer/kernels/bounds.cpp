@@ -117,8 +117,10 @@ KERNEL(operator_past_its_source) {
     auto low = buf.Get<float>(kTile), wide = buf.GetWithOffset<float>(2 * kTile, kTileBytes);
     Duplicate(all, 1.0f, 3 * kTile);
     PipeBarrier<PIPE_V>();
+    // clang-format off
     wide = wide +
            low;  // <- ErrorRead3
+    // clang-format on
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, wide, 2 * kTile);
 }

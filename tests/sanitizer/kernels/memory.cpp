@@ -505,20 +505,20 @@ KERNEL(result_over_unread_result) {
 }
 
 // The same API twice: its further results need not be wanted.
-#define SOFTMAX_ONCE                                                                              \
-    TENSORS;                                                                                      \
-    TPipe pipe;                                                                                   \
-    TBuf<TPosition::VECCALC> buf;                                                                 \
-    pipe.InitBuffer(buf, 4 * kTileBytes);                                                         \
-    auto from = buf.GetWithOffset<float>(kTile, 0);                                               \
-    auto to = buf.GetWithOffset<float>(kTile, kTileBytes);                                        \
-    auto other = buf.GetWithOffset<float>(kTile, 2 * kTileBytes);                                 \
-    auto sum = buf.GetWithOffset<float>(8, 3 * kTileBytes);                                       \
-    auto max = buf.GetWithOffset<float>(8, 3 * kTileBytes + 32);                                  \
-    DataCopy(from, g.x, kTile);                                                                   \
-    Sync<HardEvent::MTE2_V>();                                                                    \
-    const SoftMaxShapeInfo shape{1, kTile, 1, kTile};                                             \
-    SoftMax<float>(to, sum, max, from, SoftMaxTiling{}, shape);                                   \
+#define SOFTMAX_ONCE                                              \
+    TENSORS;                                                      \
+    TPipe pipe;                                                   \
+    TBuf<TPosition::VECCALC> buf;                                 \
+    pipe.InitBuffer(buf, 4 * kTileBytes);                         \
+    auto from = buf.GetWithOffset<float>(kTile, 0);               \
+    auto to = buf.GetWithOffset<float>(kTile, kTileBytes);        \
+    auto other = buf.GetWithOffset<float>(kTile, 2 * kTileBytes); \
+    auto sum = buf.GetWithOffset<float>(8, 3 * kTileBytes);       \
+    auto max = buf.GetWithOffset<float>(8, 3 * kTileBytes + 32);  \
+    DataCopy(from, g.x, kTile);                                   \
+    Sync<HardEvent::MTE2_V>();                                    \
+    const SoftMaxShapeInfo shape{1, kTile, 1, kTile};             \
+    SoftMax<float>(to, sum, max, from, SoftMaxTiling{}, shape);   \
     PipeBarrier<PIPE_V>()
 
 // case first_result_of_softmax_lost: ErrorWrite3 warning
@@ -817,7 +817,8 @@ KERNEL(compare_of_a_tail_masked_out) {
     CompareScalar(less, b.a, 0.5f, CMPMODE::LT, 64);
     Duplicate(inside.ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0xffff), 16);
     inside.SetValue(7, 0x0f);
-    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(), less.ReinterpretCast<uint16_t>(), 4);
+    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(),
+        less.ReinterpretCast<uint16_t>(), 4);
     float bits = inside.ReinterpretCast<uint16_t>().GetValue(3);
     Duplicate(b.a, bits, kTile);
     Sync<HardEvent::V_MTE3>();
@@ -835,7 +836,8 @@ KERNEL(compare_of_a_tail_masked_too_late) {
     CompareScalar(less, b.a, 0.5f, CMPMODE::LT, 64);
     Duplicate(inside.ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0xffff), 16);
     inside.SetValue(7, 0x1f);
-    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(), less.ReinterpretCast<uint16_t>(), 4);
+    And(inside.ReinterpretCast<uint16_t>(), inside.ReinterpretCast<uint16_t>(),
+        less.ReinterpretCast<uint16_t>(), 4);
     float bits = inside.ReinterpretCast<uint16_t>().GetValue(3);  // <- ErrorRead2
     Duplicate(b.a, bits, kTile);
     Sync<HardEvent::V_MTE3>();

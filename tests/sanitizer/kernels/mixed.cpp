@@ -292,7 +292,8 @@ KERNEL(l0a_next_fractal) {
 // case product_read_without_flag: ErrorSync2 found kind=mix12
 KERNEL(product_read_without_flag) {
     TENSORS;
-    if ASCEND_IS_AIC Product(x, y, ws).Run();
+    if ASCEND_IS_AIC
+        Product(x, y, ws).Run();
     if ASCEND_IS_AIV {
         if (GetSubBlockIdx() == 1) return;
         Buffers b;
@@ -364,19 +365,23 @@ KERNEL(both_vector_cores_set) {
         CrossCoreWaitFlag(4);
         Product(x, y, z).Run();
     }
-    if ASCEND_IS_AIV CrossCoreSetFlag<2, PIPE_MTE3>(4);
+    if ASCEND_IS_AIV
+        CrossCoreSetFlag<2, PIPE_MTE3>(4);
 }
 
 // case syncall_twice_on_one_kind: Deadlock found kind=mix12
 KERNEL(syncall_twice_on_one_kind) {
     SyncAll<false>();
-    if ASCEND_IS_AIV SyncAll<false>();  // <- Deadlock
+    if ASCEND_IS_AIV
+        SyncAll<false>();  // <- Deadlock
 }
 
 // case flag_raised_by_scalar_pipe: CrossCore found kind=mix12
 KERNEL(flag_raised_by_scalar_pipe) {
-    if ASCEND_IS_AIC CrossCoreWaitFlag(4);
-    if ASCEND_IS_AIV CrossCoreSetFlag<2, PIPE_S>(4);  // <- CrossCore
+    if ASCEND_IS_AIC
+        CrossCoreWaitFlag(4);
+    if ASCEND_IS_AIV
+        CrossCoreSetFlag<2, PIPE_S>(4);  // <- CrossCore
 }
 
 // case both_vector_cores_write_all: GmOverlap found kind=mix12

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel borrows and has to give back: the atomic mode, event ids beside those of queues, the
-// order of a queue, the scheduler of core synchronisation.
+// What a kernel borrows and has to give back: the atomic mode, event ids beside those of queues,
+// the order of a queue, the scheduler of core synchronisation.
 #include "skeleton.h"
 
 // ---- atomic mode -----------------------------------------------------------------------------------
@@ -267,9 +267,7 @@ KERNEL(syncall_in_mixed_type_vector_kernel) {
 }
 
 // case syncall_in_undeclared_kernel: CrossCore silent blocks=2
-KERNEL(syncall_in_undeclared_kernel) {
-    SyncAll();
-}
+KERNEL(syncall_in_undeclared_kernel) { SyncAll(); }
 
 // It goes through global memory and needs no scheduler.
 // case soft_syncall_in_vector_only_kernel: CrossCore silent blocks=2

@@ -33,7 +33,8 @@ KERNEL(cast_widens_past_tensor) {
     TENSORS;
     Many m;
     m.Load(g);
-    Cast(m.t[1], m.t[0].ReinterpretCast<half>(), RoundMode::CAST_NONE, 2 * kTile);  // <- ErrorWrite2
+    auto halves = m.t[0].ReinterpretCast<half>();
+    Cast(m.t[1], halves, RoundMode::CAST_NONE, 2 * kTile);  // <- ErrorWrite2
     m.Store(g, kTileBytes);
 }
 
@@ -260,7 +261,8 @@ KERNEL(gather_of_more_lanes_than_offsets) {
     auto offsets = m.t[2].ReinterpretCast<int32_t>();
     CreateVecIndex(offsets, 0, 8);
     Muls(offsets, offsets, 4, 8);
-    Gather(m.t[1], m.t[0], offsets.ReinterpretCast<uint32_t>(), 0, uint64_t(16), 1, 8);  // <- ErrorRead2
+    auto places = offsets.ReinterpretCast<uint32_t>();
+    Gather(m.t[1], m.t[0], places, 0, uint64_t(16), 1, 8);  // <- ErrorRead2
     m.Store(g, 64);
 }
 

@@ -1,13 +1,14 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Outputs of which a part is never written: "output=whole" makes z one that must be. A report stands at
-// the store before the gap, or at the kernel when there is none.
+// Outputs of which a part is never written: "output=whole" makes z one that must be. A report
+// stands at the store before the gap, or at the kernel when there is none.
 #include "skeleton.h"
 
 namespace {
 
 // Fills elements [at, at + n) of z, n at most kTile.
-__aicore__ inline void Store(GlobalTensor<float>& z, Buffers& b, uint32_t at, uint32_t n, Loc loc = Loc::Here()) {
+__aicore__ inline void Store(GlobalTensor<float>& z, Buffers& b, uint32_t at, uint32_t n,
+                             Loc loc = Loc::Here()) {
     Sync<HardEvent::MTE3_V>();
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();

@@ -117,9 +117,7 @@ KERNEL(flag_raised_too_often) {
 }
 
 // case sync_of_all_cores: CrossCore silent blocks=40
-KERNEL(sync_of_all_cores) {
-    SyncAll();
-}
+KERNEL(sync_of_all_cores) { SyncAll(); }
 
 // case flag_taken_in_turn: CrossCore silent blocks=2 kind=aiv_mix
 KERNEL(flag_taken_in_turn) {
@@ -141,9 +139,7 @@ KERNEL(assertion_with_text_fails) {
 }
 
 // case assertion_holds: Trap silent blocks=2
-KERNEL(assertion_holds) {
-    ASSERT(GetBlockNum() == 2);
-}
+KERNEL(assertion_holds) { ASSERT(GetBlockNum() == 2); }
 
 // case early_return: Trap silent blocks=4
 KERNEL(early_return) {
@@ -162,7 +158,8 @@ KERNEL(wide_padding_is_not_zero) {
     from.SetGlobalBuffer((__gm__ int64_t*)x, kCount / 2);
     to.SetGlobalBuffer((__gm__ int64_t*)z, kCount / 2);
     auto a = b.a.ReinterpretCast<int64_t>();
-    DataCopyPad(a, from, {1, 24, 0, 0, 0}, DataCopyPadExtParams<int64_t>{true, 0, 1, 7});  // <- ErrorParam
+    const DataCopyPadExtParams<int64_t> pad{true, 0, 1, 7};
+    DataCopyPad(a, from, {1, 24, 0, 0, 0}, pad);  // <- ErrorParam
     Sync<HardEvent::MTE2_MTE3>();
     DataCopy(to, a, 4);
 }

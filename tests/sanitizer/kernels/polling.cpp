@@ -265,7 +265,8 @@ KERNEL(flag_raised_before_its_data) {
     }
 }
 
-// The last core goes on first after SyncAll: this one reads what is there, and too late in other runs.
+// The last core goes on first after SyncAll: this one reads what is there, and too late in other
+// runs.
 // case flag_looked_at_once: ErrorSync2 found blocks=2
 KERNEL(flag_looked_at_once) {
     TENSORS;
@@ -413,22 +414,22 @@ KERNEL(counter_read_once_per_tile) {
 }
 
 // Core 0 fills, core 1 waits past the data cache and adds.
-#define FILL_THEN_ADD(after)                                                       \
-    TENSORS;                                                                       \
-    Buffers b;                                                                     \
-    __gm__ int32_t* flag = (__gm__ int32_t*)ws;                                    \
-    WriteGmByPassDCache<int32_t>(flag + 64 + 32 * GetBlockIdx(), 0);               \
-    SyncAll();                                                                     \
-    Duplicate(b.a, 1.0f, kTile);                                                   \
-    Sync<HardEvent::V_MTE3>();                                                     \
-    if (GetBlockIdx() == 0) {                                                      \
-        DataCopy(g.z, b.a, kTile);                                                 \
-        after;                                                                     \
-        WriteGmByPassDCache<int32_t>(flag + 64, 1);                                \
-        return;                                                                    \
-    }                                                                              \
-    while (ReadGmByPassDCache<int32_t>(flag + 64) != 1) {                          \
-    }                                                                              \
+#define FILL_THEN_ADD(after)                                         \
+    TENSORS;                                                         \
+    Buffers b;                                                       \
+    __gm__ int32_t* flag = (__gm__ int32_t*)ws;                      \
+    WriteGmByPassDCache<int32_t>(flag + 64 + 32 * GetBlockIdx(), 0); \
+    SyncAll();                                                       \
+    Duplicate(b.a, 1.0f, kTile);                                     \
+    Sync<HardEvent::V_MTE3>();                                       \
+    if (GetBlockIdx() == 0) {                                        \
+        DataCopy(g.z, b.a, kTile);                                   \
+        after;                                                       \
+        WriteGmByPassDCache<int32_t>(flag + 64, 1);                  \
+        return;                                                      \
+    }                                                                \
+    while (ReadGmByPassDCache<int32_t>(flag + 64) != 1) {            \
+    }                                                                \
     SetAtomicAdd<float>()
 
 // case flag_past_the_cache: GmOverlap silent blocks=2

@@ -322,7 +322,7 @@ KERNEL(never_dequeued) {
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID7);
         q.in.EnQue(a);  // <- ErrorBuffer2
         auto o = q.out.AllocTensor<float>();
-        Exp(o, a, kTile);  // <- ErrorBuffer2
+        Exp(o, a, kTile);    // <- ErrorBuffer2
         q.in.FreeTensor(a);  // <- ErrorBuffer2
         q.out.EnQue(o);
         o = q.out.DeQue<float>();
@@ -671,8 +671,8 @@ KERNEL(one_dequeue_forgotten) {
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
     auto o = q.out.AllocTensor<float>();
-    Exp(o, a, kTile);     // <- ErrorBuffer2
-    q.in.FreeTensor(a);   // <- ErrorBuffer2
+    Exp(o, a, kTile);    // <- ErrorBuffer2
+    q.in.FreeTensor(a);  // <- ErrorBuffer2
     q.out.EnQue(o);
     o = q.out.DeQue<float>();
     DataCopy(g.z, o, kTile);

@@ -7,8 +7,7 @@ namespace {
 
 // A tile that comes in, a tile that goes out, by address.
 struct Raw {
-    __aicore__ inline Raw()
-        : in(TPosition::VECIN, 0, kTile), out(TPosition::VECOUT, 4096, kTile) {}
+    __aicore__ inline Raw() : in(TPosition::VECIN, 0, kTile), out(TPosition::VECOUT, 4096, kTile) {}
     LocalTensor<float> in, out;
 };
 

@@ -1,9 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Common ground of the sanitizer's test kernels. Every kernel gets inputs x and y, output z and a
-// workspace ws, each of kCount floats (kBytes bytes), y three floats less. A comment before a kernel
-// says what is expected:
-//     // case NAME: CHECK found|warning|silent [blocks=N] [kind=mix12|mix11|aic|aiv_mix] [auto=off] [soc=...]
+// workspace ws, each of kCount floats (kBytes bytes), y three floats less. A comment before a
+// kernel says what is expected:
+//     // case NAME: CHECK found|warning|silent [blocks=N] [kind=mix12|mix11|aic|aiv_mix] [auto=off]
+//     [soc=...]
 //         [z=ELEMENTS] [place=slice|near] [tail=error] [freed=error]
 //         [output=whole|cleared]
 // and "// <- CHECK" marks the line a found case must report.

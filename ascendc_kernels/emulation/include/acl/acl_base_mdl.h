@@ -29,9 +29,10 @@ ACL_FUNC_VISIBILITY aclError aclSetTensorFormat(aclTensorDesc* desc, aclFormat f
 ACL_FUNC_VISIBILITY aclError aclSetTensorShape(aclTensorDesc* desc, int numDims,
                                                const int64_t* dims);
 ACL_FUNC_VISIBILITY aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType);
-/* The value of an input that the operator's compiler wants to know: accepted, since nothing is compiled
- * for it here. */
-ACL_FUNC_VISIBILITY aclError aclSetTensorConst(aclTensorDesc* desc, void* dataBuffer, size_t length);
+/* The value of an input that the operator's compiler wants to know: accepted, since nothing is
+ * compiled for it here. */
+ACL_FUNC_VISIBILITY aclError aclSetTensorConst(aclTensorDesc* desc, void* dataBuffer,
+                                               size_t length);
 
 #ifdef __cplusplus
 }

@@ -116,12 +116,10 @@ struct aclprofEventAttributes {
 
 // ---- sessions and subscriptions: accepted, nothing is recorded ---------------------------------
 
-static inline aclError aclprofInit(const char* path, size_t length)
-{
+static inline aclError aclprofInit(const char* path, size_t length) {
     return path != NULL && length > 0 ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofSetConfig(aclprofConfigType type, const char* config, size_t length)
-{
+static inline aclError aclprofSetConfig(aclprofConfigType type, const char* config, size_t length) {
     return type > ACL_PROF_ARGS_MIN && type < ACL_PROF_ARGS_MAX && config != NULL && length > 0
                ? ACL_SUCCESS
                : ACL_ERROR_INVALID_PARAM;
@@ -130,8 +128,7 @@ static inline aclError aclprofFinalize(void) { return ACL_SUCCESS; }
 static inline aclprofConfig* aclprofCreateConfig(uint32_t* devices, uint32_t count,
                                                  aclprofAicoreMetrics metrics,
                                                  const aclprofAicoreEvents* events,
-                                                 uint64_t dataTypes)
-{
+                                                 uint64_t dataTypes) {
     (void)metrics;
     (void)events;
     if (devices == NULL && count > 0) return NULL;
@@ -139,99 +136,86 @@ static inline aclprofConfig* aclprofCreateConfig(uint32_t* devices, uint32_t cou
     if (made != NULL) made->dataTypes = dataTypes;
     return made;
 }
-static inline aclError aclprofDestroyConfig(const aclprofConfig* config)
-{
+static inline aclError aclprofDestroyConfig(const aclprofConfig* config) {
     free((void*)config);
     return config != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofStart(const aclprofConfig* config)
-{
+static inline aclError aclprofStart(const aclprofConfig* config) {
     static int told = 0;
     if (config == NULL) return ACL_ERROR_INVALID_PARAM;
-    if (!told++) fprintf(stderr, "opgen: aclprofStart: no profiling data is recorded in the emulation\n");
+    if (!told++)
+        fprintf(stderr, "opgen: aclprofStart: no profiling data is recorded in the emulation\n");
     return ACL_SUCCESS;
 }
-static inline aclError aclprofStop(const aclprofConfig* config)
-{
+static inline aclError aclprofStop(const aclprofConfig* config) {
     return config != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 static inline aclError aclprofWarmup(const aclprofConfig* config) { return aclprofStop(config); }
 static inline aclprofSubscribeConfig* aclprofCreateSubscribeConfig(int8_t timeInfoSwitch,
-                                                                   aclprofAicoreMetrics metrics, void* fd)
-{
+                                                                   aclprofAicoreMetrics metrics,
+                                                                   void* fd) {
     (void)timeInfoSwitch;
     (void)metrics;
     aclprofSubscribeConfig* made = (aclprofSubscribeConfig*)malloc(sizeof(aclprofSubscribeConfig));
     if (made != NULL) made->fd = fd;
     return made;
 }
-static inline aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* config)
-{
+static inline aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* config) {
     free((void*)config);
     return config != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofModelSubscribe(uint32_t model, const aclprofSubscribeConfig* config)
-{
+static inline aclError aclprofModelSubscribe(uint32_t model, const aclprofSubscribeConfig* config) {
     (void)model;
     return config != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofModelUnSubscribe(uint32_t model)
-{
+static inline aclError aclprofModelUnSubscribe(uint32_t model) {
     (void)model;
     return ACL_SUCCESS;
 }
 
 // ---- steps, stamps, ranges and marks: accepted, nothing is recorded ----------------------------
 
-static inline aclprofStepInfo* aclprofCreateStepInfo(void)
-{
+static inline aclprofStepInfo* aclprofCreateStepInfo(void) {
     return (aclprofStepInfo*)calloc(1, sizeof(aclprofStepInfo));
 }
 static inline void aclprofDestroyStepInfo(aclprofStepInfo* info) { free(info); }
-static inline aclError aclprofGetStepTimestamp(aclprofStepInfo* info, aclprofStepTag tag, aclrtStream stream)
-{
+static inline aclError aclprofGetStepTimestamp(aclprofStepInfo* info, aclprofStepTag tag,
+                                               aclrtStream stream) {
     (void)tag;
     (void)stream;
     return info != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 static inline void* aclprofCreateStamp(void) { return malloc(1); }
 static inline void aclprofDestroyStamp(void* stamp) { free(stamp); }
-static inline aclError aclprofSetStampTraceMessage(void* stamp, const char* text, uint32_t length)
-{
+static inline aclError aclprofSetStampTraceMessage(void* stamp, const char* text, uint32_t length) {
     (void)length;
     return stamp != NULL && text != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofMark(void* stamp)
-{
+static inline aclError aclprofMark(void* stamp) {
     return stamp != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofMarkEx(const char* text, size_t length, aclrtStream stream)
-{
+static inline aclError aclprofMarkEx(const char* text, size_t length, aclrtStream stream) {
     (void)length;
     (void)stream;
     return text != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 static inline aclError aclprofPush(void* stamp) { return aclprofMark(stamp); }
 static inline aclError aclprofPop(void) { return ACL_SUCCESS; }
-static inline aclError aclprofRangeStart(void* stamp, uint32_t* id)
-{
+static inline aclError aclprofRangeStart(void* stamp, uint32_t* id) {
     if (stamp == NULL || id == NULL) return ACL_ERROR_INVALID_PARAM;
     *id = 0;
     return ACL_SUCCESS;
 }
-static inline aclError aclprofRangeStop(uint32_t id)
-{
+static inline aclError aclprofRangeStop(uint32_t id) {
     (void)id;
     return ACL_SUCCESS;
 }
-static inline aclError aclprofRangePushEx(const aclprofEventAttributes* attributes)
-{
+static inline aclError aclprofRangePushEx(const aclprofEventAttributes* attributes) {
     return attributes != NULL ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 static inline aclError aclprofRangePop(void) { return ACL_SUCCESS; }
 // An id that is the same for the same text.
-static inline uint64_t aclprofStr2Id(const char* text)
-{
+static inline uint64_t aclprofStr2Id(const char* text) {
     uint64_t id = 1469598103934665603ULL;
     for (; text != NULL && *text; ++text) id = (id ^ (unsigned char)*text) * 1099511628211ULL;
     return id;
@@ -239,52 +223,49 @@ static inline uint64_t aclprofStr2Id(const char* text)
 
 // ---- what a subscription delivers: nothing comes, so there is nothing to read ------------------
 
-static inline aclError aclprofGetOpDescSize(size_t* size)
-{
+static inline aclError aclprofGetOpDescSize(size_t* size) {
     if (size == NULL) return ACL_ERROR_INVALID_PARAM;
     *size = 1;
     return ACL_SUCCESS;
 }
-static inline aclError aclprofGetOpNum(const void* info, size_t length, uint32_t* count)
-{
+static inline aclError aclprofGetOpNum(const void* info, size_t length, uint32_t* count) {
     (void)info;
     (void)length;
     if (count == NULL) return ACL_ERROR_INVALID_PARAM;
     *count = 0;
     return ACL_SUCCESS;
 }
-static inline aclError aclprofGetOpTypeLen(const void* info, size_t length, uint32_t index, size_t* size)
-{
+static inline aclError aclprofGetOpTypeLen(const void* info, size_t length, uint32_t index,
+                                           size_t* size) {
     (void)info;
     (void)length;
     (void)index;
     (void)size;
     return ACL_ERROR_INVALID_PARAM;
 }
-static inline aclError aclprofGetOpNameLen(const void* info, size_t length, uint32_t index, size_t* size)
-{
+static inline aclError aclprofGetOpNameLen(const void* info, size_t length, uint32_t index,
+                                           size_t* size) {
     return aclprofGetOpTypeLen(info, length, index, size);
 }
-#define OPGEN_PROF_NO_TEXT(name)                                                                  \
-    static inline aclError name(const void* info, size_t length, uint32_t index, char* text, size_t size) \
-    {                                                                                             \
-        (void)info;                                                                               \
-        (void)length;                                                                             \
-        (void)index;                                                                              \
-        (void)text;                                                                               \
-        (void)size;                                                                               \
-        return ACL_ERROR_INVALID_PARAM;                                                           \
+#define OPGEN_PROF_NO_TEXT(name)                                                             \
+    static inline aclError name(const void* info, size_t length, uint32_t index, char* text, \
+                                size_t size) {                                               \
+        (void)info;                                                                          \
+        (void)length;                                                                        \
+        (void)index;                                                                         \
+        (void)text;                                                                          \
+        (void)size;                                                                          \
+        return ACL_ERROR_INVALID_PARAM;                                                      \
     }
 OPGEN_PROF_NO_TEXT(aclprofGetOpType)
 OPGEN_PROF_NO_TEXT(aclprofGetOpName)
 #undef OPGEN_PROF_NO_TEXT
-#define OPGEN_PROF_ZERO(Result, name)                                                             \
-    static inline Result name(const void* info, size_t length, uint32_t index)                    \
-    {                                                                                             \
-        (void)info;                                                                               \
-        (void)length;                                                                             \
-        (void)index;                                                                              \
-        return 0;                                                                                 \
+#define OPGEN_PROF_ZERO(Result, name)                                            \
+    static inline Result name(const void* info, size_t length, uint32_t index) { \
+        (void)info;                                                              \
+        (void)length;                                                            \
+        (void)index;                                                             \
+        return 0;                                                                \
     }
 OPGEN_PROF_ZERO(uint64_t, aclprofGetOpStart)
 OPGEN_PROF_ZERO(uint64_t, aclprofGetOpEnd)

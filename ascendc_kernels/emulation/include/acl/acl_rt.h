@@ -194,8 +194,9 @@ typedef enum aclrtMemGranularityOptions {
     ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xFFFF,
 } aclrtMemGranularityOptions;
 
-/* Arguments of functions that hosts look up at run time and that are not here (batched copies, cache
- * operations, memory errors, load of a device, attributes of streams): torch_npu's headers name them. */
+/* Arguments of functions that hosts look up at run time and that are not here (batched copies,
+ * cache operations, memory errors, load of a device, attributes of streams): torch_npu's headers
+ * name them. */
 typedef struct {
     aclrtMemLocation dstLoc, srcLoc;
     uint8_t rsv[16];
@@ -317,8 +318,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 
 /* Devices and contexts. The number of devices is OPGEN_NPU_DEVICES (default 1). */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
-// Base address of the flags between cores, which mixed kernels hand to SetSyncBaseAddr(). The emulation
-// keeps the flags itself: the address only is not null.
+// Base address of the flags between cores, which mixed kernels hand to SetSyncBaseAddr(). The
+// emulation keeps the flags itself: the address only is not null.
 ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void** addr);
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
@@ -431,9 +432,8 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t des
                                                            const void* src, size_t count,
                                                            aclrtMemcpyKind kind,
                                                            aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src,
-                                           size_t spitch, size_t width, size_t height,
-                                           aclrtMemcpyKind kind);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
+                                           size_t width, size_t height, aclrtMemcpyKind kind);
 ACL_FUNC_VISIBILITY aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src,
                                                 size_t spitch, size_t width, size_t height,
                                                 aclrtMemcpyKind kind, aclrtStream stream);

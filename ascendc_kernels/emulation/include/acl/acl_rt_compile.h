@@ -2,8 +2,9 @@
 //
 // Compiling kernels at run time (aclrtc). Source: AscendC's API pages on RTC.
 //
-// The emulation compiles the source with the C++ compiler that `opgen run` uses. What aclrtcGetBinData
-// returns is a library for this process (aclrtBinaryLoadFromData), not code for a device.
+// The emulation compiles the source with the C++ compiler that `opgen run` uses. What
+// aclrtcGetBinData returns is a library for this process (aclrtBinaryLoadFromData), not code for a
+// device.
 #ifndef ACL_ACL_RT_COMPILE_H
 #define ACL_ACL_RT_COMPILE_H
 
@@ -35,11 +36,13 @@ ACL_FUNC_VISIBILITY aclError aclrtcCreateProg(aclrtcProg* prog, const char* src,
                                               int numHeaders, const char** headers,
                                               const char** includeNames);
 ACL_FUNC_VISIBILITY aclError aclrtcDestroyProg(aclrtcProg* prog);
-/* Before compiling: a kernel that is wanted, such as "ns::kernel<float>". Kernels outside namespaces
- * that are no templates need none. */
+/* Before compiling: a kernel that is wanted, such as "ns::kernel<float>". Kernels outside
+ * namespaces that are no templates need none. */
 ACL_FUNC_VISIBILITY aclError aclrtcAddNameExpr(aclrtcProg prog, const char* const nameExpression);
-/* Options that count here: --npu-arch, -D, -U, -I, -O, -include; the log names those that do not. */
-ACL_FUNC_VISIBILITY aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options);
+/* Options that count here: --npu-arch, -D, -U, -I, -O, -include; the log names those that do not.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtcCompileProg(aclrtcProg prog, int numOptions,
+                                               const char** options);
 /* After compiling: the mangled name for aclrtBinaryGetFunction; it lives as long as `prog`. */
 ACL_FUNC_VISIBILITY aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression,
                                                   const char** loweredName);

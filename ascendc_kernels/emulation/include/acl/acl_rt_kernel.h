@@ -2,8 +2,8 @@
 //
 // Kernels by handle: loading a binary, finding its functions, launching them. Part of acl_rt.h.
 //
-// The emulation loads what aclrtcGetBinData returned, from memory or from a file; a binary that CANN
-// compiled for a device is refused. Of a launch's attributes those that change which cores run
+// The emulation loads what aclrtcGetBinData returned, from memory or from a file; a binary that
+// CANN compiled for a device is refused. Of a launch's attributes those that change which cores run
 // (engine type, offset of the block) are refused, the others are hints and have no effect.
 #ifndef ACL_ACL_RT_KERNEL_H
 #define ACL_ACL_RT_KERNEL_H
@@ -78,8 +78,8 @@ typedef union aclrtLaunchKernelAttrValue {
     uint32_t blockDimOffset;
     uint8_t isBlockTaskPrefetch;
     uint8_t isDataDump;
-    uint16_t timeout;          /* seconds */
-    aclrtTimeoutUs timeoutUs;  /* microseconds */
+    uint16_t timeout;         /* seconds */
+    aclrtTimeoutUs timeoutUs; /* microseconds */
     uint32_t rsv[4];
 } aclrtLaunchKernelAttrValue;
 
@@ -126,12 +126,9 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint3
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks,
                                                  const void* argsData, size_t argsSize,
                                                  aclrtLaunchKernelCfg* cfg, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle,
-                                                           uint32_t numBlocks, aclrtStream stream,
-                                                           aclrtLaunchKernelCfg* cfg, void* hostArgs,
-                                                           size_t argsSize,
-                                                           aclrtPlaceHolderInfo* placeHolderArray,
-                                                           size_t placeHolderNum);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(
+    aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg* cfg,
+    void* hostArgs, size_t argsSize, aclrtPlaceHolderInfo* placeHolderArray, size_t placeHolderNum);
 /* One pointer per argument, to its value. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithArgsArray(void* func, uint32_t numBlocks,
                                                             aclrtStream stream,
@@ -147,7 +144,8 @@ ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle ar
                                                               aclrtParamHandle* paramHandle);
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
                                                                  aclrtParamHandle paramHandle,
-                                                                 size_t dataSize, void** bufferAddr);
+                                                                 size_t dataSize,
+                                                                 void** bufferAddr);
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle,
                                                        aclrtParamHandle paramHandle, void* param,
                                                        size_t paramSize);

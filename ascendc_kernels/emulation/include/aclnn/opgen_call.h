@@ -18,7 +18,7 @@ class CallExecutor;
 
 // One aclnn call, filled in OpDef order. Problems are remembered and returned by Prepare.
 class Call {
-public:
+ public:
     // op_type: CamelCase op; api: phase-2 function name. Both must outlive the process.
     Call(const char* op_type, const char* api);
     ~Call();
@@ -49,7 +49,7 @@ public:
     // package's kernels are not found, 561002 when tiling fails; aclGetRecentErrMsg() says why.
     aclnnStatus Prepare(uint64_t* workspace_size, aclOpExecutor** executor);
 
-private:
+ private:
     std::unique_ptr<CallExecutor> state_;
 };
 

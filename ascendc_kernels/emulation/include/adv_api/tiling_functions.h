@@ -20,8 +20,8 @@ namespace AscendC {
 using TensorShape = ge::Shape;
 using TensorDataType = ge::DataType;
 
-// Sizes that CANN's tiling headers leave to host code, in host types; a source that saw the device's
-// own first keeps those.
+// Sizes that CANN's tiling headers leave to host code, in host types; a source that saw the
+// device's own first keeps those.
 #ifndef ASCC_PARAM_BLOCK_CUBE
 #define ASCC_PARAM_BLOCK_CUBE
 constexpr uint32_t BLOCK_CUBE = 16;

@@ -1,11 +1,12 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Functions that arch 2201 does not have: a call says so instead of "not declared". They take anything,
-// so a kernel's own function of the name wins. Source: the product tables of asc-devkit's API pages.
+// Functions that arch 2201 does not have: a call says so instead of "not declared". They take
+// anything, so a kernel's own function of the name wins. Source: the product tables of asc-devkit's
+// API pages.
 //
 // Most are refused when the kernel is compiled. A few compile on the device, with a warning, and do
-// nothing there: kernels for several SoCs have them in branches that this one does not take. Those stop
-// the kernel when they are called.
+// nothing there: kernels for several SoCs have them in branches that this one does not take. Those
+// stop the kernel when they are called.
 #ifndef ASCENDC_EMU_ABSENT_API_H
 #define ASCENDC_EMU_ABSENT_API_H
 
@@ -15,9 +16,7 @@ namespace ascendc_emu {
 struct Anything {
     Anything() {}
     template <typename T>
-    Anything(const T&)
-    {
-    }
+    Anything(const T&) {}
 };
 template <typename...>
 constexpr bool kNever = false;
@@ -27,37 +26,32 @@ constexpr bool kNeverValue = false;
 
 // Up to twelve arguments; template arguments given or not, types before values.
 #define OPGEN_ANY const ascendc_emu::Anything& = {}
-#define OPGEN_ANYTHING                                                                        \
-    OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY,   \
+#define OPGEN_ANYTHING                                                                      \
+    OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, \
         OPGEN_ANY, OPGEN_ANY, OPGEN_ANY, OPGEN_ANY
 #define OPGEN_ABSENT_TEXT " does not exist on arch 2201 (Ascend910B/_93)"
-#define OPGEN_NOT_ON_2201(NAME)                                                               \
-    template <typename... Given>                                                              \
-    __aicore__ inline void NAME(OPGEN_ANYTHING)                                               \
-    {                                                                                         \
-        static_assert(ascendc_emu::kNever<Given...>, #NAME OPGEN_ABSENT_TEXT);                \
-    }                                                                                         \
-    template <typename First, auto value, auto... more>                                       \
-    __aicore__ inline void NAME(OPGEN_ANYTHING)                                               \
-    {                                                                                         \
-        static_assert(ascendc_emu::kNever<First>, #NAME OPGEN_ABSENT_TEXT);                   \
-    }                                                                                         \
-    template <auto value, auto... more>                                                       \
-    __aicore__ inline void NAME(OPGEN_ANYTHING)                                               \
-    {                                                                                         \
-        static_assert(ascendc_emu::kNeverValue<value>, #NAME OPGEN_ABSENT_TEXT);              \
+#define OPGEN_NOT_ON_2201(NAME)                                                  \
+    template <typename... Given>                                                 \
+    __aicore__ inline void NAME(OPGEN_ANYTHING) {                                \
+        static_assert(ascendc_emu::kNever<Given...>, #NAME OPGEN_ABSENT_TEXT);   \
+    }                                                                            \
+    template <typename First, auto value, auto... more>                          \
+    __aicore__ inline void NAME(OPGEN_ANYTHING) {                                \
+        static_assert(ascendc_emu::kNever<First>, #NAME OPGEN_ABSENT_TEXT);      \
+    }                                                                            \
+    template <auto value, auto... more>                                          \
+    __aicore__ inline void NAME(OPGEN_ANYTHING) {                                \
+        static_assert(ascendc_emu::kNeverValue<value>, #NAME OPGEN_ABSENT_TEXT); \
     }
 #define OPGEN_LOC ascendc_emu::Loc loc = ascendc_emu::Loc::Here()
-#define OPGEN_IDLE_ON_2201(NAME)                                                              \
-    template <typename... Given>                                                              \
-    __aicore__ inline void NAME(OPGEN_ANYTHING, OPGEN_LOC)                                    \
-    {                                                                                         \
-        ascendc_emu::StopAbsentApi(#NAME, loc);                                               \
-    }                                                                                         \
-    template <typename First, auto value, auto... more>                                       \
-    __aicore__ inline void NAME(OPGEN_ANYTHING, OPGEN_LOC)                                    \
-    {                                                                                         \
-        ascendc_emu::StopAbsentApi(#NAME, loc);                                               \
+#define OPGEN_IDLE_ON_2201(NAME)                             \
+    template <typename... Given>                             \
+    __aicore__ inline void NAME(OPGEN_ANYTHING, OPGEN_LOC) { \
+        ascendc_emu::StopAbsentApi(#NAME, loc);              \
+    }                                                        \
+    template <typename First, auto value, auto... more>      \
+    __aicore__ inline void NAME(OPGEN_ANYTHING, OPGEN_LOC) { \
+        ascendc_emu::StopAbsentApi(#NAME, loc);              \
     }
 
 namespace AscendC {

@@ -83,16 +83,7 @@ struct TanhConfig {
 };
 constexpr TanhConfig DEFAULT_TANH_CONFIG = {TanhAlgo::INTRINSIC};
 
-enum class DataFormat : uint8_t {
-    ND = 0,
-    NZ,
-    NCHW,
-    NC1HWC0,
-    NHWC,
-    NCDHW,
-    NDC1HWC0,
-    FRACTAL_Z_3D
-};
+enum class DataFormat : uint8_t { ND = 0, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_Z_3D };
 struct TransDataConfig {
     DataFormat srcFormat;
     DataFormat dstFormat;

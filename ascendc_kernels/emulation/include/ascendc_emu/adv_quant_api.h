@@ -237,8 +237,8 @@ inline void AntiQuant(const LocalTensor<Out>& dst, const LocalTensor<In>& src,
         height = own.shapeDim > 1 ? own.shape[own.shapeDim - 2] : 1;
     }
     ascendc_emu::RunAscendAntiQuant({ascendc_emu::kDTypeOf<PrimT<In>>,
-                                     ascendc_emu::kDTypeOf<PrimT<Out>>, transposed, &dst, &src,
-                                     tmp, scale, offset, scale0, offset0, k,
+                                     ascendc_emu::kDTypeOf<PrimT<Out>>, transposed, &dst, &src, tmp,
+                                     scale, offset, scale0, offset0, k,
                                      static_cast<uint32_t>(src.GetSize()), height, width, loc});
 }
 }  // namespace adv_detail
@@ -290,29 +290,26 @@ template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
                                        const LocalTensor<OutputDataType>& offset,
-                                       const LocalTensor<OutputDataType>& scale,
-                                       const uint32_t k,
+                                       const LocalTensor<OutputDataType>& scale, const uint32_t k,
                                        const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
-    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, &offset, 0, &scale,
-                                                                      1, nullptr, k, shapeInfo, loc);
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
+        dst, src, &offset, 0, &scale, 1, nullptr, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
-                                       const LocalTensor<OutputDataType>& scale,
-                                       const uint32_t k,
+                                       const LocalTensor<OutputDataType>& scale, const uint32_t k,
                                        const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
-    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(dst, src, nullptr, 0, &scale,
-                                                                      1, nullptr, k, shapeInfo, loc);
+    adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
+        dst, src, nullptr, 0, &scale, 1, nullptr, k, shapeInfo, loc);
 }
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
                                        const OutputDataType offset, const OutputDataType scale,
-                                       const uint32_t k,
-                                       const AntiQuantShapeInfo& shapeInfo = {},
+                                       const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
         dst, src, nullptr, ascendc_emu::AdvScalar(offset), nullptr, ascendc_emu::AdvScalar(scale),
@@ -321,7 +318,8 @@ __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
 template <typename InputDataType, typename OutputDataType, bool isTranspose>
 __aicore__ inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
                                        const LocalTensor<InputDataType>& src,
-                                       const OutputDataType scale, const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {},
+                                       const OutputDataType scale, const uint32_t k,
+                                       const AntiQuantShapeInfo& shapeInfo = {},
                                        Loc loc = Loc::Here()) {
     adv_detail::AntiQuant<InputDataType, OutputDataType, isTranspose>(
         dst, src, nullptr, 0, nullptr, ascendc_emu::AdvScalar(scale), nullptr, k, shapeInfo, loc);

@@ -31,8 +31,8 @@ struct SoftmaxCall {
     const TensorRef* inMax;
     const TensorRef* tmp;
     Loc loc;
-    bool narrow = false;                     // one element per row in max, sum, expMax: not a block
-    const TensorRef* reduceMax = nullptr;    // maximum of the source alone
+    bool narrow = false;                   // one element per row in max, sum, expMax: not a block
+    const TensorRef* reduceMax = nullptr;  // maximum of the source alone
 };
 void RunSoftmax(const SoftmaxCall& call);
 
@@ -74,10 +74,10 @@ struct SoftMaxShapeInfo {
 // Tiling of SoftmaxFlashV2 made on the device, as a constant where all arguments are. The emulation
 // works on all rows at once: one range, no tail. Source: the page of SoftmaxFlashV2's tiling.
 __aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFuncImpl(
-    const uint32_t srcM, const uint32_t srcK, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
-    const uint32_t localWorkSpaceSize, const bool isUpdate = false, const bool isBasicBlock = false,
-    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false)
-{
+    const uint32_t srcM, const uint32_t srcK, const uint32_t dataTypeSize1,
+    const uint32_t dataTypeSize2, const uint32_t localWorkSpaceSize, const bool isUpdate = false,
+    const bool isBasicBlock = false, const bool isDataFormatNZ = false,
+    const bool isFlashOutputBrc = false) {
     (void)dataTypeSize1, (void)localWorkSpaceSize, (void)isUpdate, (void)isBasicBlock;
     (void)isDataFormatNZ, (void)isFlashOutputBrc;
     SoftMaxTiling t;
@@ -93,11 +93,10 @@ __aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFuncImpl(
 __aicore__ inline constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(
     const SoftMaxShapeInfo& shapeInfo, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
     const uint32_t localWorkSpaceSize, const bool isUpdate = false, const bool isBasicBlock = false,
-    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false)
-{
-    return SoftMaxFlashV2TilingFuncImpl(shapeInfo.srcM, shapeInfo.srcK, dataTypeSize1, dataTypeSize2,
-                                        localWorkSpaceSize, isUpdate, isBasicBlock, isDataFormatNZ,
-                                        isFlashOutputBrc);
+    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false) {
+    return SoftMaxFlashV2TilingFuncImpl(shapeInfo.srcM, shapeInfo.srcK, dataTypeSize1,
+                                        dataTypeSize2, localWorkSpaceSize, isUpdate, isBasicBlock,
+                                        isDataFormatNZ, isFlashOutputBrc);
 }
 enum class SoftmaxMode { SOFTMAX_NORMAL = 0, SOFTMAX_OUTPUT_WITHOUT_BRC = 1 };
 struct SoftmaxConfig {
@@ -253,8 +252,8 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T
                          &max, src, &tmp, shape, info, loc);
 }
 
-template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
-          typename E>
+template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D,
+          typename R, typename E>
 __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor<R>& sum,
                                     const LocalTensor<R>& max, const LocalTensor<D>& src,
                                     const LocalTensor<E>& expMax, const LocalTensor<R>& inSum,
@@ -264,8 +263,8 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
     softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
                           sum, max, src, expMax, inSum, inMax, nullptr, tiling, info, loc);
 }
-template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D, typename R,
-          typename E>
+template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D,
+          typename R, typename E>
 __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor<R>& sum,
                                     const LocalTensor<R>& max, const LocalTensor<D>& src,
                                     const LocalTensor<E>& expMax, const LocalTensor<R>& inSum,
@@ -278,23 +277,25 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
 
 // SoftmaxFlashV2 with and without a temporary buffer, with and without the maximum of the source
 // alone (outReduceMax, not written without isUpdate).
-#define OPGEN_SOFTMAX_FLASH_V2(MAX_PARAM, MAX_ARG, TMP_PARAM, TMP_ARG)                              \
-    template <typename T = void, bool isUpdate = false, bool isReuseSource = false,                 \
-              bool isBasicBlock = false, bool isDataFormatNZ = false,                               \
-              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D, typename R, typename E> \
-    __aicore__ inline void SoftmaxFlashV2(                                                          \
-        const LocalTensor<D>& dst, MAX_PARAM const LocalTensor<R>& expSum,                          \
-        const LocalTensor<R>& max, const LocalTensor<D>& src, const LocalTensor<E>& expMax,         \
-        const LocalTensor<R>& inExpSum, const LocalTensor<R>& inMax, TMP_PARAM                      \
-        const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {    \
-        softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,       \
-                              isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax,       \
-                              TMP_ARG, tiling, info, loc,                                           \
-                              config.mode == SoftmaxMode::SOFTMAX_OUTPUT_WITHOUT_BRC, MAX_ARG);     \
+#define OPGEN_SOFTMAX_FLASH_V2(MAX_PARAM, MAX_ARG, TMP_PARAM, TMP_ARG)                          \
+    template <typename T = void, bool isUpdate = false, bool isReuseSource = false,             \
+              bool isBasicBlock = false, bool isDataFormatNZ = false,                           \
+              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D, typename R,        \
+              typename E>                                                                       \
+    __aicore__ inline void SoftmaxFlashV2(                                                      \
+        const LocalTensor<D>& dst, MAX_PARAM const LocalTensor<R>& expSum,                      \
+        const LocalTensor<R>& max, const LocalTensor<D>& src, const LocalTensor<E>& expMax,     \
+        const LocalTensor<R>& inExpSum, const LocalTensor<R>& inMax,                            \
+        TMP_PARAM const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},               \
+        Loc loc = Loc::Here()) {                                                                \
+        softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,   \
+                              isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax,   \
+                              TMP_ARG, tiling, info, loc,                                       \
+                              config.mode == SoftmaxMode::SOFTMAX_OUTPUT_WITHOUT_BRC, MAX_ARG); \
     }
 #define OPGEN_NOTHING
-#define OPGEN_REDUCE_MAX const LocalTensor<R>& outReduceMax,
-#define OPGEN_TMP const LocalTensor<uint8_t>& tmp,
+#define OPGEN_REDUCE_MAX const LocalTensor<R>&outReduceMax,
+#define OPGEN_TMP const LocalTensor<uint8_t>&tmp,
 #define OPGEN_NO_MAX static_cast<const LocalTensor<R>*>(nullptr)
 OPGEN_SOFTMAX_FLASH_V2(OPGEN_NOTHING, OPGEN_NO_MAX, OPGEN_NOTHING, nullptr)
 OPGEN_SOFTMAX_FLASH_V2(OPGEN_NOTHING, OPGEN_NO_MAX, OPGEN_TMP, &tmp)

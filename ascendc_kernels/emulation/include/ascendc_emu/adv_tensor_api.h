@@ -236,8 +236,7 @@ __aicore__ inline void DropOut(const LocalTensor<T>& dst, const LocalTensor<T>& 
 }
 // Prepares the registers of the bit mode, for DropOut with isInitBitMode; there are none here.
 template <typename T>
-__aicore__ inline void DropOutBitModeInit(const LocalTensor<T>& sharedTmpBuffer)
-{
+__aicore__ inline void DropOutBitModeInit(const LocalTensor<T>& sharedTmpBuffer) {
     (void)sharedTmpBuffer;
 }
 __aicore__ inline void DropOutBitModeInit() {}

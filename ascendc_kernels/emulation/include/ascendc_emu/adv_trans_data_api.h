@@ -36,8 +36,7 @@ struct TransDataParams {
 namespace adv_detail {
 // The five sizes of NCDHW.
 template <typename L>
-inline void TransShape(ascendc_emu::TransDataCall& call, const L& layout)
-{
+inline void TransShape(ascendc_emu::TransDataCall& call, const L& layout) {
     const auto& s = layout.GetShape();
     static_assert(Std::tuple_size_v<Std::remove_cvref_t<decltype(s)>> == 5,
                   "the layout of NCDHW has five dimensions");
@@ -49,34 +48,33 @@ inline void TransShape(ascendc_emu::TransDataCall& call, const L& layout)
 }
 template <DataFormat from, DataFormat to, typename T, typename P>
 inline void TransData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                      const LocalTensor<uint8_t>* tmp, const P& params, Loc loc)
-{
+                      const LocalTensor<uint8_t>* tmp, const P& params, Loc loc) {
     static_assert(sizeof(PrimT<T>) == 2, "TransData takes types of 16 bits");
     constexpr bool plainSource = from == DataFormat::NCDHW;
     constexpr DataFormat other = plainSource ? to : from;
     static_assert((plainSource || to == DataFormat::NCDHW) &&
                       (other == DataFormat::NDC1HWC0 || other == DataFormat::FRACTAL_Z_3D),
                   "TransData: NCDHW from or to NDC1HWC0 or FRACTAL_Z_3D");
-    ascendc_emu::TransDataCall call{ascendc_emu::kDTypeOf<PrimT<T>>, from, to, &dst, &src, tmp, 0, 0,
-                                    0, 0, 0, loc};
-    if constexpr (plainSource) TransShape(call, params.srcLayout);
-    else TransShape(call, params.dstLayout);
+    ascendc_emu::TransDataCall call{
+        ascendc_emu::kDTypeOf<PrimT<T>>, from, to, &dst, &src, tmp, 0, 0, 0, 0, 0, loc};
+    if constexpr (plainSource)
+        TransShape(call, params.srcLayout);
+    else
+        TransShape(call, params.dstLayout);
     ascendc_emu::RunTransData(call);
 }
 }  // namespace adv_detail
 
 template <const TransDataConfig& config, typename T, typename U, typename S>
 __aicore__ inline void TransData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                 const LocalTensor<uint8_t>& tmp, const TransDataParams<U, S>& params,
-                                 Loc loc = Loc::Here())
-{
+                                 const LocalTensor<uint8_t>& tmp,
+                                 const TransDataParams<U, S>& params, Loc loc = Loc::Here()) {
     constexpr TransDataConfig c = config;
     adv_detail::TransData<c.srcFormat, c.dstFormat>(dst, src, &tmp, params, loc);
 }
 template <const TransDataConfig& config, typename T, typename U, typename S>
 __aicore__ inline void TransData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                 const TransDataParams<U, S>& params, Loc loc = Loc::Here())
-{
+                                 const TransDataParams<U, S>& params, Loc loc = Loc::Here()) {
     constexpr TransDataConfig c = config;
     adv_detail::TransData<c.srcFormat, c.dstFormat>(dst, src, nullptr, params, loc);
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Enumerations that the device compiler itself knows: kernels name them, and define macros under their
-// names (`#ifndef EVENT_ID0`), before they include anything.
+// Enumerations that the device compiler itself knows: kernels name them, and define macros under
+// their names (`#ifndef EVENT_ID0`), before they include anything.
 #ifndef ASCENDC_EMU_COMPILER_ENUMS_H
 #define ASCENDC_EMU_COMPILER_ENUMS_H
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Complex element types, for kernels that name them as DTYPE_X and move them only. Included on demand:
-// other kernels define the names themselves.
+// Complex element types, for kernels that name them as DTYPE_X and move them only. Included on
+// demand: other kernels define the names themselves.
 #ifndef ASCENDC_EMU_COMPLEX_TYPES_H
 #define ASCENDC_EMU_COMPLEX_TYPES_H
 

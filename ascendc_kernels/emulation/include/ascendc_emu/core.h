@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// The core a kernel runs on: its buffers, registers and identity. One Core is one AIV or AIC (or, on
-// arch 2002, one unified AI core) of one block. API headers reach it through Current().
+// The core a kernel runs on: its buffers, registers and identity. One Core is one AIV or AIC (or,
+// on arch 2002, one unified AI core) of one block. API headers reach it through Current().
 #ifndef ASCENDC_EMU_CORE_H
 #define ASCENDC_EMU_CORE_H
 
@@ -30,68 +30,76 @@ constexpr int kRememberedQueues = 64;  // a pipe has at most 64 buffers
 // starts.
 struct Registers {
     uint64_t mask[2] = {~0ull, ~0ull};
-    bool counter = false;         // SetMaskCount: mask[0] is an element count
-    uint8_t atomicOp = 0;         // 0 none, 1 add, 2 max, 3 min
-    uint8_t lastAtomicOp = 1;     // what setting a type alone switches on
+    bool counter = false;      // SetMaskCount: mask[0] is an element count
+    uint8_t atomicOp = 0;      // 0 none, 1 add, 2 max, 3 min
+    uint8_t lastAtomicOp = 1;  // what setting a type alone switches on
     DType atomicType = DType::kNone;
-    Loc atomicLoc;                // of the call that switched it on
-    uint64_t ctrl = 1ull << 48;   // SetCtrlSpr bits; 48: inf and NaN are kept
+    Loc atomicLoc;               // of the call that switched it on
+    uint64_t ctrl = 1ull << 48;  // SetCtrlSpr bits; 48: inf and NaN are kept
     uint64_t cmpMask[4] = {0, 0, 0, 0};
-    uint64_t deqScale = 0;        // SetDeqScale: raw 64 bits or a UB byte address
+    uint64_t deqScale = 0;  // SetDeqScale: raw 64 bits or a UB byte address
     bool deqVector = false;
-    uint64_t padValue = 0;        // SetPadValue
-    int64_t rsvdCount = 0;        // GatherMask
-    float accValue = 0;           // GetAccVal / GetReduceRepeatSumSpr
-    uint64_t maxMinValue = 0;     // GetReduceMaxMinCount: raw value bits
+    uint64_t padValue = 0;     // SetPadValue
+    int64_t rsvdCount = 0;     // GatherMask
+    float accValue = 0;        // GetAccVal / GetReduceRepeatSumSpr
+    uint64_t maxMinValue = 0;  // GetReduceMaxMinCount: raw value bits
     uint64_t maxMinIndex = 0;
-    uint64_t mrgSort = 0;         // GetMrgSortResult: four 16-bit counts
-    bool hf32 = false;            // SetHF32Mode
+    uint64_t mrgSort = 0;  // GetMrgSortResult: four 16-bit counts
+    bool hf32 = false;     // SetHF32Mode
     uint8_t hf32Trans = 0;
-    bool mmRowMajor = true;       // SetMMLayoutTransform
-    uint64_t fftsBase = 0;        // set_ffts_base_addr: not used, only given back
+    bool mmRowMajor = true;  // SetMMLayoutTransform
+    uint64_t fftsBase = 0;   // set_ffts_base_addr: not used, only given back
 };
 
-// A slot where a part of the library (cube, high-level API) keeps per-core state; freed at core end.
+// A slot where a part of the library (cube, high-level API) keeps per-core state; freed at core
+// end.
 struct Extension {
     void* data = nullptr;
     void (*destroy)(void*) = nullptr;
 };
-enum ExtensionSlot { kExtCube = 0, kExtMatmul = 1, kExtSanitizer = 2, kExtDump = 3, kExtLocalArrays = 4, kExtCount = 6 };
+enum ExtensionSlot {
+    kExtCube = 0,
+    kExtMatmul = 1,
+    kExtSanitizer = 2,
+    kExtDump = 3,
+    kExtLocalArrays = 4,
+    kExtCount = 6
+};
 
 struct Core {
-    Sink* sink = nullptr;                    // null in fast mode
-    uint8_t* memory[kMemCount] = {};         // host base of each buffer; [kGm] is null
-    uint32_t capacity[kMemCount] = {};       // bytes; 0: this core does not have the buffer
+    Sink* sink = nullptr;               // null in fast mode
+    uint8_t* memory[kMemCount] = {};    // host base of each buffer; [kGm] is null
+    uint32_t capacity[kMemCount] = {};  // bytes; 0: this core does not have the buffer
     Registers regs;
-    Loc pinned;                              // set while a library API runs on top of others
-    Loc nowhere;                             // of the last TBuf::Get without an InitBuffer
+    Loc pinned;   // set while a library API runs on top of others
+    Loc nowhere;  // of the last TBuf::Get without an InitBuffer
 
     CoreKind kind = CoreKind::kAiv;
-    int32_t id = 0;                          // unique in the launch: 0 .. number of cores - 1
-    int32_t blockIdx = 0;                    // what GetBlockIdx() returns
-    int32_t blockNum = 1;                    // block dim of the launch
-    int32_t group = 0;                       // AIC number of a mixed block; AIVs share it
+    int32_t id = 0;        // unique in the launch: 0 .. number of cores - 1
+    int32_t blockIdx = 0;  // what GetBlockIdx() returns
+    int32_t blockNum = 1;  // block dim of the launch
+    int32_t group = 0;     // AIC number of a mixed block; AIVs share it
     int32_t subBlockIdx = 0;
-    int32_t subBlockNum = 1;                 // AIVs per AIC of this launch (1 when not mixed)
+    int32_t subBlockNum = 1;  // AIVs per AIC of this launch (1 when not mixed)
     bool mixed = false;
 
     uint64_t tilingKey = 0;
     const void* tilingData = nullptr;
     uint64_t tilingSize = 0;
-    uint8_t* workspace = nullptr;            // SetSysWorkspace / GetSysWorkSpacePtr
-    uint64_t systemWorkspace = 0;            // bytes GetUserWorkspace() skips
+    uint8_t* workspace = nullptr;  // SetSysWorkspace / GetSysWorkSpacePtr
+    uint64_t systemWorkspace = 0;  // bytes GetUserWorkspace() skips
     uint8_t* hccl[2] = {nullptr, nullptr};
-    int32_t hcclObjects = 0;                 // Hccl objects initialised so far
+    int32_t hcclObjects = 0;  // Hccl objects initialised so far
     const SocInfo* soc = nullptr;
 
-    PipeState* pipe = nullptr;               // TPipe / queue / event state (pipe.h)
+    PipeState* pipe = nullptr;                              // TPipe / queue / event state (pipe.h)
     uint8_t flags[kPipeCount][kPipeCount][kEventIds] = {};  // SetFlag not yet waited for
-    int16_t cross[kCrossFlags] = {};         // CrossCoreSetFlag counters this core can consume
-    uint32_t nextBuffer = 1;                 // numbers for BufferEvent::buffer
+    int16_t cross[kCrossFlags] = {};  // CrossCoreSetFlag counters this core can consume
+    uint32_t nextBuffer = 1;          // numbers for BufferEvent::buffer
     uint32_t nextQueue = 1;
     QueueState* queues[kRememberedQueues] = {};  // by number; the last ones initialised
-    uint64_t cycles = 0;                     // GetSystemCycle base
-    uint32_t spins = 0;                      // polls of GM; see Poll()
+    uint64_t cycles = 0;                         // GetSystemCycle base
+    uint32_t spins = 0;                          // polls of GM; see Poll()
     Scheduler* scheduler = nullptr;
     void* fiber = nullptr;
     Extension ext[kExtCount];
@@ -107,32 +115,28 @@ inline Loc Where(const Core& core, Loc loc) { return core.pinned.file ? core.pin
 
 // Pins the user's line while a high-level API is carried out by basic ones.
 class LocScope {
-public:
-    explicit LocScope(Loc loc) : core_(Current()), saved_(core_.pinned)
-    {
+ public:
+    explicit LocScope(Loc loc) : core_(Current()), saved_(core_.pinned) {
         if (!saved_.file) core_.pinned = loc;
     }
     ~LocScope() { core_.pinned = saved_; }
     LocScope(const LocScope&) = delete;
     LocScope& operator=(const LocScope&) = delete;
 
-private:
+ private:
     Core& core_;
     Loc saved_;
 };
 
 // Emits to the sink when there is one.
-inline void Emit(Core& core, const Record& r)
-{
+inline void Emit(Core& core, const Record& r) {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnInstruction(core, r);
 }
-inline void Emit(Core& core, const SyncEvent& e)
-{
+inline void Emit(Core& core, const SyncEvent& e) {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnSync(core, e);
 }
 // A scalar access to GM past the data cache, or a cleaning of the cache.
-inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t bytes, Loc loc)
-{
+inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t bytes, Loc loc) {
     if (__builtin_expect(core.sink == nullptr, 1)) return;
     SyncEvent e;
     e.kind = kind;
@@ -141,8 +145,7 @@ inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t 
     e.loc = Where(core, loc);
     core.sink->OnSync(core, e);
 }
-inline void Emit(Core& core, const BufferEvent& e)
-{
+inline void Emit(Core& core, const BufferEvent& e) {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnBuffer(core, e);
 }
 
@@ -182,22 +185,21 @@ void Poll(Core& core);
 
 // Facts of a SoC as far as the device side needs them; from platform_facts.csv.
 struct SocInfo {
-    char name[32];            // "Ascend910B3"
-    char family[32];          // "Ascend910B" (Short_SoC_version)
-    int32_t arch;             // 2201, 2002, ...
+    char name[32];    // "Ascend910B3"
+    char family[32];  // "Ascend910B" (Short_SoC_version)
+    int32_t arch;     // 2201, 2002, ...
     int32_t aicCores;
-    int32_t aivCores;         // 0 on unified cores
+    int32_t aivCores;  // 0 on unified cores
     int32_t aiCores;
     uint32_t ubBytes, l1Bytes, l0aBytes, l0bBytes, l0cBytes, btBytes, fbBytes;
     uint64_t l2Bytes;
     int32_t frequencyMhz;
-    ArchFacts traits;   // arch 0: not emulated
-    bool apisListed;    // api_arch.csv says which APIs the architecture has
+    ArchFacts traits;  // arch 0: not emulated
+    bool apisListed;   // api_arch.csv says which APIs the architecture has
 };
 
 // At the start of an API that some architecture lacks.
-inline void NeedsApi(Core& core, Loc loc, const char* name)
-{
+inline void NeedsApi(Core& core, Loc loc, const char* name) {
     if (__builtin_expect(core.soc->apisListed, 0)) ReportMissingApi(core, loc, name);
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// CPU twin debugging (documentation group "CPU twin debugging" of the debug APIs): the memory and the
-// launches of programs that call kernels directly. Public through tikicpulib.h.
+// CPU twin debugging (documentation group "CPU twin debugging" of the debug APIs): the memory and
+// the launches of programs that call kernels directly. Public through tikicpulib.h.
 #ifndef ASCENDC_EMU_CPU_TWIN_H
 #define ASCENDC_EMU_CPU_TWIN_H
 
@@ -29,9 +29,10 @@ void GmFree(void* ptr);
 // Bytes of the allocation that starts at `addr`, 0 when GmAlloc did not return it.
 uint64_t GmGetUserSize(uint64_t addr);
 
-// The mode of all launches to come. MIX_MODE runs one AIC and two AIVs per block unless the kernel's
-// KERNEL_TASK_TYPE says otherwise; before the first call the kernel alone decides (the documented
-// default, MIX_MODE, would run a plain vector kernel on twice its cores). On unified cores: no effect.
+// The mode of all launches to come. MIX_MODE runs one AIC and two AIVs per block unless the
+// kernel's KERNEL_TASK_TYPE says otherwise; before the first call the kernel alone decides (the
+// documented default, MIX_MODE, would run a plain vector kernel on twice its cores). On unified
+// cores: no effect.
 void SetKernelMode(KernelMode mode);
 }  // namespace AscendC
 
@@ -47,15 +48,14 @@ namespace ascendc_emu {
 uint64_t& TwinTilingKey();
 
 // Runs body(context) on all cores of `blocks` blocks; a failure is printed and counted.
-void RunTwinBody(const char* name, OpgenKernelKind undeclared, uint64_t blocks,
-                 void (*body)(void*), void* context);
+void RunTwinBody(const char* name, OpgenKernelKind undeclared, uint64_t blocks, void (*body)(void*),
+                 void* context);
 
 // Gives the index-th of the comma-separated texts in `names` to the GmAlloc'ed memory at `address`.
 void NameTwinArgument(const char* names, int index, const void* address);
 
 template <typename T>
-void NameTwinArgument(const char* names, int index, const T& value)
-{
+void NameTwinArgument(const char* names, int index, const T& value) {
     if constexpr (std::is_pointer<T>::value && !std::is_function<std::remove_pointer_t<T>>::value) {
         NameTwinArgument(names, index, static_cast<const void*>(value));
     }
@@ -63,8 +63,7 @@ void NameTwinArgument(const char* names, int index, const T& value)
 
 template <typename Call, typename... Args>
 void RunTwin(const char* name, OpgenKernelKind undeclared, uint64_t blocks, const char* names,
-             const Call& call, const Args&... args)
-{
+             const Call& call, const Args&... args) {
     [[maybe_unused]] int index = 0;
     (NameTwinArgument(names, index++, args), ...);
     RunTwinBody(
@@ -78,18 +77,18 @@ void RunTwin(const char* name, OpgenKernelKind undeclared, uint64_t blocks, cons
 
 }  // namespace ascendc_emu
 
-// Page ICPU_SET_TILING_KEY: `tilingKey` is what TILING_KEY_IS compares with in later launches, until
-// the next call.
-#define ICPU_SET_TILING_KEY(tilingKey)                                             \
-    do {                                                                           \
-        ::ascendc_emu::TwinTilingKey() = static_cast<uint64_t>(tilingKey);         \
+// Page ICPU_SET_TILING_KEY: `tilingKey` is what TILING_KEY_IS compares with in later launches,
+// until the next call.
+#define ICPU_SET_TILING_KEY(tilingKey)                                     \
+    do {                                                                   \
+        ::ascendc_emu::TwinTilingKey() = static_cast<uint64_t>(tilingKey); \
     } while (0)
 #define g_tilingKey (::ascendc_emu::TwinTilingKey())
 
 // Page ICPU_RUN_KF: func(args...) on `numBlocks` blocks. The arguments are evaluated once per core.
-#define ICPU_RUN_KF(func, numBlocks, ...)                                                       \
-    ::ascendc_emu::RunTwin(                                                                     \
-        #func, OPGEN_TWIN_KIND, static_cast<uint64_t>(numBlocks), #__VA_ARGS__,                 \
+#define ICPU_RUN_KF(func, numBlocks, ...)                                       \
+    ::ascendc_emu::RunTwin(                                                     \
+        #func, OPGEN_TWIN_KIND, static_cast<uint64_t>(numBlocks), #__VA_ARGS__, \
         [&] { func(__VA_ARGS__); }, ##__VA_ARGS__)
 
 #endif  // ASCENDC_EMU_CPU_TWIN_H

@@ -12,7 +12,7 @@
 namespace ascendc_emu {
 
 struct Load2dArgs {
-    uint32_t start = 0;   // source fractal
+    uint32_t start = 0;  // source fractal
     uint32_t repeat = 0;
     int32_t srcStride = 0;  // fractals
     uint32_t dstStride = 1;
@@ -23,10 +23,10 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
 void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
                 const char* op, Loc loc);
 
-// Fractals of a 4:2 compressed B into L0B, and their index fractals (128 bytes) into the core's index
-// buffer, at a quarter of dst's address.
-void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index, uint32_t start,
-                    uint32_t repeat, Loc loc);
+// Fractals of a 4:2 compressed B into L0B, and their index fractals (128 bytes) into the core's
+// index buffer, at a quarter of dst's address.
+void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index,
+                    uint32_t start, uint32_t repeat, Loc loc);
 
 struct LoadTransposeArgs {
     uint32_t start = 0;  // square blocks
@@ -62,10 +62,10 @@ uint64_t CubePadding();
 
 struct MmadArgs {
     uint32_t m = 0, n = 0, k = 0;
-    bool initZero = true;    // C starts at 0
-    bool fromBias = false;   // C starts at the bias table
-    bool kAlign16 = false;   // fp32: K blocks come in pairs
-    bool sparse = false;     // B is 4:2 compressed: k / 2 rows, see CubeLoadSparse
+    bool initZero = true;   // C starts at 0
+    bool fromBias = false;  // C starts at the bias table
+    bool kAlign16 = false;  // fp32: K blocks come in pairs
+    bool sparse = false;    // B is 4:2 compressed: k / 2 rows, see CubeLoadSparse
     uint8_t unitFlag = 0;
 };
 void CubeMmad(const TensorRef& c, DType cType, const TensorRef& a, DType aType, const TensorRef& b,
@@ -102,7 +102,8 @@ bool CubeFixpipeUnitFlag();
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,
               uint32_t blocks, uint32_t gap, Loc loc);
 
-// Rows of 16 elements from UB, each to all rows of a fractal in L0C; srcGap: 32 bytes, dstGap: fractals.
+// Rows of 16 elements from UB, each to all rows of a fractal in L0C; srcGap: 32 bytes, dstGap:
+// fractals.
 void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint32_t blocks,
                    uint32_t length, uint32_t srcGap, uint32_t dstGap, Loc loc);
 

@@ -7,8 +7,8 @@
 
 #include "ascendc_emu/enums.h"
 
-// Values of MmadParams::unitFlag and FixpipeParams::unitFlag by the compiler's names: off, wait for the
-// block and keep it, wait for the block and hand it over.
+// Values of MmadParams::unitFlag and FixpipeParams::unitFlag by the compiler's names: off, wait for
+// the block and keep it, wait for the block and hand it over.
 enum unit_flag_mode_t : uint8_t { UFMode0 = 0, UFMode2 = 2, UFMode3 = 3 };
 
 namespace AscendC {
@@ -22,10 +22,13 @@ struct LoadData2DParams {
     LoadData2DParams() {}
     LoadData2DParams(uint16_t start, uint8_t repeat, uint16_t stride, uint8_t sidIn, uint16_t gap,
                      bool transpose, uint8_t mode)
-        : startIndex(start), dstGap(gap), srcStride(stride), ifTranspose(transpose),
-          repeatTimes(repeat), sid(sidIn), addrMode(mode)
-    {
-    }
+        : startIndex(start),
+          dstGap(gap),
+          srcStride(stride),
+          ifTranspose(transpose),
+          repeatTimes(repeat),
+          sid(sidIn),
+          addrMode(mode) {}
     uint16_t startIndex = 0;  // fractal of 512 bytes
     uint16_t dstGap = 0;      // fractals between the end of one and the start of the next
     uint16_t srcStride = 0;   // fractals from start to start
@@ -40,10 +43,14 @@ struct LoadData2DParamsV2 {
     LoadData2DParamsV2() {}
     LoadData2DParamsV2(uint32_t mStart, uint32_t kStart, uint16_t mSteps, uint16_t kSteps,
                        int32_t src, uint16_t dst, bool transpose, uint8_t sidIn)
-        : mStartPosition(mStart), kStartPosition(kStart), mStep(mSteps), kStep(kSteps),
-          srcStride(src), dstStride(dst), ifTranspose(transpose), sid(sidIn)
-    {
-    }
+        : mStartPosition(mStart),
+          kStartPosition(kStart),
+          mStep(mSteps),
+          kStep(kSteps),
+          srcStride(src),
+          dstStride(dst),
+          ifTranspose(transpose),
+          sid(sidIn) {}
     uint32_t mStartPosition = 0;  // fractals
     uint32_t kStartPosition = 0;
     uint16_t mStep = 0;
@@ -58,10 +65,12 @@ struct LoadData2dTransposeParams {
     LoadData2dTransposeParams() {}
     LoadData2dTransposeParams(uint16_t start, uint8_t repeat, uint16_t stride, uint16_t gap,
                               uint16_t fracGap, uint8_t mode = 0)
-        : startIndex(start), repeatTimes(repeat), srcStride(stride), dstGap(gap),
-          dstFracGap(fracGap), addrMode(mode)
-    {
-    }
+        : startIndex(start),
+          repeatTimes(repeat),
+          srcStride(stride),
+          dstGap(gap),
+          dstFracGap(fracGap),
+          addrMode(mode) {}
     uint16_t startIndex = 0;  // square blocks
     uint8_t repeatTimes = 0;
     uint16_t srcStride = 0;   // square blocks
@@ -89,12 +98,25 @@ struct LoadData3DParamsV2 {
                        uint8_t strideWIn, uint8_t strideHIn, uint8_t filterWIn, uint8_t filterHIn,
                        uint8_t dilationW, uint8_t dilationH, bool transpose, bool smallK, T padVal,
                        bool bigW = false, bool bigH = false, bool rightMatrix = false)
-        : l1H(h), l1W(w), channelSize(channels), kExtension(kExt), mExtension(mExt),
-          kStartPt(kStart), mStartPt(mStart), strideW(strideWIn), strideH(strideHIn),
-          filterW(filterWIn), filterH(filterHIn), dilationFilterW(dilationW),
-          dilationFilterH(dilationH), enTranspose(transpose), enSmallK(smallK), padValue(padVal),
-          filterSizeW(bigW), filterSizeH(bigH), fMatrixCtrl(rightMatrix)
-    {
+        : l1H(h),
+          l1W(w),
+          channelSize(channels),
+          kExtension(kExt),
+          mExtension(mExt),
+          kStartPt(kStart),
+          mStartPt(mStart),
+          strideW(strideWIn),
+          strideH(strideHIn),
+          filterW(filterWIn),
+          filterH(filterHIn),
+          dilationFilterW(dilationW),
+          dilationFilterH(dilationH),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          padValue(padVal),
+          filterSizeW(bigW),
+          filterSizeH(bigH),
+          fMatrixCtrl(rightMatrix) {
         for (int i = 0; i < PAD_SIZE; ++i) padList[i] = pad[i];
     }
     uint8_t padList[PAD_SIZE] = {0, 0, 0, 0};  // left, right, top, bottom
@@ -123,10 +145,14 @@ struct LoadData3DParamsV2Pro {
     LoadData3DParamsV2Pro() {}
     LoadData3DParamsV2Pro(uint16_t channels, bool transpose, bool smallK, bool bigW, bool bigH,
                           bool rightMatrix, uint64_t ext, uint64_t filter)
-        : channelSize(channels), enTranspose(transpose), enSmallK(smallK), filterSizeW(bigW),
-          filterSizeH(bigH), fMatrixCtrl(rightMatrix), extConfig(ext), filterConfig(filter)
-    {
-    }
+        : channelSize(channels),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          filterSizeW(bigW),
+          filterSizeH(bigH),
+          fMatrixCtrl(rightMatrix),
+          extConfig(ext),
+          filterConfig(filter) {}
     uint16_t channelSize = 0;
     bool enTranspose = false;
     bool enSmallK = false;
@@ -146,9 +172,7 @@ constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
 struct LoadDataRepeatParam {
     LoadDataRepeatParam() {}
     LoadDataRepeatParam(uint16_t stride, uint8_t time, uint8_t mode)
-        : repeatStride(stride), repeatTime(time), repeatMode(mode)
-    {
-    }
+        : repeatStride(stride), repeatTime(time), repeatMode(mode) {}
     uint16_t repeatStride = 0;
     uint8_t repeatTime = 1;
     uint8_t repeatMode = 0;
@@ -159,14 +183,16 @@ struct MmadParams {
     MmadParams() {}
     MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, bool bias, int32_t offset, bool sparse,
                bool winogradA, bool winogradB)
-        : m(mIn), n(nIn), k(kIn), isBias(bias), fmOffset(offset), enSsparse(sparse),
-          enWinogradA(winogradA), enWinogradB(winogradB)
-    {
-    }
+        : m(mIn),
+          n(nIn),
+          k(kIn),
+          isBias(bias),
+          fmOffset(offset),
+          enSsparse(sparse),
+          enWinogradA(winogradA),
+          enWinogradB(winogradB) {}
     MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, uint8_t unit, bool source, bool init)
-        : m(mIn), n(nIn), k(kIn), unitFlag(unit), cmatrixSource(source), cmatrixInitVal(init)
-    {
-    }
+        : m(mIn), n(nIn), k(kIn), unitFlag(unit), cmatrixSource(source), cmatrixInitVal(init) {}
     uint16_t m = 0;
     uint16_t n = 0;
     uint16_t k = 0;
@@ -185,9 +211,7 @@ template <typename U>
 struct InitConstValueParams {
     InitConstValueParams() {}
     InitConstValueParams(uint16_t repeat, uint16_t blocks, uint16_t gap, U value)
-        : repeatTimes(repeat), blockNum(blocks), dstGap(gap), initValue(value)
-    {
-    }
+        : repeatTimes(repeat), blockNum(blocks), dstGap(gap), initValue(value) {}
     InitConstValueParams(uint16_t repeat, U value) : repeatTimes(repeat), initValue(value) {}
     uint16_t repeatTimes = 0;
     uint16_t blockNum = 0;
@@ -210,11 +234,18 @@ struct FixpipeParamsV220 {
                       QuantMode_t quant = QuantMode_t::NoQuant, uint64_t scalar = 0,
                       uint16_t nds = 1, uint16_t srcNd = 0, uint16_t dstNd = 0, uint8_t unit = 0,
                       bool split = false)
-        : nSize(n), mSize(m), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(scalar),
-          ndNum(nds), srcNdStride(srcNd), dstNdStride(dstNd), reluEn(relu), unitFlag(unit),
-          isChannelSplit(split)
-    {
-    }
+        : nSize(n),
+          mSize(m),
+          srcStride(src),
+          dstStride(dst),
+          quantPre(quant),
+          deqScalar(scalar),
+          ndNum(nds),
+          srcNdStride(srcNd),
+          dstNdStride(dstNd),
+          reluEn(relu),
+          unitFlag(unit),
+          isChannelSplit(split) {}
     uint16_t nSize = 0;
     uint16_t mSize = 0;
     uint16_t srcStride = 0;  // 16 elements
@@ -250,9 +281,7 @@ template <typename SrcT>
 struct FixpipeParams {
     FixpipeParams() {}
     FixpipeParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst)
-        : cburstNum(count), burstLen(len), srcStride(src), dstStride(dst)
-    {
-    }
+        : cburstNum(count), burstLen(len), srcStride(src), dstStride(dst) {}
     uint16_t cburstNum = 1;
     uint16_t burstLen = 1;
     uint32_t dstStride = 0;

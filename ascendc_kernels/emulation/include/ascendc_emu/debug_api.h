@@ -9,35 +9,29 @@
 
 namespace ascendc_emu {
 template <typename T>
-inline void DumpPointer(const T* data, uint32_t desc, uint32_t count, const char* where)
-{
+inline void DumpPointer(const T* data, uint32_t desc, uint32_t count, const char* where) {
     DumpElements(data, kDTypeOf<T>, desc, count, nullptr, 0, where);
 }
 }  // namespace ascendc_emu
 
 template <typename T>
-inline void asc_dump_gm(T* input, uint32_t desc, uint32_t count)
-{
+inline void asc_dump_gm(T* input, uint32_t desc, uint32_t count) {
     ascendc_emu::DumpPointer(input, desc, count, "GM");
 }
 template <typename T>
-inline void asc_dump_ubuf(T* input, uint32_t desc, uint32_t count)
-{
+inline void asc_dump_ubuf(T* input, uint32_t desc, uint32_t count) {
     ascendc_emu::DumpPointer(input, desc, count, "UB");
 }
 template <typename T>
-inline void asc_dump_l1buf(T* input, uint32_t desc, uint32_t count)
-{
+inline void asc_dump_l1buf(T* input, uint32_t desc, uint32_t count) {
     ascendc_emu::DumpPointer(input, desc, count, "L1");
 }
 template <typename T>
-inline void asc_dump_cbuf(T* input, uint32_t desc, uint32_t count)
-{
+inline void asc_dump_cbuf(T* input, uint32_t desc, uint32_t count) {
     ascendc_emu::DumpPointer(input, desc, count, "L0C");
 }
 template <typename T>
-inline void asc_dump(T* input, uint32_t desc, uint32_t count)
-{
+inline void asc_dump(T* input, uint32_t desc, uint32_t count) {
     ascendc_emu::DumpPointer(input, desc, count, "memory");
 }
 // Marks for the device's profiler; no effect here.

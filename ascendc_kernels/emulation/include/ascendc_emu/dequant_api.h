@@ -30,8 +30,7 @@ namespace AscendC {
 namespace dequant_detail {
 template <typename D, typename S, bool isVecDeq, bool halfBlock>
 inline void CastDequant(const char* name, const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                        const ascendc_emu::Form& form, Loc loc)
-{
+                        const ascendc_emu::Form& form, Loc loc) {
     using namespace ascendc_emu;
     constexpr DType to = kDTypeOf<PrimT<D>>, from = kDTypeOf<PrimT<S>>;
     static_assert((from == DType::kI32 && to == DType::kF16) ||
@@ -45,33 +44,30 @@ inline void CastDequant(const char* name, const LocalTensor<D>& dst, const Local
 }
 }  // namespace dequant_detail
 
-#define OPGEN_CAST_DEQUANT(NAME)                                                                  \
-    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,                \
-              bool halfBlock = true>                                                              \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                const int32_t mask, uint8_t repeat,                               \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here())           \
-    {                                                                                             \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                   \
-            #NAME, dst, src,                                                                      \
-            ascendc_emu::MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc);  \
-    }                                                                                             \
-    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,                \
-              bool halfBlock = true>                                                              \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                const uint64_t mask[], uint8_t repeat,                            \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here())           \
-    {                                                                                             \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                   \
-            #NAME, dst, src,                                                                      \
-            ascendc_emu::BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<U>)), loc);       \
-    }                                                                                             \
-    template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>                \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                const uint32_t count, Loc loc = Loc::Here())                      \
-    {                                                                                             \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(#NAME, dst, src,                   \
-                                                               ascendc_emu::CountForm(count), loc); \
+#define OPGEN_CAST_DEQUANT(NAME)                                                                 \
+    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,               \
+              bool halfBlock = true>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const int32_t mask, uint8_t repeat,                              \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            #NAME, dst, src,                                                                     \
+            ascendc_emu::MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc); \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,               \
+              bool halfBlock = true>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint64_t mask[], uint8_t repeat,                           \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            #NAME, dst, src,                                                                     \
+            ascendc_emu::BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<U>)), loc);      \
+    }                                                                                            \
+    template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>               \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint32_t count, Loc loc = Loc::Here()) {                   \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            #NAME, dst, src, ascendc_emu::CountForm(count), loc);                                \
     }
 OPGEN_CAST_DEQUANT(CastDequant)
 OPGEN_CAST_DEQUANT(CastDeq)
@@ -80,8 +76,7 @@ OPGEN_CAST_DEQUANT(CastDeq)
 namespace dequant_detail {
 template <typename D, typename S>
 inline void AddDeqRelu(const LocalTensor<D>& dst, const LocalTensor<S>& src0,
-                       const LocalTensor<S>& src1, const ascendc_emu::Form& form, Loc loc)
-{
+                       const LocalTensor<S>& src1, const ascendc_emu::Form& form, Loc loc) {
     using namespace ascendc_emu;
     static_assert(kDTypeOf<PrimT<S>> == DType::kI32 && kDTypeOf<PrimT<D>> == DType::kF16,
                   "AddDeqRelu on arch 2201: int32_t -> half");
@@ -94,8 +89,7 @@ inline void AddDeqRelu(const LocalTensor<D>& dst, const LocalTensor<S>& src0,
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
                                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeat,
-                                  const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                                  const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     dequant_detail::AddDeqRelu(dst, src0, src1,
                                ascendc_emu::MaskForm(mask, repeat, params, isSetMask), loc);
 }
@@ -103,8 +97,7 @@ template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
                                   const LocalTensor<U>& src1, const uint64_t mask[],
                                   const uint8_t repeat, const BinaryRepeatParams& params,
-                                  Loc loc = Loc::Here())
-{
+                                  Loc loc = Loc::Here()) {
     dequant_detail::AddDeqRelu(dst, src0, src1,
                                ascendc_emu::BitsForm(mask, repeat, params, isSetMask, 4), loc);
 }
@@ -112,23 +105,20 @@ template <bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<half>& dst, const LocalTensor<int32_t>& src0,
                                   const LocalTensor<int32_t>& src1, uint64_t mask,
                                   const uint8_t repeat, const BinaryRepeatParams& params,
-                                  Loc loc = Loc::Here())
-{
+                                  Loc loc = Loc::Here()) {
     AddDeqRelu<half, int32_t, isSetMask>(dst, src0, src1, mask, repeat, params, loc);
 }
 template <bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<half>& dst, const LocalTensor<int32_t>& src0,
                                   const LocalTensor<int32_t>& src1, const uint64_t mask[],
                                   const uint8_t repeat, const BinaryRepeatParams& params,
-                                  Loc loc = Loc::Here())
-{
+                                  Loc loc = Loc::Here()) {
     AddDeqRelu<half, int32_t, isSetMask>(dst, src0, src1, mask, repeat, params, loc);
 }
 template <typename T, typename U>
 __aicore__ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
                                   const LocalTensor<U>& src1, const int32_t& count,
-                                  Loc loc = Loc::Here())
-{
+                                  Loc loc = Loc::Here()) {
     dequant_detail::AddDeqRelu(dst, src0, src1, ascendc_emu::CountForm(count), loc);
 }
 

@@ -10,7 +10,8 @@
 #include "ascendc_emu/macros.h"
 #include "ascendc_emu/types.h"
 
-// Dimensions a ShapeInfo holds. A macro: programs that need no shapes define it as 0 before the include.
+// Dimensions a ShapeInfo holds. A macro: programs that need no shapes define it as 0 before the
+// include.
 #ifndef K_MAX_SHAPE_DIM
 #define K_MAX_SHAPE_DIM 8
 #endif
@@ -221,12 +222,14 @@ constexpr uint32_t MIX_NUM = 2;
 
 struct BinaryRepeatParams {
     __aicore__ constexpr BinaryRepeatParams() {}
-    __aicore__ constexpr BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep,
-                                  uint8_t src0Rep, uint8_t src1Rep)
-        : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep),
-          src0RepStride(src0Rep), src1RepStride(src1Rep)
-    {
-    }
+    __aicore__ constexpr BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk,
+                                            uint8_t dstRep, uint8_t src0Rep, uint8_t src1Rep)
+        : dstBlkStride(dstBlk),
+          src0BlkStride(src0Blk),
+          src1BlkStride(src1Blk),
+          dstRepStride(dstRep),
+          src0RepStride(src0Rep),
+          src1RepStride(src1Rep) {}
     uint32_t blockNumber = DEFAULT_BLK_NUM;
     uint8_t dstBlkStride = DEFAULT_BLK_STRIDE;
     uint8_t src0BlkStride = DEFAULT_BLK_STRIDE;
@@ -240,12 +243,13 @@ struct BinaryRepeatParams {
 
 struct UnaryRepeatParams {
     __aicore__ constexpr UnaryRepeatParams() {}
-    __aicore__ constexpr UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep,
-                                 bool halfBlockIn = false)
-        : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep),
-          halfBlock(halfBlockIn)
-    {
-    }
+    __aicore__ constexpr UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep,
+                                           uint8_t srcRep, bool halfBlockIn = false)
+        : dstBlkStride(dstBlk),
+          srcBlkStride(srcBlk),
+          dstRepStride(dstRep),
+          srcRepStride(srcRep),
+          halfBlock(halfBlockIn) {}
     uint32_t blockNumber = DEFAULT_BLK_NUM;
     uint16_t dstBlkStride = DEFAULT_BLK_STRIDE;
     uint16_t srcBlkStride = DEFAULT_BLK_STRIDE;
@@ -259,9 +263,7 @@ struct UnaryRepeatParams {
 struct BrcbRepeatParams {
     __aicore__ constexpr BrcbRepeatParams() {}
     __aicore__ constexpr BrcbRepeatParams(uint16_t dstBlk, uint16_t dstRep)
-        : dstRepStride(dstRep), dstBlkStride(dstBlk)
-    {
-    }
+        : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
     uint32_t blockNumber = DEFAULT_BLK_NUM;
     uint16_t dstRepStride = DEFAULT_REPEAT_STRIDE;
     uint16_t dstBlkStride = DEFAULT_BLK_STRIDE;
@@ -276,9 +278,7 @@ struct BrcbRepeatParams {
 struct GatherRepeatParams {
     __aicore__ constexpr GatherRepeatParams() {}
     __aicore__ constexpr GatherRepeatParams(uint8_t dstBlk, uint8_t dstRep)
-        : dstRepStride(dstRep), dstBlkStride(dstBlk)
-    {
-    }
+        : dstRepStride(dstRep), dstBlkStride(dstBlk) {}
     uint32_t blockNumber = DEFAULT_BLK_NUM;
     uint16_t dstRepStride = DEFAULT_REPEAT_STRIDE;
     uint8_t dstBlkStride = DEFAULT_BLK_STRIDE;
@@ -293,11 +293,11 @@ struct GatherRepeatParams {
 struct GatherMaskParams {
     __aicore__ constexpr GatherMaskParams() {}
     __aicore__ constexpr GatherMaskParams(uint8_t src0Block, uint16_t repeat, uint16_t src0Repeat,
-                                uint8_t src1Repeat)
-        : src0BlockStride(src0Block), repeatTimes(repeat), src0RepeatStride(src0Repeat),
-          src1RepeatStride(src1Repeat)
-    {
-    }
+                                          uint8_t src1Repeat)
+        : src0BlockStride(src0Block),
+          repeatTimes(repeat),
+          src0RepeatStride(src0Repeat),
+          src1RepeatStride(src1Repeat) {}
     uint8_t src0BlockStride = DEFAULT_BLK_STRIDE;
     uint16_t repeatTimes = 0;
     uint16_t src0RepeatStride = DEFAULT_REPEAT_STRIDE;
@@ -306,10 +306,9 @@ struct GatherMaskParams {
 
 struct CopyRepeatParams {
     __aicore__ constexpr CopyRepeatParams() {}
-    __aicore__ constexpr CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRepeat, uint16_t srcRepeat)
-        : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat)
-    {
-    }
+    __aicore__ constexpr CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRepeat,
+                                          uint16_t srcRepeat)
+        : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat) {}
     uint16_t dstStride = DEFAULT_DATA_COPY_STRIDE;
     uint16_t srcStride = DEFAULT_DATA_COPY_STRIDE;
     uint16_t dstRepeatSize = DEFAULT_REPEAT_STRIDE;
@@ -319,9 +318,7 @@ struct CopyRepeatParams {
 struct DataCopyParams {
     __aicore__ constexpr DataCopyParams() {}
     __aicore__ constexpr DataCopyParams(uint16_t count, uint16_t len, uint16_t src, uint16_t dst)
-        : blockCount(count), blockLen(len), srcStride(src), dstStride(dst)
-    {
-    }
+        : blockCount(count), blockLen(len), srcStride(src), dstStride(dst) {}
     uint16_t blockCount = DEFAULT_DATA_COPY_NBURST;
     uint16_t blockLen = 0;
     union {
@@ -336,12 +333,15 @@ struct DataCopyParams {
 
 struct DataCopyEnhancedParams {
     __aicore__ constexpr DataCopyEnhancedParams() {}
-    __aicore__ constexpr DataCopyEnhancedParams(BlockMode block, DeqScale deq, uint64_t value, uint8_t sid,
-                                      bool relu, pad_t pad, uint64_t padVal)
-        : blockMode(block), deqScale(deq), deqValue(value), sidStoreMode(sid), isRelu(relu),
-          padMode(pad), padValue(padVal)
-    {
-    }
+    __aicore__ constexpr DataCopyEnhancedParams(BlockMode block, DeqScale deq, uint64_t value,
+                                                uint8_t sid, bool relu, pad_t pad, uint64_t padVal)
+        : blockMode(block),
+          deqScale(deq),
+          deqValue(value),
+          sidStoreMode(sid),
+          isRelu(relu),
+          padMode(pad),
+          padValue(padVal) {}
     BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
     DeqScale deqScale = DeqScale::DEQ_NONE;
     uint64_t deqValue = 0;
@@ -355,11 +355,16 @@ struct DataCopyEnhancedParams {
 struct DataCopyCO12DstParams {
     __aicore__ constexpr DataCopyCO12DstParams() {}
     __aicore__ constexpr DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src,
-                                     QuantMode_t quant, uint8_t relu, bool split, bool nz2nd)
-        : nSize(n), mSize(m), dstStride(dst), srcStride(src), quantPre(quant), reluPre(relu),
-          channelSplit(split), nz2ndEn(nz2nd)
-    {
-    }
+                                               QuantMode_t quant, uint8_t relu, bool split,
+                                               bool nz2nd)
+        : nSize(n),
+          mSize(m),
+          dstStride(dst),
+          srcStride(src),
+          quantPre(quant),
+          reluPre(relu),
+          channelSplit(split),
+          nz2ndEn(nz2nd) {}
     uint8_t sid = 0;
     uint16_t nSize = 0;
     uint16_t mSize = 0;
@@ -377,9 +382,7 @@ struct DataCopyCO12DstParams {
 struct DataCopyPadParams {
     __aicore__ constexpr DataCopyPadParams() {}
     __aicore__ constexpr DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
-        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
-    {
-    }
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     bool isPad = false;
     uint8_t leftPadding = 0;
     uint8_t rightPadding = 0;
@@ -389,10 +392,8 @@ struct DataCopyPadParams {
 struct DataCopyExtParams {
     __aicore__ constexpr DataCopyExtParams() {}
     __aicore__ constexpr DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst,
-                                 uint32_t reserved)
-        : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(reserved)
-    {
-    }
+                                           uint32_t reserved)
+        : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(reserved) {}
     uint16_t blockCount = DEFAULT_DATA_COPY_NBURST;
     uint32_t blockLen = 0;
     uint32_t srcStride = DEFAULT_DATA_COPY_STRIDE;
@@ -404,17 +405,16 @@ template <typename T>
 struct DataCopyPadExtParams {
     __aicore__ constexpr DataCopyPadExtParams() {}
     __aicore__ constexpr DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
-        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
-    {
-    }
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
     // A number for an element type that none converts to (int4b_t).
-    template <typename V, std::enable_if_t<std::is_arithmetic<V>::value &&
-                                               !std::is_convertible<V, T>::value,
-                                           bool> = true>
+    template <typename V,
+              std::enable_if_t<std::is_arithmetic<V>::value && !std::is_convertible<V, T>::value,
+                               bool> = true>
     __aicore__ constexpr DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, V value)
-        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue{static_cast<int8_t>(value)}
-    {
-    }
+        : isPad(pad),
+          leftPadding(left),
+          rightPadding(right),
+          paddingValue{static_cast<int8_t>(value)} {}
     bool isPad = false;
     uint8_t leftPadding = 0;
     uint8_t rightPadding = 0;
@@ -423,12 +423,17 @@ struct DataCopyPadExtParams {
 
 struct Nd2NzParams {
     __aicore__ constexpr Nd2NzParams() {}
-    __aicore__ constexpr Nd2NzParams(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcD,
-                           uint16_t c0Stride, uint16_t nStride, uint16_t matrixStride)
-        : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcNd), srcDValue(srcD),
-          dstNzC0Stride(c0Stride), dstNzNStride(nStride), dstNzMatrixStride(matrixStride)
-    {
-    }
+    __aicore__ constexpr Nd2NzParams(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd,
+                                     uint16_t srcD, uint16_t c0Stride, uint16_t nStride,
+                                     uint16_t matrixStride)
+        : ndNum(nd),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcNd),
+          srcDValue(srcD),
+          dstNzC0Stride(c0Stride),
+          dstNzNStride(nStride),
+          dstNzMatrixStride(matrixStride) {}
     uint16_t ndNum = 0;
     uint16_t nValue = 0;
     uint16_t dValue = 0;
@@ -441,12 +446,15 @@ struct Nd2NzParams {
 
 struct Nz2NdParamsFull {
     __aicore__ constexpr Nz2NdParamsFull() {}
-    __aicore__ constexpr Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd, uint16_t srcN,
-                               uint16_t dstD, uint16_t dstNd)
-        : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcNd), srcNStride(srcN),
-          dstDStride(dstD), dstNdMatrixStride(dstNd)
-    {
-    }
+    __aicore__ constexpr Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcNd,
+                                         uint16_t srcN, uint16_t dstD, uint16_t dstNd)
+        : ndNum(nd),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcNd),
+          srcNStride(srcN),
+          dstDStride(dstD),
+          dstNdMatrixStride(dstNd) {}
     uint16_t ndNum = 1;
     uint16_t nValue = 0;
     uint16_t dValue = 0;
@@ -459,10 +467,8 @@ struct Nz2NdParamsFull {
 struct SliceInfo {
     __aicore__ constexpr SliceInfo() {}
     __aicore__ constexpr SliceInfo(uint32_t start, uint32_t end, uint32_t strideIn, uint32_t burst,
-                         uint32_t shape = 0)
-        : startIndex(start), endIndex(end), stride(strideIn), burstLen(burst), shapeValue(shape)
-    {
-    }
+                                   uint32_t shape = 0)
+        : startIndex(start), endIndex(end), stride(strideIn), burstLen(burst), shapeValue(shape) {}
     uint32_t startIndex = 0;
     uint32_t endIndex = ONE_BLK_SIZE - 1;
     uint32_t stride = 0;
@@ -472,12 +478,13 @@ struct SliceInfo {
 
 struct TransDataTo5HDParams {
     __aicore__ constexpr TransDataTo5HDParams() {}
-    __aicore__ constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t repeat, uint16_t dstRep,
-                                    uint16_t srcRep)
-        : dstHighHalf(dstHigh), srcHighHalf(srcHigh), repeatTimes(repeat), dstRepStride(dstRep),
-          srcRepStride(srcRep)
-    {
-    }
+    __aicore__ constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t repeat,
+                                              uint16_t dstRep, uint16_t srcRep)
+        : dstHighHalf(dstHigh),
+          srcHighHalf(srcHigh),
+          repeatTimes(repeat),
+          dstRepStride(dstRep),
+          srcRepStride(srcRep) {}
     bool dstHighHalf = false;
     bool srcHighHalf = false;
     uint8_t repeatTimes = 1;
@@ -487,10 +494,9 @@ struct TransDataTo5HDParams {
 
 struct TransposeParamsExt {
     __aicore__ constexpr TransposeParamsExt() {}
-    __aicore__ constexpr TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type)
-        : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type)
-    {
-    }
+    __aicore__ constexpr TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w,
+                                            TransposeType type)
+        : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type) {}
     uint16_t nSize = 0;
     uint16_t cSize = 0;
     uint16_t hSize = 0;
@@ -500,9 +506,9 @@ struct TransposeParamsExt {
 
 struct VdeqInfo {
     __aicore__ constexpr VdeqInfo() {}
-    __aicore__ constexpr VdeqInfo(const float scale[VDEQ_TENSOR_SIZE], const int16_t offset[VDEQ_TENSOR_SIZE],
-                        const bool sign[VDEQ_TENSOR_SIZE])
-    {
+    __aicore__ constexpr VdeqInfo(const float scale[VDEQ_TENSOR_SIZE],
+                                  const int16_t offset[VDEQ_TENSOR_SIZE],
+                                  const bool sign[VDEQ_TENSOR_SIZE]) {
         for (int32_t i = 0; i < VDEQ_TENSOR_SIZE; ++i) {
             vdeqScale[i] = scale[i];
             vdeqOffset[i] = offset[i];
@@ -516,10 +522,11 @@ struct VdeqInfo {
 
 struct MrgSort4Info {
     __aicore__ constexpr MrgSort4Info() {}
-    __aicore__ constexpr MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], bool suspend, uint16_t valid,
-                            uint16_t repeat)
-        : ifExhaustedSuspension(suspend), validBit(valid), repeatTimes(static_cast<uint8_t>(repeat))
-    {
+    __aicore__ constexpr MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], bool suspend,
+                                      uint16_t valid, uint16_t repeat)
+        : ifExhaustedSuspension(suspend),
+          validBit(valid),
+          repeatTimes(static_cast<uint8_t>(repeat)) {
         for (int32_t i = 0; i < MRG_SORT_ELEMENT_LEN; ++i) elementLengths[i] = lengths[i];
     }
     uint16_t elementLengths[MRG_SORT_ELEMENT_LEN] = {0};
@@ -544,36 +551,41 @@ struct BoolInst {
 using TrueType = BoolInst<true>;
 using FalseType = BoolInst<false>;
 template <typename T, typename U>
-struct IsSameType : public BoolInst<std::is_same<T, U>::value> {
-};
+struct IsSameType : public BoolInst<std::is_same<T, U>::value> {};
 template <typename... Args>
-struct Tuple {
-};
-
+struct Tuple {};
 
 }  // namespace AscendC
 
 namespace ascendc_emu {
 
 // Memory behind a logical position; unified cores (arch 2002) have CO2 in UB.
-constexpr Mem MemOf(AscendC::TPosition pos, bool unified)
-{
+constexpr Mem MemOf(AscendC::TPosition pos, bool unified) {
     using P = AscendC::TPosition;
     switch (pos) {
-        case P::GM: return Mem::kGm;
-        case P::CO2: return unified ? Mem::kUb : Mem::kGm;
+        case P::GM:
+            return Mem::kGm;
+        case P::CO2:
+            return unified ? Mem::kUb : Mem::kGm;
         case P::A1:
         case P::B1:
         case P::C1:
         case P::SPM:
-        case P::TSCM: return Mem::kL1;
-        case P::A2: return Mem::kL0a;
-        case P::B2: return Mem::kL0b;
-        case P::C2: return Mem::kBt;
-        case P::CO1: return Mem::kL0c;
+        case P::TSCM:
+            return Mem::kL1;
+        case P::A2:
+            return Mem::kL0a;
+        case P::B2:
+            return Mem::kL0b;
+        case P::C2:
+            return Mem::kBt;
+        case P::CO1:
+            return Mem::kL0c;
         case P::C2PIPE2GM:
-        case P::C2PIPE2LOCAL: return Mem::kFb;
-        default: return Mem::kUb;
+        case P::C2PIPE2LOCAL:
+            return Mem::kFb;
+        default:
+            return Mem::kUb;
     }
 }
 
@@ -582,51 +594,91 @@ struct PipePair {
 };
 
 // Source and destination pipe of a HardEvent.
-constexpr PipePair PipesOf(AscendC::HardEvent e)
-{
+constexpr PipePair PipesOf(AscendC::HardEvent e) {
     using E = AscendC::HardEvent;
     switch (e) {
-        case E::MTE2_MTE1: return {Pipe::kMte2, Pipe::kMte1};
-        case E::MTE1_MTE2: return {Pipe::kMte1, Pipe::kMte2};
-        case E::MTE1_M: return {Pipe::kMte1, Pipe::kM};
-        case E::M_MTE1: return {Pipe::kM, Pipe::kMte1};
-        case E::MTE2_V: return {Pipe::kMte2, Pipe::kV};
-        case E::V_MTE2: return {Pipe::kV, Pipe::kMte2};
-        case E::MTE3_V: return {Pipe::kMte3, Pipe::kV};
-        case E::V_MTE3: return {Pipe::kV, Pipe::kMte3};
-        case E::M_V: return {Pipe::kM, Pipe::kV};
-        case E::V_M: return {Pipe::kV, Pipe::kM};
-        case E::V_V: return {Pipe::kV, Pipe::kV};
-        case E::MTE3_MTE1: return {Pipe::kMte3, Pipe::kMte1};
-        case E::MTE1_MTE3: return {Pipe::kMte1, Pipe::kMte3};
-        case E::MTE1_V: return {Pipe::kMte1, Pipe::kV};
-        case E::MTE2_M: return {Pipe::kMte2, Pipe::kM};
-        case E::M_MTE2: return {Pipe::kM, Pipe::kMte2};
-        case E::V_MTE1: return {Pipe::kV, Pipe::kMte1};
-        case E::M_FIX: return {Pipe::kM, Pipe::kFix};
-        case E::FIX_M: return {Pipe::kFix, Pipe::kM};
-        case E::MTE3_MTE2: return {Pipe::kMte3, Pipe::kMte2};
-        case E::MTE2_MTE3: return {Pipe::kMte2, Pipe::kMte3};
-        case E::S_V: return {Pipe::kS, Pipe::kV};
-        case E::V_S: return {Pipe::kV, Pipe::kS};
-        case E::S_MTE2: return {Pipe::kS, Pipe::kMte2};
-        case E::MTE2_S: return {Pipe::kMte2, Pipe::kS};
-        case E::S_MTE3: return {Pipe::kS, Pipe::kMte3};
-        case E::MTE3_S: return {Pipe::kMte3, Pipe::kS};
-        case E::MTE2_FIX: return {Pipe::kMte2, Pipe::kFix};
-        case E::FIX_MTE2: return {Pipe::kFix, Pipe::kMte2};
-        case E::FIX_S: return {Pipe::kFix, Pipe::kS};
-        case E::M_S: return {Pipe::kM, Pipe::kS};
-        case E::FIX_MTE3: return {Pipe::kFix, Pipe::kMte3};
-        case E::MTE1_FIX: return {Pipe::kMte1, Pipe::kFix};
-        case E::FIX_MTE1: return {Pipe::kFix, Pipe::kMte1};
-        case E::FIX_V: return {Pipe::kFix, Pipe::kV};
-        case E::V_FIX: return {Pipe::kV, Pipe::kFix};
-        case E::S_M: return {Pipe::kS, Pipe::kM};
-        case E::S_FIX: return {Pipe::kS, Pipe::kFix};
-        case E::MTE1_S: return {Pipe::kMte1, Pipe::kS};
-        case E::S_MTE1: return {Pipe::kS, Pipe::kMte1};
-        default: return {Pipe::kFix, Pipe::kFix};
+        case E::MTE2_MTE1:
+            return {Pipe::kMte2, Pipe::kMte1};
+        case E::MTE1_MTE2:
+            return {Pipe::kMte1, Pipe::kMte2};
+        case E::MTE1_M:
+            return {Pipe::kMte1, Pipe::kM};
+        case E::M_MTE1:
+            return {Pipe::kM, Pipe::kMte1};
+        case E::MTE2_V:
+            return {Pipe::kMte2, Pipe::kV};
+        case E::V_MTE2:
+            return {Pipe::kV, Pipe::kMte2};
+        case E::MTE3_V:
+            return {Pipe::kMte3, Pipe::kV};
+        case E::V_MTE3:
+            return {Pipe::kV, Pipe::kMte3};
+        case E::M_V:
+            return {Pipe::kM, Pipe::kV};
+        case E::V_M:
+            return {Pipe::kV, Pipe::kM};
+        case E::V_V:
+            return {Pipe::kV, Pipe::kV};
+        case E::MTE3_MTE1:
+            return {Pipe::kMte3, Pipe::kMte1};
+        case E::MTE1_MTE3:
+            return {Pipe::kMte1, Pipe::kMte3};
+        case E::MTE1_V:
+            return {Pipe::kMte1, Pipe::kV};
+        case E::MTE2_M:
+            return {Pipe::kMte2, Pipe::kM};
+        case E::M_MTE2:
+            return {Pipe::kM, Pipe::kMte2};
+        case E::V_MTE1:
+            return {Pipe::kV, Pipe::kMte1};
+        case E::M_FIX:
+            return {Pipe::kM, Pipe::kFix};
+        case E::FIX_M:
+            return {Pipe::kFix, Pipe::kM};
+        case E::MTE3_MTE2:
+            return {Pipe::kMte3, Pipe::kMte2};
+        case E::MTE2_MTE3:
+            return {Pipe::kMte2, Pipe::kMte3};
+        case E::S_V:
+            return {Pipe::kS, Pipe::kV};
+        case E::V_S:
+            return {Pipe::kV, Pipe::kS};
+        case E::S_MTE2:
+            return {Pipe::kS, Pipe::kMte2};
+        case E::MTE2_S:
+            return {Pipe::kMte2, Pipe::kS};
+        case E::S_MTE3:
+            return {Pipe::kS, Pipe::kMte3};
+        case E::MTE3_S:
+            return {Pipe::kMte3, Pipe::kS};
+        case E::MTE2_FIX:
+            return {Pipe::kMte2, Pipe::kFix};
+        case E::FIX_MTE2:
+            return {Pipe::kFix, Pipe::kMte2};
+        case E::FIX_S:
+            return {Pipe::kFix, Pipe::kS};
+        case E::M_S:
+            return {Pipe::kM, Pipe::kS};
+        case E::FIX_MTE3:
+            return {Pipe::kFix, Pipe::kMte3};
+        case E::MTE1_FIX:
+            return {Pipe::kMte1, Pipe::kFix};
+        case E::FIX_MTE1:
+            return {Pipe::kFix, Pipe::kMte1};
+        case E::FIX_V:
+            return {Pipe::kFix, Pipe::kV};
+        case E::V_FIX:
+            return {Pipe::kV, Pipe::kFix};
+        case E::S_M:
+            return {Pipe::kS, Pipe::kM};
+        case E::S_FIX:
+            return {Pipe::kS, Pipe::kFix};
+        case E::MTE1_S:
+            return {Pipe::kMte1, Pipe::kS};
+        case E::S_MTE1:
+            return {Pipe::kS, Pipe::kMte1};
+        default:
+            return {Pipe::kFix, Pipe::kFix};
     }
 }
 

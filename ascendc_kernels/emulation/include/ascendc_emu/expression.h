@@ -10,8 +10,7 @@
 namespace AscendC {
 
 template <typename D, typename T, TensorOp op>
-void EvaluateExpression(const LocalTensor<D>& dst, const TensorExpression<T, op>& e)
-{
+void EvaluateExpression(const LocalTensor<D>& dst, const TensorExpression<T, op>& e) {
     constexpr bool kCompares = op >= TensorOp::kLt;
     const int32_t n = static_cast<int32_t>(kCompares ? e.a.GetSize() : dst.GetSize());
     if constexpr (op == TensorOp::kAdd) Add(dst, e.a, e.b, n, e.loc);

@@ -20,12 +20,8 @@ bool HostLogEnabled(LogLevel level);
 std::string TakeHostLog();
 
 // Text to print for the first argument of CANN's log macros: a name, or a context with a node name.
-inline const char *LogName(const char *name) {
-    return name == nullptr ? "nil" : name;
-}
-inline const char *LogName(const std::string &name) {
-    return name.c_str();
-}
+inline const char *LogName(const char *name) { return name == nullptr ? "nil" : name; }
+inline const char *LogName(const std::string &name) { return name.c_str(); }
 template <typename Context>
 auto LogName(const Context *context) -> decltype(context->GetNodeName()) {
     return context == nullptr || context->GetNodeName() == nullptr ? "nil" : context->GetNodeName();

@@ -54,7 +54,8 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #endif
 
-// The device compiler's builtin type; compilers for the host have it from GCC 13 on, without arithmetic.
+// The device compiler's builtin type; compilers for the host have it from GCC 13 on, without
+// arithmetic.
 #define __bf16 bfloat16_t
 
 using GM_ADDR = uint8_t*;
@@ -62,8 +63,9 @@ using GM_ADDR = uint8_t*;
 
 #define ASCENDC_EMULATION 1
 
-// Core kind. A kernel compiled once per kind, as the device compiler does, sets ASCENDC_EMU_CORE_AIV or
-// _AIC and gets constants; otherwise the running core is asked (msopgen_wrap/build/core_kinds.py).
+// Core kind. A kernel compiled once per kind, as the device compiler does, sets
+// ASCENDC_EMU_CORE_AIV or _AIC and gets constants; otherwise the running core is asked
+// (msopgen_wrap/build/core_kinds.py).
 namespace AscendC {
 constexpr int32_t AIC = 1;
 constexpr int32_t AIV = 2;
@@ -76,8 +78,7 @@ inline bool OnAic() { return g_current->kind != CoreKind::kAiv; }
 
 // The kind of the running core, where a kernel says g_coreType and the kind is no constant.
 struct RunningCoreType {
-    operator int32_t() const
-    {
+    operator int32_t() const {
         const CoreKind kind = g_current->kind;
         return kind == CoreKind::kAic   ? AscendC::AIC
                : kind == CoreKind::kAiv ? AscendC::AIV
@@ -100,10 +101,10 @@ constexpr ::ascendc_emu::RunningCoreType g_coreType = {};
 using AscendC::g_coreType;
 
 #if defined(ASCENDC_EMU_CORE_AIV) || defined(ASCENDC_EMU_CORE_AIC)
-#define ASCEND_IS_AIV constexpr (::AscendC::g_coreType == ::AscendC::AIV)
-#define ASCEND_IS_AIC constexpr (::AscendC::g_coreType == ::AscendC::AIC)
-#define ASCEND_IS_NOT_AIV constexpr (::AscendC::g_coreType != ::AscendC::AIV)
-#define ASCEND_IS_NOT_AIC constexpr (::AscendC::g_coreType != ::AscendC::AIC)
+#define ASCEND_IS_AIV constexpr(::AscendC::g_coreType == ::AscendC::AIV)
+#define ASCEND_IS_AIC constexpr(::AscendC::g_coreType == ::AscendC::AIC)
+#define ASCEND_IS_NOT_AIV constexpr(::AscendC::g_coreType != ::AscendC::AIV)
+#define ASCEND_IS_NOT_AIC constexpr(::AscendC::g_coreType != ::AscendC::AIC)
 #else
 #define ASCEND_IS_AIV (::ascendc_emu::OnAiv())
 #define ASCEND_IS_AIC (::ascendc_emu::OnAic())
@@ -111,12 +112,12 @@ using AscendC::g_coreType;
 #define ASCEND_IS_NOT_AIC (!::ascendc_emu::OnAic())
 #endif
 
-// Scalar mathematics. Not <math.h>: ops are called sqrt, exp, cos, and their extern "C" entries must
-// not meet C functions of that name. Templates give way to <cmath>'s functions where it is included.
+// Scalar mathematics. Not <math.h>: ops are called sqrt, exp, cos, and their extern "C" entries
+// must not meet C functions of that name. Templates give way to <cmath>'s functions where it is
+// included.
 #define OPGEN_SCALAR_MATH(NAME)                                                            \
     template <typename T, std::enable_if_t<std::is_floating_point<T>::value, bool> = true> \
-    inline T NAME(T x)                                                                     \
-    {                                                                                      \
+    inline T NAME(T x) {                                                                   \
         return static_cast<T>(__builtin_##NAME(x));                                        \
     }
 OPGEN_SCALAR_MATH(sqrt)
@@ -131,20 +132,18 @@ OPGEN_SCALAR_MATH(floor)
 OPGEN_SCALAR_MATH(round)
 #undef OPGEN_SCALAR_MATH
 template <typename T, std::enable_if_t<std::is_arithmetic<T>::value, bool> = true>
-inline T abs(T x)
-{
+inline T abs(T x) {
     return x < T(0) ? static_cast<T>(-x) : x;
 }
 
-// Scalar min and max that kernels call without a namespace. Two types, so that std::min is the better
-// match where a using directive brings it in; the empty pack, so that a kernel's own
-// one for two types is, too.
+// Scalar min and max that kernels call without a namespace. Two types, so that std::min is the
+// better match where a using directive brings it in; the empty pack, so that a kernel's own one for
+// two types is, too.
 template <typename T, typename U, typename... None>
 constexpr std::enable_if_t<sizeof...(None) == 0 && std::is_arithmetic<T>::value &&
                                std::is_arithmetic<U>::value,
                            std::common_type_t<T, U>>
-min(T a, U b, None...)
-{
+min(T a, U b, None...) {
     using C = std::common_type_t<T, U>;
     return static_cast<C>(b) < static_cast<C>(a) ? static_cast<C>(b) : static_cast<C>(a);
 }
@@ -152,8 +151,7 @@ template <typename T, typename U, typename... None>
 constexpr std::enable_if_t<sizeof...(None) == 0 && std::is_arithmetic<T>::value &&
                                std::is_arithmetic<U>::value,
                            std::common_type_t<T, U>>
-max(T a, U b, None...)
-{
+max(T a, U b, None...) {
     using C = std::common_type_t<T, U>;
     return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
 }

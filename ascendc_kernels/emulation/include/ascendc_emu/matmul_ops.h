@@ -10,8 +10,9 @@ namespace ascendc_emu {
 
 enum class MatrixFormat : uint8_t { kNd, kNz, kScalar };
 
-// A matrix in GM or on the chip. Element (row, column) of an ND matrix is data[row * stride + column],
-// with rows and columns exchanged when `transposed`; NZ: fractal columns of `stride` rows each.
+// A matrix in GM or on the chip. Element (row, column) of an ND matrix is data[row * stride +
+// column], with rows and columns exchanged when `transposed`; NZ: fractal columns of `stride` rows
+// each.
 struct MatrixRef {
     uint8_t* data = nullptr;
     DType type = DType::kNone;
@@ -19,10 +20,10 @@ struct MatrixRef {
     bool transposed = false;
     uint64_t stride = 0;  // elements; NZ: rows of a fractal column, a multiple of 16
     bool onChip = false;
-    bool hidden = false;  // the library's own memory: no record
+    bool hidden = false;   // the library's own memory: no record
     uint32_t nzWidth = 0;  // elements in a row of an NZ fractal; 0: 32 bytes
-    GmRef gm;         // for records
-    TensorRef local;  // for records
+    GmRef gm;              // for records
+    TensorRef local;       // for records
     double scalar = 0;
 };
 
@@ -49,17 +50,17 @@ struct MatmulArgs {
 // everything the core has issued before it and is complete when it returns.
 void MatmulCompute(const MatmulArgs& args, const char* op, Loc loc);
 
-// True on a core that only serves Matmul requests of the vector cores: an AIC of a mixed kernel whose
-// Matmul objects live on the AIVs.
+// True on a core that only serves Matmul requests of the vector cores: an AIC of a mixed kernel
+// whose Matmul objects live on the AIVs.
 bool IsMatmulServer(Loc loc);
 
 // Memory of one Matmul object that lives as long as the core; it moves when it grows.
 uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes);
 
-// While it lives, the core has L1 and L0C buffers of the library's own and the identity of the AIC that
-// runs a user's copy function on the device. What that function does is not recorded.
+// While it lives, the core has L1 and L0C buffers of the library's own and the identity of the AIC
+// that runs a user's copy function on the device. What that function does is not recorded.
 class CubeRole {
-public:
+ public:
     CubeRole();
     ~CubeRole();
     CubeRole(const CubeRole&) = delete;
@@ -67,7 +68,7 @@ public:
     uint8_t* L1() const { return l1_; }
     uint8_t* L0c() const { return l0c_; }
 
-private:
+ private:
     uint8_t* l1_;
     uint8_t* l0c_;
     uint8_t* oldMemory_[2];

@@ -22,7 +22,7 @@ typedef struct OpgenTensor {
     int32_t format;
     int32_t rank;
     const int64_t* shape;
-    uint64_t behind; /* bytes of the same storage behind the tensor: not 0 for a slice */
+    uint64_t behind;    /* bytes of the same storage behind the tensor: not 0 for a slice */
     int32_t holds_data; /* not 0: an output that the caller has filled, which the op may add to */
 } OpgenTensor;
 
@@ -66,7 +66,7 @@ typedef struct OpgenCall {
     int32_t num_attrs;
     const OpgenAttr* attrs;
     int32_t deterministic;
-    int32_t block_dim; /* 0: as tiled; otherwise overrides the core count tiling sees */
+    int32_t block_dim;        /* 0: as tiled; otherwise overrides the core count tiling sees */
     int32_t skip_shape_check; /* 1: do not compare outputs with InferShape (foreign ops that leave
                                  the InferShape of a template) */
 } OpgenCall;
@@ -107,9 +107,9 @@ int opgen_exec_tiling(const OpgenExec* exec, uint32_t* block_dim, uint64_t* tili
 /* Run the kernel on all blocks; workspace may be NULL when its size is 0. */
 int opgen_launch(OpgenExec* exec, void* workspace);
 
-/* Shapes the kernel computed (OutputShapeDependOnCompute), valid after opgen_launch: for every tensor
- * of the outputs, lists flattened, its rank (-1: not a computed one) and 8 dims. An error when the
- * kernel left one out or tells more elements than the tensor holds. */
+/* Shapes the kernel computed (OutputShapeDependOnCompute), valid after opgen_launch: for every
+ * tensor of the outputs, lists flattened, its rank (-1: not a computed one) and 8 dims. An error
+ * when the kernel left one out or tells more elements than the tensor holds. */
 int opgen_exec_output_shapes(const OpgenExec* exec, int64_t* shapes, int32_t* ranks);
 
 void opgen_exec_free(OpgenExec* exec);
@@ -123,10 +123,10 @@ void opgen_clear_findings(void);
 uint64_t opgen_launch_count(void);
 
 /* What the loaded host libraries declare, a JSON array of ops:
- *   op, declared (by OP_ADD), has_infer_shape, has_infer_shape_range, has_infer_data_type, has_tiling, problems [text]
- *   inputs/outputs [{name, param_type, dtypes [DT_*], dtype_list, formats, format_list, follow,
- *                    follow_type, value_depend, scalar, scalar_list, computed_shape, init_value}]
- *   attrs [{name, type, required, default}]     socs [{soc, inputs, outputs, config {}}]
+ *   op, declared (by OP_ADD), has_infer_shape, has_infer_shape_range, has_infer_data_type,
+ * has_tiling, problems [text] inputs/outputs [{name, param_type, dtypes [DT_*], dtype_list,
+ * formats, format_list, follow, follow_type, value_depend, scalar, scalar_list, computed_shape,
+ * init_value}] attrs [{name, type, required, default}]     socs [{soc, inputs, outputs, config {}}]
  * Valid until the next call on this thread. */
 const char* opgen_op_defs_json(void);
 /* Tiling structs declared with BEGIN_TILING_DATA_DEF and registered, a JSON array:
@@ -148,9 +148,11 @@ const char* opgen_template_keys_json(const char* op_type);
 const char* opgen_last_error(void);
 
 /* Where a signal ended op_host code or a kernel in the last call, "" if none did:
- * {"signal": 11, "text": "SIGSEGV: read of ...", "sites": [{"function", "file", "line"}]}, innermost
- * first. Code whose time was over (OPGEN_TIMEOUT) has "limit" in seconds; of a kernel then "cores":
- * [{"core": "AIV 0", "file", "line", "doing": "in f()"}], the first 64 of "stopped" in all. The call failed as with any other error. Valid until the next call on this thread. */
+ * {"signal": 11, "text": "SIGSEGV: read of ...", "sites": [{"function", "file", "line"}]},
+ * innermost first. Code whose time was over (OPGEN_TIMEOUT) has "limit" in seconds; of a kernel
+ * then "cores":
+ * [{"core": "AIV 0", "file", "line", "doing": "in f()"}], the first 64 of "stopped" in all. The
+ * call failed as with any other error. Valid until the next call on this thread. */
 const char* opgen_last_crash_json(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Launching kernels from a self-contained program: what `opgen run` turns kernel<<<...>>>(...) into.
+// Launching kernels from a self-contained program: what `opgen run` turns kernel<<<...>>>(...)
+// into.
 #ifndef ASCENDC_EMU_PROGRAM_H
 #define ASCENDC_EMU_PROGRAM_H
 
@@ -20,10 +21,10 @@
 
 namespace ascendc_emu {
 
-// Runs body(context) on all cores in the order of `stream` and returns when it is done; a failure is
-// printed, remembered for the program's exit report and returned by the next synchronisation of the
-// stream. `blocks` is the launch's block dim; `suggested` the kind for AUTO when the kernel declares
-// none.
+// Runs body(context) on all cores in the order of `stream` and returns when it is done; a failure
+// is printed, remembered for the program's exit report and returned by the next synchronisation of
+// the stream. `blocks` is the launch's block dim; `suggested` the kind for AUTO when the kernel
+// declares none.
 void LaunchProgramBody(const char* name, OpgenKernelKind kind, int suggested, uint32_t blocks,
                        void* stream, void (*body)(void*), void* context);
 
@@ -43,8 +44,7 @@ struct BodyContext {
 #if defined(ASCENDC_EMU_CORE_AIC)
 // This object holds what cube cores run; the program itself is in the other one.
 template <int site, typename Call>
-void LaunchBody(const void* call)
-{
+void LaunchBody(const void* call) {
     (*static_cast<const Call*>(call))();
 }
 template <int site, typename Call>
@@ -56,8 +56,7 @@ bool CubeBody<site, Call>::registered =
     RegisterCubeBody(site, typeid(Call).name(), &LaunchBody<site, Call>);
 
 template <int site, typename Call>
-void LaunchProgram(const char*, OpgenKernelKind, uint64_t, void*, const Call&)
-{
+void LaunchProgram(const char*, OpgenKernelKind, uint64_t, void*, const Call&) {
     (void)&CubeBody<site, Call>::registered;
 }
 #else
@@ -65,8 +64,7 @@ void LaunchProgram(const char*, OpgenKernelKind, uint64_t, void*, const Call&)
 extern "C" const int opgen_launch_kinds[];
 
 template <int site, typename Call>
-void LaunchBody(void* context)
-{
+void LaunchBody(void* context) {
     const auto& both = *static_cast<const BodyContext*>(context);
     if (both.cube != nullptr && RunsOnCubeCore()) {
         both.cube(both.call);
@@ -75,12 +73,11 @@ void LaunchBody(void* context)
     }
 }
 
-// The arguments of the kernel are evaluated by `call`, once per core: a launch converts them exactly
-// as a function call does.
+// The arguments of the kernel are evaluated by `call`, once per core: a launch converts them
+// exactly as a function call does.
 template <int site, typename Call>
 void LaunchProgram(const char* name, OpgenKernelKind kind, uint64_t blocks, void* stream,
-                   const Call& call)
-{
+                   const Call& call) {
 #if defined(ASCENDC_EMU_CORE_AIV)
     BodyContext context = {&call, FindCubeBody(site, typeid(Call).name())};
 #else
@@ -91,20 +88,20 @@ void LaunchProgram(const char* name, OpgenKernelKind kind, uint64_t blocks, void
 }
 #endif
 
-// The same in a program that captures streams: `call` holds copies of the arguments and may run later.
+// The same in a program that captures streams: `call` holds copies of the arguments and may run
+// later.
 extern "C" int opgen_capture_launch(void* stream, const char* name, void (*run)(void*),
                                     void (*drop)(void*), void* context);
 template <int site, typename Call>
-void LaunchOrKeep(const char* name, OpgenKernelKind kind, uint64_t blocks, void* stream, const Call& call)
-{
+void LaunchOrKeep(const char* name, OpgenKernelKind kind, uint64_t blocks, void* stream,
+                  const Call& call) {
     struct Kept {
         const char* name;
         OpgenKernelKind kind;
         uint64_t blocks;
         void* stream;
         Call call;
-        static void Run(void* self)
-        {
+        static void Run(void* self) {
             const Kept& k = *static_cast<Kept*>(self);
             LaunchProgram<site>(k.name, k.kind, k.blocks, k.stream, k.call);
         }

@@ -18,8 +18,7 @@ struct Core;
 struct Loc {
     const char* file = nullptr;
     uint32_t line = 0;
-    static constexpr Loc Here(const char* f = __builtin_FILE(), uint32_t l = __builtin_LINE())
-    {
+    static constexpr Loc Here(const char* f = __builtin_FILE(), uint32_t l = __builtin_LINE()) {
         return Loc{f, l};
     }
 };
@@ -66,8 +65,7 @@ enum class DType : uint8_t {
 };
 
 // Element size in bits.
-constexpr uint32_t DTypeBits(DType t)
-{
+constexpr uint32_t DTypeBits(DType t) {
     constexpr uint8_t bits[] = {8, 16, 16, 32, 64, 4, 8, 8, 16, 16, 32, 32, 64, 64, 8, 8};
     return bits[static_cast<int>(t)];
 }
@@ -77,52 +75,54 @@ enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 // One operand of one instruction. The bytes it touches are
 //   addr + r * repeatStride + b * blockStride + [0, blockBytes)   r < repeats, b < blocks
 // and, where `masked`, only the elements of a repeat which Record::mask selects (element e of a
-// repeat lies in block e / (blockBytes / element size)), and only the first Record::elements element
-// slots counted over all repeats where that is not 0 (counter mode). ForEachSpan() walks them.
+// repeat lies in block e / (blockBytes / element size)), and only the first Record::elements
+// element slots counted over all repeats where that is not 0 (counter mode). ForEachSpan() walks
+// them.
 struct Operand {
-    const char* role = "";       // parameter name: "dst", "src0", ...
+    const char* role = "";  // parameter name: "dst", "src0", ...
     Mem mem = Mem::kUb;
     DType dtype = DType::kNone;
     Access access = Access::kRead;
     bool masked = false;
-    bool atomic = false;         // GM write that adds / takes the max or min
-    uint16_t align = 32;         // required alignment of addr in bytes (1: none)
-    uint8_t position = 0;        // AscendC::TPosition of the tensor
-    uint64_t addr = 0;           // see Mem
+    bool atomic = false;   // GM write that adds / takes the max or min
+    uint16_t align = 32;   // required alignment of addr in bytes (1: none)
+    uint8_t position = 0;  // AscendC::TPosition of the tensor
+    uint64_t addr = 0;     // see Mem
     uint32_t blockBytes = 0;
     uint32_t blocks = 1;
     int64_t blockStride = 0;
     uint32_t repeats = 1;
     int64_t repeatStride = 0;
-    uint64_t lo = 0, hi = 0;     // bytes the tensor may touch: [lo, hi); hi == 0: unknown
-    uint64_t tensorEnd = 0;      // where a tensor ends that is only a part of [lo, hi); 0: not known
-    uint32_t buffer = 0;         // BufferEvent::buffer that owns it; 0: none known (raw address)
+    uint64_t lo = 0, hi = 0;  // bytes the tensor may touch: [lo, hi); hi == 0: unknown
+    uint64_t tensorEnd = 0;   // where a tensor ends that is only a part of [lo, hi); 0: not known
+    uint32_t buffer = 0;      // BufferEvent::buffer that owns it; 0: none known (raw address)
 };
 
 // One executed instruction.
 struct Record {
     static constexpr int kMaxOperands = 20;
-    const char* op = "";         // API name, e.g. "Add", "DataCopyPad"
+    const char* op = "";  // API name, e.g. "Add", "DataCopyPad"
     Pipe pipe = Pipe::kS;
     Loc loc;
-    uint8_t count = 0;           // operands in use
-    bool scalarAccess = false;   // GetValue/SetValue: S pipe; on GM through the data cache
-    bool perLane = false;        // lane-wise: dst element i depends on source elements i only
+    uint8_t count = 0;          // operands in use
+    bool scalarAccess = false;  // GetValue/SetValue: S pipe; on GM through the data cache
+    bool perLane = false;       // lane-wise: dst element i depends on source elements i only
     uint64_t mask[2] = {~0ull, ~0ull};
-    uint32_t elements = 0;       // counter mode: element slots in total; 0: not limited
-    int32_t repeat = 1;          // repeatTime as the kernel gave it (0 for count forms)
-    bool countForm = false;      // the n-element form of the API
-    int8_t mode = -1;            // RoundMode of a Cast
-    uint8_t unitFlag = 0;        // Mmad, Fixpipe: 2, 3: L0C is handed over fractal by fractal; 3: the last
+    uint32_t elements = 0;   // counter mode: element slots in total; 0: not limited
+    int32_t repeat = 1;      // repeatTime as the kernel gave it (0 for count forms)
+    bool countForm = false;  // the n-element form of the API
+    int8_t mode = -1;        // RoundMode of a Cast
+    uint8_t unitFlag =
+        0;  // Mmad, Fixpipe: 2, 3: L0C is handed over fractal by fractal; 3: the last
     uint16_t m = 0, n = 0, k = 0;  // Mmad: the shape of the product of "fm" and "filter"
     const char* note = nullptr;  // parameter problem found by the API itself (see Sink::OnProblem)
     union {
-        Operand operands[kMaxOperands];  // only `count` of them have values: a record is made per instruction
+        Operand operands[kMaxOperands];  // only `count` of them have values: a record is made per
+                                         // instruction
     };
 
     Record() {}
-    Operand& Add(const char* role)
-    {
+    Operand& Add(const char* role) {
         Operand& o = operands[count < kMaxOperands ? count++ : kMaxOperands - 1];
         o = Operand();
         o.role = role;
@@ -133,8 +133,7 @@ struct Record {
 // Calls f(addr, bytes) for every contiguous run of bytes the operand touches; neighbouring runs are
 // merged, so the plain count form is one call.
 template <typename F>
-void ForEachSpan(const Record& r, const Operand& o, F&& f)
-{
+void ForEachSpan(const Record& r, const Operand& o, F&& f) {
     uint64_t start = 0, end = 0;
     auto emit = [&](uint64_t a, uint64_t n) {
         if (n == 0) return;
@@ -171,24 +170,25 @@ void ForEachSpan(const Record& r, const Operand& o, F&& f)
 
 // Synchronisation calls.
 enum class SyncKind : uint8_t {
-    kSetFlag,        // src, dst, id: HardEvent src->dst
-    kWaitFlag,       // src, dst, id
-    kPipeBarrier,    // src (kAll: every pipe)
-    kCrossSet,       // src pipe, id, mode
-    kCrossWait,      // dst pipe, id, mode: after the wait succeeded
-    kSyncArrive,     // SyncAll reached; scope in `mode`: 0 AIV only, 1 AIC + AIV, 2 AIC only
-    kSyncLeave,      // SyncAll left
-    kBlockSet,       // IBSet: id = (blockIdx << 16 | eventID)
-    kBlockWait,      // IBWait succeeded: same id as the set
-    kSyncSpace,      // IBSet, soft SyncAll: addr, bytes of its flags in GM, which have to hold zeros
-    kCacheClean,     // DataCacheCleanAndInvalid: addr, bytes (0: entire cache)
-    kAllocEvent,     // src, dst, id: TPipe::AllocEventID
-    kReleaseEvent,   // src, dst, id
-    kFetchEvent,     // src, dst, id: TPipe::FetchEventID
-    kPassScalar,     // a library call that waits on the scalar unit for src, then lets src and MTE3 go on
-    kDirectStore,    // WriteGmByPassDCache: addr, bytes
-    kDirectLoad,     // ReadGmByPassDCache: addr, bytes
-    kPipeReset,      // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
+    kSetFlag,       // src, dst, id: HardEvent src->dst
+    kWaitFlag,      // src, dst, id
+    kPipeBarrier,   // src (kAll: every pipe)
+    kCrossSet,      // src pipe, id, mode
+    kCrossWait,     // dst pipe, id, mode: after the wait succeeded
+    kSyncArrive,    // SyncAll reached; scope in `mode`: 0 AIV only, 1 AIC + AIV, 2 AIC only
+    kSyncLeave,     // SyncAll left
+    kBlockSet,      // IBSet: id = (blockIdx << 16 | eventID)
+    kBlockWait,     // IBWait succeeded: same id as the set
+    kSyncSpace,     // IBSet, soft SyncAll: addr, bytes of its flags in GM, which have to hold zeros
+    kCacheClean,    // DataCacheCleanAndInvalid: addr, bytes (0: entire cache)
+    kAllocEvent,    // src, dst, id: TPipe::AllocEventID
+    kReleaseEvent,  // src, dst, id
+    kFetchEvent,    // src, dst, id: TPipe::FetchEventID
+    kPassScalar,  // a library call that waits on the scalar unit for src, then lets src and MTE3 go
+                  // on
+    kDirectStore,  // WriteGmByPassDCache: addr, bytes
+    kDirectLoad,   // ReadGmByPassDCache: addr, bytes
+    kPipeReset,    // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
 };
 
 struct SyncEvent {
@@ -203,8 +203,8 @@ struct SyncEvent {
     Loc loc;
 };
 
-// Buffers (one LocalTensor's worth of memory handed out by InitBuffer, a TBuf, an allocator) and the
-// life of the tensors in them.
+// Buffers (one LocalTensor's worth of memory handed out by InitBuffer, a TBuf, an allocator) and
+// the life of the tensors in them.
 enum class BufferKind : uint8_t {
     kInit,      // InitBuffer(queue, num, len): one event per buffer; queue != 0
     kInitBuf,   // InitBuffer(tbuf, len)
@@ -213,25 +213,25 @@ enum class BufferKind : uint8_t {
     kAlloc,     // queue AllocTensor
     kEnQue,
     kDeQue,
-    kFree,      // queue FreeTensor
-    kGet,       // TBuf::Get
-    kPointer,   // plain C++ reads and writes [addr, addr + bytes) from now on: GetPhyAddr
-    kRelease,   // buffer is gone: pipe Reset/Destroy, pool Reset; buffer == 0: all of the core's
+    kFree,     // queue FreeTensor
+    kGet,      // TBuf::Get
+    kPointer,  // plain C++ reads and writes [addr, addr + bytes) from now on: GetPhyAddr
+    kRelease,  // buffer is gone: pipe Reset/Destroy, pool Reset; buffer == 0: all of the core's
 };
 
 struct BufferEvent {
     BufferKind kind = BufferKind::kInit;
     Mem mem = Mem::kUb;
-    uint8_t position = 0;      // TPosition the queue/buffer was declared with (source side)
-    uint8_t dstPosition = 0;   // TQueBind: destination side; else == position
-    uint32_t buffer = 0;       // unique number within the core, > 0
-    uint32_t queue = 0;        // unique number of the TQue/TQueBind/TBuf within the core
-    uint64_t addr = 0;         // byte offset in mem
+    uint8_t position = 0;     // TPosition the queue/buffer was declared with (source side)
+    uint8_t dstPosition = 0;  // TQueBind: destination side; else == position
+    uint32_t buffer = 0;      // unique number within the core, > 0
+    uint32_t queue = 0;       // unique number of the TQue/TQueBind/TBuf within the core
+    uint64_t addr = 0;        // byte offset in mem
     uint64_t bytes = 0;
     Pipe producer = Pipe::kS;  // pipe that fills the buffer (VECIN: MTE2, VECOUT: V, ...)
     Pipe consumer = Pipe::kS;  // pipe that drains it
     int32_t depth = 0;
-    int32_t number = 0;        // buffers in the queue
+    int32_t number = 0;  // buffers in the queue
     Loc loc;
 };
 
@@ -252,7 +252,7 @@ struct LaunchInfo;
 // Receives what happens. The launch runs on one thread while a sink is attached, so calls never
 // overlap. Instruction records come before the instruction's effect on memory.
 class Sink {
-public:
+ public:
     virtual ~Sink() = default;
     virtual void OnLaunch(const LaunchInfo&) {}
     virtual void OnLaunchEnd(const LaunchInfo&) {}

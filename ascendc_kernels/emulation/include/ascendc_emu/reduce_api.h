@@ -8,12 +8,11 @@
 #include "ascendc_emu/vector_api.h"
 
 namespace ascendc_emu {
-void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk,
-             int32_t dstRep, Loc loc);
+void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats,
+             int32_t dstBlk, int32_t dstRep, Loc loc);
 
-inline Form ReduceForm(uint64_t mask, int32_t repeats, int32_t dstRep, int32_t srcBlk, int32_t srcRep,
-                       bool setMask)
-{
+inline Form ReduceForm(uint64_t mask, int32_t repeats, int32_t dstRep, int32_t srcBlk,
+                       int32_t srcRep, bool setMask) {
     Form f;
     f.kind = Form::kMask;
     f.mask[0] = mask;
@@ -25,8 +24,7 @@ inline Form ReduceForm(uint64_t mask, int32_t repeats, int32_t dstRep, int32_t s
     return f;
 }
 inline Form ReduceForm(const uint64_t* mask, int32_t repeats, int32_t dstRep, int32_t srcBlk,
-                       int32_t srcRep, bool setMask, uint32_t bytes)
-{
+                       int32_t srcRep, bool setMask, uint32_t bytes) {
     Form f = ReduceForm(0ull, repeats, dstRep, srcBlk, srcRep, setMask);
     f.kind = Form::kBits;
     f.mask[0] = mask[0];
@@ -38,67 +36,62 @@ inline Form ReduceForm(const uint64_t* mask, int32_t repeats, int32_t dstRep, in
 namespace AscendC {
 
 // One result per repeat. dstRepStride counts elements (value and index: pairs).
-#define OPGEN_WHOLE_SUM(NAME)                                                                         \
-    template <typename T, bool isSetMask = true>                                                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const int32_t mask, const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,               \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src,      \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,        \
-                              srcRepStride, isSetMask),                                               \
-                   loc});                                                                             \
-    }                                                                                                 \
-    template <typename T, bool isSetMask = true>                                                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const uint64_t mask[], const int32_t repeat,                          \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,               \
-                                const int32_t srcRepStride, Loc loc = Loc::Here())                    \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src,      \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,      \
-                              sizeof(PrimT<T>)),                                                      \
-                   loc});                                                                             \
+#define OPGEN_WHOLE_SUM(NAME)                                                                    \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t mask, const int32_t repeat,                        \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src, \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const uint64_t mask[], const int32_t repeat,                     \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src, \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<T>)),                                                 \
+                   loc});                                                                        \
     }
 OPGEN_WHOLE_SUM(WholeReduceSum)
 #undef OPGEN_WHOLE_SUM
 
-#define OPGEN_WHOLE_MAXMIN(NAME, OP)                                                                  \
-    template <typename T, bool isSetMask = true>                                                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const int32_t mask, const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,               \
-                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                   \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                       \
-                   static_cast<uint8_t>(order), &dst, &src,                                           \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,        \
-                              srcRepStride, isSetMask),                                               \
-                   loc});                                                                             \
-    }                                                                                                 \
-    template <typename T, bool isSetMask = true>                                                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const uint64_t mask[], const int32_t repeat,                          \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,               \
-                                const int32_t srcRepStride,                                           \
-                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                   \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                       \
-                   static_cast<uint8_t>(order), &dst, &src,                                           \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,      \
-                              sizeof(PrimT<T>)),                                                      \
-                   loc});                                                                             \
+#define OPGEN_WHOLE_MAXMIN(NAME, OP)                                                             \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(                                                                 \
+        const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,                \
+        const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+        const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
+        Loc loc = Loc::Here()) {                                                                 \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                  \
+                   static_cast<uint8_t>(order), &dst, &src,                                      \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(                                                                 \
+        const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],             \
+        const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+        const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
+        Loc loc = Loc::Here()) {                                                                 \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                  \
+                   static_cast<uint8_t>(order), &dst, &src,                                      \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<T>)),                                                 \
+                   loc});                                                                        \
     }
 OPGEN_WHOLE_MAXMIN(WholeReduceMax, kMax)
 OPGEN_WHOLE_MAXMIN(WholeReduceMin, kMin)
@@ -109,44 +102,42 @@ __aicore__ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTen
                                        const int32_t repeat, const int32_t mask,
                                        const int32_t dstBlkStride, const int32_t srcBlkStride,
                                        const int32_t dstRepStride, const int32_t srcRepStride,
-                                       Loc loc = Loc::Here())
-{
+                                       Loc loc = Loc::Here()) {
     (void)dstBlkStride;
     OPGEN_REQUIRE_TYPE(RepeatReduceSum, T, kFloats);
     using namespace ascendc_emu;
-    RunReduce({"RepeatReduceSum", kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src,
-               ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride, srcRepStride,
-                          isSetMask),
+    RunReduce({"RepeatReduceSum", kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst,
+               &src,
+               ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,
+                          srcRepStride, isSetMask),
                loc});
 }
 
 // One result per data block (Block) or per pair of neighbours (Pair).
-#define OPGEN_SPAN_REDUCE(NAME, OP, SPAN)                                                              \
-    template <typename T, bool isSetMask = true>                                                       \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                  \
-                                const int32_t repeat, const int32_t mask, const int32_t dstRepStride,  \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,                \
-                                Loc loc = Loc::Here())                                                 \
-    {                                                                                                  \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                          \
-        using namespace ascendc_emu;                                                                   \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,           \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,         \
-                              srcRepStride, isSetMask),                                                \
-                   loc});                                                                              \
-    }                                                                                                  \
-    template <typename T, bool isSetMask = true>                                                       \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                  \
-                                const int32_t repeat, const uint64_t mask[],                           \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,                \
-                                const int32_t srcRepStride, Loc loc = Loc::Here())                     \
-    {                                                                                                  \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                          \
-        using namespace ascendc_emu;                                                                   \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,           \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,       \
-                              sizeof(PrimT<T>)),                                                       \
-                   loc});                                                                              \
+#define OPGEN_SPAN_REDUCE(NAME, OP, SPAN)                                                        \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t repeat, const int32_t mask,                        \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,     \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t repeat, const uint64_t mask[],                     \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,     \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<T>)),                                                 \
+                   loc});                                                                        \
     }
 OPGEN_SPAN_REDUCE(BlockReduceSum, kSum, kBlock)
 OPGEN_SPAN_REDUCE(BlockReduceMax, kMax, kBlock)
@@ -156,9 +147,8 @@ OPGEN_SPAN_REDUCE(PairReduceSum, kSum, kPair)
 
 }  // namespace AscendC
 namespace ascendc_emu {
-constexpr ReduceOp OpOf(AscendC::ReduceType t)
-{
-    return t == AscendC::ReduceType::MAX ? ReduceOp::kMax
+constexpr ReduceOp OpOf(AscendC::ReduceType t) {
+    return t == AscendC::ReduceType::MAX   ? ReduceOp::kMax
            : t == AscendC::ReduceType::MIN ? ReduceOp::kMin
                                            : ReduceOp::kSum;
 }
@@ -166,34 +156,32 @@ constexpr ReduceOp OpOf(AscendC::ReduceType t)
 namespace AscendC {
 
 // 9.x names of the reductions inside a repeat.
-#define OPGEN_NEW_REDUCE(NAME, SPAN, EXTRA, ORDER)                                                   \
-    template <ReduceType type, typename T, typename U, bool isSetMask = true>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                \
-                                const int32_t mask, const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride EXTRA,        \
-                                Loc loc = Loc::Here())                                               \
-    {                                                                                                \
-        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                        \
-        using namespace ascendc_emu;                                                                 \
-        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                          \
-                   static_cast<uint8_t>(ORDER), &dst, &src,                                          \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,       \
-                              srcRepStride, isSetMask),                                              \
-                   loc});                                                                            \
-    }                                                                                                \
-    template <ReduceType type, typename T, typename U, bool isSetMask = true>                        \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                \
-                                const uint64_t mask[], const int32_t repeat,                         \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,              \
-                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here())             \
-    {                                                                                                \
-        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                        \
-        using namespace ascendc_emu;                                                                 \
-        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                          \
-                   static_cast<uint8_t>(ORDER), &dst, &src,                                          \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,     \
-                              sizeof(PrimT<U>)),                                                     \
-                   loc});                                                                            \
+#define OPGEN_NEW_REDUCE(NAME, SPAN, EXTRA, ORDER)                                               \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const int32_t mask, const int32_t repeat,                        \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
+        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                      \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                      \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint64_t mask[], const int32_t repeat,                     \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
+        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                    \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                      \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                      \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<U>)),                                                 \
+                   loc});                                                                        \
     }
 #define OPGEN_ORDER_PARAMETER , ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX
 OPGEN_NEW_REDUCE(ReduceRepeat, kWhole, OPGEN_ORDER_PARAMETER, order)
@@ -204,28 +192,28 @@ OPGEN_NEW_REDUCE(ReducePairElem, kPair, , ReduceOrder::ORDER_ONLY_VALUE)
 
 // Sum of the whole tensor in the documented order: tree inside a repeat, then one repeat after the
 // other (count form) or a tree again (mask form).
-#define OPGEN_FULL_REDUCE(NAME, OP)                                                                   \
-    template <typename T>                                                                             \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const LocalTensor<T>& work, const int32_t mask, const int32_t repeat, \
-                                const int32_t srcRepStride, bool index = false, Loc loc = Loc::Here()) \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,      \
-                       ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true),     \
-                       loc});                                                                         \
-    }                                                                                                 \
-    template <typename T>                                                                             \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                 \
-                                const LocalTensor<T>& work, const uint64_t mask[],                    \
-                                const int32_t repeat, const int32_t srcRepStride, bool index = false, \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                         \
-        using namespace ascendc_emu;                                                                  \
-        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,      \
-                       ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)), loc});   \
+#define OPGEN_FULL_REDUCE(NAME, OP)                                                               \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const LocalTensor<T>& work, const int32_t mask,                   \
+                                const int32_t repeat, const int32_t srcRepStride,                 \
+                                bool index = false, Loc loc = Loc::Here()) {                      \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                     \
+        using namespace ascendc_emu;                                                              \
+        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+                       ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true), \
+                       loc});                                                                     \
+    }                                                                                             \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const LocalTensor<T>& work, const uint64_t mask[],                \
+                                const int32_t repeat, const int32_t srcRepStride,                 \
+                                bool index = false, Loc loc = Loc::Here()) {                      \
+        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                     \
+        using namespace ascendc_emu;                                                              \
+        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+                       ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)),      \
+                       loc});                                                                     \
     }
 OPGEN_FULL_REDUCE(ReduceSum, kSum)
 OPGEN_FULL_REDUCE(ReduceMax, kMax)
@@ -234,8 +222,8 @@ OPGEN_FULL_REDUCE(ReduceMin, kMin)
 
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                 const LocalTensor<T>& work, const int32_t count, Loc loc = Loc::Here())
-{
+                                 const LocalTensor<T>& work, const int32_t count,
+                                 Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ReduceSum, T, kFloats);
     using namespace ascendc_emu;
     RunFullReduce({"ReduceSum", kDTypeOf<PrimT<T>>, ReduceOp::kSum, false, true, &dst, &src, &work,
@@ -243,9 +231,8 @@ __aicore__ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>
 }
 template <typename T>
 __aicore__ inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                 const LocalTensor<T>& work, const int32_t count, bool index = false,
-                                 Loc loc = Loc::Here())
-{
+                                 const LocalTensor<T>& work, const int32_t count,
+                                 bool index = false, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ReduceMax, T, kFloats);
     using namespace ascendc_emu;
     RunFullReduce({"ReduceMax", kDTypeOf<PrimT<T>>, ReduceOp::kMax, index, true, &dst, &src, &work,
@@ -253,9 +240,8 @@ __aicore__ inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>
 }
 template <typename T>
 __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                 const LocalTensor<T>& work, const int32_t count, bool index = false,
-                                 Loc loc = Loc::Here())
-{
+                                 const LocalTensor<T>& work, const int32_t count,
+                                 bool index = false, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ReduceMin, T, kFloats);
     using namespace ascendc_emu;
     RunFullReduce({"ReduceMin", kDTypeOf<PrimT<T>>, ReduceOp::kMin, index, true, &dst, &src, &work,
@@ -264,50 +250,43 @@ __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>
 
 // Result registers of the last reduction.
 template <typename T>
-__aicore__ inline T GetAccVal(Loc loc = Loc::Here())
-{
+__aicore__ inline T GetAccVal(Loc loc = Loc::Here()) {
     ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "GetAccVal");
     return static_cast<T>(ascendc_emu::Current().regs.accValue);
 }
 // Raw bits of the accumulator.
-__aicore__ inline int64_t GetAccVal()
-{
+__aicore__ inline int64_t GetAccVal() {
     return static_cast<int64_t>(
         ascendc_emu::BitCast<uint32_t>(ascendc_emu::Current().regs.accValue));
 }
 template <typename T>
-__aicore__ inline T GetReduceRepeatSumSpr()
-{
+__aicore__ inline T GetReduceRepeatSumSpr() {
     return GetAccVal<T>();
 }
 template <typename T>
-__aicore__ inline void GetReduceMaxMinCount(T& value, T& index)
-{
+__aicore__ inline void GetReduceMaxMinCount(T& value, T& index) {
     const ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     memcpy(&value, &r.maxMinValue, sizeof(T));
     memcpy(&index, &r.maxMinIndex, sizeof(T));
 }
 template <typename T>
-__aicore__ inline void GetReduceMaxMinCount(T& value)
-{
+__aicore__ inline void GetReduceMaxMinCount(T& value) {
     memcpy(&value, &ascendc_emu::Current().regs.maxMinValue, sizeof(T));
 }
 template <typename T>
-__aicore__ inline void GetReduceRepeatMaxMinSpr(T& value, T& index)
-{
+__aicore__ inline void GetReduceRepeatMaxMinSpr(T& value, T& index) {
     GetReduceMaxMinCount(value, index);
 }
 template <typename T>
-__aicore__ inline void GetReduceRepeatMaxMinSpr(T& value)
-{
+__aicore__ inline void GetReduceRepeatMaxMinSpr(T& value) {
     GetReduceMaxMinCount(value);
 }
 
 // Each of 8 elements per repeat fills one 32-byte block of dst.
 template <typename T>
-__aicore__ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t repeat,
-                            const BrcbRepeatParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const uint8_t repeat, const BrcbRepeatParams& params,
+                            Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Brcb, T, kB1632);
     ascendc_emu::RunBrcb(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, repeat, params.dstBlkStride,
                          params.dstRepStride, loc);

@@ -11,12 +11,12 @@
 #include <utility>
 
 struct OpgenRuntimeKernel {
-    const char* name;           // entry, or the name expression it was asked for by
-    const void* address;        // of the function, to find its mangled name
-    uint32_t count;             // of parameters
-    uint32_t bytes;             // of all of them one after another, as in a C struct
-    const uint32_t* sizes;      // of each in bytes
-    const uint32_t* offsets;    // of each among all
+    const char* name;         // entry, or the name expression it was asked for by
+    const void* address;      // of the function, to find its mangled name
+    uint32_t count;           // of parameters
+    uint32_t bytes;           // of all of them one after another, as in a C struct
+    const uint32_t* sizes;    // of each in bytes
+    const uint32_t* offsets;  // of each among all
     // args[i] points to the value of parameter i.
     void (*launch)(uint32_t blocks, void* stream, void* const* args);
 };
@@ -38,8 +38,7 @@ struct KernelParameters<void (*)(Types...)> {
         uint32_t sizes[sizeof...(Types) + 1] = {static_cast<uint32_t>(sizeof(Types))..., 0};
         uint32_t offsets[sizeof...(Types) + 1] = {};
 
-        constexpr Layout()
-        {
+        constexpr Layout() {
             const uint32_t alignments[sizeof...(Types) + 1] = {
                 static_cast<uint32_t>(alignof(Types))..., 1};
             uint32_t at = 0;
@@ -56,13 +55,11 @@ struct KernelParameters<void (*)(Types...)> {
     // Calls start(blocks, stream, values...) with the values that args point to.
     template <typename Start, size_t... I>
     static void Unpack(std::index_sequence<I...>, Start start, uint32_t blocks, void* stream,
-                       void* const* args)
-    {
+                       void* const* args) {
         start(blocks, stream, *static_cast<const Types*>(args[I])...);
     }
     template <typename Start>
-    static void Call(Start start, uint32_t blocks, void* stream, void* const* args)
-    {
+    static void Call(Start start, uint32_t blocks, void* stream, void* const* args) {
         Unpack(std::index_sequence_for<Types...>(), start, blocks, stream, args);
     }
 };

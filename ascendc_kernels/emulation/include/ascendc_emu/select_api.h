@@ -22,8 +22,8 @@ namespace AscendC {
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                                const LocalTensor<T>& src1, CMPMODE mode, const uint64_t mask[],
-                               uint8_t repeat, const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                               uint8_t repeat, const BinaryRepeatParams& params,
+                               Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
     using namespace ascendc_emu;
     RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
@@ -32,8 +32,8 @@ __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& 
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                                const LocalTensor<T>& src1, CMPMODE mode, const uint64_t mask,
-                               uint8_t repeat, const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                               uint8_t repeat, const BinaryRepeatParams& params,
+                               Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
     using namespace ascendc_emu;
     RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
@@ -42,8 +42,7 @@ __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& 
 template <typename T, typename U>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                                const LocalTensor<T>& src1, CMPMODE mode, uint32_t count,
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
     using namespace ascendc_emu;
     RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
@@ -53,8 +52,7 @@ __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& 
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,
                                const uint64_t mask[], const BinaryRepeatParams& params,
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
     using namespace ascendc_emu;
     RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0, &src1, 0,
@@ -63,59 +61,54 @@ __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>&
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,
                                const uint64_t mask, const BinaryRepeatParams& params,
-                               Loc loc = Loc::Here())
-{
+                               Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
     using namespace ascendc_emu;
     RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0, &src1, 0,
                 MaskForm(mask, 1, params, isSetMask), loc});
 }
 
-#define OPGEN_COMPARE_SCALAR(NAME)                                                                    \
-    template <typename T, typename U, bool isSetMask = true>                                          \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,                \
-                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask[],           \
-                                uint8_t repeat, const UnaryRepeatParams& params,                      \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                                   \
-        using namespace ascendc_emu;                                                                  \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr,      \
-                    RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(scalar)), loc}); \
-    }                                                                                                 \
-    template <typename T, typename U, bool isSetMask = true>                                          \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,                \
-                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask,             \
-                                uint8_t repeat, const UnaryRepeatParams& params,                      \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                                   \
-        using namespace ascendc_emu;                                                                  \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr,      \
-                    RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});                \
-    }                                                                                                 \
-    template <typename T, typename U>                                                                 \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,                \
-                                const PrimT<T> scalar, CMPMODE mode, uint32_t count,                  \
-                                Loc loc = Loc::Here())                                                \
-    {                                                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                                   \
-        using namespace ascendc_emu;                                                                  \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr,      \
-                    RawBits(scalar), CountForm(count), loc});                                         \
+#define OPGEN_COMPARE_SCALAR(NAME)                                                               \
+    template <typename T, typename U, bool isSetMask = true>                                     \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
+                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask[],      \
+                                uint8_t repeat, const UnaryRepeatParams& params,                 \
+                                Loc loc = Loc::Here()) {                                         \
+        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
+        using namespace ascendc_emu;                                                             \
+        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
+                    RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(scalar)),  \
+                    loc});                                                                       \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true>                                     \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
+                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask,        \
+                                uint8_t repeat, const UnaryRepeatParams& params,                 \
+                                Loc loc = Loc::Here()) {                                         \
+        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
+        using namespace ascendc_emu;                                                             \
+        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
+                    RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});           \
+    }                                                                                            \
+    template <typename T, typename U>                                                            \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
+                                const PrimT<T> scalar, CMPMODE mode, uint32_t count,             \
+                                Loc loc = Loc::Here()) {                                         \
+        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
+        using namespace ascendc_emu;                                                             \
+        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
+                    RawBits(scalar), CountForm(count), loc});                                    \
     }
 OPGEN_COMPARE_SCALAR(CompareScalar)
 OPGEN_COMPARE_SCALAR(Compares)
 #undef OPGEN_COMPARE_SCALAR
 
 template <typename T>
-__aicore__ inline void GetCmpMask(const LocalTensor<T>& dst, Loc loc = Loc::Here())
-{
+__aicore__ inline void GetCmpMask(const LocalTensor<T>& dst, Loc loc = Loc::Here()) {
     ascendc_emu::ReadCmpMask(dst, loc);
 }
 template <typename T>
-__aicore__ inline void SetCmpMask(const LocalTensor<T>& src, Loc loc = Loc::Here())
-{
+__aicore__ inline void SetCmpMask(const LocalTensor<T>& src, Loc loc = Loc::Here()) {
     ascendc_emu::WriteCmpMask(src, loc);
 }
 
@@ -123,41 +116,37 @@ __aicore__ inline void SetCmpMask(const LocalTensor<T>& src, Loc loc = Loc::Here
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
-                              const uint64_t mask[], uint8_t repeat, const BinaryRepeatParams& params,
-                              Loc loc = Loc::Here())
-{
+                              const uint64_t mask[], uint8_t repeat,
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1, 0,
-               BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
+               0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
                               uint64_t mask, uint8_t repeat, const BinaryRepeatParams& params,
-                              Loc loc = Loc::Here())
-{
+                              Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1, 0,
-               MaskForm(mask, repeat, params, isSetMask), loc});
+    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
+               0, MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
-                              uint32_t count, Loc loc = Loc::Here())
-{
+                              uint32_t count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1, 0,
-               CountForm(count), loc});
+    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
+               0, CountForm(count), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
-                              const uint64_t mask[], uint8_t repeat, const BinaryRepeatParams& params,
-                              Loc loc = Loc::Here())
-{
+                              const uint64_t mask[], uint8_t repeat,
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
     RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
@@ -165,9 +154,9 @@ __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& s
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
-                              const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode, uint64_t mask,
-                              uint8_t repeat, const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                              const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
+                              uint64_t mask, uint8_t repeat, const BinaryRepeatParams& params,
+                              Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
     RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
@@ -175,9 +164,8 @@ __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& s
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
-                              const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode, uint32_t count,
-                              Loc loc = Loc::Here())
-{
+                              const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
+                              uint32_t count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
     RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
@@ -187,24 +175,22 @@ __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& s
 template <typename T, SELMODE mode>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<T>& src1, uint8_t repeat,
-                              const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, nullptr, &src0, &src1, 0,
-               MaskForm(0, repeat, params, false), loc});
+    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, nullptr, &src0,
+               &src1, 0, MaskForm(0, repeat, params, false), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, uint8_t repeat,
-                              const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
     using namespace ascendc_emu;
     // The scalar operand comes from the compare-mask register's first element.
-    RunSelect({"Select", kDTypeOf<PrimT<T>>,
-               static_cast<uint8_t>(SELMODE::VSEL_TENSOR_SCALAR_MODE), &dst, &sel, &src0, nullptr,
-               Current().regs.cmpMask[0], MaskForm(0, repeat, params, false), loc});
+    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(SELMODE::VSEL_TENSOR_SCALAR_MODE),
+               &dst, &sel, &src0, nullptr, Current().regs.cmpMask[0],
+               MaskForm(0, repeat, params, false), loc});
 }
 
 }  // namespace AscendC

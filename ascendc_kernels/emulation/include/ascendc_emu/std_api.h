@@ -25,11 +25,10 @@ template <bool b>
 using bool_constant = integral_constant<bool, b>;
 template <size_t v>
 using Int = integral_constant<size_t, v>;
-#define OPGEN_INT_OPERATOR(OP)                              \
-    template <size_t t, size_t u>                           \
-    constexpr Int<(t OP u)> operator OP(Int<t>, Int<u>)     \
-    {                                                       \
-        return {};                                          \
+#define OPGEN_INT_OPERATOR(OP)                            \
+    template <size_t t, size_t u>                         \
+    constexpr Int<(t OP u)> operator OP(Int<t>, Int<u>) { \
+        return {};                                        \
     }
 OPGEN_INT_OPERATOR(+)
 OPGEN_INT_OPERATOR(-)
@@ -85,9 +84,9 @@ using IsSame = bool_constant<std::is_same<T, U>::value>;
 
 // half counts as a floating point type here; bfloat16_t does as well.
 template <typename T>
-struct is_floating_point
-    : bool_constant<std::is_floating_point<T>::value || std::is_same<std::remove_cv_t<T>, half>::value ||
-                    std::is_same<std::remove_cv_t<T>, bfloat16_t>::value> {};
+struct is_floating_point : bool_constant<std::is_floating_point<T>::value ||
+                                         std::is_same<std::remove_cv_t<T>, half>::value ||
+                                         std::is_same<std::remove_cv_t<T>, bfloat16_t>::value> {};
 template <typename T>
 inline constexpr bool is_floating_point_v = is_floating_point<T>::value;
 
@@ -130,18 +129,15 @@ inline constexpr bool always_false_v = false;
 template <typename T>
 std::add_rvalue_reference_t<T> declval() noexcept;
 template <typename T>
-constexpr T&& forward(std::remove_reference_t<T>& v) noexcept
-{
+constexpr T&& forward(std::remove_reference_t<T>& v) noexcept {
     return static_cast<T&&>(v);
 }
 template <typename T>
-constexpr T&& forward(std::remove_reference_t<T>&& v) noexcept
-{
+constexpr T&& forward(std::remove_reference_t<T>&& v) noexcept {
     return static_cast<T&&>(v);
 }
 template <typename T>
-constexpr std::remove_reference_t<T>&& move(T&& v) noexcept
-{
+constexpr std::remove_reference_t<T>&& move(T&& v) noexcept {
     return static_cast<std::remove_reference_t<T>&&>(v);
 }
 
@@ -177,9 +173,7 @@ template <size_t i, typename T>
 struct Leaf {
     constexpr Leaf() : value() {}
     template <typename U>
-    constexpr Leaf(int, U&& u) : value(static_cast<U&&>(u))
-    {
-    }
+    constexpr Leaf(int, U&& u) : value(static_cast<U&&>(u)) {}
     T value;
 };
 template <typename Index, typename... T>
@@ -188,20 +182,16 @@ template <size_t... i, typename... T>
 struct Leaves<IntegerSequence<size_t, i...>, T...> : Leaf<i, T>... {
     constexpr Leaves() {}
     template <typename... U>
-    constexpr Leaves(int, U&&... u) : Leaf<i, T>(0, static_cast<U&&>(u))...
-    {
-    }
+    constexpr Leaves(int, U&&... u) : Leaf<i, T>(0, static_cast<U&&>(u))... {}
     template <typename Other>
     constexpr void Assign(const Other& other);
 };
 template <size_t i, typename T>
-constexpr T& At(Leaf<i, T>& leaf)
-{
+constexpr T& At(Leaf<i, T>& leaf) {
     return leaf.value;
 }
 template <size_t i, typename T>
-constexpr const T& At(const Leaf<i, T>& leaf)
-{
+constexpr const T& At(const Leaf<i, T>& leaf) {
     return leaf.value;
 }
 template <size_t i, typename T>
@@ -218,22 +208,19 @@ template <typename... T>
 class tuple : public detail::Leaves<make_index_sequence<sizeof...(T)>, T...> {
     using Base = detail::Leaves<make_index_sequence<sizeof...(T)>, T...>;
 
-public:
+ public:
     constexpr tuple() {}
     constexpr tuple(const T&... v) : Base(0, v...) {}
-    template <typename... U, std::enable_if_t<sizeof...(U) == sizeof...(T) &&
-                                                  !detail::IsSelf<tuple, U...>::value,
-                                              int> = 0>
-    constexpr tuple(U&&... u) : Base(0, static_cast<U&&>(u)...)
-    {
-    }
+    template <typename... U,
+              std::enable_if_t<sizeof...(U) == sizeof...(T) && !detail::IsSelf<tuple, U...>::value,
+                               int> = 0>
+    constexpr tuple(U&&... u) : Base(0, static_cast<U&&>(u)...) {}
     constexpr tuple(const tuple&) = default;
     constexpr tuple(tuple&&) = default;
     constexpr tuple& operator=(const tuple&) = default;
     // From a tuple of other types: what tie() is for.
     template <typename... U>
-    constexpr tuple& operator=(const tuple<U...>& other)
-    {
+    constexpr tuple& operator=(const tuple<U...>& other) {
         static_assert(sizeof...(U) == sizeof...(T), "tuples of different sizes");
         this->Assign(other);
         return *this;
@@ -288,95 +275,79 @@ template <typename T>
 inline constexpr bool is_tuple_v = is_tuple<T>::value;
 
 template <size_t i, typename... T>
-constexpr tuple_element_t<i, tuple<T...>>& get(tuple<T...>& t) noexcept
-{
+constexpr tuple_element_t<i, tuple<T...>>& get(tuple<T...>& t) noexcept {
     return detail::At<i>(t);
 }
 template <size_t i, typename... T>
-constexpr const tuple_element_t<i, tuple<T...>>& get(const tuple<T...>& t) noexcept
-{
+constexpr const tuple_element_t<i, tuple<T...>>& get(const tuple<T...>& t) noexcept {
     return detail::At<i>(t);
 }
 template <size_t i, typename... T>
-constexpr tuple_element_t<i, tuple<T...>>&& get(tuple<T...>&& t) noexcept
-{
+constexpr tuple_element_t<i, tuple<T...>>&& get(tuple<T...>&& t) noexcept {
     return static_cast<tuple_element_t<i, tuple<T...>>&&>(detail::At<i>(t));
 }
 template <size_t i, typename... T>
-constexpr const tuple_element_t<i, tuple<T...>>&& get(const tuple<T...>&& t) noexcept
-{
+constexpr const tuple_element_t<i, tuple<T...>>&& get(const tuple<T...>&& t) noexcept {
     return static_cast<const tuple_element_t<i, tuple<T...>>&&>(detail::At<i>(t));
 }
 
 namespace detail {
 template <size_t... i, typename... T>
 template <typename Other>
-constexpr void Leaves<IntegerSequence<size_t, i...>, T...>::Assign(const Other& other)
-{
+constexpr void Leaves<IntegerSequence<size_t, i...>, T...>::Assign(const Other& other) {
     ((At<i>(*this) = Std::get<i>(other)), ...);
 }
 }  // namespace detail
 
 template <typename... T>
-constexpr tuple<std::decay_t<T>...> make_tuple(T&&... v)
-{
+constexpr tuple<std::decay_t<T>...> make_tuple(T&&... v) {
     return tuple<std::decay_t<T>...>(static_cast<T&&>(v)...);
 }
 template <typename... T>
-constexpr tuple<T&...> tie(T&... v) noexcept
-{
+constexpr tuple<T&...> tie(T&... v) noexcept {
     return tuple<T&...>(v...);
 }
 template <typename... T>
-constexpr tuple<T&&...> forward_as_tuple(T&&... v) noexcept
-{
+constexpr tuple<T&&...> forward_as_tuple(T&&... v) noexcept {
     return tuple<T&&...>(static_cast<T&&>(v)...);
 }
 // Takes any value in an assignment from a tuple.
 struct ignore_t {
     template <typename T>
-    constexpr const ignore_t& operator=(const T&) const noexcept
-    {
+    constexpr const ignore_t& operator=(const T&) const noexcept {
         return *this;
     }
 };
 inline constexpr ignore_t ignore{};
 
 template <typename T, typename U>
-constexpr auto min(const T& a, const U& b)
-{
+constexpr auto min(const T& a, const U& b) {
     return a > b ? b : a;
 }
 template <typename T, typename U>
-constexpr auto max(const T& a, const U& b)
-{
+constexpr auto max(const T& a, const U& b) {
     return a > b ? a : b;
 }
 template <typename T>
-inline T abs(const T v)
-{
+inline T abs(const T v) {
     return v < T(0) ? T(-v) : v;
 }
 // Of float and half, correctly rounded.
 template <typename T>
-inline T sqrt(const T v)
-{
+inline T sqrt(const T v) {
     return T(__builtin_sqrtf(static_cast<float>(v)));
 }
 // A division by 0 gives 0.
 template <typename T, typename U>
-constexpr auto ceil_division(const T& a, const U& b)
-{
+constexpr auto ceil_division(const T& a, const U& b) {
     return b == 0 ? decltype(a / b)(0) : (a + b - 1) / b;
 }
 template <typename T, typename U>
-constexpr auto ceil_align(const T& a, const U& b)
-{
+constexpr auto ceil_align(const T& a, const U& b) {
     return ceil_division(a, b) * b;
 }
 template <typename T, typename U>
-constexpr auto divide(const T& a, const U& b)
-{
+constexpr auto divide(const T& a, const U& b) {
     return b == 0 ? decltype(a / b)(0) : a / b;
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// GlobalTensor and LocalTensor. A LocalTensor carries the buffer it was cut from, so that a sink can
-// name it and bound its accesses.
+// GlobalTensor and LocalTensor. A LocalTensor carries the buffer it was cut from, so that a sink
+// can name it and bound its accesses.
 #ifndef ASCENDC_EMU_TENSOR_H
 #define ASCENDC_EMU_TENSOR_H
 
@@ -13,22 +13,23 @@ namespace ascendc_emu {
 // The untyped part of a LocalTensor: what the library needs to know of an on-chip operand.
 struct TensorRef;
 
-// LocalTensor::address_, whose fields public kernels read and set: views of the tensor they stand in, so
-// they follow it and cost nothing. Only a whole tensor can be copied.
+// LocalTensor::address_, whose fields public kernels read and set: views of the tensor they stand
+// in, so they follow it and cost nothing. Only a whole tensor can be copied.
 class AddressFields {
-public:
+ public:
     class LogicPos {
-    public:
+     public:
         operator uint8_t() const;
         void operator=(uint8_t position);  // moves the tensor to that position's memory
     };
     class BufferAddr {
-    public:
+     public:
         operator uint32_t() const;
-        void operator=(uint64_t address);  // byte offset, or a __ubuf__ pointer turned into a number
+        void operator=(
+            uint64_t address);  // byte offset, or a __ubuf__ pointer turned into a number
     };
     class DataLen {
-    public:
+     public:
         operator uint32_t() const;
         void operator=(uint32_t bytes);
     };
@@ -39,7 +40,7 @@ public:
     AddressFields() = default;
     const TensorRef& Owner() const;
 
-private:
+ private:
     friend struct TensorRef;
     AddressFields(const AddressFields&) = default;
     AddressFields& operator=(const AddressFields&) = default;
@@ -57,54 +58,48 @@ struct TensorRef {
     AddressFields address_;
 };
 
-inline const TensorRef& AddressFields::Owner() const
-{
+inline const TensorRef& AddressFields::Owner() const {
     return *reinterpret_cast<const TensorRef*>(reinterpret_cast<const char*>(this) -
                                                offsetof(TensorRef, address_));
 }
 // The tensor that a field of address_ stands in.
 template <size_t offset>
-inline TensorRef& OwnerOf(const void* field)
-{
-    const auto* const fields = reinterpret_cast<const AddressFields*>(static_cast<const char*>(field) - offset);
+inline TensorRef& OwnerOf(const void* field) {
+    const auto* const fields =
+        reinterpret_cast<const AddressFields*>(static_cast<const char*>(field) - offset);
     return const_cast<TensorRef&>(fields->Owner());
 }
 // Tells the sanitizer that plain C++ has a pointer to the buffer that a tensor lies in.
 void TellPointer(const TensorRef& t);
-inline void NotePointer(const TensorRef& t)
-{
+inline void NotePointer(const TensorRef& t) {
     const Core* const core = g_current;
     if (__builtin_expect(core != nullptr && core->sink != nullptr, 0)) TellPointer(t);
 }
-// Puts a tensor at a position and byte offset; the size is cut at the end of the memory, 0 means up to it.
+// Puts a tensor at a position and byte offset; the size is cut at the end of the memory, 0 means up
+// to it.
 void PlaceTensor(TensorRef& t, AscendC::TPosition pos, uint64_t address, uint32_t bytes);
-// Gives a placed tensor another position. One that reaches the end of its memory, where a larger size
-// was cut, reaches that of the new memory.
+// Gives a placed tensor another position. One that reaches the end of its memory, where a larger
+// size was cut, reaches that of the new memory.
 void MoveTensor(TensorRef& t, AscendC::TPosition pos);
 
-inline AddressFields::LogicPos::operator uint8_t() const
-{
+inline AddressFields::LogicPos::operator uint8_t() const {
     return OwnerOf<offsetof(AddressFields, logicPos)>(this).pos;
 }
-inline void AddressFields::LogicPos::operator=(uint8_t position)
-{
-    MoveTensor(OwnerOf<offsetof(AddressFields, logicPos)>(this), static_cast<AscendC::TPosition>(position));
+inline void AddressFields::LogicPos::operator=(uint8_t position) {
+    MoveTensor(OwnerOf<offsetof(AddressFields, logicPos)>(this),
+               static_cast<AscendC::TPosition>(position));
 }
-inline AddressFields::BufferAddr::operator uint32_t() const
-{
+inline AddressFields::BufferAddr::operator uint32_t() const {
     return OwnerOf<offsetof(AddressFields, bufferAddr)>(this).addr;
 }
-inline void AddressFields::BufferAddr::operator=(uint64_t address)
-{
+inline void AddressFields::BufferAddr::operator=(uint64_t address) {
     TensorRef& t = OwnerOf<offsetof(AddressFields, bufferAddr)>(this);
     PlaceTensor(t, static_cast<AscendC::TPosition>(t.pos), address, t.size);
 }
-inline AddressFields::DataLen::operator uint32_t() const
-{
+inline AddressFields::DataLen::operator uint32_t() const {
     return OwnerOf<offsetof(AddressFields, dataLen)>(this).size;
 }
-inline void AddressFields::DataLen::operator=(uint32_t bytes)
-{
+inline void AddressFields::DataLen::operator=(uint32_t bytes) {
     TensorRef& t = OwnerOf<offsetof(AddressFields, dataLen)>(this);
     PlaceTensor(t, static_cast<AscendC::TPosition>(t.pos), t.addr, bytes);
 }
@@ -155,7 +150,8 @@ namespace AscendC {
 using ascendc_emu::Loc;
 
 // An element type together with a position and a layout, for tensors without ShapeInfo.
-template <typename T, TPosition pos = TPosition::GM, typename LayoutType = Layout<Shape<>, Stride<>>>
+template <typename T, TPosition pos = TPosition::GM,
+          typename LayoutType = Layout<Shape<>, Stride<>>>
 struct TensorTrait {
     using LiteType = T;
     using LiteLayoutType = LayoutType;
@@ -166,12 +162,11 @@ struct TensorTrait {
     __aicore__ inline const LayoutType& GetLayout() const { return layout_; }
     __aicore__ inline void SetLayout(const LayoutType& t) { layout_ = t; }
 
-private:
+ private:
     LayoutType layout_;
 };
 template <typename T, TPosition pos, typename LayoutType>
-__aicore__ inline constexpr auto MakeTensorTrait(const LayoutType& t)
-{
+__aicore__ inline constexpr auto MakeTensorTrait(const LayoutType& t) {
     return TensorTrait<T, pos, LayoutType>(t);
 }
 template <typename T>
@@ -196,25 +191,23 @@ struct ShapeInfo {
     __aicore__ ShapeInfo() {}
     __aicore__ ShapeInfo(uint8_t dim, const uint32_t dims[], uint8_t originalDim,
                          const uint32_t originalDims[], DataFormat format)
-        : shapeDim(dim), originalShapeDim(originalDim), dataFormat(format)
-    {
+        : shapeDim(dim), originalShapeDim(originalDim), dataFormat(format) {
         for (int i = 0; i < dim && i < K_MAX_SHAPE_DIM; ++i) shape[i] = dims[i];
-        for (int i = 0; i < originalDim && i < K_MAX_SHAPE_DIM; ++i) originalShape[i] = originalDims[i];
+        for (int i = 0; i < originalDim && i < K_MAX_SHAPE_DIM; ++i)
+            originalShape[i] = originalDims[i];
     }
     __aicore__ ShapeInfo(uint8_t dim, const uint32_t dims[], DataFormat format = DataFormat::ND)
-        : ShapeInfo(dim, dims, dim, dims, format)
-    {
-    }
+        : ShapeInfo(dim, dims, dim, dims, format) {}
     uint8_t shapeDim = 0;
     uint8_t originalShapeDim = 0;
-    // The device has no array at all for K_MAX_SHAPE_DIM 0; one element keeps the code here standard.
+    // The device has no array at all for K_MAX_SHAPE_DIM 0; one element keeps the code here
+    // standard.
     uint32_t shape[K_MAX_SHAPE_DIM > 0 ? K_MAX_SHAPE_DIM : 1] = {};
     uint32_t originalShape[K_MAX_SHAPE_DIM > 0 ? K_MAX_SHAPE_DIM : 1] = {};
     DataFormat dataFormat = DataFormat::ND;
 };
 
-__aicore__ inline uint64_t GetShapeSize(const ShapeInfo& info)
-{
+__aicore__ inline uint64_t GetShapeSize(const ShapeInfo& info) {
     uint64_t n = 1;
     for (int i = 0; i < info.shapeDim; ++i) n *= info.shape[i];
     return n;
@@ -242,10 +235,9 @@ struct TensorExpression {
 // The right operand: its conversion happens in the kernel's line, which an operator cannot ask for.
 template <typename T>
 struct TensorOperand {
-    __aicore__ TensorOperand(const LocalTensor<T>& t, ascendc_emu::Loc where = ascendc_emu::Loc::Here())
-        : tensor(t), loc(where)
-    {
-    }
+    __aicore__ TensorOperand(const LocalTensor<T>& t,
+                             ascendc_emu::Loc where = ascendc_emu::Loc::Here())
+        : tensor(t), loc(where) {}
     const LocalTensor<T>& tensor;
     ascendc_emu::Loc loc;
 };
@@ -255,7 +247,7 @@ void EvaluateExpression(const LocalTensor<D>& dst, const TensorExpression<T, op>
 // A piece of on-chip memory with an element type. Copying copies the reference, not the data.
 template <typename T>
 class LocalTensor : public ascendc_emu::TensorRef {
-public:
+ public:
     using PrimType = PrimT<T>;
 
     __aicore__ LocalTensor() {}
@@ -264,17 +256,12 @@ public:
     __aicore__ LocalTensor(TPosition position, uint32_t address, uint32_t elements,
                            Loc loc = Loc::Here())
         : ascendc_emu::TensorRef(ascendc_emu::MakeRaw(
-              position, address, ascendc_emu::BytesOf<PrimType>(elements), loc))
-    {
-    }
+              position, address, ascendc_emu::BytesOf<PrimType>(elements), loc)) {}
     __aicore__ explicit LocalTensor(uint32_t address, Loc loc = Loc::Here())
-        : ascendc_emu::TensorRef(ascendc_emu::MakeRaw(TPosition::VECCALC, address, 0, loc))
-    {
-    }
+        : ascendc_emu::TensorRef(ascendc_emu::MakeRaw(TPosition::VECCALC, address, 0, loc)) {}
 
     // Scalar read of element `index` through the S pipe.
-    __aicore__ PrimType GetValue(uint32_t index, Loc loc = Loc::Here()) const
-    {
+    __aicore__ PrimType GetValue(uint32_t index, Loc loc = Loc::Here()) const {
         if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kRead, loc);
         if constexpr (kIsInt4) {
             const uint8_t byte = ptr[index / 2];
@@ -287,25 +274,23 @@ public:
         }
     }
     template <typename V>
-    __aicore__ void SetValue(uint32_t index, const V value, Loc loc = Loc::Here()) const
-    {
+    __aicore__ void SetValue(uint32_t index, const V value, Loc loc = Loc::Here()) const {
         if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kWrite, loc);
         if constexpr (kIsInt4) {
             uint8_t& byte = ptr[index / 2];
-            const uint8_t nibble = ascendc_emu::BitCast<uint8_t>(static_cast<int8_t>(Raw(value))) & 15;
+            const uint8_t nibble =
+                ascendc_emu::BitCast<uint8_t>(static_cast<int8_t>(Raw(value))) & 15;
             byte = (index & 1) ? (byte & 15) | (nibble << 4) : (byte & 0xf0) | nibble;
         } else {
             const PrimType v = static_cast<PrimType>(value);
             memcpy(ptr + static_cast<uint64_t>(index) * sizeof(PrimType), &v, sizeof(PrimType));
         }
     }
-    __aicore__ PrimType& operator()(uint32_t index, Loc loc = Loc::Here()) const
-    {
+    __aicore__ PrimType& operator()(uint32_t index, Loc loc = Loc::Here()) const {
         if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kReadWrite, loc);
         return reinterpret_cast<PrimType*>(ptr)[index];
     }
-    __aicore__ LocalTensor operator[](uint32_t offset) const
-    {
+    __aicore__ LocalTensor operator[](uint32_t offset) const {
         LocalTensor t(*this);
         const uint32_t bytes = static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(offset));
         t.ptr += bytes;
@@ -315,45 +300,37 @@ public:
     }
     // Same bytes, other element type.
     template <typename U>
-    __aicore__ LocalTensor<U> ReinterpretCast() const
-    {
+    __aicore__ LocalTensor<U> ReinterpretCast() const {
         return LocalTensor<U>(static_cast<const ascendc_emu::TensorRef&>(*this));
     }
     // Address of element `offset`. The device gives a buffer address; here it is a host address, so
     // that casting it to a pointer works; the low 32 bits of one in UB are the device's.
-    __aicore__ uint64_t GetPhyAddr(uint32_t offset = 0) const
-    {
+    __aicore__ uint64_t GetPhyAddr(uint32_t offset = 0) const {
         ascendc_emu::NotePointer(*this);
         return reinterpret_cast<uint64_t>(ptr) + ascendc_emu::BytesOf<PrimType>(offset);
     }
-    __aicore__ uint32_t GetSize() const
-    {
+    __aicore__ uint32_t GetSize() const {
         return static_cast<uint32_t>(ascendc_emu::ElementsIn<PrimType>(size));
     }
-    __aicore__ void SetSize(uint32_t elements)
-    {
+    __aicore__ void SetSize(uint32_t elements) {
         size = static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(elements));
     }
     __aicore__ uint32_t GetLength() const { return size; }
     __aicore__ void SetBufferLen(uint32_t elements) { SetSize(elements); }
     __aicore__ int32_t GetPosition() const { return pos; }
     template <typename U>
-    __aicore__ void SetAddrWithOffset(LocalTensor<U>& src, uint32_t offset)
-    {
+    __aicore__ void SetAddrWithOffset(LocalTensor<U>& src, uint32_t offset) {
         static_cast<ascendc_emu::TensorRef&>(*this) = src[offset];
     }
     // Takes the place of another tensor; its size comes along.
-    __aicore__ void SetAddr(const ascendc_emu::AddressFields& address)
-    {
+    __aicore__ void SetAddr(const ascendc_emu::AddressFields& address) {
         static_cast<ascendc_emu::TensorRef&>(*this) = address.Owner();
     }
-    __aicore__ void SetAddr(const TBuffAddr& address)
-    {
-        ascendc_emu::PlaceTensor(*this, static_cast<TPosition>(address.logicPos), address.bufferAddr,
-                                 address.dataLen);
+    __aicore__ void SetAddr(const TBuffAddr& address) {
+        ascendc_emu::PlaceTensor(*this, static_cast<TPosition>(address.logicPos),
+                                 address.bufferAddr, address.dataLen);
     }
-    __aicore__ void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize)
-    {
+    __aicore__ void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize) {
         ascendc_emu::PlaceTensor(*this, static_cast<TPosition>(pos), bufferOffset,
                                  static_cast<uint32_t>(ascendc_emu::BytesOf<PrimType>(bufferSize)));
     }
@@ -361,36 +338,33 @@ public:
     __aicore__ TTagType GetUserTag() const { return tag; }
     __aicore__ void SetShapeInfo(const ShapeInfo& info) { shapeInfo_ = info; }
     __aicore__ ShapeInfo GetShapeInfo() const { return shapeInfo_; }
-    __aicore__ TBufHandle GetBufferHandle() const
-    {
+    __aicore__ TBufHandle GetBufferHandle() const {
         return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer));
     }
-    __aicore__ TBuffAddr GetBufferAddr() const { return TBuffAddr{size, addr, GetBufferHandle(), pos}; }
+    __aicore__ TBuffAddr GetBufferAddr() const {
+        return TBuffAddr{size, addr, GetBufferHandle(), pos};
+    }
     // The tensor's bytes into a file of the current folder; 0: written.
     template <typename Name>
-    int32_t ToFile(const Name& name) const
-    {
+    int32_t ToFile(const Name& name) const {
         if constexpr (std::is_convertible<Name, const char*>::value) {
             return ascendc_emu::WriteBytes(ptr, size, name);
         } else {
             return ascendc_emu::WriteBytes(ptr, size, name.c_str());
         }
     }
-    void Print(uint32_t elements = 0) const
-    {
+    void Print(uint32_t elements = 0) const {
         const uint64_t n = elements ? elements : GetSize();
         ascendc_emu::PrintElements(ptr, ascendc_emu::kDTypeOf<PrimType>, n, "LocalTensor");
     }
 
     template <typename U, TensorOp op>
-    __aicore__ void operator=(const TensorExpression<U, op>& e)
-    {
+    __aicore__ void operator=(const TensorExpression<U, op>& e) {
         EvaluateExpression(*this, e);
     }
-#define OPGEN_TENSOR_OPERATOR(op, kind)                                                       \
-    __aicore__ TensorExpression<T, TensorOp::kind> operator op(const TensorOperand<T>& o) const \
-    {                                                                                          \
-        return {*this, o.tensor, o.loc};                                                       \
+#define OPGEN_TENSOR_OPERATOR(op, kind)                                                           \
+    __aicore__ TensorExpression<T, TensorOp::kind> operator op(const TensorOperand<T>& o) const { \
+        return {*this, o.tensor, o.loc};                                                          \
     }
     OPGEN_TENSOR_OPERATOR(+, kAdd)
     OPGEN_TENSOR_OPERATOR(-, kSub)
@@ -409,18 +383,19 @@ public:
     TTagType tag = 0;
     ShapeInfo shapeInfo_;
 
-private:
+ private:
     static constexpr bool kIsInt4 = ascendc_emu::kDTypeOf<PrimType> == ascendc_emu::DType::kI4;
     template <typename V>
-    static int8_t Raw(const V& v)
-    {
-        if constexpr (std::is_same<V, int4b_t>::value) return v.storage;
-        else return static_cast<int8_t>(v);
+    static int8_t Raw(const V& v) {
+        if constexpr (std::is_same<V, int4b_t>::value)
+            return v.storage;
+        else
+            return static_cast<int8_t>(v);
     }
-    void Scalar(uint32_t index, ascendc_emu::Access access, Loc loc) const
-    {
+    void Scalar(uint32_t index, ascendc_emu::Access access, Loc loc) const {
         ascendc_emu::EmitScalar(*this, ascendc_emu::kDTypeOf<PrimType>,
-                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access, loc);
+                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access,
+                                loc);
     }
 };
 
@@ -429,7 +404,7 @@ template <typename T>
 class GlobalTensor : public ascendc_emu::TypedGmRef<__gm__ PrimT<T>> {
     using Fields = ascendc_emu::TypedGmRef<__gm__ PrimT<T>>;
 
-public:
+ public:
     using PrimType = PrimT<T>;
     using Fields::hi;
     using Fields::lo;
@@ -439,15 +414,13 @@ public:
     __aicore__ GlobalTensor() {}
     // `elements` bounds the tensor for the checks; without it only the kernel argument bounds it.
     // No elements: their number is not known, as in that of a tensor set without one.
-    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer, uint64_t elements)
-    {
+    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer, uint64_t elements) {
         ptr = reinterpret_cast<uint8_t*>(buffer);
         size = elements;
         lo = elements == 0 ? nullptr : ptr;
         hi = elements == 0 ? nullptr : ptr + ascendc_emu::BytesOf<PrimType>(elements);
     }
-    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer)
-    {
+    __aicore__ void SetGlobalBuffer(__gm__ PrimType* buffer) {
         ptr = reinterpret_cast<uint8_t*>(buffer);
         size = 0;
         lo = hi = nullptr;
@@ -455,13 +428,11 @@ public:
     // Moves the tensor's start by `offset` elements.
     __aicore__ void SetAddr(uint64_t offset) { ptr += ascendc_emu::BytesOf<PrimType>(offset); }
     __aicore__ __gm__ PrimType* GetPhyAddr() const { return reinterpret_cast<PrimType*>(ptr); }
-    __aicore__ __gm__ PrimType* GetPhyAddr(uint64_t offset) const
-    {
+    __aicore__ __gm__ PrimType* GetPhyAddr(uint64_t offset) const {
         return reinterpret_cast<PrimType*>(ptr + ascendc_emu::BytesOf<PrimType>(offset));
     }
     // Scalar read through the data cache.
-    __aicore__ PrimType GetValue(uint64_t index, Loc loc = Loc::Here()) const
-    {
+    __aicore__ PrimType GetValue(uint64_t index, Loc loc = Loc::Here()) const {
         ascendc_emu::Core& core = ascendc_emu::Current();
         if (__builtin_expect((++core.spins & 0x3fff) == 0, 0)) ascendc_emu::Poll(core);
         if (__builtin_expect(core.sink != nullptr, 0)) {
@@ -473,26 +444,22 @@ public:
         __asm__ __volatile__("" ::: "memory");
         return value;
     }
-    __aicore__ void SetValue(uint64_t index, PrimType value, Loc loc = Loc::Here()) const
-    {
+    __aicore__ void SetValue(uint64_t index, PrimType value, Loc loc = Loc::Here()) const {
         if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kWrite, loc);
         memcpy(ptr + index * sizeof(PrimType), &value, sizeof(PrimType));
     }
-    __aicore__ __gm__ PrimType& operator()(uint64_t index, Loc loc = Loc::Here()) const
-    {
+    __aicore__ __gm__ PrimType& operator()(uint64_t index, Loc loc = Loc::Here()) const {
         if (ascendc_emu::HasSink()) Scalar(index, ascendc_emu::Access::kReadWrite, loc);
         return reinterpret_cast<PrimType*>(ptr)[index];
     }
-    __aicore__ GlobalTensor operator[](uint64_t offset) const
-    {
+    __aicore__ GlobalTensor operator[](uint64_t offset) const {
         GlobalTensor t(*this);
         t.ptr += ascendc_emu::BytesOf<PrimType>(offset);
         return t;
     }
     __aicore__ uint64_t GetSize() const { return size; }
     template <typename U>
-    __aicore__ GlobalTensor<U> ReinterpretCast() const
-    {
+    __aicore__ GlobalTensor<U> ReinterpretCast() const {
         GlobalTensor<U> t;
         static_cast<ascendc_emu::GmRef&>(t) = *this;
         t.size = size * sizeof(PrimType) / sizeof(PrimT<U>);
@@ -502,12 +469,10 @@ public:
     __aicore__ ShapeInfo GetShapeInfo() const { return shapeInfo_; }
     // Caches hold no data of their own here; the hint only matters for speed on the device.
     template <CacheRwMode rwMode = CacheRwMode::RW>
-    __aicore__ void SetL2CacheHint(CacheMode mode)
-    {
+    __aicore__ void SetL2CacheHint(CacheMode mode) {
         cacheMode_ = mode;
     }
-    void Print(uint32_t elements = 0) const
-    {
+    void Print(uint32_t elements = 0) const {
         const uint64_t n = elements ? elements : size;
         ascendc_emu::PrintElements(ptr, ascendc_emu::kDTypeOf<PrimType>, n, "GlobalTensor");
     }
@@ -515,22 +480,20 @@ public:
     ShapeInfo shapeInfo_;
     CacheMode cacheMode_ = CacheMode::CACHE_MODE_NORMAL;
 
-private:
-    void Scalar(uint64_t index, ascendc_emu::Access access, Loc loc) const
-    {
+ private:
+    void Scalar(uint64_t index, ascendc_emu::Access access, Loc loc) const {
         ascendc_emu::EmitScalar(*this, ascendc_emu::kDTypeOf<PrimType>,
-                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access, loc);
+                                ascendc_emu::BytesOf<PrimType>(index), sizeof(PrimType), access,
+                                loc);
     }
 };
 
 template <typename T>
 struct MrgSortSrcList {
     __aicore__ MrgSortSrcList() {}
-    __aicore__ MrgSortSrcList(const LocalTensor<T>& a, const LocalTensor<T>& b, const LocalTensor<T>& c,
-                              const LocalTensor<T>& d)
-        : src1(a), src2(b), src3(c), src4(d)
-    {
-    }
+    __aicore__ MrgSortSrcList(const LocalTensor<T>& a, const LocalTensor<T>& b,
+                              const LocalTensor<T>& c, const LocalTensor<T>& d)
+        : src1(a), src2(b), src3(c), src4(d) {}
     LocalTensor<T> src1;
     LocalTensor<T> src2;
     LocalTensor<T> src3;

@@ -47,35 +47,36 @@ struct TilingHolder {
 #define REGISTER_NONE_TILING
 #endif
 #ifndef GET_TILING_DATA
-#define GET_TILING_DATA(name, arg)                                                             \
-    OpgenDefaultTiling name;                                                                   \
-    ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), "the default tiling struct", \
-                              ::ascendc_emu::Loc::Here())
+#define GET_TILING_DATA(name, arg)                                     \
+    OpgenDefaultTiling name;                                           \
+    ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), \
+                              "the default tiling struct", ::ascendc_emu::Loc::Here())
 #endif
 #ifndef GET_TILING_DATA_WITH_STRUCT
-#define GET_TILING_DATA_WITH_STRUCT(type, name, arg) \
-    type name;                                       \
-    ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), #type, ::ascendc_emu::Loc::Here())
+#define GET_TILING_DATA_WITH_STRUCT(type, name, arg)                          \
+    type name;                                                                \
+    ::ascendc_emu::LoadTiling(&name, (const void*)(arg), sizeof(name), #type, \
+                              ::ascendc_emu::Loc::Here())
 #endif
 #ifndef GET_TILING_DATA_MEMBER
-#define GET_TILING_DATA_MEMBER(type, member, name, arg)                                           \
-    decltype(((type*)nullptr)->member) name##OpgenRef;                                            \
-    ::ascendc_emu::LoadTiling(&name##OpgenRef,                                                    \
-                              (const void*)((const uint8_t*)(arg) + offsetof(type, member)),      \
-                              sizeof(name##OpgenRef), #type "::" #member, ::ascendc_emu::Loc::Here()); \
+#define GET_TILING_DATA_MEMBER(type, member, name, arg)                                 \
+    decltype(((type*)nullptr)->member) name##OpgenRef;                                  \
+    ::ascendc_emu::LoadTiling(                                                          \
+        &name##OpgenRef, (const void*)((const uint8_t*)(arg) + offsetof(type, member)), \
+        sizeof(name##OpgenRef), #type "::" #member, ::ascendc_emu::Loc::Here());        \
     auto& name = name##OpgenRef
 #endif
 #ifndef GET_TILING_DATA_PTR_WITH_STRUCT
 #define GET_TILING_DATA_PTR_WITH_STRUCT(type, name, arg) type* name = (type*)(arg)
 #endif
 #ifndef COPY_TILING_WITH_STRUCT
-#define COPY_TILING_WITH_STRUCT(type, src, dst) \
-    const type dst##OpgenCopy = *(const type*)(src);       \
+#define COPY_TILING_WITH_STRUCT(type, src, dst)      \
+    const type dst##OpgenCopy = *(const type*)(src); \
     const type* dst = &dst##OpgenCopy
 #endif
 #ifndef COPY_TILING_WITH_ARRAY
-#define COPY_TILING_WITH_ARRAY(type, length, src, dst)                     \
-    ::ascendc_emu::TilingHolder<type[length]> dst##OpgenCopy;              \
+#define COPY_TILING_WITH_ARRAY(type, length, src, dst)                         \
+    ::ascendc_emu::TilingHolder<type[length]> dst##OpgenCopy;                  \
     memcpy(dst##OpgenCopy.value, (const void*)(src), sizeof(type) * (length)); \
     const type* dst = dst##OpgenCopy.value
 #endif
@@ -106,29 +107,32 @@ enum OpgenTaskType {
 #define ENABLE_PRINTF_DUMP_SIZE()
 
 enum OpgenLogLevel { KERNEL_DEBUG = 0, KERNEL_INFO, KERNEL_WARN, KERNEL_ERROR };
-#define KERNEL_LOG(level, ...) \
-    do {                       \
+#define KERNEL_LOG(level, ...)                                       \
+    do {                                                             \
         if ((level) >= KERNEL_ERROR) ::AscendC::PRINTF(__VA_ARGS__); \
     } while (0)
 
 // ASSERT(condition) and ASSERT(condition, format, args...): a false condition stops the launch.
 // A plain block: public kernels also write ASSERT(x) without a semicolon.
-#define OPGEN_ASSERT_TEXT(condition, ...)                                                           \
-    {                                                                                               \
-        if (!(condition)) ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, __VA_ARGS__); \
+#define OPGEN_ASSERT_TEXT(condition, ...)                                             \
+    {                                                                                 \
+        if (!(condition))                                                             \
+            ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, __VA_ARGS__); \
     }
 #define OPGEN_ASSERT_1(condition) OPGEN_ASSERT_TEXT(condition, "%s", "")
 #define OPGEN_ASSERT_N(condition, ...) OPGEN_ASSERT_TEXT(condition, __VA_ARGS__)
 #define OPGEN_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, NAME, ...) NAME
-#define OPGEN_ASSERT(...)                                                                          \
-    OPGEN_PICK(__VA_ARGS__, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N,        \
-               OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N,     \
+#define OPGEN_ASSERT(...)                                                                      \
+    OPGEN_PICK(__VA_ARGS__, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N,    \
+               OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, OPGEN_ASSERT_N, \
                OPGEN_ASSERT_1)(__VA_ARGS__)
-// OPGEN_OPEN_ASSERT: some source of the kernel lacks the semicolon before an ASSERT, which the device
-// compiler's release builds never see; then the macro brings its own.
+// OPGEN_OPEN_ASSERT: some source of the kernel lacks the semicolon before an ASSERT, which the
+// device compiler's release builds never see; then the macro brings its own.
 #ifndef ASSERT
 #ifdef OPGEN_OPEN_ASSERT
-#define ASSERT(...) ; OPGEN_ASSERT(__VA_ARGS__)
+#define ASSERT(...) \
+    ;               \
+    OPGEN_ASSERT(__VA_ARGS__)
 #else
 #define ASSERT(...) OPGEN_ASSERT(__VA_ARGS__)
 #endif
@@ -141,12 +145,12 @@ enum OpgenLogLevel { KERNEL_DEBUG = 0, KERNEL_INFO, KERNEL_WARN, KERNEL_ERROR };
 #define ASSERT_MSG(...) OPGEN_ASSERT(__VA_ARGS__)
 #endif
 // Second argument: a block run when the condition fails, normally a KERNEL_LOG.
-#define ASCENDC_ASSERT(condition, ...)                                               \
-    {                                                                                \
-        if (!(condition)) {                                                          \
-            __VA_ARGS__;                                                             \
-            ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, "%s", "");   \
-        }                                                                            \
+#define ASCENDC_ASSERT(condition, ...)                                             \
+    {                                                                              \
+        if (!(condition)) {                                                        \
+            __VA_ARGS__;                                                           \
+            ::ascendc_emu::AssertFailed(#condition, __FILE__, __LINE__, "%s", ""); \
+        }                                                                          \
     }
 #define TRACE_START(id)
 #define TRACE_STOP(id)

@@ -16,8 +16,7 @@
 namespace ascendc_emu {
 
 template <typename To, typename From>
-inline To BitCast(const From& from)
-{
+inline To BitCast(const From& from) {
     static_assert(sizeof(To) == sizeof(From), "BitCast needs equal sizes");
     To to;
     memcpy(&to, &from, sizeof(To));
@@ -31,8 +30,7 @@ using V8Short = short __attribute__((vector_size(16)));
 #endif
 
 // float -> IEEE half bits, round to nearest even; branch-light so that loops vectorise.
-inline uint16_t FloatToHalfBits(float value)
-{
+inline uint16_t FloatToHalfBits(float value) {
 #if defined(__F16C__)
     const V4Float v = {value, 0.0f, 0.0f, 0.0f};
     const V8Short h = __builtin_ia32_vcvtps2ph(v, 0);
@@ -55,8 +53,7 @@ inline uint16_t FloatToHalfBits(float value)
 #endif
 }
 
-inline float HalfBitsToFloat(uint16_t half)
-{
+inline float HalfBitsToFloat(uint16_t half) {
 #if defined(__F16C__)
     const V8Short h = {static_cast<short>(half), 0, 0, 0, 0, 0, 0, 0};
     const V4Float v = __builtin_ia32_vcvtph2ps(h);
@@ -76,8 +73,7 @@ inline float HalfBitsToFloat(uint16_t half)
 }
 
 // The same in arithmetic, usable in constant expressions.
-constexpr uint16_t ConstHalfBits(double v)
-{
+constexpr uint16_t ConstHalfBits(double v) {
     uint16_t sign = 0;
     if (v < 0) {
         sign = 0x8000;
@@ -104,8 +100,7 @@ constexpr uint16_t ConstHalfBits(double v)
     return static_cast<uint16_t>(sign + (biased == 0 ? m : (biased << 10) + (m - 1024u)));
 }
 
-constexpr float ConstHalfToFloat(uint16_t h)
-{
+constexpr float ConstHalfToFloat(uint16_t h) {
     const int e = (h >> 10) & 31;
     const int m = h & 1023;
     float v = e == 0 ? static_cast<float>(m) : static_cast<float>(m + 1024);
@@ -117,8 +112,7 @@ constexpr float ConstHalfToFloat(uint16_t h)
     return (h & 0x8000) != 0 ? -v : v;
 }
 
-inline uint16_t FloatToBf16Bits(float value)
-{
+inline uint16_t FloatToBf16Bits(float value) {
     const uint32_t bits = BitCast<uint32_t>(value);
     const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     const uint32_t nan = (bits >> 16) | 0x40u;
@@ -128,8 +122,7 @@ inline uint16_t FloatToBf16Bits(float value)
 inline float Bf16BitsToFloat(uint16_t b) { return BitCast<float>(static_cast<uint32_t>(b) << 16); }
 
 // Constant-expression float -> bfloat16 (finite values).
-constexpr uint16_t ConstBf16Bits(double v)
-{
+constexpr uint16_t ConstBf16Bits(double v) {
     uint16_t sign = 0;
     if (v < 0) {
         sign = 0x8000;
@@ -155,8 +148,7 @@ constexpr uint16_t ConstBf16Bits(double v)
     return static_cast<uint16_t>(sign + (biased == 0 ? m : (biased << 7) + (m - 128u)));
 }
 
-constexpr float ConstBf16ToFloat(uint16_t b)
-{
+constexpr float ConstBf16ToFloat(uint16_t b) {
     const int e = (b >> 7) & 255;
     const int m = b & 127;
     float v = e == 0 ? static_cast<float>(m) : static_cast<float>(m + 128);
@@ -179,11 +171,8 @@ struct half {
     constexpr half(T value)
         : bits(__builtin_is_constant_evaluated()
                    ? ascendc_emu::ConstHalfBits(static_cast<double>(value))
-                   : ascendc_emu::FloatToHalfBits(static_cast<float>(value)))
-    {
-    }
-    constexpr operator float() const
-    {
+                   : ascendc_emu::FloatToHalfBits(static_cast<float>(value))) {}
+    constexpr operator float() const {
         return __builtin_is_constant_evaluated() ? ascendc_emu::ConstHalfToFloat(bits)
                                                  : ascendc_emu::HalfBitsToFloat(bits);
     }
@@ -202,12 +191,9 @@ struct bfloat16_t {
     constexpr bfloat16_t(T value)
         : bits(__builtin_is_constant_evaluated()
                    ? ascendc_emu::ConstBf16Bits(static_cast<double>(value))
-                   : ascendc_emu::FloatToBf16Bits(static_cast<float>(value)))
-    {
-    }
+                   : ascendc_emu::FloatToBf16Bits(static_cast<float>(value))) {}
     bfloat16_t(half value) : bfloat16_t(float(value)) {}
-    constexpr operator float() const
-    {
+    constexpr operator float() const {
         return __builtin_is_constant_evaluated() ? ascendc_emu::ConstBf16ToFloat(bits)
                                                  : ascendc_emu::Bf16BitsToFloat(bits);
     }
@@ -221,12 +207,24 @@ using float16_t = half;
 using float32_t = float;
 
 // 8-bit floats exist as names only: arch 2201 has no instruction for them.
-struct fp8_e4m3fn_t { uint8_t bits; };
-struct fp8_e5m2_t { uint8_t bits; };
-struct fp8_e8m0_t { uint8_t bits; };
-struct hifloat8_t { uint8_t bits; };
-struct fp4x2_e2m1_t { uint8_t bits; };
-struct fp4x2_e1m2_t { uint8_t bits; };
+struct fp8_e4m3fn_t {
+    uint8_t bits;
+};
+struct fp8_e5m2_t {
+    uint8_t bits;
+};
+struct fp8_e8m0_t {
+    uint8_t bits;
+};
+struct hifloat8_t {
+    uint8_t bits;
+};
+struct fp4x2_e2m1_t {
+    uint8_t bits;
+};
+struct fp4x2_e1m2_t {
+    uint8_t bits;
+};
 namespace AscendC {
 using ::fp4x2_e1m2_t;
 using ::fp4x2_e2m1_t;
@@ -291,15 +289,13 @@ inline constexpr DType kDTypeOf = DTypeOfImpl<std::remove_cv_t<T>>::value;
 
 // Bytes of n elements of T.
 template <typename T>
-constexpr uint64_t BytesOf(uint64_t n)
-{
+constexpr uint64_t BytesOf(uint64_t n) {
     if constexpr (kDTypeOf<T> == DType::kI4) return n / 2;
     return n * sizeof(T);
 }
 // Elements of T in n bytes.
 template <typename T>
-constexpr uint64_t ElementsIn(uint64_t bytes)
-{
+constexpr uint64_t ElementsIn(uint64_t bytes) {
     if constexpr (kDTypeOf<T> == DType::kI4) return bytes * 2;
     return bytes / sizeof(T);
 }

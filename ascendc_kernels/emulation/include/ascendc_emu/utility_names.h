@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Constants and integer helpers of the device library's utility headers that public kernels use. They
-// are undocumented; only names that CANN 8.1 and 9 both have are here.
+// Constants and integer helpers of the device library's utility headers that public kernels use.
+// They are undocumented; only names that CANN 8.1 and 9 both have are here.
 #ifndef ASCENDC_EMU_UTILITY_NAMES_H
 #define ASCENDC_EMU_UTILITY_NAMES_H
 
@@ -10,7 +10,8 @@
 // The compiler's names for LoadData2DParams::addrMode: addresses go up or down.
 enum addr_cal_mode_t { inc = 0, dec = 1 };
 
-// Where L2 lies in the addresses of GM, which template libraries define for a launch; there is no L2 here.
+// Where L2 lies in the addresses of GM, which template libraries define for a launch; there is no
+// L2 here.
 struct OpSystemRunCfg {
     uint64_t l2Cacheoffset;
 };
@@ -53,8 +54,7 @@ constexpr size_t RESERVED_WORKSPACE = OPGEN_LIBRARY_WORKSPACE;
 constexpr size_t RESERVED_WORKSPACE = 16 * 1024 * 1024;
 #endif
 
-__aicore__ constexpr inline uint32_t DivCeil(uint32_t a, uint32_t b)
-{
+__aicore__ constexpr inline uint32_t DivCeil(uint32_t a, uint32_t b) {
     return b == 0 ? a : (a + b - 1) / b;
 }
 __aicore__ constexpr inline uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
@@ -64,7 +64,9 @@ __aicore__ inline constexpr uint32_t CeilNoLog(uint32_t a, uint32_t b) { return 
 
 /** Whether T is one of the other types. */
 template <typename T, typename... Types>
-__aicore__ constexpr bool SupportType() { return (std::is_same<T, Types>::value || ...); }
+__aicore__ constexpr bool SupportType() {
+    return (std::is_same<T, Types>::value || ...);
+}
 
 /** What the rows of a softmax are reduced with. */
 struct ReduceLastND {

@@ -62,8 +62,8 @@ enum class VecOp : uint8_t {
 struct Form {
     enum Kind : uint8_t { kCount, kMask, kBits };
     Kind kind = kCount;
-    bool setMask = true;      // false: use the mask register instead of `mask`
-    bool dstFirst = false;    // Copy: dst's element size decides the repeat
+    bool setMask = true;    // false: use the mask register instead of `mask`
+    bool dstFirst = false;  // Copy: dst's element size decides the repeat
     int32_t repeats = 1;
     uint64_t mask[2] = {0, 0};  // kCount: elements; kMask: lanes (or elements in counter mode)
     int32_t dstBlk = 1, src0Blk = 1, src1Blk = 1;  // all strides in units of 32 bytes
@@ -73,9 +73,9 @@ struct Form {
 struct VecCall {
     const char* name;
     VecOp op;
-    DType dt;             // dst element type
-    DType st;             // source element type (both sources)
-    uint8_t param = 0;    // Cast: RoundMode; ShiftRight: 1 rounds
+    DType dt;           // dst element type
+    DType st;           // source element type (both sources)
+    uint8_t param = 0;  // Cast: RoundMode; ShiftRight: 1 rounds
     const TensorRef* dst;
     const TensorRef* src0 = nullptr;
     const TensorRef* src1 = nullptr;
@@ -86,30 +86,28 @@ struct VecCall {
 
 // Executes a lane-wise instruction on the V pipe of the running core. No effect on an AIC.
 void RunVector(const VecCall& call);
-// Copy: in counter mode a repeat is a row of that many elements, and the repeat strides lie between rows.
-// The pages do not say so; kernels of CANN's own repositories repeat rows with it, and are right.
+// Copy: in counter mode a repeat is a row of that many elements, and the repeat strides lie between
+// rows. The pages do not say so; kernels of CANN's own repositories repeat rows with it, and are
+// right.
 void RunCopy(const VecCall& call);
 // Lane i of the instruction gets first + i.
 void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc);
 
 template <typename T>
-inline uint64_t RawBits(const T& value)
-{
+inline uint64_t RawBits(const T& value) {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof(T));
     return bits;
 }
 
-inline Form CountForm(int64_t n)
-{
+inline Form CountForm(int64_t n) {
     Form f;
     f.mask[0] = n > 0 ? static_cast<uint64_t>(n) : 0;
     return f;
 }
 
 // Strides of the two documented parameter structs.
-inline void Strides(Form& f, const AscendC::BinaryRepeatParams& p)
-{
+inline void Strides(Form& f, const AscendC::BinaryRepeatParams& p) {
     f.dstBlk = p.dstBlkStride;
     f.src0Blk = p.src0BlkStride;
     f.src1Blk = p.src1BlkStride;
@@ -117,16 +115,14 @@ inline void Strides(Form& f, const AscendC::BinaryRepeatParams& p)
     f.src0Rep = p.src0RepStride;
     f.src1Rep = p.src1RepStride;
 }
-inline void Strides(Form& f, const AscendC::UnaryRepeatParams& p)
-{
+inline void Strides(Form& f, const AscendC::UnaryRepeatParams& p) {
     f.dstBlk = p.dstBlkStride;
     f.src0Blk = p.srcBlkStride;
     f.dstRep = p.dstRepStride;
     f.src0Rep = p.srcRepStride;
 }
 template <typename Params>
-inline Form MaskForm(uint64_t mask, int32_t repeats, const Params& p, bool setMask)
-{
+inline Form MaskForm(uint64_t mask, int32_t repeats, const Params& p, bool setMask) {
     Form f;
     f.kind = Form::kMask;
     f.mask[0] = mask;
@@ -136,8 +132,8 @@ inline Form MaskForm(uint64_t mask, int32_t repeats, const Params& p, bool setMa
     return f;
 }
 template <typename Params>
-inline Form BitsForm(const uint64_t* mask, int32_t repeats, const Params& p, bool setMask, uint32_t bytes)
-{
+inline Form BitsForm(const uint64_t* mask, int32_t repeats, const Params& p, bool setMask,
+                     uint32_t bytes) {
     Form f;
     f.kind = Form::kBits;
     f.mask[0] = mask[0];
@@ -152,13 +148,11 @@ inline Form BitsForm(const uint64_t* mask, int32_t repeats, const Params& p, boo
 // Element type sets for the compile-time checks.
 constexpr uint32_t Set() { return 0; }
 template <typename... Rest>
-constexpr uint32_t Set(DType first, Rest... rest)
-{
+constexpr uint32_t Set(DType first, Rest... rest) {
     return (1u << static_cast<int>(first)) | Set(rest...);
 }
 template <typename T>
-constexpr bool In(uint32_t set)
-{
+constexpr bool In(uint32_t set) {
     return (set >> static_cast<int>(kDTypeOf<T>)) & 1u;
 }
 constexpr uint32_t kFloats = Set(DType::kF16, DType::kF32);
@@ -189,7 +183,7 @@ void RunCompare(const CompareCall& call);
 struct SelectCall {
     const char* name;
     DType dt;
-    uint8_t mode;           // SELMODE
+    uint8_t mode;  // SELMODE
     const TensorRef* dst;
     const TensorRef* mask;  // null: CMPMASK register
     const TensorRef* src0;
@@ -207,10 +201,10 @@ struct ReduceCall {
     DType dt;
     ReduceOp op;
     ReduceSpan span;
-    uint8_t order = 2;      // ReduceOrder, for kWhole max/min; 2: value only
+    uint8_t order = 2;  // ReduceOrder, for kWhole max/min; 2: value only
     const TensorRef* dst;
     const TensorRef* src;
-    Form form;              // dstRep in elements (kWhole), 16 or 32 bytes... see RunReduce
+    Form form;  // dstRep in elements (kWhole), 16 or 32 bytes... see RunReduce
     Loc loc;
 };
 // Reductions inside a repeat. form.dstRep is in the API's own unit: elements of one repeat's result
@@ -221,8 +215,8 @@ struct FullReduceCall {
     const char* name;
     DType dt;
     ReduceOp op;
-    bool index;             // max/min: also the index
-    bool level2;            // count form
+    bool index;   // max/min: also the index
+    bool level2;  // count form
     const TensorRef* dst;
     const TensorRef* src;
     const TensorRef* work;  // may be null

@@ -8,10 +8,10 @@
 #include "ascendc_emu/vector.h"
 
 // Compile-time refusal of element types the device does not have; names op, arch and types.
-#define OPGEN_REQUIRE_TYPE(NAME, T, SET)                                              \
-    static_assert(::ascendc_emu::In<PrimT<T>>(::ascendc_emu::SET),                    \
-                  #NAME " does not support this element type on arch 2201; supported: " \
-                  OPGEN_TYPES_##SET)
+#define OPGEN_REQUIRE_TYPE(NAME, T, SET)                 \
+    static_assert(                                       \
+        ::ascendc_emu::In<PrimT<T>>(::ascendc_emu::SET), \
+        #NAME " does not support this element type on arch 2201; supported: " OPGEN_TYPES_##SET)
 #define OPGEN_TYPES_kFloats "half, float"
 #define OPGEN_TYPES_kArith "half, float, int16_t, int32_t"
 #define OPGEN_TYPES_kBits16 "int16_t, uint16_t"
@@ -28,25 +28,22 @@ namespace AscendC {
 
 // dst[i] = op(src0[i], src1[i]).
 #define OPGEN_BINARY(NAME, SET)                                                                   \
-    template <typename T, bool isSetMask = true, typename... None,                                 \
-              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
-                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,   \
-                                const BinaryRepeatParams& params, None...)                         \
-    {                                                                                              \
-        NAME<T, isSetMask>(dst, src0, src1, mask, repeat, params, Loc());                          \
-    }                                                                                              \
-    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
-                                const LocalTensor<T>& src1, const int32_t& count, None...)         \
-    {                                                                                              \
-        NAME(dst, src0, src1, count, Loc());                                                       \
-    }                                                                                              \
+    template <typename T, bool isSetMask = true, typename... None,                                \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
+                                const BinaryRepeatParams& params, None...) {                      \
+        NAME<T, isSetMask>(dst, src0, src1, mask, repeat, params, Loc());                         \
+    }                                                                                             \
+    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, const int32_t& count, None...) {      \
+        NAME(dst, src0, src1, count, Loc());                                                      \
+    }                                                                                             \
     template <typename T, bool isSetMask = true>                                                  \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
                                 const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here())          \
-    {                                                                                             \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
         using namespace ascendc_emu;                                                              \
         RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
@@ -56,8 +53,7 @@ namespace AscendC {
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
                                 const LocalTensor<T>& src1, const uint64_t mask[],                \
                                 const uint8_t repeat, const BinaryRepeatParams& params,           \
-                                Loc loc = Loc::Here())                                            \
-    {                                                                                             \
+                                Loc loc = Loc::Here()) {                                          \
         OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
         using namespace ascendc_emu;                                                              \
         RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
@@ -65,18 +61,17 @@ namespace AscendC {
     }
 
 // The count form; a type outside SET is processed as OTHER (void: refused).
-#define OPGEN_BINARY_COUNT(NAME, SET, OTHER)                                                      \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
-                                const LocalTensor<T>& src1, const int32_t& count,                 \
-                                Loc loc = Loc::Here())                                            \
-    {                                                                                             \
-        using namespace ascendc_emu;                                                              \
-        constexpr bool own = In<PrimT<T>>(SET) || std::is_void<OTHER>::value;                     \
-        using E = std::conditional_t<own, PrimT<T>, OTHER>;                                       \
-        OPGEN_REQUIRE_TYPE(NAME, E, SET);                                                         \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<E>, kDTypeOf<E>, 0, &dst, &src0, &src1, 0,     \
-                   CountForm(count), loc});                                                       \
+#define OPGEN_BINARY_COUNT(NAME, SET, OTHER)                                                  \
+    template <typename T>                                                                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,        \
+                                const LocalTensor<T>& src1, const int32_t& count,             \
+                                Loc loc = Loc::Here()) {                                      \
+        using namespace ascendc_emu;                                                          \
+        constexpr bool own = In<PrimT<T>>(SET) || std::is_void<OTHER>::value;                 \
+        using E = std::conditional_t<own, PrimT<T>, OTHER>;                                   \
+        OPGEN_REQUIRE_TYPE(NAME, E, SET);                                                     \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<E>, kDTypeOf<E>, 0, &dst, &src0, &src1, 0, \
+                   CountForm(count), loc});                                                   \
     }
 
 OPGEN_BINARY(Add, kArith)
@@ -92,7 +87,8 @@ OPGEN_BINARY(SubRelu, kAddReluTypes)
 OPGEN_BINARY(FusedMulAdd, kFloats)
 OPGEN_BINARY(MulAddRelu, kFloats)
 OPGEN_BINARY(FusedMulAddRelu, kFloats)
-// And and Or take tensors of any type in the count form; count then counts 16-bit words, as in CANN.
+// And and Or take tensors of any type in the count form; count then counts 16-bit words, as in
+// CANN.
 OPGEN_BINARY_COUNT(Add, kArith, void)
 OPGEN_BINARY_COUNT(Sub, kArith, void)
 OPGEN_BINARY_COUNT(Mul, kArith, void)
@@ -113,76 +109,71 @@ OPGEN_BINARY_COUNT(FusedMulAddRelu, kFloats, void)
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
                                  const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeat,
-                                 const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                                 const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
     using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
-               &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
+               &src0, &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                 const LocalTensor<U>& src1, const uint64_t mask[], const uint8_t repeat,
-                                 const BinaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                                 const LocalTensor<U>& src1, const uint64_t mask[],
+                                 const uint8_t repeat, const BinaryRepeatParams& params,
+                                 Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
     using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
-               &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
+               &src0, &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                 const LocalTensor<U>& src1, const int32_t& count, Loc loc = Loc::Here())
-{
+                                 const LocalTensor<U>& src1, const int32_t& count,
+                                 Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
     using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0,
-               &src1, 0, CountForm(count), loc});
+    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
+               &src0, &src1, 0, CountForm(count), loc});
 }
 
 // dst[i] = op(src[i]).
-#define OPGEN_UNARY(NAME, SET)                                                                      \
+#define OPGEN_UNARY(NAME, SET)                                                                     \
     template <typename T, bool isSetMask = true, typename... None,                                 \
               std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask,\
-                                const uint8_t repeat, const UnaryRepeatParams& params, None...)    \
-    {                                                                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                uint64_t mask, const uint8_t repeat,                               \
+                                const UnaryRepeatParams& params, None...) {                        \
         NAME<T, isSetMask>(dst, src, mask, repeat, params, Loc());                                 \
     }                                                                                              \
     template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>   \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t& count, None...)                                     \
-    {                                                                                              \
+                                const int32_t& count, None...) {                                   \
         NAME(dst, src, count, Loc());                                                              \
     }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                    \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, \
-                                const uint8_t repeat, const UnaryRepeatParams& params,              \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
-        using namespace ascendc_emu;                                                                \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
-                   nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
-    }                                                                                               \
-    template <typename T, bool isSetMask = true>                                                    \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const uint64_t mask[], const uint8_t repeat,                        \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here())             \
-    {                                                                                               \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
-        using namespace ascendc_emu;                                                                \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
-                   nullptr, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});  \
-    }                                                                                               \
-    template <typename T>                                                                           \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,               \
-                                const int32_t& count, Loc loc = Loc::Here())                        \
-    {                                                                                               \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                           \
-        using namespace ascendc_emu;                                                                \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,    \
-                   nullptr, 0, CountForm(count), loc});                                             \
+    template <typename T, bool isSetMask = true>                                                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                uint64_t mask, const uint8_t repeat,                               \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {          \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});                   \
+    }                                                                                              \
+    template <typename T, bool isSetMask = true>                                                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint64_t mask[], const uint8_t repeat,                       \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {          \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc}); \
+    }                                                                                              \
+    template <typename T>                                                                          \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const int32_t& count, Loc loc = Loc::Here()) {                     \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+        using namespace ascendc_emu;                                                               \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
+                   nullptr, 0, CountForm(count), loc});                                            \
     }
 
 OPGEN_UNARY(Relu, kReluTypes)
@@ -195,90 +186,84 @@ OPGEN_UNARY(Sqrt, kFloats)
 OPGEN_UNARY(Not, kBits16)
 #undef OPGEN_UNARY
 
-// dst[i] = op(src[i], scalar). As on the device the scalar must have the tensor's element type unless
-// the template argument is given.
-#define OPGEN_SCALAR(NAME, SET)                                                                    \
-    template <typename T, bool isSetMask = true, typename... None,                                 \
-              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
-                                uint64_t mask, const uint8_t repeat,                               \
-                                const UnaryRepeatParams& params, None...)                          \
-    {                                                                                              \
-        NAME<T, isSetMask>(dst, src, scalar, mask, repeat, params, Loc());                         \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true, typename... None,                                 \
-              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
-                                const int32_t& count, None...)                                     \
-    {                                                                                              \
-        NAME<T, isSetMask>(dst, src, scalar, count, Loc());                                        \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
-                                uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,\
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});      \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
-                                const uint64_t mask[], const uint8_t repeat, const UnaryRepeatParams& params,\
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});\
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,\
-                                const int32_t& count, Loc loc = Loc::Here())                       \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), CountForm(count), loc});                               \
-    }                                                                                              \
-    template <typename T, typename U, bool isSetMask = true,                                       \
-              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
-                                uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,\
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});      \
-    }                                                                                              \
-    template <typename T, typename U, bool isSetMask = true,                                       \
-              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
-                                const uint64_t mask[], const uint8_t repeat, const UnaryRepeatParams& params,\
-                                Loc loc = Loc::Here())                                             \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});\
-    }                                                                                              \
-    template <typename T, typename U, bool isSetMask = true,                                       \
-              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                       \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,\
-                                const int32_t& count, Loc loc = Loc::Here())                       \
-    {                                                                                              \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        const PrimT<T> value = scalar;                                                             \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, RawBits(value), CountForm(count), loc});                               \
+// dst[i] = op(src[i], scalar). As on the device the scalar must have the tensor's element type
+// unless the template argument is given.
+#define OPGEN_SCALAR(NAME, SET)                                                                  \
+    template <typename T, bool isSetMask = true, typename... None,                               \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                               \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const T& scalar, uint64_t mask, const uint8_t repeat,            \
+                                const UnaryRepeatParams& params, None...) {                      \
+        NAME<T, isSetMask>(dst, src, scalar, mask, repeat, params, Loc());                       \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true, typename... None,                               \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                               \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const T& scalar, const int32_t& count, None...) {                \
+        NAME<T, isSetMask>(dst, src, scalar, count, Loc());                                      \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const T& scalar, uint64_t mask, const uint8_t repeat,            \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});    \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const T& scalar, const uint64_t mask[], const uint8_t repeat,    \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value),                                                      \
+                   BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});              \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const T& scalar, const int32_t& count, Loc loc = Loc::Here()) {  \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value), CountForm(count), loc});                             \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true,                                     \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const U& scalar, uint64_t mask, const uint8_t repeat,            \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});    \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true,                                     \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const U& scalar, const uint64_t mask[], const uint8_t repeat,    \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value),                                                      \
+                   BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});              \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true,                                     \
+              std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const U& scalar, const int32_t& count, Loc loc = Loc::Here()) {  \
+        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        using namespace ascendc_emu;                                                             \
+        const PrimT<T> value = scalar;                                                           \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
+                   nullptr, RawBits(value), CountForm(count), loc});                             \
     }
 
 OPGEN_SCALAR(Adds, kArith)
@@ -292,10 +277,9 @@ OPGEN_SCALAR(LeakyRelu, kFloats)
 // dst[i] = src[i] >> scalar; roundEn adds the last bit shifted out (signed types).
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const T& scalar, uint64_t mask,
-                                  const uint8_t repeat, const UnaryRepeatParams& params,
-                                  bool roundEn = false, Loc loc = Loc::Here())
-{
+                                  const T& scalar, uint64_t mask, const uint8_t repeat,
+                                  const UnaryRepeatParams& params, bool roundEn = false,
+                                  Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
     RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
@@ -304,10 +288,9 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const T& scalar, const uint64_t mask[],
-                                  const uint8_t repeat, const UnaryRepeatParams& params,
-                                  bool roundEn = false, Loc loc = Loc::Here())
-{
+                                  const T& scalar, const uint64_t mask[], const uint8_t repeat,
+                                  const UnaryRepeatParams& params, bool roundEn = false,
+                                  Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
     RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
@@ -316,45 +299,42 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const T& scalar, const int32_t& count,
-                                  Loc loc = Loc::Here())
-{
+                                  const T& scalar, const int32_t& count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,
-               nullptr, RawBits(scalar), CountForm(count), loc});
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
+               &src, nullptr, RawBits(scalar), CountForm(count), loc});
 }
 
 // The same with the scalar's type spelled out, for tensors of a TensorTrait.
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
-__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
-                                  uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,
-                                  bool roundEn = false, Loc loc = Loc::Here())
-{
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const U& scalar, uint64_t mask, const uint8_t repeat,
+                                  const UnaryRepeatParams& params, bool roundEn = false,
+                                  Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn),
-               &dst, &src, nullptr, RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>,
+               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
+               MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
-__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
-                                  const uint64_t mask[], const uint8_t repeat,
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const U& scalar, const uint64_t mask[], const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
-                                  Loc loc = Loc::Here())
-{
+                                  Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn),
-               &dst, &src, nullptr, RawBits(scalar),
+    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>,
+               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
                BitsForm(mask, repeat, params, isSetMask, sizeof(U)), loc});
 }
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
-__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
-                                  const int32_t& count, Loc loc = Loc::Here())
-{
+__aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const U& scalar, const int32_t& count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
     using namespace ascendc_emu;
     RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, 0, &dst, &src, nullptr,
@@ -363,30 +343,26 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
 
 // dst[i] = scalar * src[i] + dst[i]; half sources may accumulate into float.
 template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                            const U& scalar, uint64_t mask,
-                            const uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
+                            uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,
+                            Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
     using namespace ascendc_emu;
     RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
                RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                            const U& scalar, const uint64_t mask[],
-                            const uint8_t repeat, const UnaryRepeatParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
+                            const uint64_t mask[], const uint8_t repeat,
+                            const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
     using namespace ascendc_emu;
     RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
                RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, typename U>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                            const U& scalar, const int32_t& count,
-                            Loc loc = Loc::Here())
-{
+__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
+                            const int32_t& count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
     using namespace ascendc_emu;
     RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
@@ -395,43 +371,40 @@ __aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src
 
 // dst[i] = scalar.
 template <typename T, bool isSetMask = true>
-__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
-                                 uint64_t mask, const uint8_t repeat, const uint16_t dstBlkStride,
-                                 const uint8_t dstRepStride, Loc loc = Loc::Here())
-{
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, uint64_t mask,
+                                 const uint8_t repeat, const uint16_t dstBlkStride,
+                                 const uint8_t dstRepStride, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
     using namespace ascendc_emu;
     UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
-               nullptr, RawBits(scalar), MaskForm(mask, repeat, p, isSetMask), loc});
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
+               nullptr, nullptr, RawBits(scalar), MaskForm(mask, repeat, p, isSetMask), loc});
 }
 template <typename T, bool isSetMask = true>
-__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
-                                 const uint64_t mask[], const uint8_t repeat,
-                                 const uint16_t dstBlkStride, const uint8_t dstRepStride,
-                                 Loc loc = Loc::Here())
-{
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const uint64_t mask[],
+                                 const uint8_t repeat, const uint16_t dstBlkStride,
+                                 const uint8_t dstRepStride, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
     using namespace ascendc_emu;
     UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
-               nullptr, RawBits(scalar), BitsForm(mask, repeat, p, isSetMask, sizeof(PrimT<T>)), loc});
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
+               nullptr, nullptr, RawBits(scalar),
+               BitsForm(mask, repeat, p, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T>
-__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar,
-                                 const int32_t& count, Loc loc = Loc::Here())
-{
+__aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const int32_t& count,
+                                 Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
     using namespace ascendc_emu;
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr,
-               nullptr, RawBits(scalar), CountForm(count), loc});
+    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
+               nullptr, nullptr, RawBits(scalar), CountForm(count), loc});
 }
 
 // dst[i] = src[i], UB to UB through the vector unit.
 template <typename T, bool isSetMask = true>
-__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask,
-                            const uint8_t repeat, const CopyRepeatParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const uint64_t mask, const uint8_t repeat,
+                            const CopyRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
     using namespace ascendc_emu;
     Form f = MaskForm(mask, repeat, UnaryRepeatParams(), isSetMask);
@@ -439,13 +412,13 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f,
-             loc});
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr,
+             0, f, loc});
 }
 template <typename T, bool isSetMask = true>
-__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
-                            const uint8_t repeat, const CopyRepeatParams& params, Loc loc = Loc::Here())
-{
+__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const uint64_t mask[], const uint8_t repeat,
+                            const CopyRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeat, UnaryRepeatParams(), isSetMask, sizeof(PrimT<T>));
@@ -453,41 +426,50 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f,
-             loc});
+    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr,
+             0, f, loc});
 }
 
 }  // namespace AscendC
 
 namespace ascendc_emu {
 // Pairs Cast supports on arch 2201 (documentation of Cast, table for Atlas A2).
-constexpr bool CastSupported(DType from, DType to)
-{
+constexpr bool CastSupported(DType from, DType to) {
     switch (from) {
         case DType::kF16:
             return Set(DType::kF32, DType::kI32, DType::kI16, DType::kI8, DType::kU8, DType::kI4) >>
-                       static_cast<int>(to) & 1u;
+                       static_cast<int>(to) &
+                   1u;
         case DType::kF32:
-            return Set(DType::kF32, DType::kF16, DType::kBf16, DType::kI64, DType::kI32, DType::kI16) >>
-                       static_cast<int>(to) & 1u;
-        case DType::kBf16: return Set(DType::kF32, DType::kI32) >> static_cast<int>(to) & 1u;
-        case DType::kI4: return to == DType::kF16;
+            return Set(DType::kF32, DType::kF16, DType::kBf16, DType::kI64, DType::kI32,
+                       DType::kI16) >>
+                       static_cast<int>(to) &
+                   1u;
+        case DType::kBf16:
+            return Set(DType::kF32, DType::kI32) >> static_cast<int>(to) & 1u;
+        case DType::kI4:
+            return to == DType::kF16;
         case DType::kU8:
-        case DType::kI8: return to == DType::kF16;
-        case DType::kI16: return Set(DType::kF16, DType::kF32) >> static_cast<int>(to) & 1u;
+        case DType::kI8:
+            return to == DType::kF16;
+        case DType::kI16:
+            return Set(DType::kF16, DType::kF32) >> static_cast<int>(to) & 1u;
         case DType::kI32:
-            return Set(DType::kF32, DType::kI64, DType::kI16, DType::kF16) >> static_cast<int>(to) & 1u;
-        case DType::kI64: return Set(DType::kI32, DType::kF32) >> static_cast<int>(to) & 1u;
-        default: return false;
+            return Set(DType::kF32, DType::kI64, DType::kI16, DType::kF16) >> static_cast<int>(to) &
+                   1u;
+        case DType::kI64:
+            return Set(DType::kI32, DType::kF32) >> static_cast<int>(to) & 1u;
+        default:
+            return false;
     }
 }
 }  // namespace ascendc_emu
 
 namespace AscendC {
 
-#define OPGEN_REQUIRE_CAST(TO, FROM)                                                          \
-    static_assert(::ascendc_emu::CastSupported(::ascendc_emu::kDTypeOf<PrimT<FROM>>,          \
-                                               ::ascendc_emu::kDTypeOf<PrimT<TO>>),           \
+#define OPGEN_REQUIRE_CAST(TO, FROM)                                                           \
+    static_assert(::ascendc_emu::CastSupported(::ascendc_emu::kDTypeOf<PrimT<FROM>>,           \
+                                               ::ascendc_emu::kDTypeOf<PrimT<TO>>),            \
                   "Cast does not support this pair of element types on arch 2201; go through " \
                   "another type, e.g. int8_t -> half -> float")
 
@@ -495,112 +477,106 @@ namespace AscendC {
 template <typename D, typename S, bool isSetMask = true>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                             const RoundMode& mode, const uint64_t mask, const uint8_t repeat,
-                            const UnaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                            const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
-               &dst, &src, nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0,
+               MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename D, typename S, bool isSetMask = true>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                             const RoundMode& mode, const uint64_t mask[], const uint8_t repeat,
-                            const UnaryRepeatParams& params, Loc loc = Loc::Here())
-{
+                            const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
-    constexpr uint32_t wide = sizeof(PrimT<D>) > sizeof(PrimT<S>) ? sizeof(PrimT<D>) : sizeof(PrimT<S>);
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
-               &dst, &src, nullptr, 0, BitsForm(mask, repeat, params, isSetMask, wide), loc});
+    constexpr uint32_t wide =
+        sizeof(PrimT<D>) > sizeof(PrimT<S>) ? sizeof(PrimT<D>) : sizeof(PrimT<S>);
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0,
+               BitsForm(mask, repeat, params, isSetMask, wide), loc});
 }
 template <typename D, typename S>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                            const RoundMode& mode, const uint32_t count, Loc loc = Loc::Here())
-{
+                            const RoundMode& mode, const uint32_t count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode),
-               &dst, &src, nullptr, 0, CountForm(count), loc});
+    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
+               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0, CountForm(count), loc});
 }
 
-
 // dst[i] = narrowing conversion of an arithmetic result (dst type differs from the sources').
-#define OPGEN_BINARY_CAST(NAME, OK, TEXT)                                                           \
-    template <typename D, typename S, bool isSetMask = true>                                        \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
-                                const LocalTensor<S>& src1, uint64_t mask, const uint8_t repeat,    \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here())            \
-    {                                                                                               \
-        using namespace ascendc_emu;                                                                \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
-                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                      \
-    }                                                                                               \
-    template <typename D, typename S, bool isSetMask = true>                                        \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
-                                const LocalTensor<S>& src1, const uint64_t mask[],                  \
-                                const uint8_t repeat, const BinaryRepeatParams& params,             \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        using namespace ascendc_emu;                                                                \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
-                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});    \
-    }                                                                                               \
-    template <typename D, typename S>                                                               \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,              \
-                                const LocalTensor<S>& src1, const uint32_t count,                   \
-                                Loc loc = Loc::Here())                                              \
-    {                                                                                               \
-        using namespace ascendc_emu;                                                                \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);    \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0,   \
-                   &src1, 0, CountForm(count), loc});                                               \
+#define OPGEN_BINARY_CAST(NAME, OK, TEXT)                                                         \
+    template <typename D, typename S, bool isSetMask = true>                                      \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
+                                const LocalTensor<S>& src1, uint64_t mask, const uint8_t repeat,  \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        using namespace ascendc_emu;                                                              \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
+                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
+    }                                                                                             \
+    template <typename D, typename S, bool isSetMask = true>                                      \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
+                                const LocalTensor<S>& src1, const uint64_t mask[],                \
+                                const uint8_t repeat, const BinaryRepeatParams& params,           \
+                                Loc loc = Loc::Here()) {                                          \
+        using namespace ascendc_emu;                                                              \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
+                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});  \
+    }                                                                                             \
+    template <typename D, typename S>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
+                                const LocalTensor<S>& src1, const uint32_t count,                 \
+                                Loc loc = Loc::Here()) {                                          \
+        using namespace ascendc_emu;                                                              \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
+        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
+                   &src1, 0, CountForm(count), loc});                                             \
     }
 
 }  // namespace AscendC
 
 namespace ascendc_emu {
-constexpr bool ReluCastSupported(DType from, DType to)
-{
-    return (from == DType::kF16 && to == DType::kI8) || (from == DType::kF32 && to == DType::kF16) ||
-           (from == DType::kI16 && to == DType::kI8);
+constexpr bool ReluCastSupported(DType from, DType to) {
+    return (from == DType::kF16 && to == DType::kI8) ||
+           (from == DType::kF32 && to == DType::kF16) || (from == DType::kI16 && to == DType::kI8);
 }
-constexpr bool MulCastSupported(DType from, DType to)
-{
+constexpr bool MulCastSupported(DType from, DType to) {
     return from == DType::kF16 && (to == DType::kI8 || to == DType::kU8);
 }
 }  // namespace ascendc_emu
 
 namespace AscendC {
 
-OPGEN_BINARY_CAST(AddReluCast, ReluCastSupported, "half -> int8_t, float -> half, int16_t -> int8_t")
-OPGEN_BINARY_CAST(SubReluCast, ReluCastSupported, "half -> int8_t, float -> half, int16_t -> int8_t")
+OPGEN_BINARY_CAST(AddReluCast, ReluCastSupported,
+                  "half -> int8_t, float -> half, int16_t -> int8_t")
+OPGEN_BINARY_CAST(SubReluCast, ReluCastSupported,
+                  "half -> int8_t, float -> half, int16_t -> int8_t")
 OPGEN_BINARY_CAST(MulCast, MulCastSupported, "half -> int8_t, uint8_t")
 #undef OPGEN_BINARY_CAST
 
 // dst = first, first + 1, ... over the lanes.
 template <typename T>
 __aicore__ inline void CreateVecIndex(LocalTensor<T> dst, const T& first, uint32_t count,
-                                      Loc loc = Loc::Here())
-{
+                                      Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first), CountForm(count), loc);
 }
 template <typename T>
 __aicore__ inline void CreateVecIndex(LocalTensor<T>& dst, const T& first, uint64_t mask,
                                       uint8_t repeat, uint16_t dstBlkStride, uint8_t dstRepStride,
-                                      Loc loc = Loc::Here())
-{
+                                      Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first),
-                   MaskForm(mask, repeat, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8), true), loc);
+    RunVectorIndex(
+        kDTypeOf<PrimT<T>>, dst, RawBits(first),
+        MaskForm(mask, repeat, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8), true), loc);
 }
 template <typename T>
 __aicore__ inline void CreateVecIndex(LocalTensor<T>& dst, const T& first, uint64_t mask[],
                                       uint8_t repeat, uint16_t dstBlkStride, uint8_t dstRepStride,
-                                      Loc loc = Loc::Here())
-{
+                                      Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
     RunVectorIndex(kDTypeOf<PrimT<T>>, dst, RawBits(first),
                    BitsForm(mask, repeat, UnaryRepeatParams(dstBlkStride, 1, dstRepStride, 8), true,

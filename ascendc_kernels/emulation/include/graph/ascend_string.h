@@ -11,7 +11,7 @@
 
 namespace ge {
 class AscendString {
-public:
+ public:
     AscendString() = default;
     AscendString(const char_t *text) {  // implicit, as in CANN
         if (text != nullptr) {
@@ -25,44 +25,22 @@ public:
     }
 
     // Never null: an empty AscendString gives "".
-    const char_t *GetString() const {
-        return text_ ? text_->c_str() : "";
-    }
-    size_t GetLength() const {
-        return text_ ? text_->size() : 0U;
-    }
+    const char_t *GetString() const { return text_ ? text_->c_str() : ""; }
+    size_t GetLength() const { return text_ ? text_->size() : 0U; }
     size_t Find(const AscendString &part) const {
         return std::string(GetString()).find(part.GetString());
     }
-    size_t Hash() const {
-        return std::hash<std::string>()(GetString());
-    }
-    bool operator<(const AscendString &other) const {
-        return Compare(other) < 0;
-    }
-    bool operator>(const AscendString &other) const {
-        return Compare(other) > 0;
-    }
-    bool operator<=(const AscendString &other) const {
-        return Compare(other) <= 0;
-    }
-    bool operator>=(const AscendString &other) const {
-        return Compare(other) >= 0;
-    }
-    bool operator==(const AscendString &other) const {
-        return Compare(other) == 0;
-    }
-    bool operator!=(const AscendString &other) const {
-        return Compare(other) != 0;
-    }
-    bool operator==(const char_t *other) const {
-        return *this == AscendString(other);
-    }
-    bool operator!=(const char_t *other) const {
-        return !(*this == other);
-    }
+    size_t Hash() const { return std::hash<std::string>()(GetString()); }
+    bool operator<(const AscendString &other) const { return Compare(other) < 0; }
+    bool operator>(const AscendString &other) const { return Compare(other) > 0; }
+    bool operator<=(const AscendString &other) const { return Compare(other) <= 0; }
+    bool operator>=(const AscendString &other) const { return Compare(other) >= 0; }
+    bool operator==(const AscendString &other) const { return Compare(other) == 0; }
+    bool operator!=(const AscendString &other) const { return Compare(other) != 0; }
+    bool operator==(const char_t *other) const { return *this == AscendString(other); }
+    bool operator!=(const char_t *other) const { return !(*this == other); }
 
-private:
+ private:
     int Compare(const AscendString &other) const {
         return std::string(GetString()).compare(other.GetString());
     }
@@ -74,9 +52,7 @@ private:
 namespace std {
 template <>
 struct hash<ge::AscendString> {
-    size_t operator()(const ge::AscendString &text) const {
-        return text.Hash();
-    }
+    size_t operator()(const ge::AscendString &text) const { return text.Hash(); }
 };
 }  // namespace std
 

@@ -18,7 +18,7 @@ using std::shared_ptr;
 using std::string;
 
 class Operator {
-public:
+ public:
     Operator() = default;
     explicit Operator(const char_t *type) : type_(type) {}
     Operator(const char_t *name, const char_t *type) : name_(name), type_(type) {}
@@ -32,54 +32,26 @@ public:
     }
     // Graph-time questions of check-support functions, which this emulation never calls: nothing
     // is known, so attributes are refused and descriptions are empty.
-    TensorDesc GetInputDescByName(const char_t *) const {
-        return TensorDesc();
-    }
-    TensorDesc GetOutputDescByName(const char_t *) const {
-        return TensorDesc();
-    }
-    TensorDesc GetInputDesc(uint32_t) const {
-        return TensorDesc();
-    }
-    TensorDesc GetInputDesc(const std::string &) const {
-        return TensorDesc();
-    }
-    TensorDesc GetOutputDesc(uint32_t) const {
-        return TensorDesc();
-    }
-    TensorDesc GetOutputDesc(const std::string &) const {
-        return TensorDesc();
-    }
-    TensorDesc GetDynamicInputDesc(const std::string &, uint32_t) const {
-        return TensorDesc();
-    }
-    TensorDesc GetDynamicOutputDesc(const std::string &, uint32_t) const {
-        return TensorDesc();
-    }
-    graphStatus TryGetInputDesc(const std::string &, TensorDesc &) const {
-        return GRAPH_FAILED;
-    }
-    graphStatus GetInputConstData(const std::string &, Tensor &) const {
-        return GRAPH_FAILED;
-    }
-    int32_t GetDynamicInputNum(const std::string &) const {
-        return 0;
-    }
-    int32_t GetDynamicOutputNum(const std::string &) const {
-        return 0;
-    }
-    size_t GetInputsSize() const {
-        return 0;
-    }
-    size_t GetOutputsSize() const {
-        return 0;
-    }
+    TensorDesc GetInputDescByName(const char_t *) const { return TensorDesc(); }
+    TensorDesc GetOutputDescByName(const char_t *) const { return TensorDesc(); }
+    TensorDesc GetInputDesc(uint32_t) const { return TensorDesc(); }
+    TensorDesc GetInputDesc(const std::string &) const { return TensorDesc(); }
+    TensorDesc GetOutputDesc(uint32_t) const { return TensorDesc(); }
+    TensorDesc GetOutputDesc(const std::string &) const { return TensorDesc(); }
+    TensorDesc GetDynamicInputDesc(const std::string &, uint32_t) const { return TensorDesc(); }
+    TensorDesc GetDynamicOutputDesc(const std::string &, uint32_t) const { return TensorDesc(); }
+    graphStatus TryGetInputDesc(const std::string &, TensorDesc &) const { return GRAPH_FAILED; }
+    graphStatus GetInputConstData(const std::string &, Tensor &) const { return GRAPH_FAILED; }
+    int32_t GetDynamicInputNum(const std::string &) const { return 0; }
+    int32_t GetDynamicOutputNum(const std::string &) const { return 0; }
+    size_t GetInputsSize() const { return 0; }
+    size_t GetOutputsSize() const { return 0; }
     template <typename T>
     graphStatus GetAttr(const char_t *, T &) const {
         return GRAPH_FAILED;
     }
 
-private:
+ private:
     AscendString name_;
     AscendString type_;
 };

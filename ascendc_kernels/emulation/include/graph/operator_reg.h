@@ -15,21 +15,19 @@ using std::vector;
 
 // What the lines of a prototype are chained on.
 struct OpReg {
-    OpReg &Line() {
-        return *this;
-    }
+    OpReg &Line() { return *this; }
 };
 }  // namespace ge
 
 // Stands inside namespace ge, as in CANN.
-#define REG_OP(x)                                                \
-    namespace op {                                               \
-    class x : public Operator {                                  \
-    public:                                                      \
-        explicit x(const char *name) : Operator(name, #x) {}     \
-                                                                 \
-    private:                                                     \
-        void Declare() {                                         \
+#define REG_OP(x)                                            \
+    namespace op {                                           \
+    class x : public Operator {                              \
+     public:                                                 \
+        explicit x(const char *name) : Operator(name, #x) {} \
+                                                             \
+     private:                                                \
+        void Declare() {                                     \
             OpReg()
 #define INPUT(x, t) Line()
 #define OPTIONAL_INPUT(x, t) Line()

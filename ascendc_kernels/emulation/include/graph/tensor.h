@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ge::Shape, ge::TensorDesc and ge::Tensor: graph-level descriptions that some op-host code still uses.
+// ge::Shape, ge::TensorDesc and ge::Tensor: graph-level descriptions that some op-host code still
+// uses.
 #ifndef OPGEN_EMULATION_GRAPH_TENSOR_H
 #define OPGEN_EMULATION_GRAPH_TENSOR_H
 
@@ -14,15 +15,11 @@
 
 namespace ge {
 class Shape {
-public:
+ public:
     Shape() = default;
     explicit Shape(const std::vector<int64_t> &dims) : dims_(dims) {}
-    size_t GetDimNum() const {
-        return dims_.size();
-    }
-    int64_t GetDim(size_t index) const {
-        return index < dims_.size() ? dims_[index] : 0;
-    }
+    size_t GetDimNum() const { return dims_.size(); }
+    int64_t GetDim(size_t index) const { return index < dims_.size() ? dims_[index] : 0; }
     graphStatus SetDim(size_t index, int64_t value) {
         if (index >= dims_.size()) {
             return GRAPH_FAILED;
@@ -30,9 +27,7 @@ public:
         dims_[index] = value;
         return GRAPH_SUCCESS;
     }
-    std::vector<int64_t> GetDims() const {
-        return dims_;
-    }
+    std::vector<int64_t> GetDims() const { return dims_; }
     // Product of the dimensions; 0 for a scalar and -1 with an unknown dimension, as in CANN.
     int64_t GetShapeSize() const {
         if (dims_.empty()) {
@@ -48,46 +43,26 @@ public:
         return size;
     }
 
-private:
+ private:
     std::vector<int64_t> dims_;
 };
 
 // Origin shape and format are those before a change of format; each has its own setter.
 class TensorDesc {
-public:
+ public:
     TensorDesc() = default;
     explicit TensorDesc(Shape shape, Format format = FORMAT_ND, DataType type = DT_FLOAT)
         : shape_(std::move(shape)), format_(format), type_(type) {}
-    Shape GetShape() const {
-        return shape_;
-    }
-    void SetShape(const Shape &shape) {
-        shape_ = shape;
-    }
-    Shape GetOriginShape() const {
-        return origin_shape_;
-    }
-    void SetOriginShape(const Shape &shape) {
-        origin_shape_ = shape;
-    }
-    Format GetFormat() const {
-        return format_;
-    }
-    void SetFormat(Format format) {
-        format_ = format;
-    }
-    Format GetOriginFormat() const {
-        return origin_format_;
-    }
-    void SetOriginFormat(Format format) {
-        origin_format_ = format;
-    }
-    DataType GetDataType() const {
-        return type_;
-    }
-    void SetDataType(DataType type) {
-        type_ = type;
-    }
+    Shape GetShape() const { return shape_; }
+    void SetShape(const Shape &shape) { shape_ = shape; }
+    Shape GetOriginShape() const { return origin_shape_; }
+    void SetOriginShape(const Shape &shape) { origin_shape_ = shape; }
+    Format GetFormat() const { return format_; }
+    void SetFormat(Format format) { format_ = format; }
+    Format GetOriginFormat() const { return origin_format_; }
+    void SetOriginFormat(Format format) { origin_format_ = format; }
+    DataType GetDataType() const { return type_; }
+    void SetDataType(DataType type) { type_ = type; }
     graphStatus SetShapeRange(const std::vector<std::pair<int64_t, int64_t>> &range) {
         range_ = range;
         return GRAPH_SUCCESS;
@@ -100,21 +75,15 @@ public:
         origin_range_ = range;
         return GRAPH_SUCCESS;
     }
-    void SetName(const AscendString &name) {
-        name_ = name;
-    }
+    void SetName(const AscendString &name) { name_ = name; }
     graphStatus GetName(AscendString &name) const {
         name = name_;
         return GRAPH_SUCCESS;
     }
-    int64_t GetSize() const {
-        return size_;
-    }
-    void SetSize(int64_t size) {
-        size_ = size;
-    }
+    int64_t GetSize() const { return size_; }
+    void SetSize(int64_t size) { size_ = size; }
 
-private:
+ private:
     Shape shape_, origin_shape_;
     Format format_ = FORMAT_ND;
     Format origin_format_ = FORMAT_ND;
@@ -126,27 +95,19 @@ private:
 
 // A description and the bytes of the values.
 class Tensor {
-public:
+ public:
     Tensor() = default;
     explicit Tensor(const TensorDesc &desc) : desc_(desc) {}
     Tensor(const TensorDesc &desc, const uint8_t *data, size_t size)
         : desc_(desc), data_(data, data + size) {}
-    TensorDesc GetTensorDesc() const {
-        return desc_;
-    }
+    TensorDesc GetTensorDesc() const { return desc_; }
     graphStatus SetTensorDesc(const TensorDesc &desc) {
         desc_ = desc;
         return GRAPH_SUCCESS;
     }
-    const uint8_t *GetData() const {
-        return data_.data();
-    }
-    uint8_t *GetData() {
-        return data_.data();
-    }
-    size_t GetSize() const {
-        return data_.size();
-    }
+    const uint8_t *GetData() const { return data_.data(); }
+    uint8_t *GetData() { return data_.data(); }
+    size_t GetSize() const { return data_.size(); }
     graphStatus SetData(const uint8_t *data, size_t size) {
         data_.assign(data, data + size);
         return GRAPH_SUCCESS;
@@ -156,7 +117,7 @@ public:
         return GRAPH_SUCCESS;
     }
 
-private:
+ private:
     TensorDesc desc_;
     std::vector<uint8_t> data_;
 };

@@ -148,21 +148,11 @@ enum Format {
 };
 
 // A format word packs the primary format (8 bits), a sub format (16) and log2(C0) + 1 (4).
-inline int32_t GetPrimaryFormat(int32_t format) {
-    return format & 0xff;
-}
-inline int32_t GetSubFormat(int32_t format) {
-    return (format >> 8) & 0xffff;
-}
-inline int32_t GetC0Format(int32_t format) {
-    return (format >> 24) & 0xf;
-}
-inline bool HasSubFormat(int32_t format) {
-    return GetSubFormat(format) != 0;
-}
-inline bool HasC0Format(int32_t format) {
-    return GetC0Format(format) != 0;
-}
+inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xff; }
+inline int32_t GetSubFormat(int32_t format) { return (format >> 8) & 0xffff; }
+inline int32_t GetC0Format(int32_t format) { return (format >> 24) & 0xf; }
+inline bool HasSubFormat(int32_t format) { return GetSubFormat(format) != 0; }
+inline bool HasC0Format(int32_t format) { return GetC0Format(format) != 0; }
 inline int64_t GetC0Value(int32_t format) {
     return HasC0Format(format) ? int64_t{1} << (GetC0Format(format) - 1) : -1;
 }

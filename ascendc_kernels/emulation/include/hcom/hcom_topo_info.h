@@ -20,7 +20,7 @@ static constexpr uint32_t COMM_PAIRWISE = COMM_MESH << 3U;
 
 // The functions are the library's: repositories declare the class in headers of their own.
 class HcomTopoInfo {
-public:
+ public:
     enum class TopoLevel { L0 = 0, L1, MAX };
     struct TopoLevelDesc {
         uint32_t comm_sets;
@@ -42,7 +42,7 @@ public:
     Status GetGroupNotifyHandle(const char_t *group, void *&notify_handle);
     void UnsetGroupTopoInfo(const char_t *group);
 
-private:
+ private:
     TopoInfo *Find(const char_t *group);
 
     std::map<std::string, TopoInfo> groups_;

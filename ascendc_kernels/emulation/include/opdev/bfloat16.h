@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// op::bfloat16, the host's bfloat16 of CANN's op framework. Arithmetic is done in float and rounded to
-// nearest even.
+// op::bfloat16, the host's bfloat16 of CANN's op framework. Arithmetic is done in float and rounded
+// to nearest even.
 #ifndef OPGEN_OPDEV_BFLOAT16_H
 #define OPGEN_OPDEV_BFLOAT16_H
 
@@ -26,9 +26,7 @@ struct bfloat16 : ascendc_emu::HostFloatOperators<bfloat16> {
     template <typename T, std::enable_if_t<!std::is_same<T, bfloat16>::value &&
                                                std::is_convertible<T, float>::value,
                                            bool> = true>
-    bfloat16(const T& number) : value(ascendc_emu::FloatToBf16Bits(static_cast<float>(number)))
-    {
-    }
+    bfloat16(const T& number) : value(ascendc_emu::FloatToBf16Bits(static_cast<float>(number))) {}
     bfloat16(const complex64& number) : bfloat16(number.real()) {}
     bfloat16(const complex128& number) : bfloat16(number.real()) {}
 
@@ -60,7 +58,7 @@ struct hash<op::bfloat16> {
 };
 template <>
 class numeric_limits<op::bfloat16> {
-public:
+ public:
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = true;
     static constexpr bool is_integer = false;
@@ -71,8 +69,12 @@ public:
     static constexpr op::bfloat16 max() { return op::bfloat16::highest(); }
     static constexpr op::bfloat16 lowest() { return op::bfloat16::lowest(); }
     static constexpr op::bfloat16 epsilon() { return op::bfloat16::epsilon(); }
-    static constexpr op::bfloat16 infinity() { return op::bfloat16(0x7f80, op::bfloat16::from_bits()); }
-    static constexpr op::bfloat16 quiet_NaN() { return op::bfloat16(0x7fc0, op::bfloat16::from_bits()); }
+    static constexpr op::bfloat16 infinity() {
+        return op::bfloat16(0x7f80, op::bfloat16::from_bits());
+    }
+    static constexpr op::bfloat16 quiet_NaN() {
+        return op::bfloat16(0x7fc0, op::bfloat16::from_bits());
+    }
 };
 }  // namespace std
 

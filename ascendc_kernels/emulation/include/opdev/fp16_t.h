@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// op::fp16_t, the host's IEEE half of CANN's op framework. Arithmetic is done in float and rounded to
-// nearest even.
+// op::fp16_t, the host's IEEE half of CANN's op framework. Arithmetic is done in float and rounded
+// to nearest even.
 #ifndef OPGEN_OPDEV_FP16_T_H
 #define OPGEN_OPDEV_FP16_T_H
 
@@ -24,13 +24,10 @@ struct fp16_t : ascendc_emu::HostFloatOperators<fp16_t> {
                                                !std::is_same<T, fp16_t>::value &&
                                                std::is_convertible<T, float>::value,
                                            bool> = true>
-    fp16_t(const T& value) : val(ascendc_emu::FloatToHalfBits(static_cast<float>(value)))
-    {
-    }
+    fp16_t(const T& value) : val(ascendc_emu::FloatToHalfBits(static_cast<float>(value))) {}
     fp16_t(uint16_t sign, uint16_t exponent, uint16_t mantissa)
-        : val(static_cast<uint16_t>((sign & 1u) << 15 | (exponent & 0x1fu) << 10 | (mantissa & 0x3ffu)))
-    {
-    }
+        : val(static_cast<uint16_t>((sign & 1u) << 15 | (exponent & 0x1fu) << 10 |
+                                    (mantissa & 0x3ffu))) {}
 
     operator float() const { return ascendc_emu::HalfBitsToFloat(val); }
     float toFloat() const { return float(*this); }
@@ -56,7 +53,7 @@ struct hash<op::fp16_t> {
 };
 template <>
 class numeric_limits<op::fp16_t> {
-public:
+ public:
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = true;
     static constexpr bool is_integer = false;

@@ -15,17 +15,11 @@ namespace fe {
 // something else: entries of platform_info_map_, which it reaches with `#define private public`, go
 // first, and SetOptionalCompilationInfo names the SoC that is asked for without a name.
 class PlatformInfoManager {
-public:
+ public:
     static PlatformInfoManager &Instance();
-    static PlatformInfoManager &GeInstance() {
-        return Instance();
-    }
-    uint32_t InitializePlatformInfo() {
-        return 0;
-    }
-    uint32_t Finalize() {
-        return 0;
-    }
+    static PlatformInfoManager &GeInstance() { return Instance(); }
+    uint32_t InitializePlatformInfo() { return 0; }
+    uint32_t Finalize() { return 0; }
     uint32_t GetPlatformInfo(const std::string soc_version, PlatformInfo &platform_info,
                              OptionalInfo &optional_info);
     uint32_t GetPlatformInfoWithOutSocVersion(PlatformInfo &platform_info,
@@ -43,7 +37,7 @@ public:
     }
     uint32_t GetPlatformInstanceByDevice(const uint32_t &device_id, PlatFormInfos &platform_infos);
 
-private:
+ private:
     std::map<std::string, PlatformInfo> platform_info_map_;
     std::map<std::string, PlatFormInfos> platform_infos_map_;
     OptionalInfo opti_compilation_info_;

@@ -18,16 +18,14 @@ namespace fe {
 enum class LocalMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6, RESERVED };
 
 class PlatFormInfos {
-public:
+ public:
     PlatFormInfos() = default;
     // `cores` overrides the number of cores tiling sees (0: as the SoC has).
     PlatFormInfos(const ascendc_emu::SocFacts *facts, uint32_t cores)
         : facts_(facts), cores_(cores) {}
 
     // A platform without a SoC knows what is set below, and nothing else.
-    bool Init() {
-        return true;
-    }
+    bool Init() { return true; }
     // Labels and keys of CANN's platform files ("AICoreSpec", "ub_size"); false when unknown.
     bool GetPlatformRes(const std::string &label, const std::string &key, std::string &value) const;
     bool GetPlatformResWithLock(const std::string &label, const std::string &key,
@@ -44,38 +42,25 @@ public:
     void SetPlatformRes(const std::string &label, std::map<std::string, std::string> &res) {
         set_[label] = res;
     }
-    void SetPlatformResWithLock(const std::string &label,
-                                std::map<std::string, std::string> &res) {
+    void SetPlatformResWithLock(const std::string &label, std::map<std::string, std::string> &res) {
         SetPlatformRes(label, res);
     }
     using DtypeMap = std::map<std::string, std::vector<std::string>>;
-    DtypeMap GetAICoreIntrinsicDtype() const {
-        return cube_dtypes_;
-    }
-    DtypeMap GetVectorCoreIntrinsicDtype() const {
-        return vector_dtypes_;
-    }
-    DtypeMap GetFixPipeDtypeMap() const {
-        return fixpipe_dtypes_;
-    }
+    DtypeMap GetAICoreIntrinsicDtype() const { return cube_dtypes_; }
+    DtypeMap GetVectorCoreIntrinsicDtype() const { return vector_dtypes_; }
+    DtypeMap GetFixPipeDtypeMap() const { return fixpipe_dtypes_; }
     void SetAICoreIntrinsicDtype(const DtypeMap &intrinsic_dtypes) {
         cube_dtypes_ = intrinsic_dtypes;
     }
     void SetVectorCoreIntrinsicDtype(const DtypeMap &intrinsic_dtypes) {
         vector_dtypes_ = intrinsic_dtypes;
     }
-    void SetFixPipeDtypeMap(const DtypeMap &fixpipe_dtypes) {
-        fixpipe_dtypes_ = fixpipe_dtypes;
-    }
+    void SetFixPipeDtypeMap(const DtypeMap &fixpipe_dtypes) { fixpipe_dtypes_ = fixpipe_dtypes; }
     // Cores of the kind an AI-core op uses: vector cores where they are separate.
     uint32_t GetCoreNum() const;
     uint32_t GetCoreNumByType(const std::string &core_type) const;  // "AiCore" or "VectorCore"
-    uint32_t GetCoreNumWithLock() const {
-        return GetCoreNum();
-    }
-    void SetCoreNum(const uint32_t &core_num) {
-        cores_ = core_num;
-    }
+    uint32_t GetCoreNumWithLock() const { return GetCoreNum(); }
+    void SetCoreNum(const uint32_t &core_num) { cores_ = core_num; }
     // "AICore", "VectorCore" or anything else, for both: takes the number from what was set for
     // "SoCInfo"; without it the SoC's own number stays.
     void SetCoreNumByCoreType(const std::string &core_type);
@@ -84,24 +69,16 @@ public:
     // Bytes per cycle and core between the memory and its neighbour.
     void GetLocalMemBw(const LocalMemType &mem_type, uint64_t &bandwidth) const;
 
-    const ascendc_emu::SocFacts *facts() const {
-        return facts_;
-    }
-    uint32_t core_override() const {
-        return cores_;
-    }
+    const ascendc_emu::SocFacts *facts() const { return facts_; }
+    uint32_t core_override() const { return cores_; }
 
     // Whether anything was set; a SoC's family and architecture then come from "version".
-    bool described() const {
-        return !set_.empty();
-    }
+    bool described() const { return !set_.empty(); }
 
     // Whether the size of UB was set.
-    bool SetsMemory() const {
-        return SetNumber("AICoreSpec", "ub_size") != 0;
-    }
+    bool SetsMemory() const { return SetNumber("AICoreSpec", "ub_size") != 0; }
 
-private:
+ private:
     // A number that was set, 0 when there is none.
     uint64_t SetNumber(const std::string &label, const std::string &key) const;
 
@@ -112,39 +89,19 @@ private:
 };
 // What a compilation chose of a SoC.
 class OptionalInfos {
-public:
-    bool Init() {
-        return true;
-    }
-    std::string GetSocVersion() const {
-        return soc_version_;
-    }
-    std::string GetCoreType() const {
-        return core_type_;
-    }
-    uint32_t GetAICoreNum() const {
-        return core_num_;
-    }
-    std::string GetL1FusionFlag() const {
-        return l1_fusion_;
-    }
-    void SetSocVersion(const std::string &soc_version) {
-        soc_version_ = soc_version;
-    }
-    void SetSocVersionWithLock(const std::string &soc_version) {
-        soc_version_ = soc_version;
-    }
-    void SetCoreType(const std::string &core_type) {
-        core_type_ = core_type;
-    }
-    void SetAICoreNum(const uint32_t &core_num) {
-        core_num_ = core_num;
-    }
-    void SetL1FusionFlag(const std::string &l1_fusion_flag) {
-        l1_fusion_ = l1_fusion_flag;
-    }
+ public:
+    bool Init() { return true; }
+    std::string GetSocVersion() const { return soc_version_; }
+    std::string GetCoreType() const { return core_type_; }
+    uint32_t GetAICoreNum() const { return core_num_; }
+    std::string GetL1FusionFlag() const { return l1_fusion_; }
+    void SetSocVersion(const std::string &soc_version) { soc_version_ = soc_version; }
+    void SetSocVersionWithLock(const std::string &soc_version) { soc_version_ = soc_version; }
+    void SetCoreType(const std::string &core_type) { core_type_ = core_type; }
+    void SetAICoreNum(const uint32_t &core_num) { core_num_ = core_num; }
+    void SetL1FusionFlag(const std::string &l1_fusion_flag) { l1_fusion_ = l1_fusion_flag; }
 
-private:
+ private:
     std::string soc_version_, core_type_, l1_fusion_;
     uint32_t core_num_ = 0;
 };

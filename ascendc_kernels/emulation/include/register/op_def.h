@@ -29,7 +29,7 @@ using PARAM_GENERALIZE_FUNC = ge::graphStatus (*)(const ge::Operator &op,
 // Registers a function by which the graph engine asks about a node (SetCheckSupport and the like).
 // Nothing here asks: an op runs as it is called.
 class OpCheckFuncHelper {
-public:
+ public:
     OpCheckFuncHelper(const ge::AscendString &, const ge::AscendString &, OP_CHECK_FUNC) {}
     OpCheckFuncHelper(const ge::AscendString &, PARAM_GENERALIZE_FUNC) {}
 };
@@ -74,7 +74,7 @@ struct ScalarVar {
 
 // An input or output tensor parameter.
 class OpParamDef {
-public:
+ public:
     explicit OpParamDef(const char *name) : name(name) {}
 
     OpParamDef &ParamType(Option option) {
@@ -98,12 +98,8 @@ public:
         format_list = std::move(values);
         return *this;
     }
-    OpParamDef &DataTypeForBinQuery(std::vector<ge::DataType>) {
-        return *this;
-    }
-    OpParamDef &FormatForBinQuery(std::vector<ge::Format>) {
-        return *this;
-    }
+    OpParamDef &DataTypeForBinQuery(std::vector<ge::DataType>) { return *this; }
+    OpParamDef &FormatForBinQuery(std::vector<ge::Format>) { return *this; }
     OpParamDef &UnknownShapeFormat(std::vector<ge::Format> values) {
         unknown_shape_formats = std::move(values);
         return *this;
@@ -139,9 +135,7 @@ public:
         scalar_to_param = param;
         return *this;
     }
-    OpParamDef &Version(uint32_t) {
-        return *this;
-    }
+    OpParamDef &Version(uint32_t) { return *this; }
     OpParamDef &InitValue(uint64_t value) {
         init_values.assign(1, ScalarVar(ScalarType::UINT64, value));
         return *this;
@@ -159,17 +153,13 @@ public:
         shape_depends_on_compute = true;
         return *this;
     }
-    OpParamDef &Follow(const char *param) {
-        return Follow(param, FollowType::ALL);
-    }
+    OpParamDef &Follow(const char *param) { return Follow(param, FollowType::ALL); }
     OpParamDef &Follow(const char *param, FollowType type) {
         follow = param;
         follow_type = type;
         return *this;
     }
-    OpParamDef &Comment(const char *) {
-        return *this;
-    }
+    OpParamDef &Comment(const char *) { return *this; }
 
     // What was declared; read by the op runtime.
     std::string name;
@@ -194,84 +184,69 @@ public:
 
 // An attribute; the no-argument setters declare the type without a default value.
 class OpAttrDef {
-public:
-    enum class Kind { kNone, kBool, kFloat, kInt, kStr, kListBool, kListFloat, kListInt,
-                      kListListInt };
+ public:
+    enum class Kind {
+        kNone,
+        kBool,
+        kFloat,
+        kInt,
+        kStr,
+        kListBool,
+        kListFloat,
+        kListInt,
+        kListListInt
+    };
 
     explicit OpAttrDef(const char *name) : name(name) {}
 
-    ge::AscendString GetName(void) const {
-        return ge::AscendString(name.c_str());
-    }
+    ge::AscendString GetName(void) const { return ge::AscendString(name.c_str()); }
     OpAttrDef &AttrType(Option option) {
         attr_type = option;
         return *this;
     }
-    OpAttrDef &Bool(void) {
-        return Declare(Kind::kBool);
-    }
+    OpAttrDef &Bool(void) { return Declare(Kind::kBool); }
     OpAttrDef &Bool(bool value) {
         int_value = value;
         return DeclareWithDefault(Kind::kBool);
     }
-    OpAttrDef &Float(void) {
-        return Declare(Kind::kFloat);
-    }
+    OpAttrDef &Float(void) { return Declare(Kind::kFloat); }
     OpAttrDef &Float(float value) {
         float_value = value;
         return DeclareWithDefault(Kind::kFloat);
     }
-    OpAttrDef &Int(void) {
-        return Declare(Kind::kInt);
-    }
+    OpAttrDef &Int(void) { return Declare(Kind::kInt); }
     OpAttrDef &Int(int64_t value) {
         int_value = value;
         return DeclareWithDefault(Kind::kInt);
     }
-    OpAttrDef &String(void) {
-        return Declare(Kind::kStr);
-    }
+    OpAttrDef &String(void) { return Declare(Kind::kStr); }
     OpAttrDef &String(const char *value) {
         str_value = value;
         return DeclareWithDefault(Kind::kStr);
     }
-    OpAttrDef &ListBool(void) {
-        return Declare(Kind::kListBool);
-    }
+    OpAttrDef &ListBool(void) { return Declare(Kind::kListBool); }
     OpAttrDef &ListBool(std::vector<bool> value) {
         list_int_value.assign(value.begin(), value.end());
         return DeclareWithDefault(Kind::kListBool);
     }
-    OpAttrDef &ListFloat(void) {
-        return Declare(Kind::kListFloat);
-    }
+    OpAttrDef &ListFloat(void) { return Declare(Kind::kListFloat); }
     OpAttrDef &ListFloat(std::vector<float> value) {
         list_float_value = std::move(value);
         return DeclareWithDefault(Kind::kListFloat);
     }
-    OpAttrDef &ListInt(void) {
-        return Declare(Kind::kListInt);
-    }
+    OpAttrDef &ListInt(void) { return Declare(Kind::kListInt); }
     OpAttrDef &ListInt(std::vector<int64_t> value) {
         list_int_value = std::move(value);
         return DeclareWithDefault(Kind::kListInt);
     }
-    OpAttrDef &ListListInt(void) {
-        return Declare(Kind::kListListInt);
-    }
+    OpAttrDef &ListListInt(void) { return Declare(Kind::kListListInt); }
     OpAttrDef &ListListInt(std::vector<std::vector<int64_t>> value) {
         list_list_int_value = std::move(value);
         return DeclareWithDefault(Kind::kListListInt);
     }
-    OpAttrDef &Version(uint32_t) {
-        return *this;
-    }
-    OpAttrDef &Comment(const char *) {
-        return *this;
-    }
-    bool IsRequired(void) const {
-        return attr_type == REQUIRED;
-    }
+    OpAttrDef &Version(uint32_t) { return *this; }
+    OpAttrDef &Comment(const char *) { return *this; }
+    bool IsRequired(void) const { return attr_type == REQUIRED; }
 
     // What was declared; read by the op runtime.
     std::string name;
@@ -285,7 +260,7 @@ public:
     std::vector<float> list_float_value;
     std::vector<std::vector<int64_t>> list_list_int_value;
 
-private:
+ private:
     OpAttrDef &Declare(Kind declared) {
         kind = declared;
         return *this;
@@ -298,7 +273,7 @@ private:
 
 // What differs on one SoC: parameters that replace the op's and flags for the compiler.
 class OpAICoreConfig {
-public:
+ public:
     OpAICoreConfig() = default;
     explicit OpAICoreConfig(const char *) {}
 
@@ -313,9 +288,7 @@ public:
     OpAICoreConfig &DynamicCompileStaticFlag(bool flag) {
         return SetFlag("dynamicCompileStatic.flag", flag);
     }
-    OpAICoreConfig &DynamicFormatFlag(bool flag) {
-        return SetFlag("dynamicFormat.flag", flag);
-    }
+    OpAICoreConfig &DynamicFormatFlag(bool flag) { return SetFlag("dynamicFormat.flag", flag); }
     OpAICoreConfig &DynamicRankSupportFlag(bool flag) {
         return SetFlag("dynamicRankSupport.flag", flag);
     }
@@ -338,7 +311,7 @@ public:
     std::deque<OpParamDef> outputs;
     std::map<std::string, std::string> config;
 
-private:
+ private:
     OpAICoreConfig &SetFlag(const char *key, bool flag) {
         config[key] = flag ? "true" : "false";
         return *this;
@@ -347,7 +320,7 @@ private:
 
 // The AI-core side: tiling and the SoCs the op supports.
 class OpAICoreDef {
-public:
+ public:
     OpAICoreDef &SetTiling(gert::OpImplRegisterV2::TilingKernelFunc func) {
         tiling = func;
         return *this;
@@ -357,44 +330,31 @@ public:
         check_support = func;
         return *this;
     }
-    optiling::OP_CHECK_FUNC &GetCheckSupport(void) {
-        return check_support;
-    }
+    optiling::OP_CHECK_FUNC &GetCheckSupport(void) { return check_support; }
     OpAICoreDef &SetOpSelectFormat(optiling::OP_CHECK_FUNC func) {
         op_select_format = func;
         return *this;
     }
-    optiling::OP_CHECK_FUNC &GetOpSelectFormat(void) {
-        return op_select_format;
-    }
+    optiling::OP_CHECK_FUNC &GetOpSelectFormat(void) { return op_select_format; }
     OpAICoreDef &SetOpSupportInfo(optiling::OP_CHECK_FUNC func) {
         op_support_info = func;
         return *this;
     }
-    optiling::OP_CHECK_FUNC &GetOpSupportInfo(void) {
-        return op_support_info;
-    }
+    optiling::OP_CHECK_FUNC &GetOpSupportInfo(void) { return op_support_info; }
     OpAICoreDef &SetOpSpecInfo(optiling::OP_CHECK_FUNC func) {
         op_spec_info = func;
         return *this;
     }
-    optiling::OP_CHECK_FUNC &GetOpSpecInfo(void) {
-        return op_spec_info;
-    }
+    optiling::OP_CHECK_FUNC &GetOpSpecInfo(void) { return op_spec_info; }
     OpAICoreDef &SetParamGeneralize(optiling::PARAM_GENERALIZE_FUNC func) {
         param_generalize = func;
         return *this;
     }
-    optiling::PARAM_GENERALIZE_FUNC &GetParamGeneralize(void) {
-        return param_generalize;
-    }
-    gert::OpImplRegisterV2::TilingKernelFunc &GetTiling(void) {
-        return tiling;
-    }
-    // Whether kernels run that have empty outputs only: the emulation always runs what tiling asks for.
-    OpAICoreDef &LaunchWithZeroEleOutputTensors(bool) {
-        return *this;
-    }
+    optiling::PARAM_GENERALIZE_FUNC &GetParamGeneralize(void) { return param_generalize; }
+    gert::OpImplRegisterV2::TilingKernelFunc &GetTiling(void) { return tiling; }
+    // Whether kernels run that have empty outputs only: the emulation always runs what tiling asks
+    // for.
+    OpAICoreDef &LaunchWithZeroEleOutputTensors(bool) { return *this; }
     OpAICoreDef &AddConfig(const char *soc) {
         configs.emplace_back(soc, OpAICoreConfig());
         return *this;
@@ -413,19 +373,13 @@ public:
 
 // What an op's AI CPU or host CPU implementation is called; kept, not emulated.
 class OpCpuDef {
-public:
-    OpCpuDef &OpKernelLib(const char *value) {
-        return ExtendCfgInfo("opInfo.opKernelLib", value);
-    }
-    OpCpuDef &KernelSo(const char *value) {
-        return ExtendCfgInfo("opInfo.kernelSo", value);
-    }
+ public:
+    OpCpuDef &OpKernelLib(const char *value) { return ExtendCfgInfo("opInfo.opKernelLib", value); }
+    OpCpuDef &KernelSo(const char *value) { return ExtendCfgInfo("opInfo.kernelSo", value); }
     OpCpuDef &FunctionName(const char *value) {
         return ExtendCfgInfo("opInfo.functionName", value);
     }
-    OpCpuDef &Engine(const char *value) {
-        return ExtendCfgInfo("opInfo.engine", value);
-    }
+    OpCpuDef &Engine(const char *value) { return ExtendCfgInfo("opInfo.engine", value); }
     OpCpuDef &UserDefined(bool value) {
         return ExtendCfgInfo("opInfo.userDefined", value ? "True" : "False");
     }
@@ -440,7 +394,7 @@ using OpHostCPUDef = OpCpuDef;
 
 // Communication ops; kept, not emulated.
 class OpMC2Def {
-public:
+ public:
     OpMC2Def &HcclGroup(const char *value) {
         groups.assign(1, value);
         return *this;
@@ -449,14 +403,12 @@ public:
         groups.assign(values.begin(), values.end());
         return *this;
     }
-    OpMC2Def &HcclServerType(enum HcclServerType, const char * = nullptr) {
-        return *this;
-    }
+    OpMC2Def &HcclServerType(enum HcclServerType, const char * = nullptr) { return *this; }
     std::vector<std::string> groups;
 };
 
 class OpDef {
-public:
+ public:
     explicit OpDef(const char *type) : op_type(type) {}
 
     OpParamDef &Input(const char *name) {
@@ -477,9 +429,7 @@ public:
         attrs.emplace_back(name);
         return attrs.back();
     }
-    OpDef &Comment(CommentSection, const char *) {
-        return *this;
-    }
+    OpDef &Comment(CommentSection, const char *) { return *this; }
     OpDef &SetInferShape(gert::OpImplRegisterV2::InferShapeKernelFunc func) {
         infer_shape = func;
         return *this;
@@ -492,33 +442,19 @@ public:
         infer_data_type = func;
         return *this;
     }
-    gert::OpImplRegisterV2::InferShapeKernelFunc &GetInferShape(void) {
-        return infer_shape;
-    }
+    gert::OpImplRegisterV2::InferShapeKernelFunc &GetInferShape(void) { return infer_shape; }
     gert::OpImplRegisterV2::InferShapeRangeKernelFunc &GetInferShapeRange(void) {
         return infer_shape_range;
     }
     gert::OpImplRegisterV2::InferDataTypeKernelFunc &GetInferDataType(void) {
         return infer_data_type;
     }
-    OpAICPUDef &AICPU(void) {
-        return aicpu;
-    }
-    OpHostCPUDef &HostCPU(void) {
-        return host_cpu;
-    }
-    OpAICoreDef &AICore(void) {
-        return ai_core;
-    }
-    OpMC2Def &MC2(void) {
-        return mc2;
-    }
-    OpDef &FormatMatchMode(FormatCheckOption) {
-        return *this;
-    }
-    OpDef &EnableFallBack(void) {
-        return *this;
-    }
+    OpAICPUDef &AICPU(void) { return aicpu; }
+    OpHostCPUDef &HostCPU(void) { return host_cpu; }
+    OpAICoreDef &AICore(void) { return ai_core; }
+    OpMC2Def &MC2(void) { return mc2; }
+    OpDef &FormatMatchMode(FormatCheckOption) { return *this; }
+    OpDef &EnableFallBack(void) { return *this; }
 
     // What was declared; read by the op runtime.
     std::string op_type;

@@ -11,10 +11,10 @@ namespace ops {
 using OpDefCreator = std::function<OpDef(const char *)>;
 
 class OpDefFactory {
-public:
+ public:
     // Builds the declaration and stores it with its functions; `owner` is any address inside the
-    // library that registers, so that a reloaded library replaces what another one declared. The place
-    // of OP_ADD tells a second declaration from one that two sources include.
+    // library that registers, so that a reloaded library replaces what another one declared. The
+    // place of OP_ADD tells a second declaration from one that two sources include.
     static int OpDefRegister(const char *name, OpDefCreator creator, const void *owner,
                              const char *file = __builtin_FILE(), int line = __builtin_LINE());
 };

@@ -23,15 +23,11 @@ struct OpImplKernelRegistry {
 
     // Null for what was not registered. Bit i of a dependency is parameter i.
     struct OpImplFunctions {
-        bool HasDataDependency() const {
-            return inputs_dependency != 0;
-        }
+        bool HasDataDependency() const { return inputs_dependency != 0; }
         bool IsInputDataDependency(const size_t index) const {
             return index < 64 && (inputs_dependency >> index & 1) != 0;
         }
-        bool HasTilingInputDataDependency() const {
-            return tiling_dependency != 0;
-        }
+        bool HasTilingInputDataDependency() const { return tiling_dependency != 0; }
         bool IsTilingInputDataDependency(const size_t index) const {
             return index < 64 && (tiling_dependency >> index & 1) != 0;
         }

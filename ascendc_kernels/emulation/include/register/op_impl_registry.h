@@ -34,7 +34,7 @@ enum TilingPlacement { TILING_ON_HOST = 0, TILING_ON_AICPU = 1 };
 // Each call stores its function for the op type at once; a later one replaces an earlier one.
 // Null functions are ignored.
 class OpImplRegisterV2 {
-public:
+ public:
     using InferShapeKernelFunc = UINT32 (*)(InferShapeContext *);
     using InferShapeRangeKernelFunc = UINT32 (*)(InferShapeRangeContext *);
     using InferDataTypeKernelFunc = UINT32 (*)(InferDataTypeContext *);
@@ -73,18 +73,14 @@ public:
     OpImplRegisterV2 &GenSimplifiedKey(GenSimplifiedKeyKernelFunc func);
 
     // Accepted and without effect here: fallback execution, private attributes.
-    OpImplRegisterV2 &OpExecuteFunc(OpExecFunc) {
-        return *this;
-    }
-    OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) {
-        return *this;
-    }
+    OpImplRegisterV2 &OpExecuteFunc(OpExecFunc) { return *this; }
+    OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }
     template <typename... Value>
     OpImplRegisterV2 &PrivateAttr(const ge::char_t *, Value &&...) {
         return *this;
     }
 
-private:
+ private:
     OpImplRegisterV2 &TilingParse(KernelFunc func, CompileInfoCreatorFunc create,
                                   CompileInfoDeleterFunc destroy);
     template <typename T>

@@ -11,8 +11,8 @@ static const int32_t RT_ERROR_NONE = 0;
 
 extern "C" {
 // Copies an entry of the platform description ("version"/"NpuArch", "version"/"Short_SoC_version",
-// "SoCInfo"/"ai_core_cnt", ...) of the SoC in use to `val`, a string of at most `maxLen` bytes with its
-// end. Not RT_ERROR_NONE: there is no such entry, or too little room.
+// "SoCInfo"/"ai_core_cnt", ...) of the SoC in use to `val`, a string of at most `maxLen` bytes with
+// its end. Not RT_ERROR_NONE: there is no such entry, or too little room.
 rtError_t rtGetSocSpec(const char *label, const char *key, char *val, uint32_t maxLen);
 }
 

@@ -45,12 +45,10 @@
 
 // 1 when a line of the level is kept or printed. Declared as in CANN: sources may define their own.
 extern "C" int32_t CheckLogLevel(int32_t moduleId, int32_t logLevel);
-static inline int AlogCheckDebugLevel(unsigned int, int level) {
-    return CheckLogLevel(0, level);
-}
+static inline int AlogCheckDebugLevel(unsigned int, int level) { return CheckLogLevel(0, level); }
 
-// Which lines are printed is up to OPGEN_HOST_LOG; a level that a program sets is accepted and has no
-// effect. The level that is asked for is the lowest that is kept or printed.
+// Which lines are printed is up to OPGEN_HOST_LOG; a level that a program sets is accepted and has
+// no effect. The level that is asked for is the lowest that is kept or printed.
 static inline int dlog_setlevel(int, int, int) { return 0; }
 static inline int dlog_getlevel(int, int *enableEvent) {
     if (enableEvent != nullptr) *enableEvent = 1;

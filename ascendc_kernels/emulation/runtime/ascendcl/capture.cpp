@@ -52,7 +52,8 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode) {
     return ACL_SUCCESS;
 }
 
-aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status, aclmdlRI* model) {
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
+                                aclmdlRI* model) {
     Stream* found = ResolveStream(stream, "aclmdlRICaptureGetInfo");
     if (found == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
     if (status != nullptr) {
@@ -79,7 +80,8 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* model) {
 // The mode of captures of other threads; tasks run in their callers' threads, so it has no effect.
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
     static thread_local aclmdlRICaptureMode current = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
-    if (mode == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclmdlRICaptureThreadExchangeMode: null argument");
+    if (mode == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclmdlRICaptureThreadExchangeMode: null argument");
     std::swap(current, *mode);
     return ACL_SUCCESS;
 }
@@ -120,7 +122,8 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI handle, const char* path, uint32_t) {
     ModelRI* model = Resolve(handle, "aclmdlRIDebugJsonPrint");
     if (model == nullptr) return ACL_ERROR_INVALID_PARAM;
     FILE* file = path != nullptr ? fopen(path, "w") : nullptr;
-    if (file == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclmdlRIDebugJsonPrint: cannot write the file");
+    if (file == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclmdlRIDebugJsonPrint: cannot write the file");
     fputs("{\"tasks\": [", file);
     const char* separator = "";
     for (const ModelRI::Task& task : model->tasks) {
@@ -132,7 +135,8 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI handle, const char* path, uint32_t) {
     return ACL_SUCCESS;
 }
 
-// A kernel launch of a program: 1 when the stream is captured, `run` and `drop` are called later then.
+// A kernel launch of a program: 1 when the stream is captured, `run` and `drop` are called later
+// then.
 EXPORT int opgen_capture_launch(void* stream, const char* name, void (*run)(void*),
                                 void (*drop)(void*), void* context) {
     Stream* found = ResolveStream(stream, "launch");

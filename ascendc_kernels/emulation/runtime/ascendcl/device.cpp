@@ -57,11 +57,22 @@ uint64_t ParseBytes(const char* text) {
     double value = std::strtod(text, &end);
     if (end == text || value <= 0) return 0;
     switch (*end) {
-        case '\0': break;
-        case 'k': case 'K': value *= 1024.0; break;
-        case 'm': case 'M': value *= 1024.0 * 1024; break;
-        case 'g': case 'G': value *= 1024.0 * 1024 * 1024; break;
-        default: return 0;
+        case '\0':
+            break;
+        case 'k':
+        case 'K':
+            value *= 1024.0;
+            break;
+        case 'm':
+        case 'M':
+            value *= 1024.0 * 1024;
+            break;
+        case 'g':
+        case 'G':
+            value *= 1024.0 * 1024 * 1024;
+            break;
+        default:
+            return 0;
     }
     return static_cast<uint64_t>(value);
 }
@@ -201,7 +212,8 @@ aclError aclrtGetDeviceCount(uint32_t* count) {
 
 aclError aclrtGetHardwareSyncAddr(void** addr) {
     static uint64_t flags[16];
-    if (addr == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtGetHardwareSyncAddr: null addr");
+    if (addr == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclrtGetHardwareSyncAddr: null addr");
     *addr = flags;
     return ACL_SUCCESS;
 }
@@ -324,17 +336,38 @@ aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attr, int64_t* value) 
     if (soc == nullptr) return ACL_ERROR_INVALID_PARAM;
     uint64_t found = 0;
     switch (static_cast<int>(attr)) {
-        case ACL_DEV_ATTR_AICPU_CORE_NUM: found = soc->ai_cpus; break;
-        case ACL_DEV_ATTR_AICORE_CORE_NUM: found = soc->ai_cores; break;
-        case ACL_DEV_ATTR_CUBE_CORE_NUM: found = soc->cube_cores; break;
-        case ACL_DEV_ATTR_VECTOR_CORE_NUM: found = soc->vector_cores; break;
-        case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE: found = soc->ub_bytes; break;
-        case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: found = DeviceMemoryBytes(); break;
-        case ACL_DEV_ATTR_L2_CACHE_SIZE: found = soc->l2_bytes; break;
-        case ACL_DEV_ATTR_NPU_ARCH: found = soc->npu_arch; break;
-        case ACL_DEV_ATTR_PHY_CHIP_ID: *value = device; return ACL_SUCCESS;
-        case ACL_DEV_ATTR_IS_VIRTUAL: *value = 0; return ACL_SUCCESS;
-        default: break;
+        case ACL_DEV_ATTR_AICPU_CORE_NUM:
+            found = soc->ai_cpus;
+            break;
+        case ACL_DEV_ATTR_AICORE_CORE_NUM:
+            found = soc->ai_cores;
+            break;
+        case ACL_DEV_ATTR_CUBE_CORE_NUM:
+            found = soc->cube_cores;
+            break;
+        case ACL_DEV_ATTR_VECTOR_CORE_NUM:
+            found = soc->vector_cores;
+            break;
+        case ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE:
+            found = soc->ub_bytes;
+            break;
+        case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+            found = DeviceMemoryBytes();
+            break;
+        case ACL_DEV_ATTR_L2_CACHE_SIZE:
+            found = soc->l2_bytes;
+            break;
+        case ACL_DEV_ATTR_NPU_ARCH:
+            found = soc->npu_arch;
+            break;
+        case ACL_DEV_ATTR_PHY_CHIP_ID:
+            *value = device;
+            return ACL_SUCCESS;
+        case ACL_DEV_ATTR_IS_VIRTUAL:
+            *value = 0;
+            return ACL_SUCCESS;
+        default:
+            break;
     }
     if (found == 0) {
         return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,

@@ -22,7 +22,7 @@ constexpr size_t kMaxText = 64 * 1024;
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int opgen_acl_set_error(int code,
-                                                                         const char* message) {
+                                                                          const char* message) {
     last_code = code;
     if (pending_text.size() > kMaxText) pending_text.clear();
     if (!pending_text.empty()) pending_text += '\n';

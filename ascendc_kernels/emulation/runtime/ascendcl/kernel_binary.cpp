@@ -44,7 +44,8 @@ std::map<std::string, std::string>& KnownPaths() {
     return all;
 }
 
-// Files that hold binaries given as data; a library's lines are looked up in its file until the end.
+// Files that hold binaries given as data; a library's lines are looked up in its file until the
+// end.
 struct TemporaryFiles {
     std::vector<std::string> paths;
     ~TemporaryFiles() {
@@ -98,15 +99,17 @@ const OpgenRuntimeKernel* OpenKernels(const std::string& path, const char* api) 
     if (table == nullptr) {
         const char* const reason = library == nullptr ? dlerror() : nullptr;
         Fail(ACL_ERROR_INVALID_FILE,
-             "%s: this is no binary that aclrtc of the emulation made (%s); code for a device cannot run here", api,
-             reason != nullptr ? reason : "it has no table of kernels");
+             "%s: this is no binary that aclrtc of the emulation made (%s); code for a device "
+             "cannot run here",
+             api, reason != nullptr ? reason : "it has no table of kernels");
     }
     return static_cast<const OpgenRuntimeKernel*>(table);
 }
 
 std::string LinkName(const OpgenRuntimeKernel& kernel) {
     Dl_info info;
-    if (dladdr(kernel.address, &info) != 0 && info.dli_sname != nullptr && info.dli_saddr == kernel.address) {
+    if (dladdr(kernel.address, &info) != 0 && info.dli_sname != nullptr &&
+        info.dli_saddr == kernel.address) {
         return info.dli_sname;
     }
     return kernel.name;
@@ -114,7 +117,8 @@ std::string LinkName(const OpgenRuntimeKernel& kernel) {
 
 std::string TemporaryPattern(const char* name) {
     const char* folder = getenv("TMPDIR");
-    return std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/" + name + "-XXXXXX";
+    return std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/" + name +
+           "-XXXXXX";
 }
 
 bool ReadFile(const std::string& path, std::string* content) {
@@ -132,7 +136,8 @@ void RememberBinary(const std::string& content, const std::string& path) {
 
 const Function* ResolveFunction(const void* handle, const char* api) {
     std::lock_guard<std::mutex> lock(binaries_mutex);
-    if (LiveFunctions().count(const_cast<void*>(handle)) != 0) return static_cast<const Function*>(handle);
+    if (LiveFunctions().count(const_cast<void*>(handle)) != 0)
+        return static_cast<const Function*>(handle);
     Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: the handle is no function of a loaded binary", api);
     return nullptr;
 }
@@ -152,7 +157,8 @@ aclrtBinary aclrtCreateBinary(const void* data, size_t dataLen) {
 }
 
 aclError aclrtDestroyBinary(aclrtBinary binary) {
-    if (binary == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtDestroyBinary: null argument");
+    if (binary == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclrtDestroyBinary: null argument");
     delete static_cast<std::string*>(binary);
     return ACL_SUCCESS;
 }
@@ -163,7 +169,8 @@ aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle* binHandle) {
     return aclrtBinaryLoadFromData(content.data(), content.size(), nullptr, binHandle);
 }
 
-aclError aclrtBinaryLoadFromFile(const char* binPath, aclrtBinaryLoadOptions*, aclrtBinHandle* binHandle) {
+aclError aclrtBinaryLoadFromFile(const char* binPath, aclrtBinaryLoadOptions*,
+                                 aclrtBinHandle* binHandle) {
     if (binPath == nullptr || binHandle == nullptr) {
         return Fail(ACL_ERROR_INVALID_PARAM, "aclrtBinaryLoadFromFile: null argument");
     }
@@ -181,7 +188,8 @@ aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBin
     }
     const std::string path = FileOf(std::string(static_cast<const char*>(data), length));
     if (path.empty()) {
-        return Fail(ACL_ERROR_INTERNAL_ERROR, "aclrtBinaryLoadFromData: cannot write a temporary file");
+        return Fail(ACL_ERROR_INTERNAL_ERROR,
+                    "aclrtBinaryLoadFromData: cannot write a temporary file");
     }
     return Load(path, binHandle, "aclrtBinaryLoadFromData");
 }
@@ -189,7 +197,8 @@ aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBin
 aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     std::lock_guard<std::mutex> lock(binaries_mutex);
     if (LiveBinaries().erase(binHandle) == 0) {
-        return Fail(ACL_ERROR_RT_INVALID_HANDLE, "aclrtBinaryUnLoad: the handle is no loaded binary");
+        return Fail(ACL_ERROR_RT_INVALID_HANDLE,
+                    "aclrtBinaryUnLoad: the handle is no loaded binary");
     }
     auto* binary = static_cast<Binary*>(binHandle);
     for (const auto& entry : binary->functions) LiveFunctions().erase(entry.second.get());
@@ -197,21 +206,24 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     return ACL_SUCCESS;
 }
 
-aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char* kernelName, aclrtFuncHandle* funcHandle) {
+aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char* kernelName,
+                                aclrtFuncHandle* funcHandle) {
     if (kernelName == nullptr || funcHandle == nullptr) {
         return Fail(ACL_ERROR_INVALID_PARAM, "aclrtBinaryGetFunction: null argument");
     }
     std::lock_guard<std::mutex> lock(binaries_mutex);
     if (LiveBinaries().count(binHandle) == 0) {
-        return Fail(ACL_ERROR_RT_INVALID_HANDLE, "aclrtBinaryGetFunction: the handle is no loaded binary");
+        return Fail(ACL_ERROR_RT_INVALID_HANDLE,
+                    "aclrtBinaryGetFunction: the handle is no loaded binary");
     }
     const auto& functions = static_cast<Binary*>(binHandle)->functions;
     auto found = functions.find(kernelName);
     if (found == functions.end()) {
         std::string names;
         for (const auto& entry : functions) names += (names.empty() ? "" : ", ") + entry.first;
-        return Fail(ACL_ERROR_INVALID_PARAM, "aclrtBinaryGetFunction: no kernel %s; the binary has: %s",
-                    kernelName, names.empty() ? "none" : names.c_str());
+        return Fail(ACL_ERROR_INVALID_PARAM,
+                    "aclrtBinaryGetFunction: no kernel %s; the binary has: %s", kernelName,
+                    names.empty() ? "none" : names.c_str());
     }
     *funcHandle = found->second.get();
     return ACL_SUCCESS;
@@ -220,7 +232,8 @@ aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char* kern
 aclError aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle, aclrtBinHandle* binHandle) {
     const Function* function = ResolveFunction(funcHandle, "aclrtFunctionGetBinary");
     if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
-    if (binHandle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtFunctionGetBinary: null argument");
+    if (binHandle == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "aclrtFunctionGetBinary: null argument");
     *binHandle = function->binary;
     return ACL_SUCCESS;
 }

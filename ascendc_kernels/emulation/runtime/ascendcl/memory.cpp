@@ -88,7 +88,8 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
                     size);
     }
     // A process finds its first device memory zeroed; larger blocks come zeroed from the system.
-    if (place == Place::kDevice && size < kZeroedBySystem) std::memset(pointer, 0, size + kTailSlack);
+    if (place == Place::kDevice && size < kZeroedBySystem)
+        std::memset(pointer, 0, size + kTailSlack);
     RegisterRange(pointer, size, place, device);
     if (place == Place::kDevice && opgen_register_gm != nullptr) {
         opgen_register_gm(pointer, size, "");
@@ -100,8 +101,8 @@ int Allocate(void** out, size_t size, Place place, const char* api) {
 
 int Release(void* pointer, Place place, const char* api) {
     if (place == Place::kDevice && IsImported(pointer)) {
-        return Fail(ACL_ERROR_INVALID_PARAM, "%s: %p belongs to another process; call aclrtIpcMemClose", api,
-                    pointer);
+        return Fail(ACL_ERROR_INVALID_PARAM,
+                    "%s: %p belongs to another process; call aclrtIpcMemClose", api, pointer);
     }
     Allocation found;
     {
@@ -110,8 +111,9 @@ int Release(void* pointer, Place place, const char* api) {
         if (entry == Map().end() || entry->second.place != place) {
             lock.unlock();
             const bool unknown = FindAllocation(pointer).place == Place::kUnknown;
-            const char* const hint = unknown ? " (freed twice, or not from this API?)"
-                                             : " (it points into one, or to the other kind of memory)";
+            const char* const hint = unknown
+                                         ? " (freed twice, or not from this API?)"
+                                         : " (it points into one, or to the other kind of memory)";
             // Freeing nothing is refused too, and cleanup code does so on purpose.
             if (opgen_gm_bad_free != nullptr && pointer != nullptr) {
                 const std::string text = std::string(api) + " of what is not the start of a live " +
@@ -147,8 +149,8 @@ int CheckRange(const void* pointer, size_t count, Place wanted, const char* api,
     }
     if (wanted == Place::kHost && found.place == Place::kDevice) {
         return Fail(ACL_ERROR_RT_PARAM_INVALID,
-                    "%s: the %s %p is device memory, the copy kind says host memory", api,
-                    operand, pointer);
+                    "%s: the %s %p is device memory, the copy kind says host memory", api, operand,
+                    pointer);
     }
     if (found.place == Place::kUnknown) return ACL_SUCCESS;  // ordinary host memory: no bounds
     uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - found.base;
@@ -166,14 +168,25 @@ int CheckCopy(const void* dst, const void* src, size_t count, aclrtMemcpyKind ki
     Place to = Place::kUnknown;
     Place from = Place::kUnknown;
     switch (static_cast<int>(kind)) {
-        case ACL_MEMCPY_HOST_TO_HOST: to = from = Place::kHost; break;
+        case ACL_MEMCPY_HOST_TO_HOST:
+            to = from = Place::kHost;
+            break;
         case ACL_MEMCPY_HOST_TO_DEVICE:
-        case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: to = Place::kDevice; from = Place::kHost; break;
-        case ACL_MEMCPY_DEVICE_TO_HOST: to = Place::kHost; from = Place::kDevice; break;
+        case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE:
+            to = Place::kDevice;
+            from = Place::kHost;
+            break;
+        case ACL_MEMCPY_DEVICE_TO_HOST:
+            to = Place::kHost;
+            from = Place::kDevice;
+            break;
         case ACL_MEMCPY_DEVICE_TO_DEVICE:
         case ACL_MEMCPY_INNER_DEVICE_TO_DEVICE:
-        case ACL_MEMCPY_INTER_DEVICE_TO_DEVICE: to = from = Place::kDevice; break;
-        case ACL_MEMCPY_DEFAULT: break;
+        case ACL_MEMCPY_INTER_DEVICE_TO_DEVICE:
+            to = from = Place::kDevice;
+            break;
+        case ACL_MEMCPY_DEFAULT:
+            break;
         default:
             return Fail(ACL_ERROR_INVALID_PARAM, "%s: unknown copy kind %d", api,
                         static_cast<int>(kind));
@@ -319,8 +332,7 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
     return Allocate(devPtr, size, Place::kDevice, "aclrtMallocCached");
 }
 
-aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
-                            aclrtMallocConfig*) {
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy, aclrtMallocConfig*) {
     return Allocate(devPtr, size, Place::kDevice, "aclrtMallocWithCfg");
 }
 
@@ -407,9 +419,8 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
     std::memset(attributes, 0, sizeof *attributes);
     attributes->location.id = static_cast<uint32_t>(found.device);
     attributes->location.type = found.place == Place::kDevice ? ACL_MEM_LOCATION_TYPE_DEVICE
-                                : found.place == Place::kHost
-                                    ? ACL_MEM_LOCATION_TYPE_HOST
-                                    : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+                                : found.place == Place::kHost ? ACL_MEM_LOCATION_TYPE_HOST
+                                                              : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     attributes->pageSize = 4096;
     return ACL_SUCCESS;
 }

@@ -119,11 +119,13 @@ aclError RunIdentity(int num_inputs, const aclTensorDesc* const input_desc[],
 
 }  // namespace
 
-extern "C" aclError aclopCompileAndExecute(
-    const char* type, int num_inputs, const aclTensorDesc* const input_desc[],
-    const aclDataBuffer* const inputs[], int num_outputs, const aclTensorDesc* const output_desc[],
-    aclDataBuffer* const outputs[], const aclopAttr* attr, aclopEngineType, aclopCompileType,
-    const char*, aclrtStream) {
+extern "C" aclError aclopCompileAndExecute(const char* type, int num_inputs,
+                                           const aclTensorDesc* const input_desc[],
+                                           const aclDataBuffer* const inputs[], int num_outputs,
+                                           const aclTensorDesc* const output_desc[],
+                                           aclDataBuffer* const outputs[], const aclopAttr* attr,
+                                           aclopEngineType, aclopCompileType, const char*,
+                                           aclrtStream) {
     std::string name = type != nullptr ? type : "(null)";
     if (num_outputs == 1 && name == "Fill") {
         return RunFill(num_inputs, input_desc, inputs, output_desc[0], outputs[0]);

@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Compiling kernels at run time (aclrtc*): the source goes to `msopgen_wrap.foreign.runtime_compiler`,
-// which compiles it as `opgen run` compiles a program, and the library comes back.
+// Compiling kernels at run time (aclrtc*): the source goes to
+// `msopgen_wrap.foreign.runtime_compiler`, which compiles it as `opgen run` compiles a program, and
+// the library comes back.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +49,8 @@ Program* Resolve(aclrtcProg handle, const char* api) {
 }
 
 void WriteFile(const std::string& path, const std::string& content) {
-    std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
 // Texts one after another, each with a final 0.
@@ -60,13 +62,14 @@ std::string Joined(const std::vector<std::string>& texts) {
 
 // The folder through which the compiler is told what to do, and answers.
 class Exchange {
-  public:
+ public:
     Exchange() {
         path_ = TemporaryPattern("opgen-rtc");
         if (mkdtemp(&path_[0]) == nullptr) path_.clear();
     }
     ~Exchange() {
-        for (const char* name : {"name", "source", "headers", "expressions", "options", "library", "log"}) {
+        for (const char* name :
+             {"name", "source", "headers", "expressions", "options", "library", "log"}) {
             unlink((path_ + "/" + name).c_str());
         }
         if (!path_.empty()) rmdir(path_.c_str());
@@ -76,7 +79,7 @@ class Exchange {
     const std::string& Path() const { return path_; }
     std::string File(const char* name) const { return path_ + "/" + name; }
 
-  private:
+ private:
     std::string path_;
 };
 
@@ -85,7 +88,8 @@ int RunCompiler(const std::string& folder) {
     // Set by `opgen run`, so that the same Python with the same packages compiles.
     const char* python = getenv("OPGEN_PYTHON");
     if (python == nullptr || *python == 0) python = "python3";
-    const char* const command[] = {python, "-m", "msopgen_wrap.foreign.runtime_compiler", folder.c_str(), nullptr};
+    const char* const command[] = {python, "-m", "msopgen_wrap.foreign.runtime_compiler",
+                                   folder.c_str(), nullptr};
     const pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
@@ -121,7 +125,8 @@ aclError TakeLibrary(Program& program, const std::string& path) {
     for (const OpgenRuntimeKernel* kernel = table; kernel->name != nullptr; ++kernel) {
         program.lowered[kernel->name] = LinkName(*kernel);
     }
-    if (!ReadFile(path, &program.binary)) return Fail(ACL_ERROR_RTC_LINKING, "%s: cannot read %s", api, path.c_str());
+    if (!ReadFile(path, &program.binary))
+        return Fail(ACL_ERROR_RTC_LINKING, "%s: cannot read %s", api, path.c_str());
     RememberBinary(program.binary, path);
     program.compiled = true;
     return ACL_SUCCESS;
@@ -143,18 +148,20 @@ aclError GiveText(const std::string& text, char* target, const char* api) {
 
 extern "C" {
 
-aclError aclrtcCreateProg(aclrtcProg* prog, const char* src, const char* name, int numHeaders, const char** headers,
-                          const char** includeNames) {
+aclError aclrtcCreateProg(aclrtcProg* prog, const char* src, const char* name, int numHeaders,
+                          const char** headers, const char** includeNames) {
     if (prog == nullptr || src == nullptr || numHeaders < 0 ||
         (numHeaders > 0 && (headers == nullptr || includeNames == nullptr))) {
-        return Fail(ACL_ERROR_RTC_INVALID_INPUT, "aclrtcCreateProg: no source, or headers without text or name");
+        return Fail(ACL_ERROR_RTC_INVALID_INPUT,
+                    "aclrtcCreateProg: no source, or headers without text or name");
     }
     auto program = std::make_unique<Program>();
     program->name = name != nullptr && *name != 0 ? name : "default_program";
     program->source = src;
     for (int i = 0; i < numHeaders; ++i) {
         if (headers[i] == nullptr || includeNames[i] == nullptr) {
-            return Fail(ACL_ERROR_RTC_INVALID_INPUT, "aclrtcCreateProg: header %d has no text or no name", i);
+            return Fail(ACL_ERROR_RTC_INVALID_INPUT,
+                        "aclrtcCreateProg: header %d has no text or no name", i);
         }
         program->headers.emplace_back(includeNames[i], headers[i]);
     }
@@ -182,10 +189,12 @@ aclError aclrtcAddNameExpr(aclrtcProg prog, const char* const nameExpression) {
     }
     if (program->compiled) {
         return Fail(ACL_ERROR_RTC_NO_NAME_EXPR_AFTER_COMPILATION,
-                    "aclrtcAddNameExpr: %s comes after aclrtcCompileProg; add names before it", nameExpression);
+                    "aclrtcAddNameExpr: %s comes after aclrtcCompileProg; add names before it",
+                    nameExpression);
     }
     auto& all = program->expressions;
-    if (std::find(all.begin(), all.end(), nameExpression) == all.end()) all.emplace_back(nameExpression);
+    if (std::find(all.begin(), all.end(), nameExpression) == all.end())
+        all.emplace_back(nameExpression);
     return ACL_SUCCESS;
 }
 
@@ -194,15 +203,18 @@ aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options
     Program* program = Resolve(prog, api);
     if (program == nullptr) return ACL_ERROR_RTC_INVALID_PROG;
     if (numOptions < 0 || (numOptions > 0 && options == nullptr)) {
-        return Fail(ACL_ERROR_RTC_INVALID_INPUT, "%s: %d options, and no list of them", api, numOptions);
+        return Fail(ACL_ERROR_RTC_INVALID_INPUT, "%s: %d options, and no list of them", api,
+                    numOptions);
     }
     std::vector<std::string> given;
     for (int i = 0; i < numOptions; ++i) {
-        if (options[i] == nullptr) return Fail(ACL_ERROR_RTC_INVALID_OPTION, "%s: option %d is null", api, i);
+        if (options[i] == nullptr)
+            return Fail(ACL_ERROR_RTC_INVALID_OPTION, "%s: option %d is null", api, i);
         given.emplace_back(options[i]);
     }
     Exchange exchange;
-    if (exchange.Path().empty()) return Fail(ACL_ERROR_RTC_FAILURE, "%s: cannot make a temporary folder", api);
+    if (exchange.Path().empty())
+        return Fail(ACL_ERROR_RTC_FAILURE, "%s: cannot make a temporary folder", api);
     std::vector<std::string> headers;
     for (const auto& header : program->headers) {
         headers.push_back(header.first);
@@ -218,17 +230,22 @@ aclError aclrtcCompileProg(aclrtcProg prog, int numOptions, const char** options
     ReadFile(exchange.File("log"), &program->log);  // none when the compiler did not run
     const aclError code = CodeOf(exit_code);
     if (code == ACL_ERROR_RTC_FAILURE && program->log.empty()) {
-        return Fail(code, "%s: cannot run the compiler (python3 -m msopgen_wrap.foreign.runtime_compiler, exit code %d); "
-                    "run the program under `opgen run`, or set OPGEN_PYTHON to a Python that has opgen",
-                    api, exit_code);
+        return Fail(
+            code,
+            "%s: cannot run the compiler (python3 -m msopgen_wrap.foreign.runtime_compiler, exit "
+            "code %d); "
+            "run the program under `opgen run`, or set OPGEN_PYTHON to a Python that has opgen",
+            api, exit_code);
     }
-    if (code != ACL_SUCCESS) return Fail(code, "%s: %s: %s", api, program->name.c_str(), program->log.c_str());
+    if (code != ACL_SUCCESS)
+        return Fail(code, "%s: %s: %s", api, program->name.c_str(), program->log.c_str());
     std::string library;
     ReadFile(exchange.File("library"), &library);
     return TakeLibrary(*program, library);
 }
 
-aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression, const char** loweredName) {
+aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression,
+                              const char** loweredName) {
     Program* program = Resolve(prog, "aclrtcGetLoweredName");
     if (program == nullptr) return ACL_ERROR_RTC_INVALID_PROG;
     if (nameExpression == nullptr || loweredName == nullptr) {
@@ -240,8 +257,10 @@ aclError aclrtcGetLoweredName(aclrtcProg prog, const char* const nameExpression,
     }
     const auto& all = program->expressions;
     auto found = program->lowered.find(nameExpression);
-    if (std::find(all.begin(), all.end(), nameExpression) == all.end() || found == program->lowered.end()) {
-        return Fail(ACL_ERROR_RTC_NAME_EXPR_NOT_VALID, "aclrtcGetLoweredName: %s was not added with aclrtcAddNameExpr",
+    if (std::find(all.begin(), all.end(), nameExpression) == all.end() ||
+        found == program->lowered.end()) {
+        return Fail(ACL_ERROR_RTC_NAME_EXPR_NOT_VALID,
+                    "aclrtcGetLoweredName: %s was not added with aclrtcAddNameExpr",
                     nameExpression);
     }
     *loweredName = found->second.c_str();
@@ -256,7 +275,8 @@ aclError aclrtcGetBinDataSize(aclrtcProg prog, size_t* binDataSizeRet) {
 
 aclError aclrtcGetBinData(aclrtcProg prog, char* binData) {
     Program* program = Resolve(prog, "aclrtcGetBinData");
-    return program != nullptr ? GiveText(program->binary, binData, "aclrtcGetBinData") : ACL_ERROR_RTC_INVALID_PROG;
+    return program != nullptr ? GiveText(program->binary, binData, "aclrtcGetBinData")
+                              : ACL_ERROR_RTC_INVALID_PROG;
 }
 
 aclError aclrtcGetCompileLogSize(aclrtcProg prog, size_t* logSizeRet) {

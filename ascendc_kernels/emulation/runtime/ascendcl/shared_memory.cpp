@@ -80,7 +80,8 @@ void EndSharing(void* base) {
     auto found = Exports().find(reinterpret_cast<uintptr_t>(base));
     if (found == Exports().end()) return;
     // The heap gets the addresses back: nobody else may see what it writes there.
-    mmap(base, found->second.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(base, found->second.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+         -1, 0);
     close(found->second.fd);
     Exports().erase(found);
 }
@@ -93,16 +94,18 @@ extern "C" {
 
 aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t) {
     const char* const api = "aclrtIpcMemGetExportKey";
-    if (key == nullptr || size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: null key or size 0", api);
+    if (key == nullptr || size == 0)
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: null key or size 0", api);
     const Allocation found = FindAllocation(devPtr);
     const auto address = reinterpret_cast<uintptr_t>(devPtr);
     if (found.place != Place::kDevice || found.base != address || size > found.size) {
-        return Fail(ACL_ERROR_INVALID_PARAM, "%s: %p with %zu bytes is not a device allocation", api,
-                    devPtr, size);
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: %p with %zu bytes is not a device allocation",
+                    api, devPtr, size);
     }
     if (!IsShareable(found.size) || found.base % PageBytes() != 0) {
         return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                    "%s: allocations below 1 MiB and mapped ones cannot be shared in the emulation", api);
+                    "%s: allocations below 1 MiB and mapped ones cannot be shared in the emulation",
+                    api);
     }
     std::lock_guard<std::mutex> lock(shared_mutex);
     Export& shared = Exports()[found.base];
@@ -112,11 +115,12 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
         const int fd = static_cast<int>(memfd_create("opgen-npu", MFD_CLOEXEC));
         const bool filled = fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0 &&
                             WriteAll(fd, static_cast<const char*>(devPtr), bytes);
-        if (!filled || mmap(devPtr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        if (!filled || mmap(devPtr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+                           MAP_FAILED) {
             if (fd >= 0) close(fd);
             Exports().erase(found.base);
-            return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no memory for %zu shared bytes",
-                        api, bytes);
+            return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+                        "%s: the host has no memory for %zu shared bytes", api, bytes);
         }
         shared.fd = fd;
         shared.bytes = bytes;
@@ -124,7 +128,8 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
                      std::to_string(found.size);
     }
     if (shared.key.size() + 1 > len) {
-        return Fail(ACL_ERROR_INVALID_PARAM, "%s: a key needs %zu bytes", api, shared.key.size() + 1);
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: a key needs %zu bytes", api,
+                    shared.key.size() + 1);
     }
     std::memset(key, 0, len);
     std::memcpy(key, shared.key.c_str(), shared.key.size());
@@ -133,10 +138,12 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
 
 aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t) {
     const char* const api = "aclrtIpcMemImportByKey";
-    if (devPtr == nullptr || key == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "%s: null argument", api);
+    if (devPtr == nullptr || key == nullptr)
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: null argument", api);
     Context* const context = CurrentContext();
     if (context == nullptr) {
-        return Fail(ACL_ERROR_RT_CONTEXT_NULL, "%s: this thread has no device; call aclrtSetDevice first", api);
+        return Fail(ACL_ERROR_RT_CONTEXT_NULL,
+                    "%s: this thread has no device; call aclrtSetDevice first", api);
     }
     int process = 0;
     int fd = 0;
@@ -155,7 +162,8 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t) {
         if (base == MAP_FAILED) {
             Imports().erase(key);
             return Fail(ACL_ERROR_INVALID_PARAM,
-                        "%s: process %d, which shared the memory, has ended or has freed it", api, process);
+                        "%s: process %d, which shared the memory, has ended or has freed it", api,
+                        process);
         }
         known = {base, size};
         RegisterRange(base, size, Place::kDevice, context->device);

@@ -19,18 +19,19 @@ namespace opgen_runtime {
 // One row of the platform table (generated from platform_facts.csv when the library is built).
 // A size of 0 means the table does not know it.
 struct SocRow {
-    const char* name;      // as aclrtGetSocName returns it, e.g. "Ascend910B3"
-    int ai_cores;          // AI cores (cube cores on split architectures)
+    const char* name;  // as aclrtGetSocName returns it, e.g. "Ascend910B3"
+    int ai_cores;      // AI cores (cube cores on split architectures)
     int cube_cores;
     int vector_cores;
     int ai_cpus;
-    uint64_t ub_bytes;     // per vector core
+    uint64_t ub_bytes;  // per vector core
     uint64_t l2_bytes;
     uint64_t memory_bytes;
-    int npu_arch;          // e.g. 2201
+    int npu_arch;  // e.g. 2201
 };
 
-// What was captured on streams (aclmdlRICaptureBegin): run in this order, which is that of the calls.
+// What was captured on streams (aclmdlRICaptureBegin): run in this order, which is that of the
+// calls.
 struct ModelRI {
     struct Task {
         const char* name;
@@ -101,8 +102,8 @@ Allocation FindAllocation(const void* pointer);
 // Adds or removes an address range that somebody else owns (mapped virtual memory).
 void RegisterRange(void* base, size_t size, Place place, int32_t device);
 void UnregisterRange(void* base);
-// Device memory of several processes (shared_memory.cpp): allocations of such a size begin at a page
-// and have their pages for themselves, so that they can be shared later.
+// Device memory of several processes (shared_memory.cpp): allocations of such a size begin at a
+// page and have their pages for themselves, so that they can be shared later.
 bool IsShareable(size_t size);
 size_t PageBytes();
 // The allocation is freed: what other processes have of it stays as it is.

@@ -111,18 +111,17 @@ Event* ResolveEvent(aclrtEvent handle, const char* api) {
 using namespace opgen_runtime;  // NOLINT: the C entry points below are thin
 
 // Resolves `stream` into `name` or returns the stored error.
-#define RESOLVE_STREAM(name, handle)                                          \
-    Stream* name = ResolveStream(handle, __func__);                           \
-    if (name == nullptr) {                                                    \
-        return (handle) == nullptr ? ACL_ERROR_RT_CONTEXT_NULL                \
-                                   : ACL_ERROR_RT_INVALID_HANDLE;             \
+#define RESOLVE_STREAM(name, handle)                                                          \
+    Stream* name = ResolveStream(handle, __func__);                                           \
+    if (name == nullptr) {                                                                    \
+        return (handle) == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : ACL_ERROR_RT_INVALID_HANDLE; \
     }
-#define RESOLVE_EVENT(name, handle)                    \
-    Event* name = ResolveEvent(handle, __func__);      \
+#define RESOLVE_EVENT(name, handle)               \
+    Event* name = ResolveEvent(handle, __func__); \
     if (name == nullptr) return ACL_ERROR_RT_INVALID_HANDLE
-#define REQUIRE(pointer)                                                              \
-    if ((pointer) == nullptr) {                                                       \
-        return Fail(ACL_ERROR_INVALID_PARAM, "%s: " #pointer " is null", __func__);   \
+#define REQUIRE(pointer)                                                            \
+    if ((pointer) == nullptr) {                                                     \
+        return Fail(ACL_ERROR_INVALID_PARAM, "%s: " #pointer " is null", __func__); \
     }
 
 extern "C" {

@@ -56,8 +56,8 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t, void*, uint6
     }
     // mmap aligns to a page only; reserve one granule more and give back what sticks out.
     size_t padded = size + kGranularity;
-    void* raw = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                     0);
+    void* raw =
+        mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (raw == MAP_FAILED) {
         return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                     "aclrtReserveMemAddress: no %zu bytes of address space", size);
@@ -117,8 +117,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
     return ACL_SUCCESS;
 }
 
-aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
-                     uint64_t) {
+aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t) {
     if (virPtr == nullptr || handle == nullptr) {
         return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMapMem: null argument");
     }
@@ -146,8 +145,8 @@ aclError aclrtUnmapMem(void* virPtr) {
     }
     UnregisterRange(virPtr);
     // Keep the addresses reserved, as the API promises, but give the pages back.
-    mmap(virPtr, found->second, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(virPtr, found->second, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
     Mapped().erase(found);
     return ACL_SUCCESS;
 }

@@ -44,12 +44,30 @@ Result ManyRanks(const char* api, uint32_t ranks) {
 // Bytes per element by HcclDataType; 0 for types it does not name.
 size_t ElementBytes(int type) {
     switch (type) {
-        case 0: case 7: case 14: case 15: case 16: case 17: return 1;  // int8 uint8 hif8 fp8*
-        case 1: case 3: case 8: case 11: return 2;                    // int16 fp16 uint16 bf16
-        case 2: case 4: case 9: return 4;                             // int32 fp32 uint32
-        case 5: case 6: case 10: return 8;                            // int64 uint64 fp64
-        case 12: return 16;                                           // int128
-        default: return 0;
+        case 0:
+        case 7:
+        case 14:
+        case 15:
+        case 16:
+        case 17:
+            return 1;  // int8 uint8 hif8 fp8*
+        case 1:
+        case 3:
+        case 8:
+        case 11:
+            return 2;  // int16 fp16 uint16 bf16
+        case 2:
+        case 4:
+        case 9:
+            return 4;  // int32 fp32 uint32
+        case 5:
+        case 6:
+        case 10:
+            return 8;  // int64 uint64 fp64
+        case 12:
+            return 16;  // int128
+        default:
+            return 0;
     }
 }
 

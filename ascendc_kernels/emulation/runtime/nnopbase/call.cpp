@@ -96,7 +96,7 @@ struct Parameter {
 }  // namespace
 
 class CallExecutor : public aclOpExecutor {
-public:
+ public:
     CallExecutor(const char* type, const char* api_name) : aclOpExecutor(api_name), op_type(type) {}
 
     ~CallExecutor() override {
@@ -157,7 +157,8 @@ public:
     }
 
     void AddTensor(Parameter* parameter, const aclTensor* tensor, bool output) {
-        const std::string what = std::string(output ? "output '" : "input '") + parameter->name + "'";
+        const std::string what =
+            std::string(output ? "output '" : "input '") + parameter->name + "'";
         if (tensor == nullptr) {
             return Reject(ACLNN_ERR_PARAM_NULLPTR, what + " is null");
         }
@@ -195,9 +196,10 @@ public:
             try {
                 UseDenseCopy(&slot, count * slot.Bytes());
             } catch (const std::bad_alloc&) {
-                return Reject(ACLNN_ERR_RUNTIME_ERROR,
-                              what + " is not contiguous, and the host has no memory left for a copy of " +
-                                  std::to_string(count * slot.Bytes()) + " bytes");
+                return Reject(
+                    ACLNN_ERR_RUNTIME_ERROR,
+                    what + " is not contiguous, and the host has no memory left for a copy of " +
+                        std::to_string(count * slot.Bytes()) + " bytes");
             }
         }
         if (!tensor->storage.empty()) {
@@ -302,7 +304,7 @@ public:
     aclnnStatus problem_status = ACLNN_SUCCESS;
     std::string problem;
 
-private:
+ private:
     // An in-place parameter comes as input and as output: both must see one buffer.
     void UseDenseCopy(Slot* slot, int64_t bytes) {
         for (Parameter& parameter : inputs) {
@@ -325,10 +327,10 @@ private:
         for (Parameter& parameter : *from) {
             parameter.tensors.clear();
             for (const Slot& slot : parameter.slots) {
-                parameter.tensors.push_back({slot.KernelData(), slot.dtype, slot.format,
-                                             static_cast<int32_t>(slot.shape.size()),
-                                             slot.shape.data(),
-                                             slot.dense ? 0 : static_cast<uint64_t>(slot.behind), 0});
+                parameter.tensors.push_back(
+                    {slot.KernelData(), slot.dtype, slot.format,
+                     static_cast<int32_t>(slot.shape.size()), slot.shape.data(),
+                     slot.dense ? 0 : static_cast<uint64_t>(slot.behind), 0});
             }
             to->push_back({parameter.is_list ? 1 : 0,
                            static_cast<int32_t>(parameter.tensors.size()),
@@ -544,6 +546,4 @@ aclGetRecentErrMsg() {
 
 // Marks this library as the CPU emulation: the torch binding refuses to hand it memory of a real
 // NPU, and refuses to hand CPU memory to a library without the mark.
-extern "C" __attribute__((visibility("default"))) const char* opgen_opapi_target() {
-    return "cpu";
-}
+extern "C" __attribute__((visibility("default"))) const char* opgen_opapi_target() { return "cpu"; }

@@ -125,9 +125,11 @@ aclnnStatus Launch(const char* api, void* workspace, uint64_t workspace_size,
                     before.empty() ? "" : "Last error: ", before.c_str());
     }
     if (opgen_is_captured != nullptr && opgen_is_captured(stream) != 0) {
-        return Fail(ACLNN_ERR_RUNTIME_ERROR,
-                    "%s: operators on a stream that is being captured are not emulated; launch kernels "
-                    "with <<<>>> there", api);
+        return Fail(
+            ACLNN_ERR_RUNTIME_ERROR,
+            "%s: operators on a stream that is being captured are not emulated; launch kernels "
+            "with <<<>>> there",
+            api);
     }
     auto task = std::make_unique<Task>();
     {
@@ -209,38 +211,38 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
     return ACLNN_SUCCESS;
 }
 
-#define OPGEN_SET_ADDRESS_FUNCTIONS(prefix)                                                       \
-    aclnnStatus prefix##SetInputTensorAddr(aclOpExecutor* executor, const size_t index,           \
-                                           aclTensor* /*tensor*/, void* addr) {                   \
-        return opgen_nnopbase::SetAddress(executor, false, index, 0, addr,                        \
-                                          "aclSetInputTensorAddr");                               \
-    }                                                                                             \
-    aclnnStatus prefix##SetOutputTensorAddr(aclOpExecutor* executor, const size_t index,          \
-                                            aclTensor* /*tensor*/, void* addr) {                  \
-        return opgen_nnopbase::SetAddress(executor, true, index, 0, addr,                         \
-                                          "aclSetOutputTensorAddr");                              \
-    }                                                                                             \
-    aclnnStatus prefix##SetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,        \
-                                                  const size_t relativeIndex,                     \
-                                                  aclTensorList* /*tensors*/, void* addr) {       \
-        return opgen_nnopbase::SetAddress(executor, false, irIndex, relativeIndex, addr,          \
-                                          "aclSetDynamicInputTensorAddr");                        \
-    }                                                                                             \
-    aclnnStatus prefix##SetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,       \
-                                                   const size_t relativeIndex,                    \
-                                                   aclTensorList* /*tensors*/, void* addr) {      \
-        return opgen_nnopbase::SetAddress(executor, true, irIndex, relativeIndex, addr,           \
-                                          "aclSetDynamicOutputTensorAddr");                       \
-    }                                                                                             \
-    aclnnStatus prefix##SetTensorAddr(aclOpExecutor* executor, const size_t index,                \
-                                      aclTensor* /*tensor*/, void* addr) {                        \
-        return opgen_nnopbase::SetFlatAddress(executor, index, 0, addr, "aclSetTensorAddr");      \
-    }                                                                                             \
-    aclnnStatus prefix##SetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,             \
-                                             const size_t relativeIndex,                          \
-                                             aclTensorList* /*tensors*/, void* addr) {            \
-        return opgen_nnopbase::SetFlatAddress(executor, irIndex, relativeIndex, addr,             \
-                                              "aclSetDynamicTensorAddr");                         \
+#define OPGEN_SET_ADDRESS_FUNCTIONS(prefix)                                                  \
+    aclnnStatus prefix##SetInputTensorAddr(aclOpExecutor* executor, const size_t index,      \
+                                           aclTensor* /*tensor*/, void* addr) {              \
+        return opgen_nnopbase::SetAddress(executor, false, index, 0, addr,                   \
+                                          "aclSetInputTensorAddr");                          \
+    }                                                                                        \
+    aclnnStatus prefix##SetOutputTensorAddr(aclOpExecutor* executor, const size_t index,     \
+                                            aclTensor* /*tensor*/, void* addr) {             \
+        return opgen_nnopbase::SetAddress(executor, true, index, 0, addr,                    \
+                                          "aclSetOutputTensorAddr");                         \
+    }                                                                                        \
+    aclnnStatus prefix##SetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,   \
+                                                  const size_t relativeIndex,                \
+                                                  aclTensorList* /*tensors*/, void* addr) {  \
+        return opgen_nnopbase::SetAddress(executor, false, irIndex, relativeIndex, addr,     \
+                                          "aclSetDynamicInputTensorAddr");                   \
+    }                                                                                        \
+    aclnnStatus prefix##SetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,  \
+                                                   const size_t relativeIndex,               \
+                                                   aclTensorList* /*tensors*/, void* addr) { \
+        return opgen_nnopbase::SetAddress(executor, true, irIndex, relativeIndex, addr,      \
+                                          "aclSetDynamicOutputTensorAddr");                  \
+    }                                                                                        \
+    aclnnStatus prefix##SetTensorAddr(aclOpExecutor* executor, const size_t index,           \
+                                      aclTensor* /*tensor*/, void* addr) {                   \
+        return opgen_nnopbase::SetFlatAddress(executor, index, 0, addr, "aclSetTensorAddr"); \
+    }                                                                                        \
+    aclnnStatus prefix##SetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,        \
+                                             const size_t relativeIndex,                     \
+                                             aclTensorList* /*tensors*/, void* addr) {       \
+        return opgen_nnopbase::SetFlatAddress(executor, irIndex, relativeIndex, addr,        \
+                                              "aclSetDynamicTensorAddr");                    \
     }
 
 OPGEN_SET_ADDRESS_FUNCTIONS(acl)

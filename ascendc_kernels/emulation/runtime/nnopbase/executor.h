@@ -31,8 +31,7 @@ struct aclOpExecutor {
 namespace opgen_nnopbase {
 
 // Record a printf-style message for aclGetRecentErrMsg() and return `status`.
-aclnnStatus Fail(aclnnStatus status, const char* format, ...)
-    __attribute__((format(printf, 2, 3)));
+aclnnStatus Fail(aclnnStatus status, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // Text of the last failure on this thread, "" when there was none.
 const char* RecentError();

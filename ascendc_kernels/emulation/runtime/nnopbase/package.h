@@ -8,7 +8,7 @@ namespace opgen_aclnn {
 
 // While it lives, the op runtime sees this package's ops before those of other vendors.
 class PackageScope {
-public:
+ public:
     PackageScope();
     ~PackageScope();
     PackageScope(const PackageScope&) = delete;

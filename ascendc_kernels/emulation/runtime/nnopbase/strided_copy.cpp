@@ -83,8 +83,8 @@ void Dispatch(void* dense, void* view, const std::vector<int64_t>& shape,
     const std::vector<Axis> axes = Collapse(shape, strides);
     switch (element_bytes) {
         case 1:
-            return Copy<uint8_t, kGather>(static_cast<uint8_t*>(dense),
-                                          static_cast<uint8_t*>(view), axes);
+            return Copy<uint8_t, kGather>(static_cast<uint8_t*>(dense), static_cast<uint8_t*>(view),
+                                          axes);
         case 2:
             return Copy<uint16_t, kGather>(static_cast<uint16_t*>(dense),
                                            static_cast<uint16_t*>(view), axes);

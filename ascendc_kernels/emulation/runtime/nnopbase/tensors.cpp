@@ -51,7 +51,7 @@ bool Fill(aclTensor* tensor, const int64_t* view_dims, uint64_t view_rank, int32
     return true;
 }
 
-aclnnStatus CopyOut(const aclTensor* tensor, const std::vector<int64_t> aclTensor::*member,
+aclnnStatus CopyOut(const aclTensor* tensor, const std::vector<int64_t> aclTensor::* member,
                     int64_t** values, uint64_t* count, const char* api) {
     if (!Valid(tensor, kTensorTag) || values == nullptr || count == nullptr) {
         return Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: null argument or not a live aclTensor", api);

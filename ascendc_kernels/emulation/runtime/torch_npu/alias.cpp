@@ -119,9 +119,9 @@ at::Tensor AliasMap::ToNpu(const at::Tensor& cpu, c10::Device device) {
     if (!cpu.defined()) return cpu;
     if (cpu.device().type() != c10::DeviceType::CPU) return cpu;
     if (cpu.layout() == at::kSparse) {
-        return at::_sparse_coo_tensor_unsafe(
-            ToNpu(cpu._indices(), device), ToNpu(cpu._values(), device), cpu.sizes(),
-            cpu.options().device(device), cpu.is_coalesced());
+        return at::_sparse_coo_tensor_unsafe(ToNpu(cpu._indices(), device),
+                                             ToNpu(cpu._values(), device), cpu.sizes(),
+                                             cpu.options().device(device), cpu.is_coalesced());
     }
     if (at::sparse_csr::is_sparse_compressed(cpu)) {
         bool rows = cpu.layout() == at::kSparseCsr || cpu.layout() == at::kSparseBsr;

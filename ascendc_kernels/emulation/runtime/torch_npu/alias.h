@@ -21,7 +21,7 @@ inline bool IsNpu(const at::Tensor& tensor) {
 // The CPU views of one operator call. Tensors that share a storage on the device share one on the
 // CPU, so kernels that look for overlap see what is there.
 class AliasMap {
-public:
+ public:
     // Returns a CPU tensor over the same memory (same dtype, sizes, strides, offset).
     at::Tensor ToCpu(const at::Tensor& npu);
 
@@ -33,7 +33,7 @@ public:
     // view for a result inside an alias's storage, a copy on `device` otherwise.
     at::Tensor ToNpu(const at::Tensor& cpu, c10::Device device);
 
-private:
+ private:
     struct Entry {
         at::Tensor npu;
         at::Tensor cpu;

@@ -36,14 +36,26 @@ using torch::jit::Stack;
 // Operators which take CPU tensors beside NPU ones on hardware too; for all others torch's rule
 // holds: same device, except zero-dimensional CPU tensors.
 bool MixesDevices(const std::string& name) {
-    static const std::unordered_set<std::string> kNames = {
-        "aten::copy_",          "aten::_copy_from",  "aten::_copy_from_and_resize",
-        "aten::index.Tensor",   "aten::index_put_",  "aten::index_put",
-        "aten::_index_put_impl_", "aten::index.Tensor_out", "aten::_unsafe_index.Tensor",
-        "aten::_unsafe_index_put", "aten::_pack_padded_sequence", "aten::set_data",
-        "aten::_ctc_loss.Tensor", "aten::_ctc_loss", "aten::_ctc_loss_backward",
-        "aten::_ctc_loss_backward.Tensor", "aten::is_set_to", "aten::repeat_interleave.Tensor",
-        "aten::_foreach_copy_", "aten::_foreach_copy"};
+    static const std::unordered_set<std::string> kNames = {"aten::copy_",
+                                                           "aten::_copy_from",
+                                                           "aten::_copy_from_and_resize",
+                                                           "aten::index.Tensor",
+                                                           "aten::index_put_",
+                                                           "aten::index_put",
+                                                           "aten::_index_put_impl_",
+                                                           "aten::index.Tensor_out",
+                                                           "aten::_unsafe_index.Tensor",
+                                                           "aten::_unsafe_index_put",
+                                                           "aten::_pack_padded_sequence",
+                                                           "aten::set_data",
+                                                           "aten::_ctc_loss.Tensor",
+                                                           "aten::_ctc_loss",
+                                                           "aten::_ctc_loss_backward",
+                                                           "aten::_ctc_loss_backward.Tensor",
+                                                           "aten::is_set_to",
+                                                           "aten::repeat_interleave.Tensor",
+                                                           "aten::_foreach_copy_",
+                                                           "aten::_foreach_copy"};
     return kNames.count(name) != 0;
 }
 
@@ -103,7 +115,8 @@ std::optional<c10::Device> CallDevice(const OperatorHandle& op, const c10::IValu
         const std::string name = c10::toString(op.schema().operator_name());
         TORCH_CHECK(MixesDevices(name),
                     "Expected all tensors to be on the same device, but found at least two "
-                    "devices, ", *device, " and ", *other, "! (", name, ")");
+                    "devices, ",
+                    *device, " and ", *other, "! (", name, ")");
     }
     if (device) return device;
     for (size_t i = 0; i < count; ++i) {
@@ -201,9 +214,9 @@ void SparseKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
         const c10::AliasInfo* info = arguments[i].alias_info();
         const c10::IValue& value = (*stack)[begin + i];
         bool written = info != nullptr && info->isWrite() && value.isTensor();
-        TORCH_CHECK_NOT_IMPLEMENTED(
-            !written || value.toTensor().layout() == at::kStrided, "operator ",
-            op.schema().operator_name(), " is not emulated: it writes a sparse npu tensor");
+        TORCH_CHECK_NOT_IMPLEMENTED(!written || value.toTensor().layout() == at::kStrided,
+                                    "operator ", op.schema().operator_name(),
+                                    " is not emulated: it writes a sparse npu tensor");
     }
     RunOnCpu(op, stack, key);
 }
@@ -278,15 +291,32 @@ void MathAttentionKernel(const OperatorHandle& op, c10::DispatchKeySet, Stack* s
 // torch_npu's kernels that only manage memory and metadata; they work on emulated memory as is.
 bool KeepsTorchNpuKernel(const std::string& name) {
     static const std::unordered_set<std::string> kNames = {
-        "aten::empty.memory_format", "aten::empty_strided", "aten::new_empty_strided",
-        "aten::empty_with_format", "aten::empty_with_format.names",
-        "aten::unsafe_empty_with_format", "aten::empty_with_swapped_memory",
-        "aten::resize_", "aten::resize_as_", "aten::as_strided", "aten::as_strided_", "aten::view",
-        "aten::_reshape_alias", "aten::set_", "aten::set_.source_Tensor",
-        "aten::set_.source_Storage", "aten::set_.source_Storage_storage_offset",
-        "aten::record_stream", "aten::is_pinned", "aten::pin_memory", "aten::_pin_memory",
-        "aten::get_storage_size", "aten::get_npu_format", "aten::npu_change_data_ptr",
-        "aten::copy_memory_", "aten::_has_compatible_shallow_copy_type"};
+        "aten::empty.memory_format",
+        "aten::empty_strided",
+        "aten::new_empty_strided",
+        "aten::empty_with_format",
+        "aten::empty_with_format.names",
+        "aten::unsafe_empty_with_format",
+        "aten::empty_with_swapped_memory",
+        "aten::resize_",
+        "aten::resize_as_",
+        "aten::as_strided",
+        "aten::as_strided_",
+        "aten::view",
+        "aten::_reshape_alias",
+        "aten::set_",
+        "aten::set_.source_Tensor",
+        "aten::set_.source_Storage",
+        "aten::set_.source_Storage_storage_offset",
+        "aten::record_stream",
+        "aten::is_pinned",
+        "aten::pin_memory",
+        "aten::_pin_memory",
+        "aten::get_storage_size",
+        "aten::get_npu_format",
+        "aten::npu_change_data_ptr",
+        "aten::copy_memory_",
+        "aten::_has_compatible_shallow_copy_type"};
     return kNames.count(name) != 0;
 }
 
@@ -322,7 +352,7 @@ struct Summary {
 };
 
 class Registrar {
-public:
+ public:
     Registrar()
         : aten_("aten", DispatchKey::PrivateUse1),
           autograd_("aten", DispatchKey::AutogradPrivateUse1),
@@ -364,7 +394,8 @@ public:
         bool owned_autograd = op.hasKernelForDispatchKey(DispatchKey::AutogradPrivateUse1);
         bool cpu = op.hasKernelForDispatchKey(DispatchKey::CPU);
         bool implicit = op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
-        bool explicit_kernel = op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+        bool explicit_kernel =
+            op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
             op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
         if (KeepsTorchNpuKernel(name)) {
             ++summary.kept;
@@ -404,7 +435,7 @@ public:
 
     Summary summary;
 
-private:
+ private:
     struct Target {
         std::unique_ptr<torch::Library> library;
         Target(const char* ns, DispatchKey key)
@@ -427,7 +458,7 @@ private:
 
 // Replacing a kernel is what this file is for; torch would warn about each first one.
 class QuietWarnings : public c10::WarningHandler {
-public:
+ public:
     void process(const c10::Warning&) override {}
 };
 
@@ -454,8 +485,8 @@ extern "C" __attribute__((visibility("default"))) const char* opgen_npu_register
         }
         const Summary& s = registrar->summary;
         return "cpu=" + std::to_string(s.cpu) + " composite=" + std::to_string(s.composite) +
-               " autograd=" + std::to_string(s.autograd) + " refused=" +
-               std::to_string(s.refused) + " kept=" + std::to_string(s.kept);
+               " autograd=" + std::to_string(s.autograd) + " refused=" + std::to_string(s.refused) +
+               " kept=" + std::to_string(s.kept);
     }();
     return text.c_str();
 }

@@ -33,8 +33,8 @@ uint64_t NextSeed(const std::optional<at::Generator>& given, c10::Device device)
                                   ? *given
                                   : at_npu::detail::getDefaultNPUGenerator(device.index());
     TORCH_CHECK(generator.device().type() == c10::DeviceType::PrivateUse1,
-                "Expected a 'npu' device type for generator but found '",
-                generator.device().type(), "'");
+                "Expected a 'npu' device type for generator but found '", generator.device().type(),
+                "'");
     std::lock_guard<std::mutex> lock(generator.mutex());
     uint64_t seed = generator.current_seed();
     uint64_t offset = generator.get_offset();

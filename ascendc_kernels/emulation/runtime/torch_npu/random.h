@@ -22,13 +22,13 @@ at::Generator NextCpuGenerator(const std::optional<at::Generator>& given, c10::D
 // the derived state there for the scope's duration. Scopes exclude each other; a CPU operator that
 // draws in another thread at the same time is not kept out.
 class DefaultGeneratorScope {
-public:
+ public:
     explicit DefaultGeneratorScope(c10::Device device);
     ~DefaultGeneratorScope();
     DefaultGeneratorScope(const DefaultGeneratorScope&) = delete;
     DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;
 
-private:
+ private:
     at::Tensor saved_;
 };
 

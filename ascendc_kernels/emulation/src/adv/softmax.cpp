@@ -32,7 +32,8 @@ class Rows {
             StoreReal(*c_.dst, c_.type, Index(row, j), values[j]);
     }
     // One 32-byte block per row, or one element.
-    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value, bool narrow = false) {
+    static void StoreRow(const TensorRef* t, DType type, uint32_t row, double value,
+                         bool narrow = false) {
         if (t == nullptr) return;
         const uint32_t block = narrow ? 1 : BlockOf(type);
         for (uint32_t j = 0; j < block; ++j)

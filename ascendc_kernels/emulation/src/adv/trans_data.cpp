@@ -14,14 +14,12 @@ constexpr uint64_t kWidth = 2;
 struct Blocks {
     uint64_t c1, n1, plane;  // plane: H x W padded
     explicit Blocks(const TransDataCall& c)
-        : c1((c.c + kC0 - 1) / kC0), n1((c.n + kC0 - 1) / kC0),
-          plane((uint64_t(c.h) * c.w + kC0 - 1) / kC0 * kC0)
-    {
-    }
+        : c1((c.c + kC0 - 1) / kC0),
+          n1((c.n + kC0 - 1) / kC0),
+          plane((uint64_t(c.h) * c.w + kC0 - 1) / kC0 * kC0) {}
 };
 
-uint64_t SizeOf(AscendC::DataFormat f, const TransDataCall& c, const Blocks& b)
-{
+uint64_t SizeOf(AscendC::DataFormat f, const TransDataCall& c, const Blocks& b) {
     const uint64_t plane = uint64_t(c.h) * c.w;
     if (f == AscendC::DataFormat::NCDHW) return uint64_t(c.n) * c.c * c.d * b.plane;
     if (f == AscendC::DataFormat::NDC1HWC0) return uint64_t(c.n) * c.d * b.c1 * plane * kC0;
@@ -29,8 +27,7 @@ uint64_t SizeOf(AscendC::DataFormat f, const TransDataCall& c, const Blocks& b)
 }
 
 uint64_t IndexIn(AscendC::DataFormat f, const TransDataCall& c, const Blocks& b, uint64_t n,
-                 uint64_t channel, uint64_t d, uint64_t hw)
-{
+                 uint64_t channel, uint64_t d, uint64_t hw) {
     const uint64_t plane = uint64_t(c.h) * c.w;
     if (f == AscendC::DataFormat::NCDHW) return ((n * c.c + channel) * c.d + d) * b.plane + hw;
     if (f == AscendC::DataFormat::NDC1HWC0) {
@@ -42,8 +39,7 @@ uint64_t IndexIn(AscendC::DataFormat f, const TransDataCall& c, const Blocks& b,
 
 }  // namespace
 
-void RunTransData(const TransDataCall& c)
-{
+void RunTransData(const TransDataCall& c) {
     const Blocks b(c);
     const uint64_t from = SizeOf(c.from, c, b), to = SizeOf(c.to, c, b);
     const AdvOperand operands[] = {
@@ -59,7 +55,8 @@ void RunTransData(const TransDataCall& c)
             for (uint64_t d = 0; d < c.d; ++d) {
                 for (uint64_t hw = 0; hw < uint64_t(c.h) * c.w; ++hw) {
                     memcpy(c.dst->ptr + IndexIn(c.to, c, b, n, channel, d, hw) * kWidth,
-                           source.data() + IndexIn(c.from, c, b, n, channel, d, hw) * kWidth, kWidth);
+                           source.data() + IndexIn(c.from, c, b, n, channel, d, hw) * kWidth,
+                           kWidth);
                 }
             }
         }

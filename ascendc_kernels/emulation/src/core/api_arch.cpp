@@ -24,8 +24,7 @@ struct ApiTable {
     std::map<std::string, ApiFacts> apis;
 };
 
-std::vector<std::string> Cells(const std::string& line)
-{
+std::vector<std::string> Cells(const std::string& line) {
     std::vector<std::string> cells;
     std::istringstream rest(line);
     for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
@@ -33,8 +32,7 @@ std::vector<std::string> Cells(const std::string& line)
 }
 
 // The columns are api, archs, types_<arch> of one or more architectures, page.
-ApiTable Read()
-{
+ApiTable Read() {
     static const std::string prefix = "types_";
     ApiTable table;
     std::vector<std::string> header;
@@ -61,8 +59,7 @@ ApiTable Read()
     return table;
 }
 
-const ApiTable& Table()
-{
+const ApiTable& Table() {
     static const ApiTable table = Read();
     return table;
 }
@@ -70,8 +67,7 @@ const ApiTable& Table()
 bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
 
 // The first source; of an instruction without one, its destination.
-const Operand* Main(const Record& r, bool source)
-{
+const Operand* Main(const Record& r, bool source) {
     for (int i = 0; i < r.count; ++i) {
         if (Reads(r.operands[i]) == source && r.operands[i].dtype != DType::kNone) {
             return &r.operands[i];
@@ -80,8 +76,7 @@ const Operand* Main(const Record& r, bool source)
     return source ? Main(r, false) : nullptr;
 }
 
-std::string MissingCast(const Record& r, const std::string& types)
-{
+std::string MissingCast(const Record& r, const std::string& types) {
     static const char* const modes[] = {"NONE", "RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD"};
     const Operand* from = Main(r, true);
     const Operand* to = Main(r, false);
@@ -97,32 +92,31 @@ std::string MissingCast(const Record& r, const std::string& types)
         return std::string("Cast from ") + Name(from->dtype) + " to " + Name(to->dtype) +
                " does not have CAST_" + modes[r.mode] + " (it has " + word.substr(colon + 1) + ")";
     }
-    return std::string("Cast from ") + Name(from->dtype) + " to " + Name(to->dtype) + " does not exist";
+    return std::string("Cast from ") + Name(from->dtype) + " to " + Name(to->dtype) +
+           " does not exist";
 }
 
 }  // namespace
 
-const ApiFacts* FindApi(const std::string& name)
-{
+const ApiFacts* FindApi(const std::string& name) {
     const auto found = Table().apis.find(name);
     return found == Table().apis.end() ? nullptr : &found->second;
 }
 
-bool HasType(const ApiFacts& facts, int32_t arch, const std::string& type)
-{
+bool HasType(const ApiFacts& facts, int32_t arch, const std::string& type) {
     const auto listed = facts.types.find(arch);
     return listed != facts.types.end() && listed->second.find(type) != std::string::npos;
 }
 
 bool ListsApisOf(int32_t arch) { return Table().archs.count(arch) != 0; }
 
-std::string MissingOn(int32_t arch, const Record& r, std::string* page)
-{
+std::string MissingOn(int32_t arch, const Record& r, std::string* page) {
     const Operand* from = Main(r, true);
     const Operand* to = Main(r, false);
     const std::string op = r.op;
     std::string form;
-    if (from != nullptr && to != nullptr) form = std::string(" ") + Name(from->mem) + ">" + Name(to->mem);
+    if (from != nullptr && to != nullptr)
+        form = std::string(" ") + Name(from->mem) + ">" + Name(to->mem);
     for (const std::string& name : {op + form, op}) {
         const ApiFacts* facts = FindApi(name);
         if (facts == nullptr) continue;
@@ -138,21 +132,22 @@ std::string MissingOn(int32_t arch, const Record& r, std::string* page)
     return "";
 }
 
-void StopAbsentApi(const char* name, Loc loc)
-{
+void StopAbsentApi(const char* name, Loc loc) {
     Core& core = Current();
-    TrapCheck(core, loc, "NotOnSoc", name,
-              "take the SoC out of the op's, give it a branch of its own, or run another one (--soc ascend310p)",
-              "%s does not exist on %s (arch %d): the device's compiler warns, and the call does nothing",
-              name, core.soc->name, core.soc->arch);
+    TrapCheck(
+        core, loc, "NotOnSoc", name,
+        "take the SoC out of the op's, give it a branch of its own, or run another one (--soc "
+        "ascend310p)",
+        "%s does not exist on %s (arch %d): the device's compiler warns, and the call does nothing",
+        name, core.soc->name, core.soc->arch);
 }
 
-void ReportMissingApi(Core& core, Loc loc, const char* name)
-{
+void ReportMissingApi(Core& core, Loc loc, const char* name) {
     const ApiFacts* facts = FindApi(name);
     if (facts == nullptr || facts->archs.count(core.soc->arch) != 0) return;
     if (core.sink != nullptr) {
-        Complain(core, loc, "NotOnSoc", name, "use another API on this SoC, or take it out of the op's",
+        Complain(core, loc, "NotOnSoc", name,
+                 "use another API on this SoC, or take it out of the op's",
                  "%s does not exist on %s (arch %d): page %s", name, core.soc->name, core.soc->arch,
                  facts->page.c_str());
         return;
@@ -163,8 +158,8 @@ void ReportMissingApi(Core& core, Loc loc, const char* name)
     std::lock_guard<std::mutex> lock(mutex);
     if (!told.insert(name).second) return;
     loc = Where(core, loc);
-    std::fprintf(stderr, "opgen: %s:%u: %s does not exist on %s (arch %d)\n", loc.file ? loc.file : "?",
-                 loc.line, name, core.soc->name, core.soc->arch);
+    std::fprintf(stderr, "opgen: %s:%u: %s does not exist on %s (arch %d)\n",
+                 loc.file ? loc.file : "?", loc.line, name, core.soc->name, core.soc->arch);
 }
 
 }  // namespace ascendc_emu

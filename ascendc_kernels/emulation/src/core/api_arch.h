@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Which APIs, data types and rounding modes an architecture has: api_arch.csv, taken from the product
-// support lists and data type tables of the API pages. Architectures with a column `types_<arch>` there
-// are checked.
+// Which APIs, data types and rounding modes an architecture has: api_arch.csv, taken from the
+// product support lists and data type tables of the API pages. Architectures with a column
+// `types_<arch>` there are checked.
 #ifndef OPGEN_CORE_API_ARCH_H
 #define OPGEN_CORE_API_ARCH_H
 
@@ -31,8 +31,8 @@ bool HasType(const ApiFacts& facts, int32_t arch, const std::string& type);
 // Whether the table has the data types of an architecture's APIs.
 bool ListsApisOf(int32_t arch);
 
-// Why an architecture does not have this instruction, as a sentence; empty: it has. `page`: where it
-// says so.
+// Why an architecture does not have this instruction, as a sentence; empty: it has. `page`: where
+// it says so.
 std::string MissingOn(int32_t arch, const Record& record, std::string* page);
 
 }  // namespace ascendc_emu

@@ -9,8 +9,8 @@
 namespace ascendc_emu {
 
 // Ends the launch: tensor `t`, used up to byte `end`, has no memory or reaches past the end of it.
-[[noreturn]] void OutOfBounds(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
-                              Loc loc);
+[[noreturn]] void OutOfBounds(Core& core, const TensorRef& t, uint64_t end, const char* op,
+                              const char* role, Loc loc);
 
 // Ends the launch when an operand belongs to a TBuf that InitBuffer has not given memory (TBuf::Get
 // then makes a tensor behind the end of the memory, without a buffer number).

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// From addresses to source lines, by binutils' addr2line. Runs in signal handlers of a process whose
-// heap may be broken: nothing here allocates memory.
+// From addresses to source lines, by binutils' addr2line. Runs in signal handlers of a process
+// whose heap may be broken: nothing here allocates memory.
 #include <dlfcn.h>
 #include <elf.h>
 #include <signal.h>
@@ -28,16 +28,14 @@ struct Module {
     uintptr_t base;
 };
 
-bool ModuleOf(const void* address, Module* module)
-{
+bool ModuleOf(const void* address, Module* module) {
     Dl_info info;
     if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
     *module = {info.dli_fname, reinterpret_cast<uintptr_t>(info.dli_fbase)};
     return true;
 }
 
-bool IsOwn(const Module& module)
-{
+bool IsOwn(const Module& module) {
     static const Module own = [] {
         Module m = {};
         ModuleOf(reinterpret_cast<const void*>(&FindCallSites), &m);
@@ -46,32 +44,31 @@ bool IsOwn(const Module& module)
     return module.base == own.base;
 }
 
-bool IsSystem(const Module& module)
-{
+bool IsSystem(const Module& module) {
     for (const char* start : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "linux-vdso"}) {
         if (strncmp(module.path, start, strlen(start)) == 0) return true;
     }
     const char* const slash = strrchr(module.path, '/');
     const char* const name = slash == nullptr ? module.path : slash + 1;
-    for (const char* start : {"python", "libpython", "libstdc++", "libgcc_s", "libffi", "_ctypes"}) {
+    for (const char* start :
+         {"python", "libpython", "libstdc++", "libgcc_s", "libffi", "_ctypes"}) {
         if (strncmp(name, start, strlen(start)) == 0) return true;
     }
     return false;
 }
 
 // The headers of the emulation are not where the user looks.
-bool IsUserFile(const char* file)
-{
+bool IsUserFile(const char* file) {
     return file[0] != '?' && file[0] != '\0' && strncmp(file, "/usr/", 5) != 0 &&
            strstr(file, "ascendc_kernels/emulation/") == nullptr;
 }
 
 // Runs addr2line over addresses of one module; its output as text in g_output.
-bool Symbolise(const Module& module, char (*addresses)[24], int count)
-{
+bool Symbolise(const Module& module, char (*addresses)[24], int count) {
     int ends[2];
     if (pipe(ends) != 0) return false;
-    const char* arguments[Crash::kMaxFrames + 8] = {"addr2line", "-e", module.path, "-f", "-C", "-i", "-a"};
+    const char* arguments[Crash::kMaxFrames + 8] = {"addr2line", "-e", module.path, "-f",
+                                                    "-C",        "-i", "-a"};
     char main_program[] = "/proc/self/exe";
     char link[512];
     const ssize_t length = readlink(main_program, link, sizeof(link) - 1);
@@ -102,16 +99,14 @@ bool Symbolise(const Module& module, char (*addresses)[24], int count)
     return got > 0;
 }
 
-void Copy(char* to, size_t size, const char* from)
-{
+void Copy(char* to, size_t size, const char* from) {
     const size_t length = strnlen(from, size - 1);
     memcpy(to, from, length);
     to[length] = '\0';
 }
 
 // Per address: a line "0x...", then per inlined call its function and "file:line".
-int ReadSites(CallSite* sites, int count, int capacity)
-{
+int ReadSites(CallSite* sites, int count, int capacity) {
     char* save = nullptr;
     char* line = strtok_r(g_output, "\n", &save);
     while (line != nullptr && count < capacity) {
@@ -142,16 +137,14 @@ int ReadSites(CallSite* sites, int count, int capacity)
     return count;
 }
 
-uintptr_t LinkedAddress(const Module& module, uintptr_t address)
-{
+uintptr_t LinkedAddress(const Module& module, uintptr_t address) {
     const auto* const header = reinterpret_cast<const Elf64_Ehdr*>(module.base);
     return header->e_type == ET_EXEC ? address : address - module.base;
 }
 
 }  // namespace
 
-int FindCallSites(const Crash& crash, CallSite* sites, int capacity)
-{
+int FindCallSites(const Crash& crash, CallSite* sites, int capacity) {
     while (g_busy.test_and_set()) usleep(1000);
     int count = 0;
     bool user = false;
@@ -181,16 +174,15 @@ int FindCallSites(const Crash& crash, CallSite* sites, int capacity)
     return count;
 }
 
-void DescribeCrash(const Crash& crash, char* text, size_t size)
-{
+void DescribeCrash(const Crash& crash, char* text, size_t size) {
     const char* const name = crash.signal == SIGSEGV   ? "SIGSEGV"
                              : crash.signal == SIGBUS  ? "SIGBUS"
                              : crash.signal == SIGILL  ? "SIGILL"
                              : crash.signal == SIGABRT ? "SIGABRT"
                              : crash.signal == SIGFPE  ? "SIGFPE"
                                                        : "a signal";
-    const uintptr_t distance = crash.address > crash.stack ? crash.address - crash.stack
-                                                           : crash.stack - crash.address;
+    const uintptr_t distance =
+        crash.address > crash.stack ? crash.address - crash.stack : crash.stack - crash.address;
     if (crash.signal == kTimeIsUp) {
         snprintf(text, size, "the time limit of %g s", TimeLimit());
     } else if (crash.signal == kLeaves) {
@@ -203,13 +195,15 @@ void DescribeCrash(const Crash& crash, char* text, size_t size)
         snprintf(text, size, "SIGFPE: an integer division by zero");
     } else if (crash.signal == SIGILL) {
         snprintf(text, size, "SIGILL: a trap of the compiler, or a jump into data");
-    } else if (crash.frames[0] != nullptr && crash.address == reinterpret_cast<uintptr_t>(crash.frames[0])) {
+    } else if (crash.frames[0] != nullptr &&
+               crash.address == reinterpret_cast<uintptr_t>(crash.frames[0])) {
         snprintf(text, size, "%s: a call through a %s pointer (0x%zx)", name,
                  crash.address < 4096 ? "null" : "wild", crash.address);
     } else if (crash.frames[0] == nullptr) {
         snprintf(text, size, "%s: a call through a null pointer", name);
     } else if (crash.signal == SIGSEGV && distance < 65536) {
-        snprintf(text, size, "%s: the stack is full (endless recursion, or large local arrays)", name);
+        snprintf(text, size, "%s: the stack is full (endless recursion, or large local arrays)",
+                 name);
     } else if (crash.code == SI_KERNEL) {
         snprintf(text, size, "%s: access through a wild pointer", name);
     } else {

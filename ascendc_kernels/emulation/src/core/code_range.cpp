@@ -6,8 +6,7 @@
 namespace ascendc_emu {
 namespace {
 
-int FindText(dl_phdr_info* info, size_t, void* found)
-{
+int FindText(dl_phdr_info* info, size_t, void* found) {
     auto* wanted = static_cast<CodeRange*>(found);
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& h = info->dlpi_phdr[i];
@@ -23,8 +22,7 @@ int FindText(dl_phdr_info* info, size_t, void* found)
 
 }  // namespace
 
-CodeRange CodeOf(const void* code)
-{
+CodeRange CodeOf(const void* code) {
     CodeRange range;
     range.begin = range.end = reinterpret_cast<uintptr_t>(code);
     dl_iterate_phdr(&FindText, &range);

@@ -9,25 +9,24 @@ namespace ascendc_emu {
 namespace {
 
 // Lengths of DataCopy count whole 32-byte units; the device drops the rest.
-uint64_t WholeUnits(Core& core, const CopyCall& c)
-{
+uint64_t WholeUnits(Core& core, const CopyCall& c) {
     if (c.blockBytes % 32 != 0) {
-        Complain(core, c.loc, "ErrorParam", c.name, "use DataCopyPad for lengths that are not multiples of 32 bytes",
+        Complain(core, c.loc, "ErrorParam", c.name,
+                 "use DataCopyPad for lengths that are not multiples of 32 bytes",
                  "%llu bytes are not a multiple of 32: the device copies only %llu",
                  static_cast<unsigned long long>(c.blockBytes),
                  static_cast<unsigned long long>(c.blockBytes / 32 * 32));
     }
     if (c.blocks > 4095) {
-        Complain(core, c.loc, "ErrorParam", c.name, "split the copy", "blockCount %u is not in 1..4095",
-                 c.blocks);
+        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
+                 "blockCount %u is not in 1..4095", c.blocks);
     }
     return c.blockBytes / 32 * 32;
 }
 
 }  // namespace
 
-void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src)
-{
+void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src) {
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
     PollByCopy(core, src.ptr);
@@ -50,8 +49,7 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src)
     }
 }
 
-void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
-{
+void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
     NoteStore(core);
@@ -76,8 +74,7 @@ void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
     }
 }
 
-void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
-{
+void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src) {
     Core& core = Current();
     if (!Has(core, dst.mem) || !Has(core, src.mem)) {
         // UB -> L1 exists on a vector core although L1 belongs to the cube core; the matching
@@ -118,22 +115,22 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
     }
 }
 
-void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
-{
+void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
     const CopyCall& c = p.copy;
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
     PollByCopy(core, src.ptr);
     NeedsApi(core, c.loc, "DataCopyPad");
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(c.type) / 8);
-    const uint64_t left = static_cast<uint64_t>(p.left) * es, right = static_cast<uint64_t>(p.right) * es;
+    const uint64_t left = static_cast<uint64_t>(p.left) * es,
+                   right = static_cast<uint64_t>(p.right) * es;
     const uint64_t padded = (left + c.blockBytes + right + 31) / 32 * 32;
     const int64_t srcStride = static_cast<int64_t>(c.blockBytes) + c.srcGap;
     const int64_t dstStride = static_cast<int64_t>(padded) + c.dstGap * 32;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
         Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
-                 "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range", c.blocks,
-                 static_cast<unsigned long long>(c.blockBytes));
+                 "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range",
+                 c.blocks, static_cast<unsigned long long>(c.blockBytes));
     }
     if (left > 32 || right > 32) {
         Complain(core, c.loc, "ErrorParam", c.name, "pad at most 32 bytes on each side",
@@ -181,8 +178,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src)
     }
 }
 
-void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
-{
+void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
     NoteStore(core);
@@ -192,8 +188,8 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
     const int64_t dstStride = static_cast<int64_t>(c.blockBytes) + c.dstGap;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
         Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
-                 "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range", c.blocks,
-                 static_cast<unsigned long long>(c.blockBytes));
+                 "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range",
+                 c.blocks, static_cast<unsigned long long>(c.blockBytes));
     }
     if (core.sink) {
         Record r = Start(core, c, Pipe::kMte3);
@@ -201,7 +197,8 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src)
         SetBlocks(o, c.blockBytes, c.blocks, dstStride);
         o.align = 1;
         o.atomic = core.regs.atomicOp != 0;
-        SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), c.blockBytes, c.blocks, srcStride);
+        SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), c.blockBytes, c.blocks,
+                  srcStride);
         core.sink->OnInstruction(core, r);
     }
     if (c.blockBytes == 0 || c.blocks == 0) return;

@@ -16,31 +16,29 @@ void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const c
 
 // On-chip accesses must stay inside the buffer in every mode: anything else would corrupt another
 // buffer of the emulation.
-inline void CheckLocal(Core& core, const TensorRef& t, uint64_t end, const char* name, const char* role,
-                       Loc loc)
-{
+inline void CheckLocal(Core& core, const TensorRef& t, uint64_t end, const char* name,
+                       const char* role, Loc loc) {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
-    if (__builtin_expect(end > size || t.ptr == nullptr, 0)) OutOfBounds(core, t, end, name, role, loc);
+    if (__builtin_expect(end > size || t.ptr == nullptr, 0))
+        OutOfBounds(core, t, end, name, role, loc);
 }
 
 // Whether the core has this memory: both halves of a mixed kernel may run the same calls.
 inline bool Has(const Core& core, Mem mem) { return core.capacity[static_cast<int>(mem)] > 0; }
 
-inline void SetBlocks(Operand& o, uint64_t bytes, uint32_t blocks, int64_t stride)
-{
+inline void SetBlocks(Operand& o, uint64_t bytes, uint32_t blocks, int64_t stride) {
     o.blockBytes = static_cast<uint32_t>(bytes);
     o.repeats = blocks;
     o.repeatStride = stride;
 }
 
 // Bytes from the begin of the first block to the end of the last.
-inline uint64_t Span(uint64_t bytes, uint32_t blocks, int64_t stride)
-{
-    return blocks == 0 ? 0 : bytes + static_cast<uint64_t>(blocks - 1) * static_cast<uint64_t>(stride);
+inline uint64_t Span(uint64_t bytes, uint32_t blocks, int64_t stride) {
+    return blocks == 0 ? 0
+                       : bytes + static_cast<uint64_t>(blocks - 1) * static_cast<uint64_t>(stride);
 }
 
-inline Record Start(const Core& core, const CopyCall& c, Pipe pipe)
-{
+inline Record Start(const Core& core, const CopyCall& c, Pipe pipe) {
     Record r;
     r.op = c.name;
     r.pipe = pipe;

@@ -10,8 +10,7 @@
 
 namespace ascendc_emu {
 
-void SyncAllCores(int scope, int wanted, Loc loc)
-{
+void SyncAllCores(int scope, int wanted, Loc loc) {
     Core& core = Current();
     // An AIV-only barrier means nothing to a cube core.
     if (scope == 0 && core.kind == CoreKind::kAic) return;
@@ -23,8 +22,10 @@ void SyncAllCores(int scope, int wanted, Loc loc)
                          : core.kind == CoreKind::kAic   ? core.soc->aicCores
                                                          : core.soc->aivCores;
     if (core.blockNum > physical) {
-        TrapCheck(core, loc, "CrossCore", "SyncAll", "launch at most as many blocks as the SoC has cores",
-                  "block dim %d exceeds the %d cores of %s: blocks that have no core yet can never arrive",
+        TrapCheck(core, loc, "CrossCore", "SyncAll",
+                  "launch at most as many blocks as the SoC has cores",
+                  "block dim %d exceeds the %d cores of %s: blocks that have no core yet can never "
+                  "arrive",
                   core.blockNum, physical, core.soc->name);
     }
     struct State {
@@ -55,18 +56,19 @@ void SyncAllCores(int scope, int wanted, Loc loc)
     EmitSync(core, SyncKind::kSyncLeave, Pipe::kAll, Pipe::kAll, 0, scope, loc);
 }
 
-void NeedsScheduler(const char* api, Loc loc)
-{
+void NeedsScheduler(const char* api, Loc loc) {
     Core& core = Current();
     if (core.sink == nullptr || core.kind == CoreKind::kUnified) return;
     const DeclaredKind declared = core.scheduler->declared();
     const bool cube = declared.kind == OPGEN_KERNEL_AIC_ONLY;
     // Without a declaration CANN's compile script turns the scheduler on by itself.
-    if (declared.source < KindSource::kDefault || (!cube && declared.kind != OPGEN_KERNEL_AIV_ONLY)) return;
+    if (declared.source < KindSource::kDefault || (!cube && declared.kind != OPGEN_KERNEL_AIV_ONLY))
+        return;
     loc = Where(core, loc);
     const char* const fix = cube ? "declare KERNEL_TYPE_MIX_AIC_1_0, __mix__(1, 0)"
                                  : "declare KERNEL_TYPE_MIX_AIV_1_0, __mix__(0, 1)";
-    const char* const text = "a kernel of type %s runs without the scheduler that passes flags between cores%s";
+    const char* const text =
+        "a kernel of type %s runs without the scheduler that passes flags between cores%s";
     const char* const type = cube ? "AIC_ONLY (__cube__)" : "AIV_ONLY (__vector__)";
     // Public samples of direct launches call SyncAll in __vector__ kernels.
     if (declared.source == KindSource::kLaunch && std::strcmp(api, "SyncAll") == 0) {
@@ -77,8 +79,7 @@ void NeedsScheduler(const char* api, Loc loc)
 }
 
 namespace {
-void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc)
-{
+void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc) {
     NeedsApi(core, loc, api);
     if (flag < 0 || flag >= kCrossFlags) {
         TrapCheck(core, loc, "CrossCore", api, "use flag ids 0..10 (11..15 are reserved)",
@@ -87,8 +88,7 @@ void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc)
 }
 }  // namespace
 
-void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
-{
+void CrossSet(int mode, Pipe pipe, int flag, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
     RequireCrossFlag(core, flag, "CrossCoreSetFlag", loc);
@@ -100,7 +100,9 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
     }
     NeedsScheduler("CrossCoreSetFlag", loc);
     if (core.kind == CoreKind::kAic && pipe == Pipe::kV) return;
-    if (core.kind == CoreKind::kAiv && (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1)) return;
+    if (core.kind == CoreKind::kAiv &&
+        (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1))
+        return;
     EmitSync(core, SyncKind::kCrossSet, pipe, Pipe::kAll, flag, mode, loc);
     struct State {
         Core* core;
@@ -139,21 +141,22 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
         },
         &state);
     if (state.overflow >= 0) {
-        // A 16th set is a fault on the device. Kernels whose consumers are faster than the producer never
-        // get there; here the producer may run first, so it lets them catch up, and what can never go on is
-        // reported as a deadlock.
+        // A 16th set is a fault on the device. Kernels whose consumers are faster than the producer
+        // never get there; here the producer may run first, so it lets them catch up, and what can
+        // never go on is reported as a deadlock.
         struct Full {
             Core* core;
             int id, flag;
         } full{&core, state.overflow, flag};
-        core.scheduler->Update([](void* p) { ++static_cast<Full*>(p)->core->scheduler->shared.fullFlags; },
-                               &full);
+        core.scheduler->Update(
+            [](void* p) { ++static_cast<Full*>(p)->core->scheduler->shared.fullFlags; }, &full);
         core.scheduler->Wait(
             core,
             [](void* p) {
                 const Full& f = *static_cast<Full*>(p);
                 Scheduler& s = *f.core->scheduler;
-                if (s.credits[static_cast<size_t>(f.id)][static_cast<size_t>(f.flag)] > 15) return false;
+                if (s.credits[static_cast<size_t>(f.id)][static_cast<size_t>(f.flag)] > 15)
+                    return false;
                 --s.shared.fullFlags;
                 return true;
             },
@@ -161,8 +164,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc)
     }
 }
 
-void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
-{
+void CrossWait(int mode, Pipe pipe, int flag, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
     RequireCrossFlag(core, flag, "CrossCoreWaitFlag", loc);
@@ -172,10 +174,12 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
         bool makesRoom;
     } state{&core, flag, false};
     static const char* const what[kCrossFlags] = {
-        "CrossCoreWaitFlag 0",  "CrossCoreWaitFlag 1",  "CrossCoreWaitFlag 2",  "CrossCoreWaitFlag 3",
-        "CrossCoreWaitFlag 4",  "CrossCoreWaitFlag 5",  "CrossCoreWaitFlag 6",  "CrossCoreWaitFlag 7",
-        "CrossCoreWaitFlag 8",  "CrossCoreWaitFlag 9",  "CrossCoreWaitFlag 10", "CrossCoreWaitFlag 11",
-        "CrossCoreWaitFlag 12", "CrossCoreWaitFlag 13", "CrossCoreWaitFlag 14", "CrossCoreWaitFlag 15"};
+        "CrossCoreWaitFlag 0",  "CrossCoreWaitFlag 1",  "CrossCoreWaitFlag 2",
+        "CrossCoreWaitFlag 3",  "CrossCoreWaitFlag 4",  "CrossCoreWaitFlag 5",
+        "CrossCoreWaitFlag 6",  "CrossCoreWaitFlag 7",  "CrossCoreWaitFlag 8",
+        "CrossCoreWaitFlag 9",  "CrossCoreWaitFlag 10", "CrossCoreWaitFlag 11",
+        "CrossCoreWaitFlag 12", "CrossCoreWaitFlag 13", "CrossCoreWaitFlag 14",
+        "CrossCoreWaitFlag 15"};
     core.scheduler->Wait(
         core,
         [](void* p) {
@@ -193,9 +197,8 @@ void CrossWait(int mode, Pipe pipe, int flag, Loc loc)
     EmitSync(core, SyncKind::kCrossWait, Pipe::kAll, pipe, flag, mode, loc);
 }
 
-void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots, const TensorRef& ub,
-                    uint64_t ubSlots, Loc loc)
-{
+void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots,
+                    const TensorRef& ub, uint64_t ubSlots, Loc loc) {
     constexpr uint64_t kSlot = 32;
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
@@ -209,12 +212,15 @@ void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_
     const OpgenGmRange* range = s.FindRange(gm.ptr);
     const uint64_t end = (firstSlot + slots) * kSlot;
     if (s.bounded()) {
-        const uint64_t room =
-            range == nullptr ? 0
-                             : static_cast<uint64_t>(static_cast<const uint8_t*>(range->data) + range->bytes - gm.ptr);
+        const uint64_t room = range == nullptr
+                                  ? 0
+                                  : static_cast<uint64_t>(static_cast<const uint8_t*>(range->data) +
+                                                          range->bytes - gm.ptr);
         if (room < end) {
-            Complain(core, loc, "ErrorParam", op, "give gmWorkspace 32 bytes per core and event, zeroed",
-                     "gmWorkspace has %llu bytes of '%s', %llu are needed", static_cast<unsigned long long>(room),
+            Complain(core, loc, "ErrorParam", op,
+                     "give gmWorkspace 32 bytes per core and event, zeroed",
+                     "gmWorkspace has %llu bytes of '%s', %llu are needed",
+                     static_cast<unsigned long long>(room),
                      range != nullptr && range->name != nullptr ? range->name : "no tensor",
                      static_cast<unsigned long long>(end));
             return;
@@ -229,8 +235,7 @@ void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_
     core.sink->OnSync(core, e);
 }
 
-void BlockSet(const GmRef& gm, int block, int event, Loc loc)
-{
+void BlockSet(const GmRef& gm, int block, int event, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     EmitSync(core, SyncKind::kBlockSet, Pipe::kAll, Pipe::kAll, (block << 16) | event, 0, loc);
@@ -247,8 +252,7 @@ void BlockSet(const GmRef& gm, int block, int event, Loc loc)
         &state);
 }
 
-void BlockWait(const GmRef& gm, int block, int event, Loc loc)
-{
+void BlockWait(const GmRef& gm, int block, int event, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     struct State {
@@ -279,8 +283,7 @@ struct GroupState {
 constexpr int kGroup = -1;
 }  // namespace
 
-void GroupArrive(const GmRef& gm, Loc loc)
-{
+void GroupArrive(const GmRef& gm, Loc loc) {
     Core& core = Current();
     EmitSync(core, SyncKind::kBlockSet, Pipe::kAll, Pipe::kAll, -1, 0, loc);
     GroupState state{core.scheduler, gm.ptr, 0};
@@ -292,8 +295,7 @@ void GroupArrive(const GmRef& gm, Loc loc)
         &state);
 }
 
-void GroupWait(const GmRef& gm, int arrivals, Loc loc)
-{
+void GroupWait(const GmRef& gm, int arrivals, Loc loc) {
     Core& core = Current();
     GroupState state{core.scheduler, gm.ptr, arrivals};
     core.scheduler->Wait(

@@ -47,8 +47,7 @@ Crash g_foreign;  // of a thread that has not prepared
 
 constexpr size_t kHandlerStack = 256 << 10;
 
-ThreadState& State()
-{
+ThreadState& State() {
     if (t_state != nullptr) return *t_state;
     t_state = new ThreadState;
     stack_t current = {};
@@ -65,8 +64,7 @@ ThreadState& State()
 }
 
 // The text of an exception that ended in std::terminate.
-void NoteException(Crash* crash)
-{
+void NoteException(Crash* crash) {
     const std::type_info* const type = abi::__cxa_current_exception_type();
     if (type == nullptr) return;
     char* const readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
@@ -87,14 +85,14 @@ struct Frames {
     int capacity;
 };
 
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* data)
-{
+_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* data) {
     Frames& frames = *static_cast<Frames*>(data);
     if (frames.count == frames.capacity) return _URC_END_OF_STACK;
     int interrupted = 0;
     const uintptr_t at = _Unwind_GetIPInfo(context, &interrupted);
     if (at == 0) return _URC_END_OF_STACK;
-    // A return address lies behind the call; where a signal arrived the instruction itself is known.
+    // A return address lies behind the call; where a signal arrived the instruction itself is
+    // known.
     const uintptr_t runs = interrupted != 0 ? at : at - 1;
     frames.addresses[frames.count++] = reinterpret_cast<void*>(runs);
     return _URC_NO_REASON;
@@ -102,15 +100,13 @@ _Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* data)
 
 // An address inside the instruction that each frame runs, innermost first; allocates nothing once
 // the unwinder is loaded.
-int CallStack(void** addresses, int capacity)
-{
+int CallStack(void** addresses, int capacity) {
     Frames frames = {addresses, 0, capacity};
     (void)_Unwind_Backtrace(&AddFrame, &frames);
     return frames.count;
 }
 
-void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash* crash)
-{
+void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash* crash) {
     *crash = Crash();
     crash->signal = number;
     crash->code = info.si_code;
@@ -144,21 +140,20 @@ void Collect(int number, const siginfo_t& info, const ucontext_t& context, Crash
 }
 
 // Whether the crash left a lock of malloc behind: nothing can go on then.
-bool InAllocator(const Crash& crash)
-{
+bool InAllocator(const Crash& crash) {
     for (int i = 0; i < crash.count; ++i) {
         Dl_info info;
         if (dladdr(crash.frames[i], &info) == 0 || info.dli_sname == nullptr) continue;
-        for (const char* name : {"malloc", "__libc_malloc", "free", "cfree", "__libc_free", "calloc",
-                                 "__libc_calloc", "realloc", "__libc_realloc", "_Znwm", "_ZdlPv"}) {
+        for (const char* name :
+             {"malloc", "__libc_malloc", "free", "cfree", "__libc_free", "calloc", "__libc_calloc",
+              "realloc", "__libc_realloc", "_Znwm", "_ZdlPv"}) {
             if (strcmp(info.dli_sname, name) == 0) return true;
         }
     }
     return false;
 }
 
-void Write(int file, const char* text)
-{
+void Write(int file, const char* text) {
     size_t left = strlen(text);
     while (left > 0) {
         const ssize_t done = write(file, text, left);
@@ -169,8 +164,7 @@ void Write(int file, const char* text)
 }
 
 // Appends `text` to `out` as the inside of a JSON string.
-void AppendJson(char* out, size_t size, const char* text)
-{
+void AppendJson(char* out, size_t size, const char* text) {
     size_t used = strlen(out);
     for (; *text != '\0' && used + 8 < size; ++text) {
         const unsigned char c = static_cast<unsigned char>(*text);
@@ -186,8 +180,8 @@ void AppendJson(char* out, size_t size, const char* text)
 
 constexpr int kMostSites = 8;
 
-void FormatJson(int number, const char* text, const CallSite* sites, int count, char* out, size_t size)
-{
+void FormatJson(int number, const char* text, const CallSite* sites, int count, char* out,
+                size_t size) {
     char limit[48] = {};
     if (number == kTimeIsUp) snprintf(limit, sizeof(limit), "\"limit\": %g, ", TimeLimit());
     snprintf(out, size, "{\"signal\": %d, %s\"text\": \"", number < kTimeIsUp ? number : 0, limit);
@@ -208,8 +202,7 @@ CallSite g_sites[kMostSites];
 char g_json[kMostSites * 1024 + 1024];
 
 // The process ends: says why on stderr and, for a program under `opgen run`, in the file it reads.
-void Farewell(const Crash& crash)
-{
+void Farewell(const Crash& crash) {
     const int count = FindCallSites(crash, g_sites, kMostSites);
     char text[1024];
     DescribeCrash(crash, text, sizeof(text));
@@ -232,18 +225,18 @@ void Farewell(const Crash& crash)
     }
 }
 
-// A process that ends although a kernel or a function of an op has not: code 0 would be taken for success.
-void RefuseToLeave()
-{
+// A process that ends although a kernel or a function of an op has not: code 0 would be taken for
+// success.
+void RefuseToLeave() {
     const bool guarded = t_state != nullptr && t_state->guard != nullptr;
     if (!RunsBlock() && !guarded) return;
     Write(2, "opgen: the process ends in the middle of ");
-    Write(2, RunsBlock() ? "a kernel, which calls exit()\n" : "a function of an op, which calls exit()\n");
+    Write(2, RunsBlock() ? "a kernel, which calls exit()\n"
+                         : "a function of an op, which calls exit()\n");
     _exit(1);
 }
 
-void CallEarlierHandler(int number, siginfo_t* info, void* context)
-{
+void CallEarlierHandler(int number, siginfo_t* info, void* context) {
     const struct sigaction& before = g_before[number];
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(number, info, context);
@@ -256,8 +249,7 @@ void CallEarlierHandler(int number, siginfo_t* info, void* context)
     }
 }
 
-void Handle(int number, siginfo_t* info, void* context)
-{
+void Handle(int number, siginfo_t* info, void* context) {
     if (number == SIGFPE && ResumeDivision(*info, context)) return;
     ThreadState* const state = t_state;
     const bool known = RunsBlock() || (state != nullptr && state->guard != nullptr);
@@ -289,15 +281,17 @@ void Handle(int number, siginfo_t* info, void* context)
     CallEarlierHandler(number, info, context);
 }
 
-CrashReport Report(const Crash& crash, const std::string& text)
-{
+CrashReport Report(const Crash& crash, const std::string& text) {
     CrashReport report;
     CallSite sites[kMostSites];
     const int count = FindCallSites(crash, sites, kMostSites);
     report.full = report.text = text;
     for (int i = 0; i < count; ++i) {
-        report.full += (i == 0 ? " at " : i == 1 ? "; called from " : ", ") + std::string(sites[i].file) +
-                       ":" + std::to_string(sites[i].line) + " (" + sites[i].function + ")";
+        report.full += (i == 0   ? " at "
+                        : i == 1 ? "; called from "
+                                 : ", ") +
+                       std::string(sites[i].file) + ":" + std::to_string(sites[i].line) + " (" +
+                       sites[i].function + ")";
     }
     if (count > 0) {
         report.file = sites[0].file;
@@ -310,22 +304,19 @@ CrashReport Report(const Crash& crash, const std::string& text)
 }
 
 std::mutex g_last_mutex;
-std::string& Last()
-{
+std::string& Last() {
     static std::string json;
     return json;
 }
 
 // Programs under `opgen run` are prepared from their start.
-__attribute__((constructor)) void PrepareProgram()
-{
+__attribute__((constructor)) void PrepareProgram() {
     if (getenv("OPGEN_CRASH_REPORT") != nullptr) PrepareForCrashes();
 }
 
 }  // namespace
 
-void PrepareForCrashes()
-{
+void PrepareForCrashes() {
     (void)State();
     static const bool done = [] {
         void* frame = nullptr;
@@ -342,8 +333,7 @@ void PrepareForCrashes()
     (void)done;
 }
 
-std::string RunGuarded(void (*body)(void*), void* context)
-{
+std::string RunGuarded(void (*body)(void*), void* context) {
     PrepareForCrashes();
     ThreadState& state = State();
     struct Scope {
@@ -363,15 +353,13 @@ std::string RunGuarded(void (*body)(void*), void* context)
     return report.full;
 }
 
-void NoteStack(int signal, Crash* crash)
-{
+void NoteStack(int signal, Crash* crash) {
     *crash = Crash();
     crash->signal = signal;
     crash->count = CallStack(crash->frames, Crash::kMaxFrames);
 }
 
-void StopUserCode(const char* call)
-{
+void StopUserCode(const char* call) {
     const bool guarded = t_state != nullptr && t_state->guard != nullptr;
     if (!RunsBlock() && !guarded) return;
     ThreadState& state = State();
@@ -387,16 +375,14 @@ namespace {
 constexpr int kPatience = 400;
 constexpr int kMorePatience = 4000;
 
-CodeRange OwnCode()
-{
+CodeRange OwnCode() {
     static const CodeRange range = CodeOf(reinterpret_cast<const void*>(&ReportOf));
     return range;
 }
 
 }  // namespace
 
-void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context)
-{
+void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context) {
     Scheduler* const scheduler = deadline.scheduler();
     if (scheduler != nullptr) TimeOutLaunch(scheduler);
     const bool block = scheduler != nullptr && RunsBlockOf(scheduler);
@@ -410,8 +396,8 @@ void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context)
     // Elsewhere a lock may be held that others need later.
     const bool own = block && !deadline.code().Has(at);
     const int patience = own ? (OwnCode().Has(at) ? kMorePatience : kPatience) : 0;
-    const bool wait = deadline.ticks < patience ||
-                      (InAllocator(crash) && deadline.ticks < 2 * kMorePatience);
+    const bool wait =
+        deadline.ticks < patience || (InAllocator(crash) && deadline.ticks < 2 * kMorePatience);
     deadline.busy = false;
     if (wait) return;
     if (block) AbandonBlock(crash);
@@ -419,8 +405,7 @@ void StopLateCode(Deadline& deadline, const siginfo_t& info, void* context)
     siglongjmp(state->guard->jump, 1);
 }
 
-bool EndProgram(const siginfo_t& info, void* context)
-{
+bool EndProgram(const siginfo_t& info, void* context) {
     static Crash crash;
     static std::atomic_flag busy = ATOMIC_FLAG_INIT;  // the signal comes again while this goes on
     if (busy.test_and_set()) return true;
@@ -435,41 +420,35 @@ bool EndProgram(const siginfo_t& info, void* context)
     _exit(124);
 }
 
-std::string JsonString(const std::string& text)
-{
+std::string JsonString(const std::string& text) {
     std::string out(6 * text.size() + 16, '\0');
     AppendJson(out.data(), out.size(), text.c_str());
     return '"' + std::string(out.c_str()) + '"';
 }
 
-CrashReport ReportOf(const Crash& crash)
-{
+CrashReport ReportOf(const Crash& crash) {
     char text[512];
     DescribeCrash(crash, text, sizeof(text));
     return Report(crash, text);
 }
 
-void SetLastCrash(const std::string& json)
-{
+void SetLastCrash(const std::string& json) {
     std::lock_guard<std::mutex> lock(g_last_mutex);
     Last() = json;
 }
 
-std::string LastCrash()
-{
+std::string LastCrash() {
     std::lock_guard<std::mutex> lock(g_last_mutex);
     return Last();
 }
 
-CrashReport ReportThrown(const std::string& text)
-{
+CrashReport ReportThrown(const std::string& text) {
     static const Crash unknown;
     return Report(t_state != nullptr ? t_state->thrown : unknown, text);
 }
 
 // Notes where an exception is thrown; the stack is gone when it is caught.
-static void NoteThrow()
-{
+static void NoteThrow() {
     if (t_state == nullptr || !(RunsBlock() || t_state->guard != nullptr)) return;
     Crash& thrown = t_state->thrown;
     thrown.count = CallStack(thrown.frames, Crash::kMaxFrames);
@@ -479,8 +458,7 @@ static void NoteThrow()
 
 // Stands before the C++ library's function of this name, which it calls.
 extern "C" __attribute__((noreturn)) void __cxa_throw(void* object, std::type_info* type,
-                                                      void (*destroy)(void*))
-{
+                                                      void (*destroy)(void*)) {
     using Throw = void (*)(void*, std::type_info*, void (*)(void*));
     static const auto next = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
     const char* const name = type->name();

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// A kernel, an op_host function or a program that a signal ends (SIGSEGV, SIGABRT, SIGFPE ...): what
-// happened, at which source line, and, where that can be, the caller goes on with an error.
+// A kernel, an op_host function or a program that a signal ends (SIGSEGV, SIGABRT, SIGFPE ...):
+// what happened, at which source line, and, where that can be, the caller goes on with an error.
 #ifndef SRC_CORE_CRASH_H
 #define SRC_CORE_CRASH_H
 
@@ -24,11 +24,11 @@ constexpr int kLeaves = 1001;
 struct Crash {
     static constexpr int kMaxFrames = 96;
     int signal = 0;
-    int code = 0;            // si_code
-    uintptr_t address = 0;   // what was accessed
-    uintptr_t stack = 0;     // stack pointer
+    int code = 0;           // si_code
+    uintptr_t address = 0;  // what was accessed
+    uintptr_t stack = 0;    // stack pointer
     bool write = false;
-    char exception[256] = {};  // of an exception that nobody catches; the call, for kLeaves
+    char exception[256] = {};       // of an exception that nobody catches; the call, for kLeaves
     void* frames[kMaxFrames] = {};  // inside the instruction that each frame runs, innermost first
     int count = 0;
 };
@@ -70,12 +70,12 @@ void PrepareForCrashes();
 // happened: its stack is given up, without destructors. Exceptions pass.
 std::string RunGuarded(void (*body)(void*), void* context);
 
-// What is known of the exception with this text that was thrown last on this thread in a kernel or a
-// guarded call, and is caught now.
+// What is known of the exception with this text that was thrown last on this thread in a kernel or
+// a guarded call, and is caught now.
 CrashReport ReportThrown(const std::string& text);
 
-// Ends the block or the guarded call that this thread runs, because of a call like "exit(0)". Returns when
-// it runs neither.
+// Ends the block or the guarded call that this thread runs, because of a call like "exit(0)".
+// Returns when it runs neither.
 void StopUserCode(const char* call);
 // Where this thread is, as far as the user's code goes.
 void NoteStack(int signal, Crash* crash);

@@ -20,8 +20,7 @@ struct Division {
 };
 
 // DIV and IDIV: F6 /6 /7 with 8 bits, F7 /6 /7 with 16, 32 or 64.
-Division Decode(const uint8_t* start)
-{
+Division Decode(const uint8_t* start) {
     Division d;
     const uint8_t* p = start;
     uint8_t rex = 0;
@@ -48,8 +47,7 @@ Division Decode(const uint8_t* start)
 }
 
 // Also raised by the smallest number divided by -1, which wraps on the device.
-void Resume(greg_t* regs, const Division& d)
-{
+void Resume(greg_t* regs, const Division& d) {
     const auto dividend = static_cast<uint64_t>(regs[REG_RAX]);
     if (d.bits == 8) {
         regs[REG_RAX] = static_cast<greg_t>((dividend & ~0xffffull) | (dividend & 0xff) << 8);
@@ -61,16 +59,17 @@ void Resume(greg_t* regs, const Division& d)
         const uint64_t quotient = wraps ? dividend & low : 0;
         const uint64_t remainder = wraps ? 0 : dividend & low;
         regs[REG_RAX] = static_cast<greg_t>((dividend & keep) | quotient);
-        regs[REG_RDX] = static_cast<greg_t>((static_cast<uint64_t>(regs[REG_RDX]) & keep) | remainder);
+        regs[REG_RDX] =
+            static_cast<greg_t>((static_cast<uint64_t>(regs[REG_RDX]) & keep) | remainder);
     }
     regs[REG_RIP] += d.length;
 }
 
 }  // namespace
 
-bool ResumeDivision(const siginfo_t& info, void* context)
-{
-    if (g_current == nullptr || (info.si_code != FPE_INTDIV && info.si_code != FPE_INTOVF)) return false;
+bool ResumeDivision(const siginfo_t& info, void* context) {
+    if (g_current == nullptr || (info.si_code != FPE_INTDIV && info.si_code != FPE_INTOVF))
+        return false;
     greg_t* const regs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     const Division d = Decode(reinterpret_cast<const uint8_t*>(regs[REG_RIP]));
     if (d.length == 0) return false;

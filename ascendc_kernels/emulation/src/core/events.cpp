@@ -8,8 +8,7 @@
 
 namespace ascendc_emu {
 
-int EventOf(Pipe src, Pipe dst)
-{
+int EventOf(Pipe src, Pipe dst) {
     static const auto kEvents = [] {
         std::array<std::array<int8_t, kPipeCount>, kPipeCount> all;
         for (auto& row : all) row.fill(-1);
@@ -23,26 +22,26 @@ int EventOf(Pipe src, Pipe dst)
     return kEvents[static_cast<size_t>(src)][static_cast<size_t>(dst)];
 }
 
-int32_t EventId(PipeState& pipe, AscendC::HardEvent event, bool reserve, Loc loc)
-{
+int32_t EventId(PipeState& pipe, AscendC::HardEvent event, bool reserve, Loc loc) {
     Core& core = Current();
     uint8_t& used = pipe.events[static_cast<int>(event)];
     int id = 0;
     while (id < kEventIds && ((used >> id) & 1)) ++id;
     if (id == kEventIds) {
         TrapCheck(core, loc, "EventId", reserve ? "AllocEventID" : "FetchEventID",
-                  "release ids with ReleaseEventID", "all 8 event ids of this pipe pair are in use");
+                  "release ids with ReleaseEventID",
+                  "all 8 event ids of this pipe pair are in use");
     }
     if (reserve) used = static_cast<uint8_t>(used | (1 << id));
     if (core.sink) {
         const PipePair p = PipesOf(event);
-        EmitSync(core, reserve ? SyncKind::kAllocEvent : SyncKind::kFetchEvent, p.src, p.dst, id, 0, loc);
+        EmitSync(core, reserve ? SyncKind::kAllocEvent : SyncKind::kFetchEvent, p.src, p.dst, id, 0,
+                 loc);
     }
     return id;
 }
 
-void ReleaseEvent(PipeState& pipe, AscendC::HardEvent event, int32_t id, Loc loc)
-{
+void ReleaseEvent(PipeState& pipe, AscendC::HardEvent event, int32_t id, Loc loc) {
     Core& core = Current();
     if (id >= 0 && id < kEventIds) {
         uint8_t& used = pipe.events[static_cast<int>(event)];
@@ -57,15 +56,13 @@ void ReleaseEvent(PipeState& pipe, AscendC::HardEvent event, int32_t id, Loc loc
 namespace {
 // A cube core has no V pipe and ignores its flags, a vector core has neither MTE1, M nor FIX: both
 // halves of a mixed kernel may run the same code.
-bool HasPipe(const Core& core, Pipe p)
-{
+bool HasPipe(const Core& core, Pipe p) {
     if (core.kind == CoreKind::kAic) return p != Pipe::kV;
     if (core.kind == CoreKind::kAiv) return p != Pipe::kM && p != Pipe::kMte1 && p != Pipe::kFix;
     return true;
 }
 
-bool CheckFlag(Core& core, Pipe src, Pipe dst, int32_t id, const char* op, Loc loc)
-{
+bool CheckFlag(Core& core, Pipe src, Pipe dst, int32_t id, const char* op, Loc loc) {
     if (!HasPipe(core, src) || !HasPipe(core, dst)) return false;
     if (id < 0 || id >= kEventIds) {
         TrapCheck(core, loc, "EventId", op, "use an id from AllocEventID or FetchEventID",
@@ -74,11 +71,10 @@ bool CheckFlag(Core& core, Pipe src, Pipe dst, int32_t id, const char* op, Loc l
     return true;
 }
 
-// On cube cores of arch 2201 TPipe sets the first three M_MTE1 flags for products and waits for them at its end
-// (CANN's public implementation; no page says so). Kernels that know begin with a WaitFlag; others set
-// these flags themselves, so one counts from the first wait for it only.
-bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id)
-{
+// On cube cores of arch 2201 TPipe sets the first three M_MTE1 flags for products and waits for
+// them at its end (CANN's public implementation; no page says so). Kernels that know begin with a
+// WaitFlag; others set these flags themselves, so one counts from the first wait for it only.
+bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id) {
     if (src != Pipe::kM || dst != Pipe::kMte1 || core.kind != CoreKind::kAic ||
         core.soc == nullptr || id >= core.soc->traits.pipeFlags || core.pipe == nullptr) {
         return false;
@@ -86,22 +82,22 @@ bool TakePipesFlag(Core& core, Pipe src, Pipe dst, int32_t id)
     const uint8_t bit = static_cast<uint8_t>(1 << id);
     if ((core.pipe->takenFlags & bit) != 0) return false;
     core.pipe->takenFlags |= bit;
-    core.pipe->events[static_cast<int>(AscendC::HardEvent::M_MTE1)] |= bit;  // AllocEventID has others
+    core.pipe->events[static_cast<int>(AscendC::HardEvent::M_MTE1)] |=
+        bit;  // AllocEventID has others
     return true;
 }
 
 }  // namespace
 
-void WaitForTakenFlags(Core& core, const PipeState& pipe, Loc loc)
-{
+void WaitForTakenFlags(Core& core, const PipeState& pipe, Loc loc) {
     for (int32_t id = 0; core.soc != nullptr && id < core.soc->traits.pipeFlags; ++id) {
-        const bool isSet = core.flags[static_cast<int>(Pipe::kM)][static_cast<int>(Pipe::kMte1)][id] != 0;
+        const bool isSet =
+            core.flags[static_cast<int>(Pipe::kM)][static_cast<int>(Pipe::kMte1)][id] != 0;
         if ((pipe.takenFlags >> id & 1) != 0 && isSet) WaitEvent(Pipe::kM, Pipe::kMte1, id, loc);
     }
 }
 
-void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
-{
+void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc) {
     Core& core = Current();
     if (!CheckFlag(core, src, dst, id, "SetFlag", loc)) return;
     uint8_t& flag = core.flags[static_cast<int>(src)][static_cast<int>(dst)][id];
@@ -109,36 +105,38 @@ void SetEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
         const int event = EventOf(src, dst);
         if (core.pipe != nullptr && event >= 0 && (core.pipe->queueEvents[event] >> id & 1) != 0) {
             Complain(core, loc, "ErrorSync4", "SetFlag",
-                     "take the id from AllocEventID, or FetchEventID for immediate use, which know the queues'",
-                     "event %d of %s_%s is set although a queue has set it: EnQue and FreeTensor take the "
-                     "lowest free ids until DeQue and AllocTensor", id, Name(src), Name(dst));
+                     "take the id from AllocEventID, or FetchEventID for immediate use, which know "
+                     "the queues'",
+                     "event %d of %s_%s is set although a queue has set it: EnQue and FreeTensor "
+                     "take the "
+                     "lowest free ids until DeQue and AllocTensor",
+                     id, Name(src), Name(dst));
         }
         EmitSync(core, SyncKind::kSetFlag, src, dst, id, 0, loc);
     }
     if (flag < 255) ++flag;
 }
 
-void WaitEvent(Pipe src, Pipe dst, int32_t id, Loc loc)
-{
+void WaitEvent(Pipe src, Pipe dst, int32_t id, Loc loc) {
     Core& core = Current();
     if (!CheckFlag(core, src, dst, id, "WaitFlag", loc)) return;
     uint8_t& flag = core.flags[static_cast<int>(src)][static_cast<int>(dst)][id];
     if (flag == 0 && TakePipesFlag(core, src, dst, id)) SetEvent(src, dst, id, loc);
     if (flag == 0) {
         TrapCheck(core, loc, "ErrorSync3", "WaitFlag", "put the matching SetFlag before it",
-                  "waits for event %s_%s id %d that nothing has set: the device would hang", Name(src),
-                  Name(dst), id);
+                  "waits for event %s_%s id %d that nothing has set: the device would hang",
+                  Name(src), Name(dst), id);
     }
     --flag;
     EmitSync(core, SyncKind::kWaitFlag, src, dst, id, 0, loc);
 }
 
-void Barrier(Pipe pipe, Loc loc)
-{
+void Barrier(Pipe pipe, Loc loc) {
     Core& core = Current();
     if (!core.sink || (pipe != Pipe::kAll && !HasPipe(core, pipe))) return;
     if (pipe == Pipe::kS) {
-        Complain(core, loc, "ErrorParam", "PipeBarrier", "remove it: the scalar unit works in order",
+        Complain(core, loc, "ErrorParam", "PipeBarrier",
+                 "remove it: the scalar unit works in order",
                  "there is no barrier of the scalar pipe PIPE_S");
     }
     EmitSync(core, SyncKind::kPipeBarrier, pipe, pipe, 0, 0, loc);

@@ -11,16 +11,14 @@
 namespace ascendc_emu {
 namespace {
 
-std::string Format(const char* format, va_list args)
-{
+std::string Format(const char* format, va_list args) {
     char text[1024];
     vsnprintf(text, sizeof(text), format, args);
     return text;
 }
 
 [[noreturn]] void Stop(Core& core, Loc loc, const char* check, const char* op, const char* fix,
-                       const std::string& text)
-{
+                       const std::string& text) {
     loc = Where(core, loc);
     if (core.sink != nullptr) {
         Problem p;
@@ -39,8 +37,7 @@ std::string Format(const char* format, va_list args)
 
 }  // namespace
 
-void Trap(Core& core, Loc loc, const char* op, const char* format, ...)
-{
+void Trap(Core& core, Loc loc, const char* op, const char* format, ...) {
     va_list args;
     va_start(args, format);
     const std::string text = Format(format, args);
@@ -49,8 +46,7 @@ void Trap(Core& core, Loc loc, const char* op, const char* format, ...)
 }
 
 void TrapCheck(Core& core, Loc loc, const char* check, const char* op, const char* fix,
-               const char* format, ...)
-{
+               const char* format, ...) {
     va_list args;
     va_start(args, format);
     const std::string text = Format(format, args);
@@ -59,31 +55,34 @@ void TrapCheck(Core& core, Loc loc, const char* check, const char* op, const cha
 }
 
 void RequireInitialised(Core& core, uint32_t buffer, uint64_t addr, Mem mem, const char* op,
-                        const char* role, Loc loc)
-{
-    if (buffer != 0 || addr < core.capacity[static_cast<int>(mem)] || core.nowhere.file == nullptr) return;
+                        const char* role, Loc loc) {
+    if (buffer != 0 || addr < core.capacity[static_cast<int>(mem)] || core.nowhere.file == nullptr)
+        return;
     const uint32_t line = Where(core, loc).line;
     core.pinned = core.nowhere;  // the missing InitBuffer is the bug, not its consequence
-    TrapCheck(core, core.nowhere, "ErrorBuffer0", "TBuf::Get", "call pipe.InitBuffer(buffer, bytes) first",
-              "the buffer was never initialised, and line %u uses its tensor (%s of %s)", line, role, op);
+    TrapCheck(core, core.nowhere, "ErrorBuffer0", "TBuf::Get",
+              "call pipe.InitBuffer(buffer, bytes) first",
+              "the buffer was never initialised, and line %u uses its tensor (%s of %s)", line,
+              role, op);
 }
 
-void OutOfBounds(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
-{
+void OutOfBounds(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
+                 Loc loc) {
     if (t.ptr == nullptr) {
         TrapCheck(core, loc, "ErrorBuffer0", op, "assign it: AllocTensor, DeQue or TBuf::Get",
                   "%s is a LocalTensor that nobody has given memory", role);
     }
     RequireInitialised(core, t.buffer, t.addr, t.mem, op, role, loc);
-    TrapCheck(core, loc, "ErrorBuffer3", op, "reduce the count, mask, repeat or stride, or enlarge the buffer",
-              "%s ends at byte %llu of %s, which has %u", role, static_cast<unsigned long long>(end),
-              Name(t.mem), core.capacity[static_cast<int>(t.mem)]);
+    TrapCheck(core, loc, "ErrorBuffer3", op,
+              "reduce the count, mask, repeat or stride, or enlarge the buffer",
+              "%s ends at byte %llu of %s, which has %u", role,
+              static_cast<unsigned long long>(end), Name(t.mem),
+              core.capacity[static_cast<int>(t.mem)]);
 }
 
 namespace {
 void Tell(Core& core, Loc loc, const char* check, const char* op, const char* fix, bool warning,
-          const std::string& text)
-{
+          const std::string& text) {
     Problem p;
     p.check = check;
     p.text = text.c_str();
@@ -96,8 +95,7 @@ void Tell(Core& core, Loc loc, const char* check, const char* op, const char* fi
 }  // namespace
 
 void Complain(Core& core, Loc loc, const char* check, const char* op, const char* fix,
-              const char* format, ...)
-{
+              const char* format, ...) {
     if (core.sink == nullptr) return;
     va_list args;
     va_start(args, format);
@@ -106,8 +104,8 @@ void Complain(Core& core, Loc loc, const char* check, const char* op, const char
     Tell(core, loc, check, op, fix, false, text);
 }
 
-void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix, const char* format, ...)
-{
+void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix,
+          const char* format, ...) {
     if (core.sink == nullptr) return;
     va_list args;
     va_start(args, format);

@@ -101,8 +101,7 @@ thread_local Fiber* g_starting = nullptr;
 }  // namespace
 #endif
 
-Fiber::Fiber()
-{
+Fiber::Fiber() {
     void* p = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
@@ -114,8 +113,7 @@ Fiber::Fiber()
 #endif
 }
 
-Fiber::~Fiber()
-{
+Fiber::~Fiber() {
     munmap(stack_, kGuardBytes + kStackBytes);
 #if defined(OPGEN_UCONTEXT)
     delete static_cast<ucontext_t*>(context_);
@@ -123,14 +121,12 @@ Fiber::~Fiber()
 #endif
 }
 
-void Fiber::Abandon()
-{
+void Fiber::Abandon() {
     finished_ = true;
     Yield();
 }
 
-void Fiber::Main(void* self)
-{
+void Fiber::Main(void* self) {
     Fiber* f = static_cast<Fiber*>(self);
     f->function_(f->argument_);
     f->finished_ = true;
@@ -140,8 +136,7 @@ void Fiber::Main(void* self)
 
 #if defined(OPGEN_UCONTEXT)
 namespace {
-void Trampoline(unsigned hi, unsigned lo)
-{
+void Trampoline(unsigned hi, unsigned lo) {
     const uintptr_t p = (static_cast<uintptr_t>(hi) << 32) | lo;
     auto pair = reinterpret_cast<void**>(p);
     reinterpret_cast<void (*)(void*)>(pair[0])(pair[1]);
@@ -149,8 +144,7 @@ void Trampoline(unsigned hi, unsigned lo)
 thread_local void* g_pair[2];
 }  // namespace
 
-void Fiber::Start(void (*function)(void*), void* context)
-{
+void Fiber::Start(void (*function)(void*), void* context) {
     function_ = function;
     argument_ = context;
     finished_ = false;
@@ -165,20 +159,17 @@ void Fiber::Start(void (*function)(void*), void* context)
     makecontext(uc, reinterpret_cast<void (*)()>(&Trampoline), 2,
                 static_cast<unsigned>(static_cast<uint64_t>(p) >> 32), static_cast<unsigned>(p));
 }
-bool Fiber::Resume()
-{
+bool Fiber::Resume() {
     swapcontext(static_cast<ucontext_t*>(caller_), static_cast<ucontext_t*>(context_));
     return finished_;
 }
-void Fiber::Yield()
-{
+void Fiber::Yield() {
     swapcontext(static_cast<ucontext_t*>(context_), static_cast<ucontext_t*>(caller_));
 }
 #else
 void Fiber::Entry() { Main(g_starting); }
 
-void Fiber::Start(void (*function)(void*), void* context)
-{
+void Fiber::Start(void (*function)(void*), void* context) {
     function_ = function;
     argument_ = context;
     finished_ = false;
@@ -200,8 +191,7 @@ void Fiber::Start(void (*function)(void*), void* context)
 #endif
 }
 
-bool Fiber::Resume()
-{
+bool Fiber::Resume() {
     g_starting = this;
     opgen_switch_stack(&caller_, context_);
     return finished_;

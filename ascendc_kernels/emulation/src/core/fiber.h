@@ -9,7 +9,7 @@
 namespace ascendc_emu {
 
 class Fiber {
-public:
+ public:
     Fiber();
     ~Fiber();
     Fiber(const Fiber&) = delete;
@@ -24,12 +24,12 @@ public:
     // Called on the fiber, from a signal handler too: ends it as it is, without destructors.
     void Abandon();
 
-private:
+ private:
     static void Main(void* self);
-    static void Entry();        // first code on a new stack
+    static void Entry();  // first code on a new stack
     void* stack_ = nullptr;
-    void* context_ = nullptr;   // saved stack pointer (or ucontext) of the fiber
-    void* caller_ = nullptr;    // the same of the thread
+    void* context_ = nullptr;  // saved stack pointer (or ucontext) of the fiber
+    void* caller_ = nullptr;   // the same of the thread
     void (*function_)(void*) = nullptr;
     void* argument_ = nullptr;
     bool finished_ = true;

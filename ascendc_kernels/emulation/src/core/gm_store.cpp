@@ -9,8 +9,8 @@
 
 namespace ascendc_emu {
 
-uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc)
-{
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name,
+                 Loc loc) {
     const Scheduler& s = *core.scheduler;
     if (!s.bounded()) return bytes;
     const OpgenGmRange* r = s.FindRange(address);
@@ -20,31 +20,34 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
         const bool near = s.FindRange(address - 512) != nullptr ||
                           (!write && s.FindRange(address - kGmReadCutOff) != nullptr);
         if (bytes <= kGmCutOff && near) return 0;
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name,
+                  "check the offset and the length",
                   "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
                   static_cast<const void*>(address));
     }
-    uint64_t left = static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
+    uint64_t left =
+        static_cast<uint64_t>(static_cast<const uint8_t*>(r->data) + r->bytes - address);
     if (bytes <= left) return bytes;
-    // What lies directly behind may be memory of the launch, too: the workspace behind the system's.
+    // What lies directly behind may be memory of the launch, too: the workspace behind the
+    // system's.
     while (left < bytes) {
         const OpgenGmRange* const next = s.FindRange(address + left);
         if (next == nullptr) break;
-        left = static_cast<uint64_t>(static_cast<const uint8_t*>(next->data) + next->bytes - address);
+        left =
+            static_cast<uint64_t>(static_cast<const uint8_t*>(next->data) + next->bytes - address);
     }
     if (bytes <= left) return bytes;
     if (bytes > left + cutOff) {
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name, "check the offset and the length",
-                  "%s %llu bytes of '%s' where %llu are left", write ? "writes" : "reads",
-                  static_cast<unsigned long long>(bytes), r->name ? r->name : "",
-                  static_cast<unsigned long long>(left));
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name,
+                  "check the offset and the length", "%s %llu bytes of '%s' where %llu are left",
+                  write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
+                  r->name ? r->name : "", static_cast<unsigned long long>(left));
     }
     return left;
 }
 
-bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes)
-{
+bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes) {
     const Scheduler& s = *core.scheduler;
     if (!s.bounded()) return true;
     const OpgenGmRange* r = s.FindRange(address);
@@ -58,8 +61,7 @@ namespace {
 std::mutex g_atomic[64];
 
 template <typename T, typename Op>
-void AtomicLoop(uint8_t* dst, const uint8_t* src, uint64_t bytes, Op op)
-{
+void AtomicLoop(uint8_t* dst, const uint8_t* src, uint64_t bytes, Op op) {
     for (uint64_t i = 0; i + sizeof(T) <= bytes; i += sizeof(T)) {
         T a, b;
         memcpy(&a, dst + i, sizeof(T));
@@ -70,8 +72,7 @@ void AtomicLoop(uint8_t* dst, const uint8_t* src, uint64_t bytes, Op op)
 }
 
 template <typename T>
-void AtomicStore(uint8_t* dst, const uint8_t* src, uint64_t bytes, int op)
-{
+void AtomicStore(uint8_t* dst, const uint8_t* src, uint64_t bytes, int op) {
     if (op == 1) {
         AtomicLoop<T>(dst, src, bytes, [](T a, T b) {
             if constexpr (std::is_integral<T>::value) {
@@ -90,8 +91,8 @@ void AtomicStore(uint8_t* dst, const uint8_t* src, uint64_t bytes, int op)
 
 }  // namespace
 
-void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const char* name, Loc loc)
-{
+void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const char* name,
+           Loc loc) {
     const Registers& r = core.regs;
     if (r.atomicOp == 0) {
         memcpy(dst, src, bytes);
@@ -104,14 +105,27 @@ void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const c
         const uint64_t n = std::min(bytes, room);
         std::lock_guard<std::mutex> lock(g_atomic[page % 64]);
         switch (r.atomicType) {
-            case DType::kF32: AtomicStore<float>(dst, src, n, r.atomicOp); break;
-            case DType::kF16: AtomicStore<half>(dst, src, n, r.atomicOp); break;
-            case DType::kBf16: AtomicStore<bfloat16_t>(dst, src, n, r.atomicOp); break;
-            case DType::kI32: AtomicStore<int32_t>(dst, src, n, r.atomicOp); break;
-            case DType::kI16: AtomicStore<int16_t>(dst, src, n, r.atomicOp); break;
-            case DType::kI8: AtomicStore<int8_t>(dst, src, n, r.atomicOp); break;
+            case DType::kF32:
+                AtomicStore<float>(dst, src, n, r.atomicOp);
+                break;
+            case DType::kF16:
+                AtomicStore<half>(dst, src, n, r.atomicOp);
+                break;
+            case DType::kBf16:
+                AtomicStore<bfloat16_t>(dst, src, n, r.atomicOp);
+                break;
+            case DType::kI32:
+                AtomicStore<int32_t>(dst, src, n, r.atomicOp);
+                break;
+            case DType::kI16:
+                AtomicStore<int16_t>(dst, src, n, r.atomicOp);
+                break;
+            case DType::kI8:
+                AtomicStore<int8_t>(dst, src, n, r.atomicOp);
+                break;
             default:
-                Trap(core, loc, name, "atomic stores of %s do not exist on arch 2201", Name(r.atomicType));
+                Trap(core, loc, name, "atomic stores of %s do not exist on arch 2201",
+                     Name(r.atomicType));
         }
         dst += n;
         src += n;

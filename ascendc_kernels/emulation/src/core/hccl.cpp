@@ -19,8 +19,7 @@ struct Waiting {
     int& Done() { return s->shared.blockFlags[{nullptr, kHccl - object, handle}]; }
 };
 
-void EmitOrder(Core& core, SyncKind kind, int object, int handle, Loc loc)
-{
+void EmitOrder(Core& core, SyncKind kind, int object, int handle, Loc loc) {
     SyncEvent e;
     e.kind = kind;
     e.src = Pipe::kAll;
@@ -30,8 +29,7 @@ void EmitOrder(Core& core, SyncKind kind, int object, int handle, Loc loc)
     Emit(core, e);
 }
 
-Operand& AddGm(Record& r, const char* role, const uint8_t* address, uint64_t bytes, Access access)
-{
+Operand& AddGm(Record& r, const char* role, const uint8_t* address, uint64_t bytes, Access access) {
     Operand& o = r.Add(role);
     o.mem = Mem::kGm;
     o.access = access;
@@ -45,8 +43,7 @@ Operand& AddGm(Record& r, const char* role, const uint8_t* address, uint64_t byt
 
 int HcclOpen() { return Current().hcclObjects++; }
 
-void HcclServe(int object, int handle, const HcclTask& task, Loc loc)
-{
+void HcclServe(int object, int handle, const HcclTask& task, Loc loc) {
     Core& core = Current();
     const uint64_t bytes = task.bytes * static_cast<uint64_t>(task.repeat);
     if (core.sink && bytes > 0) {
@@ -71,8 +68,7 @@ void HcclServe(int object, int handle, const HcclTask& task, Loc loc)
         &state);
 }
 
-int HcclServed(int object, int handle, Loc loc)
-{
+int HcclServed(int object, int handle, Loc loc) {
     Core& core = Current();
     Waiting state{core.scheduler, object, handle, 0};
     core.scheduler->Update(
@@ -85,8 +81,7 @@ int HcclServed(int object, int handle, Loc loc)
     return state.count;
 }
 
-void HcclAwait(int object, int handle, int count, Loc loc)
-{
+void HcclAwait(int object, int handle, int count, Loc loc) {
     Core& core = Current();
     Waiting state{core.scheduler, object, handle, count};
     core.scheduler->Wait(
@@ -99,8 +94,7 @@ void HcclAwait(int object, int handle, int count, Loc loc)
     EmitOrder(core, SyncKind::kBlockWait, object, handle, loc);
 }
 
-void HcclRefuse(const char* api, Loc loc)
-{
+void HcclRefuse(const char* api, Loc loc) {
     Trap(Current(), loc, api,
          "needs the memory of other ranks; the emulation runs a communication domain of one rank");
 }

@@ -35,31 +35,29 @@ struct Allocation {
     std::string name;
 };
 std::mutex g_gm_mutex;
-std::map<void*, Allocation>& Allocations()
-{
+std::map<void*, Allocation>& Allocations() {
     static std::map<void*, Allocation> all;
     return all;
 }
 
 // Kinds that KERNEL_TASK_TYPE declared, by entry and tiling key: later launches start right.
-std::map<std::pair<void*, uint64_t>, DeclaredKind>& DeclaredKinds()
-{
+std::map<std::pair<void*, uint64_t>, DeclaredKind>& DeclaredKinds() {
     static std::map<std::pair<void*, uint64_t>, DeclaredKind> all;
     return all;
 }
 
 // Kinds that follow from a kernel's instructions, by entry.
-std::map<void*, int>& SuggestedKinds()
-{
+std::map<void*, int>& SuggestedKinds() {
     static std::map<void*, int> all;
     return all;
 }
 
-// What the build put beside an entry in its module (msopgen_wrap/build/core_kinds.py); null if nothing.
-void* Beside(void* entry, const char* prefix)
-{
+// What the build put beside an entry in its module (msopgen_wrap/build/core_kinds.py); null if
+// nothing.
+void* Beside(void* entry, const char* prefix) {
     Dl_info info;
-    if (dladdr(entry, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != entry) return nullptr;
+    if (dladdr(entry, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != entry)
+        return nullptr;
     void* const module = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     if (module == nullptr) return nullptr;
     void* const found = dlsym(module, (std::string(prefix) + info.dli_sname).c_str());
@@ -68,8 +66,7 @@ void* Beside(void* entry, const char* prefix)
 }
 
 // The kind an AUTO or AUTO_MIX launch starts as.
-DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity)
-{
+DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity) {
     const auto declared = DeclaredKinds().find({identity, launch.tiling_key});
     if (declared != DeclaredKinds().end()) return declared->second;
     const auto suggested = SuggestedKinds().find(identity);
@@ -87,8 +84,7 @@ struct ModuleSearch {
 };
 
 // Collects the data of the module whose code is looked for.
-int CollectConstants(dl_phdr_info* module, size_t, void* context)
-{
+int CollectConstants(dl_phdr_info* module, size_t, void* context) {
     auto& search = *static_cast<ModuleSearch*>(context);
     bool mine = false;
     for (int i = 0; i < module->dlpi_phnum; ++i) {
@@ -100,20 +96,20 @@ int CollectConstants(dl_phdr_info* module, size_t, void* context)
     if (!mine) return 0;
     for (int i = 0; i < module->dlpi_phnum; ++i) {
         const auto& segment = module->dlpi_phdr[i];
-        const bool data = (segment.p_flags & PF_X) == 0 &&
-                          (search.writable || (segment.p_flags & PF_W) == 0);
+        const bool data =
+            (segment.p_flags & PF_X) == 0 && (search.writable || (segment.p_flags & PF_W) == 0);
         if (segment.p_type != PT_LOAD || !data || segment.p_memsz == 0) continue;
         void* const begin = reinterpret_cast<void*>(module->dlpi_addr + segment.p_vaddr);
-        search.found.push_back({begin, segment.p_memsz, "the kernel's constants", OPGEN_GM_INPUT, 0});
+        search.found.push_back(
+            {begin, segment.p_memsz, "the kernel's constants", OPGEN_GM_INPUT, 0});
     }
     return 1;
 }
 
-// Tables that a kernel's source defines (`const __gm__ int32_t table[] = {...}`) lie in global memory,
-// on the device with the kernel's binary, here in its module. In a program only what is read-only
-// counts: its variables are the host's.
-std::vector<OpgenGmRange> Constants(const OpgenLaunch& launch)
-{
+// Tables that a kernel's source defines (`const __gm__ int32_t table[] = {...}`) lie in global
+// memory, on the device with the kernel's binary, here in its module. In a program only what is
+// read-only counts: its variables are the host's.
+std::vector<OpgenGmRange> Constants(const OpgenLaunch& launch) {
     const auto code = launch.entry ? reinterpret_cast<uintptr_t>(launch.entry)
                                    : reinterpret_cast<uintptr_t>(launch.body);
     ModuleSearch search{code, launch.entry != nullptr, {}};
@@ -121,8 +117,7 @@ std::vector<OpgenGmRange> Constants(const OpgenLaunch& launch)
     return search.found;
 }
 
-std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
-{
+std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch) {
     std::vector<OpgenGmRange> ranges;
     for (int i = 0; i < launch.num_ranges; ++i) {
         if (launch.ranges[i].bytes > 0) ranges.push_back(launch.ranges[i]);
@@ -137,21 +132,21 @@ std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch)
     return ranges;
 }
 
-int Refuse(const std::string& text)
-{
+int Refuse(const std::string& text) {
     g_error = text;
     return 1;
 }
 
-int Run(const OpgenLaunch& given)
-{
+int Run(const OpgenLaunch& given) {
     OpgenLaunch launch = given;
     if (launch.entry == nullptr && launch.body == nullptr) return Refuse("no kernel to launch");
     if (launch.num_args < 0 || launch.num_args > 64) {
-        return Refuse("a kernel takes at most 64 arguments, not " + std::to_string(launch.num_args));
+        return Refuse("a kernel takes at most 64 arguments, not " +
+                      std::to_string(launch.num_args));
     }
     const SocInfo* soc = FindSoc(launch.soc);
-    if (soc == nullptr) return Refuse(std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'");
+    if (soc == nullptr)
+        return Refuse(std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'");
     if (soc->traits.arch == 0) {
         return Refuse(std::string(soc->name) + " (arch " + std::to_string(soc->arch) +
                       ") is not emulated; " + EmulatedArchs());
@@ -171,8 +166,8 @@ int Run(const OpgenLaunch& given)
     }
     // An explicit kind of the launch wins: the host has decided how many cores there are.
     const bool open = launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX;
-    DeclaredKind kind = open ? FirstKind(launch, identity)
-                             : DeclaredKind{launch.kind, KindSource::kLaunch};
+    DeclaredKind kind =
+        open ? FirstKind(launch, identity) : DeclaredKind{launch.kind, KindSource::kLaunch};
     PrepareForCrashes();
     // One attempt for the usual kind and one for each source that may correct it.
     for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
@@ -188,7 +183,8 @@ int Run(const OpgenLaunch& given)
         g_kind = kind.kind;
         g_work = scheduler.work();
         const DeclaredKind declared = scheduler.declared();
-        if (declared.source > kind.source) DeclaredKinds()[{identity, launch.tiling_key}] = declared;
+        if (declared.source > kind.source)
+            DeclaredKinds()[{identity, launch.tiling_key}] = declared;
         if (declared.kind != kind.kind && !scheduler.timedOut()) {
             const bool twice = declared.source == kind.source;
             kind = declared;
@@ -204,14 +200,12 @@ int Run(const OpgenLaunch& given)
 
 }  // namespace
 
-void SuggestKind(void* body, int kind)
-{
+void SuggestKind(void* body, int kind) {
     std::lock_guard<std::mutex> lock(g_launch_mutex);
     if (kind != OPGEN_KERNEL_AUTO) SuggestedKinds()[body] = kind;
 }
 
-void SetSinkFactory(int mode, SinkFactory factory)
-{
+void SetSinkFactory(int mode, SinkFactory factory) {
     if (mode >= 0 && mode < 4) g_factories[mode] = factory;
 }
 
@@ -225,18 +219,16 @@ struct CoreMemory {
 namespace {
 constexpr size_t kGuard = 64 * 1024;
 // Room for the largest supported SoC per memory, in Mem order without GM.
-constexpr size_t kRoom[kMemCount] = {0,          256 * 1024, 1024 * 1024, 64 * 1024,
+constexpr size_t kRoom[kMemCount] = {0,         256 * 1024, 1024 * 1024, 64 * 1024,
                                      64 * 1024, 256 * 1024, 64 * 1024,   64 * 1024};
 std::mutex g_memory_mutex;
-std::vector<CoreMemory*>& FreeMemory()
-{
+std::vector<CoreMemory*>& FreeMemory() {
     static std::vector<CoreMemory*> all;
     return all;
 }
 }  // namespace
 
-CoreMemory* TakeCoreMemory()
-{
+CoreMemory* TakeCoreMemory() {
     {
         std::lock_guard<std::mutex> lock(g_memory_mutex);
         if (!FreeMemory().empty()) {
@@ -251,8 +243,8 @@ CoreMemory* TakeCoreMemory()
         m->offsets.push_back(total);
         if (room > 0) total += room + kGuard;
     }
-    // UB begins at a multiple of 4 GiB: the low half of a buffer's address, which is where kernels keep
-    // device addresses (uint32_t), is then what the device would give, its offset in UB.
+    // UB begins at a multiple of 4 GiB: the low half of a buffer's address, which is where kernels
+    // keep device addresses (uint32_t), is then what the device would give, its offset in UB.
     constexpr size_t kAlign = size_t{1} << 32;
     void* const room = mmap(nullptr, total + kAlign, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -275,19 +267,18 @@ CoreMemory* TakeCoreMemory()
     return m.release();
 }
 
-void GiveCoreMemory(CoreMemory* memory)
-{
+void GiveCoreMemory(CoreMemory* memory) {
     std::lock_guard<std::mutex> lock(g_memory_mutex);
     FreeMemory().push_back(memory);
 }
 
-void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind kind)
-{
+void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind kind) {
     for (int i = 1; i < kMemCount; ++i) {
         core.memory[i] = memory->base + memory->offsets[static_cast<size_t>(i)];
     }
-    const uint32_t sizes[kMemCount] = {0,           soc.ubBytes,  soc.l1Bytes, soc.l0aBytes,
-                                       soc.l0bBytes, soc.l0cBytes, soc.btBytes, soc.fbBytes};
+    const uint32_t sizes[kMemCount] = {
+        0,           soc.ubBytes, soc.l1Bytes, soc.l0aBytes, soc.l0bBytes, soc.l0cBytes,
+        soc.btBytes, soc.fbBytes};
     for (int i = 1; i < kMemCount; ++i) {
         const bool vector = i == static_cast<int>(Mem::kUb);
         const bool has = kind == CoreKind::kUnified || (kind == CoreKind::kAiv) == vector;
@@ -301,8 +292,7 @@ using namespace ascendc_emu;
 
 extern "C" {
 
-int opgen_run_kernel(const OpgenLaunch* launch)
-{
+int opgen_run_kernel(const OpgenLaunch* launch) {
     std::lock_guard<std::mutex> lock(g_launch_mutex);
     g_error.clear();
     try {
@@ -318,22 +308,19 @@ const char* opgen_launch_error(void) { return g_error.c_str(); }
 double opgen_launch_seconds(void) { return g_seconds; }
 int opgen_launch_kind(void) { return g_kind; }
 
-void opgen_launch_work(uint32_t* cores, uint32_t* tiles)
-{
+void opgen_launch_work(uint32_t* cores, uint32_t* tiles) {
     *cores = g_work.cores;
     *tiles = g_work.tiles;
 }
 
-void opgen_register_gm(void* data, uint64_t bytes, const char* name)
-{
+void opgen_register_gm(void* data, uint64_t bytes, const char* name) {
     std::lock_guard<std::mutex> lock(g_gm_mutex);
     static int number = 0;  // names what has none in the order of the program's calls
     const bool named = name != nullptr && *name != '\0';
     Allocations()[data] = {bytes, named ? name : "allocation " + std::to_string(++number)};
 }
 
-void opgen_unregister_gm(void* data)
-{
+void opgen_unregister_gm(void* data) {
     std::lock_guard<std::mutex> lock(g_gm_mutex);
     Allocations().erase(data);
 }

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Data movement that changes the layout (ND to NZ and back), by slices of several dimensions, and fills.
+// Data movement that changes the layout (ND to NZ and back), by slices of several dimensions, and
+// fills.
 #include <cstring>
 #include <vector>
 
@@ -11,8 +12,7 @@ namespace ascendc_emu {
 namespace {
 // Rows of C0 columns: element (n, d) of the matrix goes to fractal column d / C0.
 template <typename Read>
-void Nd2NzLoop(DType type, const TensorRef& dst, const AscendC::Nd2NzParams& p, Read read)
-{
+void Nd2NzLoop(DType type, const TensorRef& dst, const AscendC::Nd2NzParams& p, Read read) {
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     const uint32_t c0 = 32 / es;
     for (uint32_t m = 0; m < p.ndNum; ++m) {
@@ -30,18 +30,17 @@ void Nd2NzLoop(DType type, const TensorRef& dst, const AscendC::Nd2NzParams& p, 
     }
 }
 
-uint64_t Nd2NzEnd(DType type, const TensorRef& dst, const AscendC::Nd2NzParams& p)
-{
+uint64_t Nd2NzEnd(DType type, const TensorRef& dst, const AscendC::Nd2NzParams& p) {
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     const uint32_t c0 = 32 / es;
     if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return dst.addr;
     const uint64_t columns = (p.dValue + c0 - 1) / c0;
     return dst.addr + static_cast<uint64_t>(p.ndNum - 1) * p.dstNzMatrixStride * es +
-           (columns - 1) * p.dstNzC0Stride * 32 + static_cast<uint64_t>(p.nValue - 1) * p.dstNzNStride * 32 + 32;
+           (columns - 1) * p.dstNzC0Stride * 32 +
+           static_cast<uint64_t>(p.nValue - 1) * p.dstNzNStride * 32 + 32;
 }
 
-void Nd2NzDst(Operand& o, DType type, const AscendC::Nd2NzParams& p)
-{
+void Nd2NzDst(Operand& o, DType type, const AscendC::Nd2NzParams& p) {
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     const uint32_t c0 = 32 / es;
     // Rows of one fractal column are contiguous when dstNzNStride is 1, the usual case.
@@ -61,8 +60,7 @@ void Nd2NzDst(Operand& o, DType type, const AscendC::Nd2NzParams& p)
 }
 
 // The matrices as ND; `es`: bytes of an element.
-void Nd2NzSrc(Operand& o, uint32_t es, const AscendC::Nd2NzParams& p)
-{
+void Nd2NzSrc(Operand& o, uint32_t es, const AscendC::Nd2NzParams& p) {
     o.blockBytes = p.dValue * es;
     o.blocks = p.nValue;
     o.blockStride = static_cast<int64_t>(p.srcDValue) * es;
@@ -71,14 +69,14 @@ void Nd2NzSrc(Operand& o, uint32_t es, const AscendC::Nd2NzParams& p)
 }
 
 // Elements before (n, d) of matrix m.
-uint64_t Nd2NzFrom(const AscendC::Nd2NzParams& p, uint32_t m, uint32_t n, uint32_t d)
-{
-    return static_cast<uint64_t>(m) * p.srcNdMatrixStride + static_cast<uint64_t>(n) * p.srcDValue + d;
+uint64_t Nd2NzFrom(const AscendC::Nd2NzParams& p, uint32_t m, uint32_t n, uint32_t d) {
+    return static_cast<uint64_t>(m) * p.srcNdMatrixStride + static_cast<uint64_t>(n) * p.srcDValue +
+           d;
 }
 }  // namespace
 
-void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC::Nd2NzParams& p, Loc loc)
-{
+void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC::Nd2NzParams& p,
+              Loc loc) {
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
@@ -95,9 +93,8 @@ void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC:
     });
 }
 
-void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src, const AscendC::Nd2NzParams& p,
-                   Loc loc)
-{
+void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src,
+                   const AscendC::Nd2NzParams& p, Loc loc) {
     Core& core = Current();
     if (!Has(core, dst.mem) || !Has(core, src.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
@@ -114,8 +111,7 @@ void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src, const
 }
 
 void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
-                 const AscendC::DataCopyExtParams& copy, const AscendC::Nd2NzParams& p, Loc loc)
-{
+                 const AscendC::DataCopyExtParams& copy, const AscendC::Nd2NzParams& p, Loc loc) {
     Core& core = Current();
     if (!Has(core, dst.mem) || !Has(core, src.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
@@ -134,7 +130,8 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
         core.sink->OnInstruction(core, r);
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopyPad", "dst", loc);
-    CheckLocal(core, src, src.addr + (copy.blockCount ? copy.blockCount - 1 : 0) * rowBytes + copy.blockLen,
+    CheckLocal(core, src,
+               src.addr + (copy.blockCount ? copy.blockCount - 1 : 0) * rowBytes + copy.blockLen,
                "DataCopyPad", "src", loc);
     // What lies in the workspace between the two copies on the device.
     const uint64_t step = static_cast<uint64_t>(copy.blockLen) + copy.dstStride;
@@ -145,16 +142,17 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
     Nd2NzLoop(type, dst, p, [&](uint32_t, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
         const uint64_t from = (static_cast<uint64_t>(n) * p.srcDValue + d) * es;
         if (from + bytes > staged.size()) {
-            TrapCheck(core, loc, "ErrorParam", "DataCopyPad", "make nValue, dValue and srcDValue fit the blocks",
-                      "row %u of the matrix ends behind the %u blocks of %u bytes that are copied", n,
-                      copy.blockCount, copy.blockLen);
+            TrapCheck(core, loc, "ErrorParam", "DataCopyPad",
+                      "make nValue, dValue and srcDValue fit the blocks",
+                      "row %u of the matrix ends behind the %u blocks of %u bytes that are copied",
+                      n, copy.blockCount, copy.blockLen);
         }
         memcpy(to, staged.data() + from, bytes);
     });
 }
 
-void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC::Nz2NdParamsFull& p, Loc loc)
-{
+void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC::Nz2NdParamsFull& p,
+              Loc loc) {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
@@ -184,9 +182,12 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
                                     static_cast<uint64_t>(d / c0) * p.srcNStride * 32 + n * 32ull;
                 CheckLocal(core, src, src.addr + at + 32, "DataCopy", "src", loc);
                 uint8_t* to = dst.ptr + (static_cast<uint64_t>(m) * p.dstNdMatrixStride +
-                                         static_cast<uint64_t>(n) * p.dstDStride + d) * es;
-                const uint64_t bytes = std::min<uint32_t>(c0, p.dValue - d) * static_cast<uint64_t>(es);
-                Store(core, to, src.ptr + at, GmBytes(core, to, bytes, true, "DataCopy", loc), "DataCopy", loc);
+                                         static_cast<uint64_t>(n) * p.dstDStride + d) *
+                                            es;
+                const uint64_t bytes =
+                    std::min<uint32_t>(c0, p.dValue - d) * static_cast<uint64_t>(es);
+                Store(core, to, src.ptr + at, GmBytes(core, to, bytes, true, "DataCopy", loc),
+                      "DataCopy", loc);
             }
         }
     }
@@ -194,19 +195,17 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
 
 namespace {
 // One dimension-0 burst per combination of the outer dimensions' slices.
-uint64_t SliceSteps(const AscendC::SliceInfo& s, uint64_t burst)
-{
+uint64_t SliceSteps(const AscendC::SliceInfo& s, uint64_t burst) {
     // Elements per step: the burst and the gap after it.
     const uint64_t length = static_cast<uint64_t>(s.endIndex) - s.startIndex + 1;
     const uint64_t step = burst + s.stride;
     return step == 0 ? 0 : (length + s.stride) / step;
 }
 
-// Element offsets of all bursts. Dimension 0 counts bursts of burstLen 32-byte units, the outer ones
-// single rows.
+// Element offsets of all bursts. Dimension 0 counts bursts of burstLen 32-byte units, the outer
+// ones single rows.
 template <typename F>
-void ForSlices(const AscendC::SliceInfo* s, uint32_t dims, uint32_t es, F f)
-{
+void ForSlices(const AscendC::SliceInfo* s, uint32_t dims, uint32_t es, F f) {
     const uint64_t burst = static_cast<uint64_t>(s[0].burstLen) * 32 / es;
     uint64_t counts[8] = {}, strides[8] = {};
     uint64_t stride = 1;
@@ -229,9 +228,8 @@ void ForSlices(const AscendC::SliceInfo* s, uint32_t dims, uint32_t es, F f)
 }
 // Calls f(byte offset in src, byte offset in dst, bytes) for every burst of two slices.
 template <typename F>
-void ForBursts(DType type, const AscendC::SliceInfo* d, const AscendC::SliceInfo* s, uint32_t dims, Loc loc,
-               F f)
-{
+void ForBursts(DType type, const AscendC::SliceInfo* d, const AscendC::SliceInfo* s, uint32_t dims,
+               Loc loc, F f) {
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     std::vector<uint64_t> from, to;
     uint64_t burst = 0;
@@ -246,17 +244,16 @@ void ForBursts(DType type, const AscendC::SliceInfo* d, const AscendC::SliceInfo
                  static_cast<unsigned long long>(to.size()), d[0].burstLen);
     }
     LocScope scope(loc);
-    for (size_t i = 0; i < from.size() && i < to.size(); ++i) f(from[i] * es, to[i] * es, burst * es);
+    for (size_t i = 0; i < from.size() && i < to.size(); ++i)
+        f(from[i] * es, to[i] * es, burst * es);
 }
 
-TensorRef At(TensorRef t, uint64_t bytes)
-{
+TensorRef At(TensorRef t, uint64_t bytes) {
     t.ptr += bytes;
     t.addr += static_cast<uint32_t>(bytes);
     return t;
 }
-GmRef At(GmRef g, uint64_t bytes)
-{
+GmRef At(GmRef g, uint64_t bytes) {
     g.ptr += bytes;
     return g;
 }
@@ -264,23 +261,21 @@ GmRef At(GmRef g, uint64_t bytes)
 }  // namespace
 
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
-                const AscendC::SliceInfo* s, uint32_t dims, Loc loc)
-{
+                const AscendC::SliceInfo* s, uint32_t dims, Loc loc) {
     ForBursts(type, d, s, dims, loc, [&](uint64_t from, uint64_t to, uint64_t bytes) {
         RunCopyIn(CopyCall{"DataCopy", type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
     });
 }
 
 void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
-                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc)
-{
+                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc) {
     ForBursts(type, d, s, dims, loc, [&](uint64_t from, uint64_t to, uint64_t bytes) {
         RunCopyOut(CopyCall{"DataCopy", type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
     });
 }
 
-void RunGmFill(const char* name, DType type, const GmRef& dst, uint64_t count, uint64_t value, Loc loc)
-{
+void RunGmFill(const char* name, DType type, const GmRef& dst, uint64_t count, uint64_t value,
+               Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Arrays that a kernel declares in a core's memory: in each one after another in the order in which the
-// core meets their declarations, as the device compiler lays out what TPipe does not manage.
+// Arrays that a kernel declares in a core's memory: in each one after another in the order in which
+// the core meets their declarations, as the device compiler lays out what TPipe does not manage.
 #include <unordered_map>
 
 #include "ascendc_emu/c_api.h"
@@ -14,36 +14,46 @@ struct LocalArrays {
     uint32_t used[kMemCount] = {};
 };
 
-// What the buffers' instructions ask of an address: blocks of 32 bytes, fractals of operands and results.
-uint64_t Alignment(Mem memory)
-{
+// What the buffers' instructions ask of an address: blocks of 32 bytes, fractals of operands and
+// results.
+uint64_t Alignment(Mem memory) {
     switch (memory) {
         case Mem::kL0a:
-        case Mem::kL0b: return 512;
-        case Mem::kL0c: return 1024;
-        case Mem::kBt: return 64;
-        case Mem::kFb: return 128;
-        default: return 32;
+        case Mem::kL0b:
+            return 512;
+        case Mem::kL0c:
+            return 1024;
+        case Mem::kBt:
+            return 64;
+        case Mem::kFb:
+            return 128;
+        default:
+            return 32;
     }
 }
 
-AscendC::TPosition Position(Mem memory)
-{
+AscendC::TPosition Position(Mem memory) {
     switch (memory) {
-        case Mem::kL1: return AscendC::TPosition::A1;
-        case Mem::kL0a: return AscendC::TPosition::A2;
-        case Mem::kL0b: return AscendC::TPosition::B2;
-        case Mem::kL0c: return AscendC::TPosition::CO1;
-        case Mem::kBt: return AscendC::TPosition::C2;
-        case Mem::kFb: return AscendC::TPosition::C2PIPE2GM;
-        default: return AscendC::TPosition::VECCALC;
+        case Mem::kL1:
+            return AscendC::TPosition::A1;
+        case Mem::kL0a:
+            return AscendC::TPosition::A2;
+        case Mem::kL0b:
+            return AscendC::TPosition::B2;
+        case Mem::kL0c:
+            return AscendC::TPosition::CO1;
+        case Mem::kBt:
+            return AscendC::TPosition::C2;
+        case Mem::kFb:
+            return AscendC::TPosition::C2PIPE2GM;
+        default:
+            return AscendC::TPosition::VECCALC;
     }
 }
 
 }  // namespace
 
-void* LocalArray(Mem memory, const void* declaration, uint64_t bytes, Loc loc)
-{
+void* LocalArray(Mem memory, const void* declaration, uint64_t bytes, Loc loc) {
     Core& core = Current();
     const int place = static_cast<int>(memory);
     uint8_t* const base = core.memory[place];

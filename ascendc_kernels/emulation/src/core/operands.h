@@ -12,8 +12,7 @@ namespace ascendc_emu {
 
 // Says of an operand where its tensor lies, what it is of, and what is done with it; which bytes of
 // it is up to the caller.
-inline void Locate(Operand& o, const TensorRef& t, DType type, Access access)
-{
+inline void Locate(Operand& o, const TensorRef& t, DType type, Access access) {
     o.mem = t.mem;
     o.dtype = type;
     o.access = access;
@@ -25,8 +24,7 @@ inline void Locate(Operand& o, const TensorRef& t, DType type, Access access)
     o.buffer = t.buffer;
 }
 // Of global memory; a scalar or vector access needs no more than the alignment of an element.
-inline void Locate(Operand& o, const GmRef& t, DType type, Access access)
-{
+inline void Locate(Operand& o, const GmRef& t, DType type, Access access) {
     o.mem = Mem::kGm;
     o.dtype = type;
     o.access = access;
@@ -36,8 +34,7 @@ inline void Locate(Operand& o, const GmRef& t, DType type, Access access)
     o.align = static_cast<uint16_t>(std::max<uint32_t>(1, DTypeBits(type) / 8));
 }
 template <typename Tensor>
-inline Operand& AddTensor(Record& r, const char* role, const Tensor& t, DType type, Access access)
-{
+inline Operand& AddTensor(Record& r, const char* role, const Tensor& t, DType type, Access access) {
     Operand& o = r.Add(role);
     Locate(o, t, type, access);
     return o;

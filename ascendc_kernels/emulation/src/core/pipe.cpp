@@ -14,8 +14,7 @@ namespace {
 uint32_t Align32(uint32_t n) { return (n + 31) / 32 * 32; }
 
 // All that the core's TPipe has handed out is given back.
-void TellReset(Core& core, Loc loc)
-{
+void TellReset(Core& core, Loc loc) {
     SyncEvent e;
     e.kind = SyncKind::kPipeReset;
     e.loc = Where(core, loc);
@@ -28,8 +27,7 @@ void TellReset(Core& core, Loc loc)
 
 }  // namespace
 
-void PipeInit(PipeState& pipe, Loc loc)
-{
+void PipeInit(PipeState& pipe, Loc loc) {
     Core& core = Current();
     // A second TPipe starts the core's memory over.
     if (core.sink && core.pipe != nullptr && core.pipe->active) {
@@ -40,8 +38,7 @@ void PipeInit(PipeState& pipe, Loc loc)
     core.pipe = &pipe;
 }
 
-void PipeReset(PipeState& pipe, bool destroy, Loc loc)
-{
+void PipeReset(PipeState& pipe, bool destroy, Loc loc) {
     Core* core = g_current;
     if (core == nullptr || !pipe.active) return;
     if (destroy) WaitForTakenFlags(*core, pipe, loc);
@@ -54,13 +51,13 @@ void PipeReset(PipeState& pipe, bool destroy, Loc loc)
 }
 
 void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, TPosition dst,
-               int32_t depth, uint32_t number, uint32_t bytes, bool isBuf, Loc loc)
-{
+               int32_t depth, uint32_t number, uint32_t bytes, bool isBuf, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
     if (number == 0 || number > kMaxQueueBuffers) {
-        TrapCheck(core, loc, "InitBuffer", "InitBuffer", "give a queue 1 to 64 buffers (8 at most use events)",
-                  "a queue of %u buffers", number);
+        TrapCheck(core, loc, "InitBuffer", "InitBuffer",
+                  "give a queue 1 to 64 buffers (8 at most use events)", "a queue of %u buffers",
+                  number);
     }
     if (bytes == 0) {
         // Debug builds assert; release builds get a buffer that is good as long as nobody uses it,
@@ -81,14 +78,16 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     uint32_t addr;
     bool past = false;
     if (pool != nullptr) {
-        // UB is the vector cores': what the cube core of a mixed kernel sets up there has no effect.
+        // UB is the vector cores': what the cube core of a mixed kernel sets up there has no
+        // effect.
         const bool absent = mem == Mem::kUb && core.kind == CoreKind::kAic;
         if (!pool->ready && !absent) {
             TrapCheck(core, loc, "ErrorBuffer4", "InitBuffer", "call InitBufPool first",
                       "TBufPool used without InitBufPool");
         }
         if (pool->used + total > pool->size && !absent) {
-            Complain(core, loc, "InitBuffer", "InitBuffer", "enlarge the pool or use fewer, smaller buffers",
+            Complain(core, loc, "InitBuffer", "InitBuffer",
+                     "enlarge the pool or use fewer, smaller buffers",
                      "the pool has %u of %u bytes left, %llu are needed",
                      pool->size - std::min(pool->used, pool->size), pool->size,
                      static_cast<unsigned long long>(total));
@@ -98,14 +97,14 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     } else {
         uint32_t& next = pipe.next[static_cast<int>(mem)];
         const uint32_t size = SizeOf(core, mem);
-        // The device does not look: a buffer that is never used works wherever it lies, so this is a
-        // warning until a tensor is taken from it (RequirePlace), and anything behind the end stops
-        // the kernel when it is used. Sizes far off are not worth a start.
+        // The device does not look: a buffer that is never used works wherever it lies, so this is
+        // a warning until a tensor is taken from it (RequirePlace), and anything behind the end
+        // stops the kernel when it is used. Sizes far off are not worth a start.
         if (mem != Mem::kGm && next + total > size) {
             const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Warn;
             report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
-                   "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
-                   static_cast<unsigned long long>(total));
+                   "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next,
+                   size, static_cast<unsigned long long>(total));
             past = true;
         }
         addr = next;
@@ -132,15 +131,14 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     q.depth = static_cast<int8_t>(depth);
     if (core.sink) {
         for (uint32_t i = 0; i < number; ++i) {
-            core.sink->OnBuffer(core,
-                                QueueEvent(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, i, loc));
+            core.sink->OnBuffer(
+                core, QueueEvent(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, i, loc));
         }
     }
 }
 
-void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint32_t number, uint32_t bytes,
-                Loc loc)
-{
+void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint32_t number,
+                uint32_t bytes, Loc loc) {
     Core& core = Current();
     if (number == 0 || number > kMaxQueueBuffers) {
         TrapCheck(core, loc, "InitBuffer", "InitStartBufHandle", "give a queue 1 to 64 buffers",
@@ -159,29 +157,29 @@ void PlaceQueue(QueueState& q, TPosition src, TPosition dst, int32_t depth, uint
     q.depth = static_cast<int8_t>(depth);
 }
 
-void PlaceBuffer(QueueState& q, uint32_t index, uint32_t addr, bool isBuf, Loc loc)
-{
+void PlaceBuffer(QueueState& q, uint32_t index, uint32_t addr, bool isBuf, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
     if (index == 0) q.addr = addr;
     if (index == 1) q.stride = addr - q.addr;
     if (index >= q.number || addr != q.addr + index * q.stride) {
-        TrapCheck(core, loc, "InitBuffer", "InitBufHandle", "place the buffers of a queue at equal distances",
+        TrapCheck(core, loc, "InitBuffer", "InitBufHandle",
+                  "place the buffers of a queue at equal distances",
                   "buffer %u at byte %u: only equal distances are emulated", index, addr);
     }
     if (static_cast<uint64_t>(addr) + q.bytes > SizeOf(core, q.mem)) {
         TrapCheck(core, loc, "InitBuffer", "InitBufHandle", "stay inside the pool",
-                  "bytes %u..%u are outside the %u bytes of %s", addr, addr + q.bytes, SizeOf(core, q.mem),
-                  Name(q.mem));
+                  "bytes %u..%u are outside the %u bytes of %s", addr, addr + q.bytes,
+                  SizeOf(core, q.mem), Name(q.mem));
     }
     if (core.sink) {
-        core.sink->OnBuffer(core, QueueEvent(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, index, loc));
+        core.sink->OnBuffer(
+            core, QueueEvent(isBuf ? BufferKind::kInitBuf : BufferKind::kInit, q, index, loc));
     }
 }
 
 void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos, uint32_t bytes,
-              const PoolState* share, Loc loc)
-{
+              const PoolState* share, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
     const Mem mem = MemoryOf(pos);
@@ -191,14 +189,16 @@ void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos
     pool.size = len;
     if (share != nullptr) {
         if (len > share->size) {
-            TrapCheck(core, loc, "InitBuffer", "InitBufPool", "make the shared pool at least as large",
+            TrapCheck(core, loc, "InitBuffer", "InitBufPool",
+                      "make the shared pool at least as large",
                       "a pool of %u bytes cannot share one of %u", len, share->size);
         }
         pool.base = share->base;
     } else if (parent != nullptr) {
         if (parent->used + len > parent->size) {
             TrapCheck(core, loc, "InitBuffer", "InitBufPool", "enlarge the parent pool",
-                      "the parent pool has %u bytes left, %u are needed", parent->size - parent->used, len);
+                      "the parent pool has %u bytes left, %u are needed",
+                      parent->size - parent->used, len);
         }
         pool.base = parent->base + parent->used;
         parent->used += len;
@@ -225,8 +225,7 @@ void InitPool(PipeState& pipe, PoolState* parent, PoolState& pool, TPosition pos
     }
 }
 
-void ResetPool(PoolState& pool, Loc loc)
-{
+void ResetPool(PoolState& pool, Loc loc) {
     Core& core = Current();
     if (core.sink && pool.used > 0) {
         // The device waits here for the last user of every buffer of the pool.

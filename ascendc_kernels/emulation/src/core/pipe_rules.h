@@ -17,7 +17,8 @@ inline bool IsUnified() { return Current().soc->traits.unified; }
 inline Mem MemoryOf(AscendC::TPosition pos) { return MemOf(pos, IsUnified()); }
 
 // What happened to one buffer of a queue; `user`: the positions that the call named.
-BufferEvent QueueEvent(BufferKind kind, const QueueState& q, uint32_t index, Loc loc, UserPositions user = {});
+BufferEvent QueueEvent(BufferKind kind, const QueueState& q, uint32_t index, Loc loc,
+                       UserPositions user = {});
 
 // The HardEvent from one pipe to another; -1: there is none.
 int EventOf(Pipe src, Pipe dst);

@@ -25,8 +25,7 @@ struct Pool {
     int wanted = 0, taken = 0, running = 0;
     pid_t owner = getpid();
 
-    void Loop()
-    {
+    void Loop() {
         uint64_t seen = 0;
         std::unique_lock<std::mutex> lock(mutex);
         for (;;) {
@@ -45,28 +44,26 @@ struct Pool {
 // child gets a new pool.
 Pool* g_pool = nullptr;
 
-Pool& Get()
-{
+Pool& Get() {
     if (g_pool == nullptr || g_pool->owner != getpid()) g_pool = new Pool;
     return *g_pool;
 }
 
 }  // namespace
 
-int DefaultThreads()
-{
+int DefaultThreads() {
     if (const char* text = getenv("OPGEN_THREADS")) {
         const int n = atoi(text);
         if (n > 0) return n;
     }
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
     const unsigned n = std::thread::hardware_concurrency();
     return n > 0 ? static_cast<int>(n) : 1;
 }
 
-int PrepareWorkers(int wanted)
-{
+int PrepareWorkers(int wanted) {
     if (wanted <= 1) return 1;
     Pool& pool = Get();
     std::lock_guard<std::mutex> lock(pool.mutex);
@@ -81,8 +78,7 @@ int PrepareWorkers(int wanted)
     return std::min(wanted, static_cast<int>(pool.threads.size()) + 1);
 }
 
-void RunOnPool(int workers, void (*work)(void*), void* argument)
-{
+void RunOnPool(int workers, void (*work)(void*), void* argument) {
     if (workers <= 1) {
         work(argument);
         return;

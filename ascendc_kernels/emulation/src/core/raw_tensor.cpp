@@ -7,26 +7,32 @@ namespace ascendc_emu {
 
 using AscendC::TPosition;
 
-uint32_t SizeOf(const Core& core, Mem mem)
-{
+uint32_t SizeOf(const Core& core, Mem mem) {
     const SocInfo& s = *core.soc;
     switch (mem) {
-        case Mem::kUb: return s.ubBytes;
-        case Mem::kL1: return s.l1Bytes;
-        case Mem::kL0a: return s.l0aBytes;
-        case Mem::kL0b: return s.l0bBytes;
-        case Mem::kL0c: return s.l0cBytes;
-        case Mem::kBt: return s.btBytes;
-        case Mem::kFb: return s.fbBytes;
-        default: return ~0u;
+        case Mem::kUb:
+            return s.ubBytes;
+        case Mem::kL1:
+            return s.l1Bytes;
+        case Mem::kL0a:
+            return s.l0aBytes;
+        case Mem::kL0b:
+            return s.l0bBytes;
+        case Mem::kL0c:
+            return s.l0cBytes;
+        case Mem::kBt:
+            return s.btBytes;
+        case Mem::kFb:
+            return s.fbBytes;
+        default:
+            return ~0u;
     }
 }
 
 namespace {
 
 // The tensor of `size` bytes at `addr`; to the sink it is a buffer of its own.
-TensorRef RawTensor(Core& core, Mem mem, TPosition pos, uint32_t addr, uint32_t size, Loc loc)
-{
+TensorRef RawTensor(Core& core, Mem mem, TPosition pos, uint32_t addr, uint32_t size, Loc loc) {
     TensorRef t;
     t.mem = mem;
     t.pos = static_cast<uint8_t>(pos);
@@ -50,16 +56,14 @@ TensorRef RawTensor(Core& core, Mem mem, TPosition pos, uint32_t addr, uint32_t 
 
 }  // namespace
 
-TensorRef Remaining(TPosition pos, Loc loc)
-{
+TensorRef Remaining(TPosition pos, Loc loc) {
     Core& core = Current();
     const Mem mem = MemoryOf(pos);
     const uint32_t next = core.pipe ? core.pipe->next[static_cast<int>(mem)] : 0;
     return RawTensor(core, mem, pos, next, SizeOf(core, mem) - next, loc);
 }
 
-TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
-{
+TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc) {
     Core& core = Current();
     const Mem mem = MemoryOf(pos);
     const uint32_t size = SizeOf(core, mem);
@@ -72,8 +76,7 @@ TensorRef MakeRaw(TPosition pos, uint32_t addr, uint64_t bytes, Loc loc)
     return RawTensor(core, mem, pos, addr, static_cast<uint32_t>(bytes), loc);
 }
 
-void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
-{
+void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes) {
     Core& core = Current();
     const Mem mem = MemoryOf(pos);
     const uint32_t size = SizeOf(core, mem);
@@ -84,14 +87,12 @@ void PlaceTensor(TensorRef& t, TPosition pos, uint64_t address, uint32_t bytes)
     t = MakeRaw(pos, addr, bytes != 0 && bytes < room ? bytes : room, Loc());
 }
 
-void MoveTensor(TensorRef& t, TPosition pos)
-{
+void MoveTensor(TensorRef& t, TPosition pos) {
     const bool cut = t.addr + uint64_t{t.size} >= SizeOf(Current(), t.mem);
     PlaceTensor(t, pos, t.addr, cut ? 0 : t.size);
 }
 
-void TellPointer(const TensorRef& t)
-{
+void TellPointer(const TensorRef& t) {
     if (t.mem != Mem::kUb || t.hi <= t.lo) return;
     Core& core = Current();
     BufferEvent e;
@@ -104,8 +105,7 @@ void TellPointer(const TensorRef& t)
     core.sink->OnBuffer(core, e);
 }
 
-TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc)
-{
+TensorRef AbsoluteTensor(TPosition pos, uint32_t offset, uint32_t bytes, Loc loc) {
     return MakeRaw(pos, offset, bytes, loc);
 }
 

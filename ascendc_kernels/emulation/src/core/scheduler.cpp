@@ -36,20 +36,19 @@ struct Running {
     Loc loc;
     bool polling = false;  // gave way only; can go on at any time
     static constexpr uint32_t kCopied = 64;
-    const void* copied[kCopied] = {};   // where copies into the core came from, hashed
-    uint32_t copies = 0;                // of memory that had been copied before
-    uint32_t idle = 0;                  // those of them since the core has stored anything
-    uint32_t stores = 0;                // copies from the core to GM
+    const void* copied[kCopied] = {};        // where copies into the core came from, hashed
+    uint32_t copies = 0;                     // of memory that had been copied before
+    uint32_t idle = 0;                       // those of them since the core has stored anything
+    uint32_t stores = 0;                     // copies from the core to GM
     uint32_t tiles[kRememberedQueues] = {};  // tensors allocated, by queue
-    bool active = false;   // this thread is on the fiber
+    bool active = false;                     // this thread is on the fiber
     bool crashed = false;
     Crash crash;
 };
 
 namespace {
 
-std::string LimitText()
-{
+std::string LimitText() {
     char text[32];
     snprintf(text, sizeof(text), "%g", TimeLimit());
     return text;
@@ -58,14 +57,12 @@ std::string LimitText()
 // Calls the kernel with its arguments. Surplus arguments are harmless in the C calling conventions
 // of x86-64 and aarch64, so a few sizes are enough.
 template <size_t... I>
-void CallWith(void* entry, void* const* a, std::index_sequence<I...>)
-{
+void CallWith(void* entry, void* const* a, std::index_sequence<I...>) {
     using Function = void (*)(decltype((void)I, static_cast<void*>(nullptr))...);
     reinterpret_cast<Function>(entry)(a[I]...);
 }
 
-void CallEntry(void* entry, void* const* args, int n)
-{
+void CallEntry(void* entry, void* const* args, int n) {
     void* a[64] = {};
     for (int i = 0; i < n && i < 64; ++i) a[i] = args[i];
     if (n <= 6) {
@@ -78,8 +75,7 @@ void CallEntry(void* entry, void* const* args, int n)
 }
 
 // The names of files, as Loc has them, live as long as the process.
-Loc LastingLoc(const CrashReport& report)
-{
+Loc LastingLoc(const CrashReport& report) {
     static std::mutex mutex;
     static std::set<std::string> files;
     std::lock_guard<std::mutex> lock(mutex);
@@ -88,16 +84,14 @@ Loc LastingLoc(const CrashReport& report)
 }
 
 // Headers that opgen copies beside a kernel: op_kernel/opgen/*.h, include/opgen/*.h.
-bool IsBuildingBlock(const std::string& file)
-{
+bool IsBuildingBlock(const std::string& file) {
     const size_t slash = file.rfind('/');
     return slash != std::string::npos && slash >= 6 && file.compare(slash - 6, 6, "/opgen") == 0 &&
            file.compare(file.size() - 2, 2, ".h") == 0;
 }
 
 // A signal or an exception ended the block: the launch fails as after a Trap.
-void FailBlock(Running& r, const CrashReport& report)
-{
+void FailBlock(Running& r, const CrashReport& report) {
     SetLastCrash(report.json);
     if (r.core.sink != nullptr) {
         Problem p;
@@ -112,15 +106,15 @@ void FailBlock(Running& r, const CrashReport& report)
     r.scheduler->Fail(report.full + " (" + CoreName(r.core) + ")");
 }
 
-void RunBlock(void* p)
-{
+void RunBlock(void* p) {
     Running& r = *static_cast<Running*>(p);
     Core& core = r.core;
     const OpgenLaunch& launch = r.scheduler->launch();
     try {
         if (core.sink) core.sink->OnCoreStart(core);
         if (launch.entry != nullptr) {
-            void* entry = core.kind == CoreKind::kAic && launch.entry_aic ? launch.entry_aic : launch.entry;
+            void* entry =
+                core.kind == CoreKind::kAic && launch.entry_aic ? launch.entry_aic : launch.entry;
             CallEntry(entry, launch.args, launch.num_args);
         } else {
             launch.body(launch.context);
@@ -138,44 +132,43 @@ void RunBlock(void* p)
 
 }  // namespace
 
-bool RunsBlock()
-{
+bool RunsBlock() {
     return g_current != nullptr && g_current->fiber != nullptr &&
            static_cast<Running*>(g_current->fiber)->active;
 }
 
-bool RunsBlockOf(const Scheduler* scheduler) { return RunsBlock() && g_current->scheduler == scheduler; }
+bool RunsBlockOf(const Scheduler* scheduler) {
+    return RunsBlock() && g_current->scheduler == scheduler;
+}
 void TimeOutLaunch(Scheduler* scheduler) { scheduler->TimeOut(); }
 
-void AbandonBlock(const Crash& crash)
-{
+void AbandonBlock(const Crash& crash) {
     Running& r = *static_cast<Running*>(g_current->fiber);
     r.crash = crash;
     r.crashed = true;
     r.fiber.Abandon();
 }
 
-std::string AtLine(Loc loc)
-{
+std::string AtLine(Loc loc) {
     if (loc.file == nullptr) return "";
     return std::string(loc.file) + ":" + std::to_string(loc.line) + ": ";
 }
 
-std::string CoreName(const Core& core)
-{
-    const char* kind = core.kind == CoreKind::kAic ? "AIC" : core.kind == CoreKind::kAiv ? "AIV" : "core";
+std::string CoreName(const Core& core) {
+    const char* kind = core.kind == CoreKind::kAic   ? "AIC"
+                       : core.kind == CoreKind::kAiv ? "AIV"
+                                                     : "core";
     return std::string(kind) + " " + std::to_string(core.blockIdx);
 }
 
-Scheduler::Scheduler(const OpgenLaunch& launch, DeclaredKind declared, const SocInfo& soc, Sink* sink,
-                     std::vector<OpgenGmRange> ranges)
+Scheduler::Scheduler(const OpgenLaunch& launch, DeclaredKind declared, const SocInfo& soc,
+                     Sink* sink, std::vector<OpgenGmRange> ranges)
     : launch_(launch),
       kind_(declared.kind),
       soc_(soc),
       sink_(sink),
       ranges_(std::move(ranges)),
-      declared_(declared)
-{
+      declared_(declared) {
     const int kind = kind_;
     const int n = static_cast<int>(launch.block_dim);
     const bool split = soc.aivCores > 0;
@@ -200,29 +193,29 @@ Scheduler::Scheduler(const OpgenLaunch& launch, DeclaredKind declared, const Soc
     shared.pending.assign(3 * kCrossFlags, std::vector<int>(specs_.size(), 0));
 }
 
-bool Scheduler::RequestKind(int kind, KindSource source)
-{
+bool Scheduler::RequestKind(int kind, KindSource source) {
     std::lock_guard<std::mutex> lock(mutex_);
     // Of two different declarations of one source the first that differs stays: the next attempt
     // meets the other one and Run() tells.
-    const bool weaker = source < declared_.source || (source == declared_.source && kind_ != declared_.kind);
+    const bool weaker =
+        source < declared_.source || (source == declared_.source && kind_ != declared_.kind);
     if (weaker) return kind_ != declared_.kind;
     declared_ = {kind, source};
     return kind != kind_;
 }
 
-int Scheduler::CountOf(int scope) const
-{
+int Scheduler::CountOf(int scope) const {
     int n = 0;
     for (const CoreSpec& s : specs_) {
         const bool aic = s.kind == CoreKind::kAic;
-        if (s.kind == CoreKind::kUnified || scope == 1 || (scope == 0 && !aic) || (scope == 2 && aic)) ++n;
+        if (s.kind == CoreKind::kUnified || scope == 1 || (scope == 0 && !aic) ||
+            (scope == 2 && aic))
+            ++n;
     }
     return n;
 }
 
-LaunchInfo Scheduler::Info() const
-{
+LaunchInfo Scheduler::Info() const {
     LaunchInfo info;
     info.launch = &launch_;
     info.kind = kind_;
@@ -234,8 +227,7 @@ LaunchInfo Scheduler::Info() const
     return info;
 }
 
-const OpgenGmRange* Scheduler::FindRange(const void* address) const
-{
+const OpgenGmRange* Scheduler::FindRange(const void* address) const {
     const auto a = reinterpret_cast<uintptr_t>(address);
     for (const OpgenGmRange& r : ranges_) {
         const auto lo = reinterpret_cast<uintptr_t>(r.data);
@@ -244,8 +236,7 @@ const OpgenGmRange* Scheduler::FindRange(const void* address) const
     return nullptr;
 }
 
-void Scheduler::StartOn(Running& slot, int id)
-{
+void Scheduler::StartOn(Running& slot, int id) {
     const CoreSpec& s = specs_[static_cast<size_t>(id)];
     slot.core = Core();
     slot.ready = nullptr;
@@ -274,18 +265,19 @@ void Scheduler::StartOn(Running& slot, int id)
         std::lock_guard<std::mutex> lock(mutex_);
         cores[static_cast<size_t>(id)] = &c;
         for (int f = 0; f < kCrossFlags; ++f) {
-            c.cross[f] = static_cast<int16_t>(credits[static_cast<size_t>(id)][static_cast<size_t>(f)]);
+            c.cross[f] =
+                static_cast<int16_t>(credits[static_cast<size_t>(id)][static_cast<size_t>(f)]);
         }
     }
     slot.fiber.Start(&RunBlock, &slot);
 }
 
-void Scheduler::Worker()
-{
+void Scheduler::Worker() {
     std::vector<std::unique_ptr<Running>> parked;
     std::vector<std::unique_ptr<Running>> free;
     PrepareForCrashes();
-    const void* code = launch_.entry != nullptr ? launch_.entry : reinterpret_cast<const void*>(launch_.body);
+    const void* code =
+        launch_.entry != nullptr ? launch_.entry : reinterpret_cast<const void*>(launch_.body);
     const SpinWatch watch(coreCount() > 1 ? code : nullptr,
                           [](Core& core) { core.scheduler->LeaveLoop(core); });
     const Deadline deadline(this, code);
@@ -398,8 +390,7 @@ void Scheduler::Worker()
 }
 
 // All workers are out of work and blocks still wait: nothing can change any more. Lock is held.
-void Scheduler::ReportDeadlock()
-{
+void Scheduler::ReportDeadlock() {
     if (failed()) return;
     std::string text = "deadlock: every remaining block waits";
     int shown = 0;
@@ -428,16 +419,14 @@ void Scheduler::ReportDeadlock()
     changed_.notify_all();
 }
 
-bool Scheduler::Run(int threads)
-{
+bool Scheduler::Run(int threads) {
     workers_ = PrepareWorkers(std::max(1, std::min(threads, coreCount())));
     RunOnPool(workers_, [](void* self) { static_cast<Scheduler*>(self)->Worker(); }, this);
     if (timedOut()) ReportTimeOut();
     return !failed();
 }
 
-void Scheduler::Wait(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc)
-{
+void Scheduler::Wait(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc) {
     {
         std::lock_guard<std::mutex> lock(mutex_);
         if (failed()) throw BlockAbort();
@@ -453,20 +442,19 @@ void Scheduler::Wait(Core& core, bool (*ready)(void*), void* context, const char
     static_cast<Running*>(core.fiber)->fiber.Yield();
     if (timedOut()) {
         const Loc at = static_cast<Running*>(core.fiber)->loc;
-        NotePlace(*static_cast<Running*>(core.fiber),
-                  {CoreName(core), at.file != nullptr ? at.file : "", static_cast<int>(at.line), what});
+        NotePlace(
+            *static_cast<Running*>(core.fiber),
+            {CoreName(core), at.file != nullptr ? at.file : "", static_cast<int>(at.line), what});
     }
     if (failed()) throw BlockAbort();
 }
 
-void Scheduler::TimeOut()
-{
+void Scheduler::TimeOut() {
     timedOut_ = true;
     failed_ = true;
 }
 
-void Scheduler::NotePlace(Running& r, Place place)
-{
+void Scheduler::NotePlace(Running& r, Place place) {
     std::lock_guard<std::mutex> lock(mutex_);
     ++epoch_;
     idle_ = 0;
@@ -474,27 +462,32 @@ void Scheduler::NotePlace(Running& r, Place place)
     if (places_.empty() && sink_ != nullptr) {
         Problem p;
         p.check = "Deadlock";
-        const std::string text = "the kernel did not end within " + LimitText() + " s: the block is " + place.doing;
+        const std::string text =
+            "the kernel did not end within " + LimitText() + " s: the block is " + place.doing;
         p.text = text.c_str();
         p.op = "";
-        p.fix = "bound the loop; for a kernel that needs more time give --timeout SECONDS or set OPGEN_TIMEOUT";
+        p.fix =
+            "bound the loop; for a kernel that needs more time give --timeout SECONDS or set "
+            "OPGEN_TIMEOUT";
         p.fatal = true;
-        static std::set<std::string> files;  // names of files, as Loc has them, live as long as the process
-        if (place.line > 0) p.loc = {files.insert(place.file).first->c_str(), static_cast<uint32_t>(place.line)};
+        static std::set<std::string>
+            files;  // names of files, as Loc has them, live as long as the process
+        if (place.line > 0)
+            p.loc = {files.insert(place.file).first->c_str(), static_cast<uint32_t>(place.line)};
         sink_->OnProblem(r.core, p);
     }
     places_.push_back(std::move(place));
 }
 
-void Scheduler::NotePlace(Running& r)
-{
+void Scheduler::NotePlace(Running& r) {
     constexpr int kMost = 8;
     CallSite sites[kMost] = {};
     const int known = FindCallSites(r.crash, sites, kMost);
     if (known == 0) {
-        return NotePlace(r, {CoreName(r.core), "", 0,
-                             "in code without line numbers (a package has none; opgen test of its project "
-                             "names the line)"});
+        return NotePlace(
+            r, {CoreName(r.core), "", 0,
+                "in code without line numbers (a package has none; opgen test of its project "
+                "names the line)"});
     }
     // The loop is the kernel's: of the building blocks that it calls only the name matters.
     int shown = 0;
@@ -504,20 +497,20 @@ void Scheduler::NotePlace(Running& r)
     NotePlace(r, {CoreName(r.core), sites[shown].file, sites[shown].line, doing});
 }
 
-void Scheduler::ReportTimeOut()
-{
+void Scheduler::ReportTimeOut() {
     constexpr size_t kMost = 64;
     error_ = "it did not end within " + LimitText() + " s";
     std::map<std::string, std::vector<std::string>> cores;  // by place
-    std::string json = "{\"signal\": 0, \"limit\": " + LimitText() + ", \"text\": \"the time limit of " +
-                       LimitText() + " s\", \"sites\": [], \"cores\": [";
+    std::string json = "{\"signal\": 0, \"limit\": " + LimitText() +
+                       ", \"text\": \"the time limit of " + LimitText() +
+                       " s\", \"sites\": [], \"cores\": [";
     for (size_t i = 0; i < places_.size() && i < kMost; ++i) {
         const Place& p = places_[i];
         const std::string at = p.line > 0 ? p.file + ":" + std::to_string(p.line) + ", " : "";
         cores[at + p.doing].push_back(p.core);
-        json += std::string(i == 0 ? "" : ", ") + "{\"core\": " + JsonString(p.core) + ", \"file\": " +
-                JsonString(p.file) + ", \"line\": " + std::to_string(p.line) + ", \"doing\": " +
-                JsonString(p.doing) + "}";
+        json += std::string(i == 0 ? "" : ", ") + "{\"core\": " + JsonString(p.core) +
+                ", \"file\": " + JsonString(p.file) + ", \"line\": " + std::to_string(p.line) +
+                ", \"doing\": " + JsonString(p.doing) + "}";
     }
     const char* separator = ": ";
     for (auto& place : cores) {
@@ -535,8 +528,7 @@ void Scheduler::ReportTimeOut()
     SetLastCrash(json + "], \"stopped\": " + std::to_string(places_.size()) + "}");
 }
 
-void Scheduler::Update(void (*change)(void*), void* context)
-{
+void Scheduler::Update(void (*change)(void*), void* context) {
     std::lock_guard<std::mutex> lock(mutex_);
     change(context);
     ++epoch_;
@@ -544,8 +536,7 @@ void Scheduler::Update(void (*change)(void*), void* context)
     changed_.notify_all();
 }
 
-void Scheduler::Fail(const std::string& text)
-{
+void Scheduler::Fail(const std::string& text) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failed()) error_ = text;
     failed_ = true;
@@ -554,18 +545,15 @@ void Scheduler::Fail(const std::string& text)
     changed_.notify_all();
 }
 
-void WaitUntil(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc)
-{
+void WaitUntil(Core& core, bool (*ready)(void*), void* context, const char* what, Loc loc) {
     core.scheduler->Wait(core, ready, context, what, loc);
 }
 
-void UpdateShared(Core& core, void (*change)(void*), void* context)
-{
+void UpdateShared(Core& core, void (*change)(void*), void* context) {
     core.scheduler->Update(change, context);
 }
 
-void Scheduler::GiveWay(Core& core)
-{
+void Scheduler::GiveWay(Core& core) {
     if (!failed()) LetOthersRun(core, "polling global memory");
     if (timedOut()) {
         Running& r = *static_cast<Running*>(core.fiber);
@@ -576,8 +564,7 @@ void Scheduler::GiveWay(Core& core)
 }
 
 // In a signal handler, through which nothing can be thrown.
-void Scheduler::LeaveLoop(Core& core)
-{
+void Scheduler::LeaveLoop(Core& core) {
     if (!failed()) LetOthersRun(core, "a loop without calls");
     if (!failed()) return;
     Running& r = *static_cast<Running*>(core.fiber);
@@ -588,8 +575,7 @@ void Scheduler::LeaveLoop(Core& core)
     r.fiber.Abandon();
 }
 
-void Scheduler::LetOthersRun(Core& core, const char* what)
-{
+void Scheduler::LetOthersRun(Core& core, const char* what) {
     Running* r = static_cast<Running*>(core.fiber);
     {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -602,8 +588,7 @@ void Scheduler::LetOthersRun(Core& core, const char* what)
 
 void Poll(Core& core) { core.scheduler->GiveWay(core); }
 
-void PollByCopy(Core& core, const void* source)
-{
+void PollByCopy(Core& core, const void* source) {
     Running* r = static_cast<Running*>(core.fiber);
     const uint64_t bits = reinterpret_cast<uint64_t>(source) / 32;
     const void*& slot = r->copied[(bits ^ bits >> 6) % Running::kCopied];
@@ -616,15 +601,13 @@ void PollByCopy(Core& core, const void* source)
     if ((++r->idle & 0xf) == 0 || often) Poll(core);
 }
 
-void NoteStore(Core& core)
-{
+void NoteStore(Core& core) {
     Running* r = static_cast<Running*>(core.fiber);
     r->idle = 0;
     ++r->stores;
 }
 
-void NoteTile(Core& core, uint32_t queue)
-{
+void NoteTile(Core& core, uint32_t queue) {
     ++static_cast<Running*>(core.fiber)->tiles[queue % kRememberedQueues];
 }
 

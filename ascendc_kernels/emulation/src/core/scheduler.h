@@ -49,7 +49,7 @@ struct DeclaredKind {
 };
 
 class Scheduler {
-public:
+ public:
     Scheduler(const OpgenLaunch& launch, DeclaredKind kind, const SocInfo& soc, Sink* sink,
               std::vector<OpgenGmRange> ranges);
 
@@ -102,7 +102,7 @@ public:
     std::vector<std::vector<int>> credits;
     const CoreSpec& spec(int id) const { return specs_[static_cast<size_t>(id)]; }
 
-private:
+ private:
     void Worker();
     void StartOn(Running& slot, int id);
     void LetOthersRun(Core& core, const char* what);
@@ -153,8 +153,8 @@ void AttachMemory(Core& core, CoreMemory* memory, const SocInfo& soc, CoreKind k
 std::string AtLine(Loc loc);
 std::string CoreName(const Core& core);
 
-// A copy into the core: gives way now and then once a core copies again what it has copied before, as one
-// does that polls flags, one or several in turn.
+// A copy into the core: gives way now and then once a core copies again what it has copied before,
+// as one does that polls flags, one or several in turn.
 void PollByCopy(Core& core, const void* source);
 // A copy out of the core.
 void NoteStore(Core& core);
@@ -164,7 +164,8 @@ void NoteTile(Core& core, uint32_t queue);
 // How many bytes at `address` the host may really touch. Outside every known range the access is
 // refused; past the end of a range by less than what device allocations are rounded up to, it is
 // cut off (the device would touch the rounding). The sink has seen the full access.
-uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name, Loc loc);
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name,
+                 Loc loc);
 // Whether the host may touch all of them.
 bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes);
 

@@ -10,8 +10,7 @@
 
 namespace ascendc_emu {
 
-const SocInfo* FindSoc(const char* name)
-{
+const SocInfo* FindSoc(const char* name) {
     const SocFacts* facts = FindSocFacts(name);
     if (facts == nullptr) return nullptr;
     static std::mutex mutex;
@@ -35,9 +34,10 @@ const SocInfo* FindSoc(const char* name)
     const ArchFacts* arch = FindArchFacts(s.arch);
     if (arch != nullptr) s.traits = *arch;
     s.apisListed = ListsApisOf(s.arch);
-    // The table has the first buffer of the fixpipe only, for quantisation parameters. TPipe hands out all
-    // of them, which public kernels (Catlass) take as a whole.
-    s.fbBytes = s.traits.fixpipeBytes != 0 ? s.traits.fixpipeBytes : static_cast<uint32_t>(facts->Number("fb0_size"));
+    // The table has the first buffer of the fixpipe only, for quantisation parameters. TPipe hands
+    // out all of them, which public kernels (Catlass) take as a whole.
+    s.fbBytes = s.traits.fixpipeBytes != 0 ? s.traits.fixpipeBytes
+                                           : static_cast<uint32_t>(facts->Number("fb0_size"));
     s.l2Bytes = facts->Number("l2_size");
     s.frequencyMhz = static_cast<int32_t>(facts->Number("cube_freq"));
     return &s;

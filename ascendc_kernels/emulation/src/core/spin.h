@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that wait for others in a loop of plain C++ (a global variable polled without any API call).
-// On the device all blocks run at once; here such a block has to be taken off its thread.
+// Blocks that wait for others in a loop of plain C++ (a global variable polled without any API
+// call). On the device all blocks run at once; here such a block has to be taken off its thread.
 #ifndef OPGEN_CORE_SPIN_H
 #define OPGEN_CORE_SPIN_H
 
@@ -10,10 +10,10 @@
 namespace ascendc_emu {
 
 // Watches the blocks of the calling thread while it exists: a timer of the thread's CPU time sends
-// SIGURG, and a block found in the same few instructions of the kernel's module three times gives way.
-// Without such a timer (not Linux) nothing happens.
+// SIGURG, and a block found in the same few instructions of the kernel's module three times gives
+// way. Without such a timer (not Linux) nothing happens.
 class SpinWatch {
-public:
+ public:
     // entry: any code of the kernel's module; null: there is no kernel to watch.
     // giveWay is called on the block's stack, in the signal handler.
     SpinWatch(const void* entry, void (*giveWay)(Core& core));
@@ -21,7 +21,7 @@ public:
     SpinWatch(const SpinWatch&) = delete;
     SpinWatch& operator=(const SpinWatch&) = delete;
 
-private:
+ private:
     bool armed_ = false;
 };
 

@@ -9,8 +9,7 @@
 namespace ascendc_emu {
 
 // Of one call at `loc`; without a sink nothing happens.
-inline void EmitSync(Core& core, SyncKind kind, Pipe src, Pipe dst, int id, int mode, Loc loc)
-{
+inline void EmitSync(Core& core, SyncKind kind, Pipe src, Pipe dst, int id, int mode, Loc loc) {
     if (!core.sink) return;
     SyncEvent e;
     e.kind = kind;

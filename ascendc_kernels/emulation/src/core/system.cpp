@@ -11,24 +11,21 @@
 
 namespace ascendc_emu {
 
-void CacheClean(const void* address, uint64_t bytes, Loc loc)
-{
+void CacheClean(const void* address, uint64_t bytes, Loc loc) {
     Core& core = Current();
     EmitDirect(core, SyncKind::kCacheClean, address, bytes, loc);
     // Cores that poll memory clean their cache in the loop: let the others make progress.
     if ((++core.spins & 0x3f) == 0) Poll(core);
 }
 
-uint64_t SystemCycle()
-{
+uint64_t SystemCycle() {
     // The counter runs at 50 MHz on the device.
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<uint64_t>(t.tv_sec) * 50000000ull + static_cast<uint64_t>(t.tv_nsec) / 20;
 }
 
-void DeclareKind(int kind, KindSource source, Loc)
-{
+void DeclareKind(int kind, KindSource source, Loc) {
     Core& core = Current();
     Scheduler& s = *core.scheduler;
     if (kind <= 0 || kind > OPGEN_KERNEL_MIX_AIC_1_2 || core.kind == CoreKind::kUnified) return;
@@ -37,8 +34,7 @@ void DeclareKind(int kind, KindSource source, Loc)
     throw BlockAbort();
 }
 
-void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Loc loc)
-{
+void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Loc loc) {
     Core& core = Current();
     if (src == nullptr) Trap(core, loc, "GET_TILING_DATA", "the tiling argument is null");
     const auto begin = reinterpret_cast<uintptr_t>(core.tilingData);
@@ -51,7 +47,8 @@ void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Lo
             TrapCheck(core, loc, "ErrorParam", "GET_TILING_DATA",
                       "use the same tiling struct in op_host and op_kernel",
                       "%s has %llu bytes, the host wrote %llu", type,
-                      static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(have));
+                      static_cast<unsigned long long>(bytes),
+                      static_cast<unsigned long long>(have));
         }
         memset(dst, 0, bytes);
         bytes = have;
@@ -59,11 +56,13 @@ void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Lo
     memcpy(dst, src, bytes);
 }
 
-void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes, Access access, Loc loc)
-{
+void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes, Access access,
+                Loc loc) {
     Core& core = Current();
     Record r;
-    r.op = access == Access::kRead ? "GetValue" : access == Access::kWrite ? "SetValue" : "operator()";
+    r.op = access == Access::kRead    ? "GetValue"
+           : access == Access::kWrite ? "SetValue"
+                                      : "operator()";
     r.pipe = Pipe::kS;
     r.loc = Where(core, loc);
     r.scalarAccess = true;
@@ -74,11 +73,13 @@ void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes,
     core.sink->OnInstruction(core, r);
 }
 
-void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Access access, Loc loc)
-{
+void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Access access,
+                Loc loc) {
     Core& core = Current();
     Record r;
-    r.op = access == Access::kRead ? "GetValue" : access == Access::kWrite ? "SetValue" : "operator()";
+    r.op = access == Access::kRead    ? "GetValue"
+           : access == Access::kWrite ? "SetValue"
+                                      : "operator()";
     r.pipe = Pipe::kS;
     r.loc = Where(core, loc);
     r.scalarAccess = true;
@@ -89,15 +90,24 @@ void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Acc
     core.sink->OnInstruction(core, r);
 }
 
-int64_t FloatToInt(float v, int mode, int bits)
-{
+int64_t FloatToInt(float v, int mode, int bits) {
     double d = v;
     switch (static_cast<AscendC::RoundMode>(mode)) {
-        case AscendC::RoundMode::CAST_FLOOR: d = std::floor(d); break;
-        case AscendC::RoundMode::CAST_CEIL: d = std::ceil(d); break;
-        case AscendC::RoundMode::CAST_ROUND: d = std::round(d); break;
-        case AscendC::RoundMode::CAST_TRUNC: d = std::trunc(d); break;
-        default: d = std::nearbyint(d); break;
+        case AscendC::RoundMode::CAST_FLOOR:
+            d = std::floor(d);
+            break;
+        case AscendC::RoundMode::CAST_CEIL:
+            d = std::ceil(d);
+            break;
+        case AscendC::RoundMode::CAST_ROUND:
+            d = std::round(d);
+            break;
+        case AscendC::RoundMode::CAST_TRUNC:
+            d = std::trunc(d);
+            break;
+        default:
+            d = std::nearbyint(d);
+            break;
     }
     if (d != d) return 0;
     const double hi = std::ldexp(1.0, bits - 1);
@@ -106,8 +116,7 @@ int64_t FloatToInt(float v, int mode, int bits)
     return static_cast<int64_t>(d);
 }
 
-uint16_t FloatToHalfMode(float v, int mode)
-{
+uint16_t FloatToHalfMode(float v, int mode) {
     const uint16_t near = FloatToHalfBits(v);
     const float back = HalfBitsToFloat(near);
     if (back == v || v != v) return near;
@@ -121,16 +130,22 @@ uint16_t FloatToHalfMode(float v, int mode)
     const uint16_t low = above ? step(false) : near;
     const uint16_t high = above ? near : step(true);
     switch (static_cast<AscendC::RoundMode>(mode)) {
-        case AscendC::RoundMode::CAST_FLOOR: return low;
-        case AscendC::RoundMode::CAST_CEIL: return high;
-        case AscendC::RoundMode::CAST_TRUNC: return v > 0 ? low : high;
-        case AscendC::RoundMode::CAST_ODD: return (low & 1) ? low : high;
+        case AscendC::RoundMode::CAST_FLOOR:
+            return low;
+        case AscendC::RoundMode::CAST_CEIL:
+            return high;
+        case AscendC::RoundMode::CAST_TRUNC:
+            return v > 0 ? low : high;
+        case AscendC::RoundMode::CAST_ODD:
+            return (low & 1) ? low : high;
         case AscendC::RoundMode::CAST_ROUND: {
-            const double mid = (static_cast<double>(HalfBitsToFloat(low)) + HalfBitsToFloat(high)) / 2;
+            const double mid =
+                (static_cast<double>(HalfBitsToFloat(low)) + HalfBitsToFloat(high)) / 2;
             if (v == mid) return v > 0 ? high : low;
             return near;
         }
-        default: return near;
+        default:
+            return near;
     }
 }
 

@@ -5,8 +5,7 @@
 
 namespace ascendc_emu {
 
-double TimeLimit()
-{
+double TimeLimit() {
     constexpr double kUsual = 600;
     const char* const text = getenv("OPGEN_TIMEOUT");
     if (text == nullptr || *text == '\0') return kUsual;
@@ -45,13 +44,11 @@ struct sigaction g_before_limit;
 struct LimitTimer {
     int id = 0;
     pid_t made = 0;  // the process that made it; a fork has none
-    ~LimitTimer()
-    {
+    ~LimitTimer() {
         if (made == getpid()) syscall(SYS_timer_delete, id);
     }
 
-    bool Make(int thread)
-    {
+    bool Make(int thread) {
         if (made == getpid()) return true;
         sigevent event = {};
         event.sigev_notify = SIGEV_THREAD_ID;
@@ -63,8 +60,7 @@ struct LimitTimer {
         return true;
     }
 
-    bool Set(double first, double interval) const
-    {
+    bool Set(double first, double interval) const {
         const auto spec = [](double seconds) {
             timespec t;
             t.tv_sec = static_cast<time_t>(seconds);
@@ -78,8 +74,7 @@ struct LimitTimer {
     }
 };
 
-double MonotonicSeconds()
-{
+double MonotonicSeconds() {
     timespec t = {};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
@@ -91,8 +86,7 @@ std::atomic<int> g_launching{0};
 std::atomic<bool> g_programLate{false};
 
 // A thread of its own: a timer's signal would end the program's sleeps early, late or not.
-void WatchProgress()
-{
+void WatchProgress() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -106,8 +100,7 @@ void WatchProgress()
     }
 }
 
-void OnTime(int signal, siginfo_t* info, void* context)
-{
+void OnTime(int signal, siginfo_t* info, void* context) {
     const bool ours = info->si_code == SI_TIMER;
     const void* const mark = ours ? info->si_value.sival_ptr : nullptr;
     const int error = errno;
@@ -126,8 +119,7 @@ void OnTime(int signal, siginfo_t* info, void* context)
     errno = error;
 }
 
-void InstallLimitHandler()
-{
+void InstallLimitHandler() {
     static std::once_flag installed;
     std::call_once(installed, [] {
         struct sigaction action = {};
@@ -139,8 +131,7 @@ void InstallLimitHandler()
 }
 
 // Programs that `opgen run` compiled.
-__attribute__((constructor)) void WatchProgram()
-{
+__attribute__((constructor)) void WatchProgram() {
     const char* const wanted = getenv("OPGEN_PROGRAM_LIMIT");
     const double limit = TimeLimit();
     if (wanted == nullptr || *wanted != '1' || limit <= 0) return;
@@ -152,8 +143,8 @@ __attribute__((constructor)) void WatchProgram()
 
 }  // namespace
 
-Deadline::Deadline(Scheduler* scheduler, const void* entry) : scheduler_(scheduler), outer_(t_deadline)
-{
+Deadline::Deadline(Scheduler* scheduler, const void* entry)
+    : scheduler_(scheduler), outer_(t_deadline) {
     const double limit = TimeLimit();
     if (limit <= 0) return;
     if (entry != nullptr) {
@@ -174,15 +165,14 @@ Deadline::Deadline(Scheduler* scheduler, const void* entry) : scheduler_(schedul
     armed_ = timer.Set(limit, kTickSeconds);
 }
 
-Deadline::~Deadline()
-{
+Deadline::~Deadline() {
     if (!armed_) return;
     t_deadline = outer_;
-    OfThread<LimitTimer>().Set(outer_ != nullptr ? TimeLimit() : 0, outer_ != nullptr ? kTickSeconds : 0);
+    OfThread<LimitTimer>().Set(outer_ != nullptr ? TimeLimit() : 0,
+                               outer_ != nullptr ? kTickSeconds : 0);
 }
 
-void NoteProgress(bool launches)
-{
+void NoteProgress(bool launches) {
     g_progress = MonotonicSeconds();
     g_launching += launches ? 1 : -1;
 }

@@ -13,11 +13,11 @@ class Scheduler;
 // Seconds, from OPGEN_TIMEOUT; 0: no limit.
 double TimeLimit();
 
-// While it exists, a timer watches the calling thread. Once the limit is over, the code that the thread
-// runs is stopped at the next place where it can be: a block is abandoned, a guarded call (RunGuarded)
-// ends as after a crash. Without such timers (not Linux) nothing happens.
+// While it exists, a timer watches the calling thread. Once the limit is over, the code that the
+// thread runs is stopped at the next place where it can be: a block is abandoned, a guarded call
+// (RunGuarded) ends as after a crash. Without such timers (not Linux) nothing happens.
 class Deadline {
-public:
+ public:
     // scheduler: of the launch whose blocks the thread runs, null for a guarded call.
     // entry: any code of the kernel's module.
     explicit Deadline(Scheduler* scheduler = nullptr, const void* entry = nullptr);
@@ -27,10 +27,10 @@ public:
 
     Scheduler* scheduler() const { return scheduler_; }
     const CodeRange& code() const { return code_; }
-    int ticks = 0;  // since the limit was over
+    int ticks = 0;      // since the limit was over
     bool busy = false;  // the handler runs
 
-private:
+ private:
     Scheduler* scheduler_;
     CodeRange code_;
     Deadline* outer_ = nullptr;

@@ -8,8 +8,7 @@ namespace ascendc_emu {
 
 void DeclareKind(int kind, KindSource source, Loc loc);  // src/core
 
-CubeState& StateOf(Core& core)
-{
+CubeState& StateOf(Core& core) {
     Extension& slot = core.ext[kExtCube];
     if (slot.data == nullptr) {
         slot.data = new CubeState;
@@ -18,15 +17,13 @@ CubeState& StateOf(Core& core)
     return *static_cast<CubeState*>(slot.data);
 }
 
-void RequireCubeCores(Core& core, Loc loc)
-{
+void RequireCubeCores(Core& core, Loc loc) {
     if (core.kind != CoreKind::kAiv || core.mixed) return;
     DeclareKind(OPGEN_KERNEL_MIX_AIC_1_2, KindSource::kGuess, loc);
 }
 
 void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
-                Loc loc)
-{
+                Loc loc) {
     const uint32_t capacity = core.capacity[static_cast<int>(t.mem)];
     if (capacity == 0) RequireCubeCores(core, loc);
     if (t.addr + bytes <= capacity) {
@@ -37,16 +34,14 @@ void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role
               static_cast<unsigned long long>(t.addr + bytes), Name(t.mem), capacity);
 }
 
-const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef& placed)
-{
+const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef& placed) {
     if (t.ptr != nullptr || t.addr != 0 || t.size != 0 || t.buffer != 0) return t;
     PlaceTensor(placed, pos, 0, 0);
     return placed;
 }
 
 Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
-                    uint16_t align)
-{
+                    uint16_t align) {
     Operand& o = r.Add(role);
     o.mem = t.mem;
     o.dtype = type;
@@ -54,8 +49,8 @@ Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type,
     o.align = align;
     o.position = t.pos;
     o.addr = t.addr;
-    // The cube rounds sizes up to fractals, and programs that place tensors by address size them for
-    // the valid part: the official checks bound those by the memory's capacity only.
+    // The cube rounds sizes up to fractals, and programs that place tensors by address size them
+    // for the valid part: the official checks bound those by the memory's capacity only.
     if (t.queue != 0) {
         o.buffer = t.buffer;
         o.lo = t.lo;
@@ -65,15 +60,13 @@ Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type,
     return o;
 }
 
-Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access)
-{
+Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access) {
     Operand& o = AddTensor(r, role, t, type, access);
     o.align = 1;
     return o;
 }
 
-void CubeSetFmatrix(uint32_t height, uint32_t width, const uint8_t pad[4], bool right)
-{
+void CubeSetFmatrix(uint32_t height, uint32_t width, const uint8_t pad[4], bool right) {
     CubeState& state = StateOf(Current());
     CubeState::Fmatrix& f = right ? state.right : state.left;
     f.height = height;
@@ -81,8 +74,7 @@ void CubeSetFmatrix(uint32_t height, uint32_t width, const uint8_t pad[4], bool 
     for (int i = 0; i < 4; ++i) f.pad[i] = pad[i];
 }
 
-void CubeGetFmatrix(bool right, Load3dArgs& args)
-{
+void CubeGetFmatrix(bool right, Load3dArgs& args) {
     CubeState& state = StateOf(Current());
     const CubeState::Fmatrix& f = right ? state.right : state.left;
     args.height = f.height;
@@ -93,24 +85,21 @@ void CubeGetFmatrix(bool right, Load3dArgs& args)
 void CubeSetPadding(uint64_t bits) { StateOf(Current()).padding = bits; }
 uint64_t CubePadding() { return StateOf(Current()).padding; }
 
-void CubeSetLoadRepeat(uint32_t time, uint32_t stride, bool alongK)
-{
+void CubeSetLoadRepeat(uint32_t time, uint32_t stride, bool alongK) {
     CubeState& state = StateOf(Current());
     state.repeatTime = time;
     state.repeatStride = stride;
     state.repeatAlongK = alongK;
 }
 
-void CubeSetFixpipeNd(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride)
-{
+void CubeSetFixpipeNd(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride) {
     CubeState& state = StateOf(Current());
     state.ndNum = ndNum;
     state.srcNdStride = srcNdStride;
     state.dstNdStride = dstNdStride;
 }
 
-void CubeGetFixpipeNd(FixpipeArgs& args)
-{
+void CubeGetFixpipeNd(FixpipeArgs& args) {
     const CubeState& state = StateOf(Current());
     args.ndNum = state.ndNum;
     args.srcNdStride = state.srcNdStride;
@@ -120,15 +109,13 @@ void CubeGetFixpipeNd(FixpipeArgs& args)
 void CubeSetFixpipeQuant(uint64_t scalar) { StateOf(Current()).quantScalar = scalar; }
 uint64_t CubeFixpipeQuant() { return StateOf(Current()).quantScalar; }
 
-void CubeSetFixpipeTable(const TensorRef& table)
-{
+void CubeSetFixpipeTable(const TensorRef& table) {
     CubeState& state = StateOf(Current());
     state.quantTable = table;
     state.hasTable = true;
 }
 
-const TensorRef* CubeFixpipeTable()
-{
+const TensorRef* CubeFixpipeTable() {
     const CubeState& state = StateOf(Current());
     return state.hasTable ? &state.quantTable : nullptr;
 }

@@ -9,9 +9,9 @@
 
 namespace ascendc_emu {
 
-constexpr uint32_t kFractal = 512;   // bytes
-constexpr uint32_t kBlock = 32;      // bytes; the K side of a fractal
-constexpr uint32_t kCube = 16;       // the other side
+constexpr uint32_t kFractal = 512;  // bytes
+constexpr uint32_t kBlock = 32;     // bytes; the K side of a fractal
+constexpr uint32_t kCube = 16;      // the other side
 constexpr uint32_t kIndexFractal = kFractal / 4;
 
 struct CubeState {
@@ -36,8 +36,9 @@ CubeState& StateOf(Core& core);
 
 inline uint32_t CeilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
-// A kernel without KERNEL_TASK_TYPE that uses the cube is a mixed one with two vector cores per cube
-// core: CANN finds that out by looking at the instructions. Restarts the launch as such if needed.
+// A kernel without KERNEL_TASK_TYPE that uses the cube is a mixed one with two vector cores per
+// cube core: CANN finds that out by looking at the instructions. Restarts the launch as such if
+// needed.
 void RequireCubeCores(Core& core, Loc loc);
 
 // Stops the kernel when [addr, addr + bytes) leaves the on-chip memory of `t`: the bodies below

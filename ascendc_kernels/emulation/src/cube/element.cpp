@@ -34,8 +34,7 @@ struct Scale {
     bool isSigned;
 };
 
-Scale Decode(uint64_t bits)
-{
+Scale Decode(uint64_t bits) {
     Scale s;
     s.factor = BitCast<float>(static_cast<uint32_t>(bits) & ~0x1fffu);
     s.shiftFirst = ((bits >> 36) & 1) != 0;
@@ -48,36 +47,33 @@ Scale Decode(uint64_t bits)
 
 float Clamp(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
 
-int32_t QuantiseB8(float value, const Scale& s)
-{
+int32_t QuantiseB8(float value, const Scale& s) {
     const float scaled = isnan(value) ? 0.0f : nearbyintf(Clamp(value, -256.0f, 255.0f));
     const float shifted = scaled + static_cast<float>(s.offset);
     return static_cast<int32_t>(s.isSigned ? Clamp(shifted, -128.0f, 127.0f)
                                            : Clamp(shifted, 0.0f, 255.0f));
 }
 
-float Scaled(float value, const Scale& s, bool relu)
-{
+float Scaled(float value, const Scale& s, bool relu) {
     return value >= 0.0f || !relu ? value * s.factor : 0.0f;
 }
 
-float IntegerInput(int32_t value, const Scale& s)
-{
+float IntegerInput(int32_t value, const Scale& s) {
     if (!s.shiftFirst) return static_cast<float>(value);
     const int32_t shifted = value >> s.shift;
     return static_cast<float>(std::min(std::max(shifted, -32768), 32767));
 }
 
 template <typename T>
-T Combine(uint8_t op, T old, T value)
-{
-    return op == 1 ? static_cast<T>(old + value) : op == 2 ? std::max(old, value) : std::min(old, value);
+T Combine(uint8_t op, T old, T value) {
+    return op == 1   ? static_cast<T>(old + value)
+           : op == 2 ? std::max(old, value)
+                     : std::min(old, value);
 }
 
 }  // namespace
 
-bool HasQuant(int32_t quant)
-{
+bool HasQuant(int32_t quant) {
     return (quant >= kNone && quant <= kDeqF16) || quant == kF32ToBf16 || quant == kVQuantB8 ||
            quant == kQuantB8;
 }
@@ -85,8 +81,7 @@ bool UsesTable(int32_t quant) { return quant == kVReq8 || quant == kVDeqF16 || q
 
 // One element of L0C as the destination stores it.
 uint32_t ConvertElement(uint32_t raw, DType srcType, DType dstType, const FixpipeArgs& a,
-                        uint64_t parameter)
-{
+                        uint64_t parameter) {
     const bool integer = srcType == DType::kI32;
     const float f = integer ? 0.0f : BitCast<float>(raw);
     const int32_t i = static_cast<int32_t>(raw);
@@ -103,7 +98,8 @@ uint32_t ConvertElement(uint32_t raw, DType srcType, DType dstType, const Fixpip
         case kReq8:
         case kVReq8: {
             const Scale s = Decode(parameter);
-            return static_cast<uint32_t>(QuantiseB8(Scaled(IntegerInput(i, s), s, a.relu), s)) & 0xffu;
+            return static_cast<uint32_t>(QuantiseB8(Scaled(IntegerInput(i, s), s, a.relu), s)) &
+                   0xffu;
         }
         case kQuantB8:
         case kVQuantB8: {
@@ -122,8 +118,8 @@ uint32_t ConvertElement(uint32_t raw, DType srcType, DType dstType, const Fixpip
     return BitCast<uint32_t>(v);
 }
 
-bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count, const FixpipeArgs& args)
-{
+bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count,
+                 const FixpipeArgs& args) {
     if (args.relu) return false;
     if (type == DType::kF32 && args.quant == kNone) {
         Store(reinterpret_cast<float*>(out), from, count);
@@ -138,14 +134,12 @@ bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count, co
 }
 
 // Atomic stores of several cores may meet at one address.
-std::mutex& AtomicLock()
-{
+std::mutex& AtomicLock() {
     static std::mutex lock;
     return lock;
 }
 
-void StoreAtomic(uint8_t* out, uint32_t bits, DType type, uint8_t op)
-{
+void StoreAtomic(uint8_t* out, uint32_t bits, DType type, uint8_t op) {
     switch (type) {
         case DType::kF32: {
             float old;

@@ -21,7 +21,8 @@ uint32_t ConvertElement(uint32_t raw, DType srcType, DType dstType, const Fixpip
 
 // Store a row of fp32 accumulators that only have to be rounded to the destination's float type;
 // false, and nothing done, when `args` ask for more.
-bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count, const FixpipeArgs& args);
+bool StoreFloats(uint8_t* out, DType type, const float* from, uint32_t count,
+                 const FixpipeArgs& args);
 
 // out = op(out, bits); op: 1 add, 2 max, 3 min. The caller holds AtomicLock().
 void StoreAtomic(uint8_t* out, uint32_t bits, DType type, uint8_t op);

@@ -17,10 +17,10 @@ namespace ascendc_emu {
 namespace {
 
 // Byte offset in the destination of element (m, n) of matrix `nd`.
-uint64_t TargetOffset(const FixpipeArgs& a, uint32_t size, uint32_t nd, uint32_t m, uint32_t n)
-{
+uint64_t TargetOffset(const FixpipeArgs& a, uint32_t size, uint32_t nd, uint32_t m, uint32_t n) {
     if (a.toNd) {
-        return (static_cast<uint64_t>(nd) * a.dstNdStride + static_cast<uint64_t>(m) * a.dstStride + n) *
+        return (static_cast<uint64_t>(nd) * a.dstNdStride + static_cast<uint64_t>(m) * a.dstStride +
+                n) *
                size;
     }
     const uint64_t column = static_cast<uint64_t>(a.dstStride) * kBlock;
@@ -35,15 +35,14 @@ uint64_t TargetOffset(const FixpipeArgs& a, uint32_t size, uint32_t nd, uint32_t
 }
 
 // Bytes from the destination's start to the end of what is written.
-uint64_t TargetBytes(const FixpipeArgs& a, uint32_t size)
-{
+uint64_t TargetBytes(const FixpipeArgs& a, uint32_t size) {
     return TargetOffset(a, size, a.toNd ? a.ndNum - 1 : 0, a.m - 1, a.n - 1) + size;
 }
 
 // `inside`: all of the destination is memory of the launch; else what is outside is left out.
 void Run(Core& core, uint8_t* base, DType dstType, const TensorRef& src, DType srcType,
-         const TensorRef* table, const FixpipeArgs& a, bool atomic, bool inside, const char* op, Loc loc)
-{
+         const TensorRef* table, const FixpipeArgs& a, bool atomic, bool inside, const char* op,
+         Loc loc) {
     const uint32_t size = DTypeBits(dstType) / 8;
     const uint32_t columns = CeilDiv(a.n, kCube);
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
@@ -82,8 +81,7 @@ void Run(Core& core, uint8_t* base, DType dstType, const TensorRef& src, DType s
     }
 }
 
-void FillTarget(Operand& to, const FixpipeArgs& a, uint32_t size)
-{
+void FillTarget(Operand& to, const FixpipeArgs& a, uint32_t size) {
     if (a.toNd) {
         to.blockBytes = a.n * size;
         to.blocks = a.m;
@@ -99,8 +97,7 @@ void FillTarget(Operand& to, const FixpipeArgs& a, uint32_t size)
 }
 
 void Prepare(Core& core, Record& r, Operand& to, const TensorRef& src, DType srcType, DType dstType,
-             const TensorRef* table, const FixpipeArgs& a)
-{
+             const TensorRef* table, const FixpipeArgs& a) {
     FillTarget(to, a, DTypeBits(dstType) / 8);
     Operand& from = AddOperand(r, "src", src, srcType, Access::kRead, 64);
     from.blockBytes = a.m * 64;
@@ -109,15 +106,15 @@ void Prepare(Core& core, Record& r, Operand& to, const TensorRef& src, DType src
     from.repeats = std::max(a.toNd ? a.ndNum : 1u, 1u);
     from.repeatStride = static_cast<int64_t>(a.srcNdStride) * 1024;
     if (UsesTable(a.quant) && table != nullptr) {
-        Operand& parameters = AddOperand(r, "cbufWorkspace", *table, DType::kU64, Access::kRead, kBlock);
+        Operand& parameters =
+            AddOperand(r, "cbufWorkspace", *table, DType::kU64, Access::kRead, kBlock);
         parameters.blockBytes = a.n * 8;
     }
     Emit(core, r);
 }
 
 void Check(Core& core, const TensorRef& src, const TensorRef* table, const FixpipeArgs& a,
-           const char* op, Loc loc)
-{
+           const char* op, Loc loc) {
     if (!HasQuant(a.quant)) {
         Trap(core, loc, op, "this quantisation mode does not exist on %s", core.soc->name);
     }
@@ -134,8 +131,7 @@ void Check(Core& core, const TensorRef& src, const TensorRef* table, const Fixpi
 }  // namespace
 
 void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
-{
+                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc) {
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
@@ -159,8 +155,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType 
 }
 
 void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& given, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc)
-{
+                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc) {
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);

@@ -14,13 +14,12 @@ namespace {
 
 typedef float Vec __attribute__((vector_size(32)));
 constexpr uint32_t kLanes = 8;
-constexpr uint32_t kRows = 6;   // rows and vectors of C kept in registers: 12 accumulators of 16
+constexpr uint32_t kRows = 6;  // rows and vectors of C kept in registers: 12 accumulators of 16
 constexpr uint32_t kVectors = 2;
 constexpr uint32_t kWidth = kLanes * kVectors;
 constexpr uint32_t kDepth = 256;  // rows of B in a strip: 16 KB, half of a usual L1 cache
 
-inline Vec Load(const float* p)
-{
+inline Vec Load(const float* p) {
     Vec v;
     memcpy(&v, p, sizeof(v));
     return v;
@@ -29,8 +28,7 @@ inline void Store(float* p, Vec v) { memcpy(p, &v, sizeof(v)); }
 
 // x * y + sum; fused where the CPU can and the caller allows.
 template <bool kExact>
-inline Vec MulAdd(Vec x, Vec y, Vec sum)
-{
+inline Vec MulAdd(Vec x, Vec y, Vec sum) {
 #if defined(__FMA__) && defined(__AVX__)
     if constexpr (kExact) return Vec(_mm256_fmadd_ps(__m256(x), __m256(y), __m256(sum)));
 #endif
@@ -39,8 +37,7 @@ inline Vec MulAdd(Vec x, Vec y, Vec sum)
 
 // kHeight x kWidth elements of C; strip: k rows of kWidth elements of B.
 template <bool kExact, uint32_t kHeight>
-void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip, uint32_t k)
-{
+void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip, uint32_t k) {
     Vec sum[kHeight][kVectors];
     for (uint32_t i = 0; i < kHeight; ++i) {
         for (uint32_t j = 0; j < kVectors; ++j) sum[i][j] = Load(c + i * ldc + j * kLanes);
@@ -68,30 +65,31 @@ constexpr TileCall kTiles[kRows] = {Tile<kExact, 1>, Tile<kExact, 2>, Tile<kExac
                                     Tile<kExact, 4>, Tile<kExact, 5>, Tile<kExact, 6>};
 
 // strip[rows][kWidth] <- b[rows][ldb], 0 behind its last column.
-void CopyStrip(float* strip, const float* b, uint64_t ldb, uint32_t rows, uint32_t columns)
-{
+void CopyStrip(float* strip, const float* b, uint64_t ldb, uint32_t rows, uint32_t columns) {
     if (columns == kWidth) {  // a length the compiler knows: two loads and stores a row
-        for (uint32_t r = 0; r < rows; ++r) memcpy(strip + r * kWidth, b + r * ldb, kWidth * sizeof(float));
+        for (uint32_t r = 0; r < rows; ++r)
+            memcpy(strip + r * kWidth, b + r * ldb, kWidth * sizeof(float));
         return;
     }
     memset(strip, 0, rows * kWidth * sizeof(float));
-    for (uint32_t r = 0; r < rows; ++r) memcpy(strip + r * kWidth, b + r * ldb, columns * sizeof(float));
+    for (uint32_t r = 0; r < rows; ++r)
+        memcpy(strip + r * kWidth, b + r * ldb, columns * sizeof(float));
 }
 
 // The last columns of C, fewer than a strip has: by way of a tile of full width.
-void PartTile(TileCall tile, float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip,
-              uint32_t rows, uint32_t columns, uint32_t k)
-{
+void PartTile(TileCall tile, float* c, uint64_t ldc, const float* a, uint64_t lda,
+              const float* strip, uint32_t rows, uint32_t columns, uint32_t k) {
     float full[kRows * kWidth] = {};
-    for (uint32_t i = 0; i < rows; ++i) memcpy(full + i * kWidth, c + i * ldc, columns * sizeof(float));
+    for (uint32_t i = 0; i < rows; ++i)
+        memcpy(full + i * kWidth, c + i * ldc, columns * sizeof(float));
     tile(full, kWidth, a, lda, strip, k);
-    for (uint32_t i = 0; i < rows; ++i) memcpy(c + i * ldc, full + i * kWidth, columns * sizeof(float));
+    for (uint32_t i = 0; i < rows; ++i)
+        memcpy(c + i * ldc, full + i * kWidth, columns * sizeof(float));
 }
 
 template <typename T>
 void Plain(T* c, uint64_t ldc, const T* a, uint64_t lda, const T* b, uint64_t ldb, uint32_t m,
-           uint32_t n, uint32_t k)
-{
+           uint32_t n, uint32_t k) {
     for (uint32_t i = 0; i < m; ++i) {
         for (uint32_t p = 0; p < k; ++p) {
             const T x = a[i * lda + p];
@@ -105,11 +103,10 @@ void Plain(T* c, uint64_t ldc, const T* a, uint64_t lda, const T* b, uint64_t ld
 }  // namespace
 
 void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, uint64_t ldb,
-          uint32_t m, uint32_t n, uint32_t k, bool exact)
-{
+          uint32_t m, uint32_t n, uint32_t k, bool exact) {
     const TileCall* tiles = exact ? kTiles<true> : kTiles<false>;
-    // A strip of B is copied together before use: its rows, a power of two apart as they mostly are,
-    // would push each other out of the cache.
+    // A strip of B is copied together before use: its rows, a power of two apart as they mostly
+    // are, would push each other out of the cache.
     alignas(64) float strip[kDepth * kWidth];
     for (uint32_t p = 0; p < k; p += kDepth) {
         const uint32_t depth = std::min(kDepth, k - p);
@@ -132,8 +129,7 @@ void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, 
 }
 
 void Gemm(int64_t* c, uint64_t ldc, const int64_t* a, uint64_t lda, const int64_t* b, uint64_t ldb,
-          uint32_t m, uint32_t n, uint32_t k, bool)
-{
+          uint32_t m, uint32_t n, uint32_t k, bool) {
     Plain(c, ldc, a, lda, b, ldb, m, n, k);
 }
 

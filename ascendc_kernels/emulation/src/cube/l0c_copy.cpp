@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Between L0C and UB on unified cores (arch 2002), where no Fixpipe is: results leave by the vector
-// unit, converted on the way, and a bias or an earlier sum enters by it. Source: the API pages "DataCopy
-// (L0C Buffer to UB)" and "BroadCastVecToMM".
+// unit, converted on the way, and a bias or an earlier sum enters by it. Source: the API pages
+// "DataCopy (L0C Buffer to UB)" and "BroadCastVecToMM".
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +18,7 @@ namespace {
 using AscendC::BlockMode;
 using AscendC::DeqScale;
 
-bool IsVector(DeqScale mode)
-{
+bool IsVector(DeqScale mode) {
     return mode == DeqScale::VDEQ || mode == DeqScale::VDEQ8 || mode == DeqScale::VDEQ16;
 }
 bool IsHalfScale(DeqScale mode) { return mode == DeqScale::DEQ || mode == DeqScale::VDEQ; }
@@ -27,21 +26,18 @@ bool IsHalfScale(DeqScale mode) { return mode == DeqScale::DEQ || mode == DeqSca
 float HalfOf(uint64_t bits) { return HalfBitsToFloat(static_cast<uint16_t>(bits)); }
 
 // Shifted to the right and, as a 16-bit number, saturated.
-int32_t Shifted(int32_t value, uint64_t scale)
-{
+int32_t Shifted(int32_t value, uint64_t scale) {
     const int32_t v = value >> (((scale >> 32) & 15) + 1);
     return std::min(std::max(v, -32768), 32767);
 }
 
 // value * M of a 64-bit scale; its bit 36 (MCB) shifts the value first.
-float Scaled(int32_t value, uint64_t scale)
-{
+float Scaled(int32_t value, uint64_t scale) {
     const int32_t v = (scale >> 36) & 1 ? Shifted(value, scale) : value;
     return static_cast<float>(v) * BitCast<float>(static_cast<uint32_t>(scale));
 }
 
-int32_t Byte(int32_t value, uint64_t scale, bool relu)
-{
+int32_t Byte(int32_t value, uint64_t scale, bool relu) {
     const bool isSigned = (scale >> 46) & 1;
     const int32_t offset = static_cast<int32_t>((scale >> 37) & 0x1ff);
     const float scaled = nearbyintf(Scaled(relu ? std::max(value, 0) : value, scale));
@@ -51,12 +47,12 @@ int32_t Byte(int32_t value, uint64_t scale, bool relu)
 }
 
 // Bits of one element of L0C as UB stores it.
-uint32_t Convert(uint32_t raw, DType from, DType to, DeqScale mode, uint64_t scale, bool relu)
-{
+uint32_t Convert(uint32_t raw, DType from, DType to, DeqScale mode, uint64_t scale, bool relu) {
     const int32_t integer = static_cast<int32_t>(raw);
     if (from == DType::kI32 && to != DType::kI32) {
         relu |= !IsHalfScale(mode) && ((scale >> 47) & 1);
-        if (to == DType::kI8 || to == DType::kU8) return static_cast<uint32_t>(Byte(integer, scale, relu));
+        if (to == DType::kI8 || to == DType::kU8)
+            return static_cast<uint32_t>(Byte(integer, scale, relu));
         if (to == DType::kI16) {
             return static_cast<uint32_t>(std::max(Shifted(integer, scale), relu ? 0 : -32768));
         }
@@ -74,16 +70,15 @@ uint32_t Convert(uint32_t raw, DType from, DType to, DeqScale mode, uint64_t sca
 }
 
 struct L0cCopy {
-    uint32_t blocks, fractals;  // fractals of a block
-    uint32_t rows;              // of a fractal that are copied
-    uint32_t srcSize, dstSize;  // bytes of an element
+    uint32_t blocks, fractals;    // fractals of a block
+    uint32_t rows;                // of a fractal that are copied
+    uint32_t srcSize, dstSize;    // bytes of an element
     uint64_t srcBlock, dstBlock;  // bytes from one block to the next
-    uint32_t dstRow;            // bytes from one row of 16 elements to the next
-    uint32_t dstSide;           // bytes to the row's place in a data block
-    bool paired;                // two fractals side by side in data blocks of 32 bytes
+    uint32_t dstRow;              // bytes from one row of 16 elements to the next
+    uint32_t dstSide;             // bytes to the row's place in a data block
+    bool paired;                  // two fractals side by side in data blocks of 32 bytes
 
-    uint64_t Target(uint32_t block, uint32_t fractal, uint32_t row) const
-    {
+    uint64_t Target(uint32_t block, uint32_t fractal, uint32_t row) const {
         const uint64_t start = block * dstBlock;
         if (!paired) return start + (uint64_t{fractal} * rows + row) * dstRow + dstSide;
         const bool hasPartner = (fractal | 1) < fractals;
@@ -93,8 +88,7 @@ struct L0cCopy {
 };
 
 L0cCopy Layout(const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e,
-               DType srcType, DType dstType)
-{
+               DType srcType, DType dstType) {
     L0cCopy c;
     c.blocks = p.blockCount;
     c.fractals = p.blockLen;
@@ -111,24 +105,24 @@ L0cCopy Layout(const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhanced
 }
 
 void Check(Core& core, const L0cCopy& c, const TensorRef& dst, const TensorRef& src,
-           const AscendC::DataCopyEnhancedParams& e, Loc loc)
-{
+           const AscendC::DataCopyEnhancedParams& e, Loc loc) {
     if (!core.soc->traits.unified) {
         Trap(core, loc, "DataCopy", "%s has no way from L0C to UB; use Fixpipe", core.soc->name);
     }
-    if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX && e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
-        Trap(core, loc, "DataCopy", "from L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
+    if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX &&
+        e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
+        Trap(core, loc, "DataCopy",
+             "from L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
     }
     const uint32_t last = c.blocks - 1;
-    CheckRange(core, src, last * c.srcBlock + uint64_t{c.fractals} * kCube * kCube * c.srcSize, "src",
-               "DataCopy", loc);
+    CheckRange(core, src, last * c.srcBlock + uint64_t{c.fractals} * kCube * kCube * c.srcSize,
+               "src", "DataCopy", loc);
     CheckRange(core, dst, last * c.dstBlock + uint64_t{c.fractals} * c.rows * c.dstRow, "dst",
                "DataCopy", loc);
 }
 
 void Tell(Core& core, const L0cCopy& c, const TensorRef& dst, DType dstType, const TensorRef& src,
-          DType srcType, const TensorRef* table, Loc loc)
-{
+          DType srcType, const TensorRef* table, Loc loc) {
     if (core.sink == nullptr) return;
     Record r;
     r.op = "DataCopy";
@@ -160,8 +154,8 @@ void Tell(Core& core, const L0cCopy& c, const TensorRef& dst, DType dstType, con
 }  // namespace
 
 void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
-                    const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc)
-{
+                    const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e,
+                    Loc loc) {
     Core& core = Current();
     if (p.blockCount == 0 || p.blockLen == 0) return;
     const L0cCopy c = Layout(p, e, srcType, dstType);
@@ -173,7 +167,8 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
         uint8_t* const ub = core.memory[static_cast<int>(Mem::kUb)];
         table.mem = Mem::kUb;
         // Of an address that GetPhyAddr gave, the low half is the offset in UB.
-        table.addr = static_cast<uint32_t>(e.deqTensorAddr != 0 ? e.deqTensorAddr : core.regs.deqScale);
+        table.addr =
+            static_cast<uint32_t>(e.deqTensorAddr != 0 ? e.deqTensorAddr : core.regs.deqScale);
         table.size = c.blocks * kCube * scaleBytes;
         table.ptr = ub + table.addr;
         CheckRange(core, table, table.size, "deqTensor", "DataCopy", loc);
@@ -181,7 +176,8 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
     Tell(core, c, dst, dstType, src, srcType, IsVector(e.deqScale) ? &table : nullptr, loc);
     for (uint32_t block = 0; block < c.blocks; ++block) {
         for (uint32_t f = 0; f < c.fractals; ++f) {
-            const uint8_t* in = src.ptr + block * c.srcBlock + uint64_t{f} * kCube * kCube * c.srcSize;
+            const uint8_t* in =
+                src.ptr + block * c.srcBlock + uint64_t{f} * kCube * kCube * c.srcSize;
             for (uint32_t row = 0; row < c.rows; ++row) {
                 uint8_t* out = dst.ptr + c.Target(block, f, row);
                 for (uint32_t i = 0; i < kCube; ++i) {
@@ -192,7 +188,8 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
                     }
                     uint32_t raw = 0;
                     memcpy(&raw, in + (row * kCube + i) * c.srcSize, c.srcSize);
-                    const uint32_t bits = Convert(raw, srcType, dstType, e.deqScale, scale, e.isRelu);
+                    const uint32_t bits =
+                        Convert(raw, srcType, dstType, e.deqScale, scale, e.isRelu);
                     memcpy(out + i * c.dstSize, &bits, c.dstSize);
                 }
             }
@@ -200,26 +197,32 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
     }
 }
 
-// The page has the way back from UB to L0C in its enums only. Its units mirror the table's: blocks and the
-// gaps in L0C are fractals, or the first rows of fractals, the gaps in UB data blocks of 32 bytes.
+// The page has the way back from UB to L0C in its enums only. Its units mirror the table's: blocks
+// and the gaps in L0C are fractals, or the first rows of fractals, the gaps in UB data blocks of 32
+// bytes.
 void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
-                  const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e, Loc loc)
-{
+                  const AscendC::DataCopyParams& p, const AscendC::DataCopyEnhancedParams& e,
+                  Loc loc) {
     Core& core = Current();
     if (!core.soc->traits.unified) {
-        Trap(core, loc, "DataCopy", "%s has no way from UB to L0C; unified cores have one", core.soc->name);
+        Trap(core, loc, "DataCopy", "%s has no way from UB to L0C; unified cores have one",
+             core.soc->name);
     }
-    if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX && e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
-        Trap(core, loc, "DataCopy", "to L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
+    if (e.blockMode != BlockMode::BLOCK_MODE_MATRIX &&
+        e.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
+        Trap(core, loc, "DataCopy",
+             "to L0C: blockMode must be BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR");
     }
     const bool widens = srcType == DType::kF16 && dstType == DType::kF32;
     if (!widens && (srcType != dstType || DTypeBits(srcType) < 16)) {
-        Trap(core, loc, "DataCopy", "to L0C: from half to float, or half, float, int32_t and uint32_t as they are");
+        Trap(core, loc, "DataCopy",
+             "to L0C: from half to float, or half, float, int32_t and uint32_t as they are");
     }
     if (p.blockCount == 0 || p.blockLen == 0) return;
     const uint32_t rows = e.blockMode == BlockMode::BLOCK_MODE_VECTOR ? 1 : kCube;
     const uint32_t srcSize = DTypeBits(srcType) / 8, dstSize = DTypeBits(dstType) / 8;
-    const uint64_t srcPiece = uint64_t{rows} * kCube * srcSize, fractal = uint64_t{kCube} * kCube * dstSize;
+    const uint64_t srcPiece = uint64_t{rows} * kCube * srcSize,
+                   fractal = uint64_t{kCube} * kCube * dstSize;
     const uint64_t srcBlock = p.blockLen * srcPiece + p.srcStride * uint64_t{32};
     const uint64_t dstBlock = (uint64_t{p.blockLen} + p.dstStride) * fractal;
     const uint32_t last = p.blockCount - 1;
@@ -261,8 +264,7 @@ void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DTy
 }
 
 void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint32_t blocks,
-                   uint32_t length, uint32_t srcGap, uint32_t dstGap, Loc loc)
-{
+                   uint32_t length, uint32_t srcGap, uint32_t dstGap, Loc loc) {
     Core& core = Current();
     if (!core.soc->traits.unified) {
         Trap(core, loc, "BroadCastVecToMM", "%s has no way from UB to L0C; unified cores have one",

@@ -11,18 +11,16 @@
 namespace ascendc_emu {
 namespace {
 
-void TransposeFractal16(uint16_t* dst, const uint16_t* src)
-{
+void TransposeFractal16(uint16_t* dst, const uint16_t* src) {
     for (uint32_t r = 0; r < kCube; ++r) {
         for (uint32_t c = 0; c < kCube; ++c) dst[c * kCube + r] = src[r * kCube + c];
     }
 }
 
-// One fractal after another from `base` (host address of the source tensor); what of global memory is
-// no tensor's reads as 0.
+// One fractal after another from `base` (host address of the source tensor); what of global memory
+// is no tensor's reads as 0.
 void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, bool isGm, DType type,
-            const Load2dArgs& args, const char* op, Loc loc)
-{
+            const Load2dArgs& args, const char* op, Loc loc) {
     if (args.repeat == 0) return;
     if (args.transpose && DTypeBits(type) != 16) {
         Trap(core, loc, op, "ifTranspose needs a 16-bit type, not %s", Name(type));
@@ -33,7 +31,8 @@ void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, bool isGm, DT
         const uint8_t* in = base + from * kFractal;
         uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * args.dstStride * kFractal;
         uint16_t copy[kFractal / 2] = {};
-        memcpy(copy, in, isGm ? GmBytes(core, in, kFractal, false, op, Where(core, loc)) : kFractal);
+        memcpy(copy, in,
+               isGm ? GmBytes(core, in, kFractal, false, op, Where(core, loc)) : kFractal);
         if (args.transpose) {
             TransposeFractal16(reinterpret_cast<uint16_t*>(out), copy);
         } else {
@@ -42,8 +41,7 @@ void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, bool isGm, DT
     }
 }
 
-void FillFractals(Operand& dst, Operand& src, const Load2dArgs& args)
-{
+void FillFractals(Operand& dst, Operand& src, const Load2dArgs& args) {
     dst.blockBytes = src.blockBytes = kFractal;
     dst.repeats = src.repeats = args.repeat;
     dst.repeatStride = static_cast<int64_t>(args.dstStride) * kFractal;
@@ -53,20 +51,18 @@ void FillFractals(Operand& dst, Operand& src, const Load2dArgs& args)
 
 // Rows and columns of the matrix that image-to-column gives, read element by element.
 class ColumnMatrix {
-public:
+ public:
     ColumnMatrix(const Load3dArgs& args, uint32_t c0, uint32_t size, const uint8_t* image)
-        : a_(args), c0_(c0), size_(size), image_(image)
-    {
+        : a_(args), c0_(c0), size_(size), image_(image) {
         const uint32_t spanW = (args.filterW - 1) * args.dilationW + 1;
-        const int32_t outW =
-            (int32_t(args.width) + args.pad[0] + args.pad[1] - int32_t(spanW)) /
-                int32_t(std::max(args.strideW, 1u)) + 1;
+        const int32_t outW = (int32_t(args.width) + args.pad[0] + args.pad[1] - int32_t(spanW)) /
+                                 int32_t(std::max(args.strideW, 1u)) +
+                             1;
         outW_ = outW > 0 ? uint32_t(outW) : 1;
     }
 
     // Bytes of element (row, column); null: padding.
-    const uint8_t* At(uint32_t row, uint32_t column) const
-    {
+    const uint8_t* At(uint32_t row, uint32_t column) const {
         const uint32_t channel0 = column % c0_;
         const uint32_t point = column / c0_;
         const uint32_t filter = a_.filterW * a_.filterH;
@@ -82,7 +78,7 @@ public:
         return image_ + index * size_;
     }
 
-private:
+ private:
     uint32_t AlignedChannels() const { return CeilDiv(a_.channels, c0_) * c0_; }
 
     const Load3dArgs& a_;
@@ -93,8 +89,7 @@ private:
 }  // namespace
 
 void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc)
-{
+                const char* op, Loc loc) {
     Core& core = Current();
     if (core.sink != nullptr && args.repeat != 0) {
         Record r;
@@ -108,14 +103,14 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     }
     const int64_t last = args.start + static_cast<int64_t>(args.repeat - 1ull) * args.srcStride;
     if (args.repeat != 0 && last >= 0) {
-        CheckRange(core, src, (std::max<uint64_t>(last, args.start) + 1) * kFractal, "src", op, loc);
+        CheckRange(core, src, (std::max<uint64_t>(last, args.start) + 1) * kFractal, "src", op,
+                   loc);
     }
     Load2d(core, dst, src.ptr, false, type, args, op, loc);
 }
 
 void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc)
-{
+                const char* op, Loc loc) {
     Core& core = Current();
     if (core.sink != nullptr && args.repeat != 0) {
         Record r;
@@ -132,8 +127,7 @@ void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2d
 }
 
 void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
-                       const LoadTransposeArgs& args, Loc loc)
-{
+                       const LoadTransposeArgs& args, Loc loc) {
     Core& core = Current();
     NeedsApi(core, loc, "LoadDataWithTranspose");
     const char* op = "LoadDataWithTranspose";
@@ -145,8 +139,9 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
     const uint32_t fractals = bits == 16 ? 1 : bits == 32 ? 2 : side / kCube;
     const uint32_t squareBytes = fractals * kFractal;
     const uint32_t width = kBlock * 8 / bits;  // elements in a row of a fractal
-    const uint64_t span = ((args.repeat - 1ull) * (args.dstGap + 1) +
-                           (fractals - 1ull) * (args.dstFracGap + 1) + 1) * kFractal;
+    const uint64_t span =
+        ((args.repeat - 1ull) * (args.dstGap + 1) + (fractals - 1ull) * (args.dstFracGap + 1) + 1) *
+        kFractal;
     CheckRange(core, dst, span, "dst", op, loc);
     if (core.sink != nullptr) {
         Record r;
@@ -171,19 +166,22 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
     };
     for (uint32_t rep = 0; rep < args.repeat; ++rep) {
         uint8_t in[4 * kFractal];
-        memcpy(in, src.ptr + (static_cast<int64_t>(args.start) +
-                              static_cast<int64_t>(rep) * args.srcStride) * squareBytes,
+        memcpy(in,
+               src.ptr +
+                   (static_cast<int64_t>(args.start) + static_cast<int64_t>(rep) * args.srcStride) *
+                       squareBytes,
                squareBytes);
         uint8_t* out = dst.ptr + static_cast<uint64_t>(rep) * (args.dstGap + 1) * kFractal;
         for (uint32_t r = 0; r < side; ++r) {
             for (uint32_t c = 0; c < side; ++c) {
                 // Source (r, c) goes to (c, r).
-                const uint32_t from = bits == 32 ? (c / width) * 128 + r * width + c % width
-                                                 : r * side + c;
+                const uint32_t from =
+                    bits == 32 ? (c / width) * 128 + r * width + c % width : r * side + c;
                 const uint32_t fractal = bits == 32 ? r / width : c / kCube;
-                const uint32_t inside = bits == 32 ? c * width + r % width
-                                                   : (c % kCube) * width + r;
-                uint8_t* target = out + static_cast<uint64_t>(fractal) * (args.dstFracGap + 1) * kFractal;
+                const uint32_t inside =
+                    bits == 32 ? c * width + r % width : (c % kCube) * width + r;
+                uint8_t* target =
+                    out + static_cast<uint64_t>(fractal) * (args.dstFracGap + 1) * kFractal;
                 if (bits == 4) {
                     const uint8_t value = nibble(in, from);
                     uint8_t& byte = target[inside / 2];
@@ -197,8 +195,7 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
 }
 
 void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Load3dArgs& args,
-                Loc loc)
-{
+                Loc loc) {
     Core& core = Current();
     const char* op = "LoadData";
     if (args.height == 0 || args.width == 0 || args.channels == 0 || args.kExtent == 0 ||
@@ -207,7 +204,8 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     }
     const uint32_t bits = DTypeBits(type);
     if (bits < 8) {
-        if (dst.mem == Mem::kL0b || args.transpose || (args.channels | args.kExtent | args.kStart) % 2 != 0) {
+        if (dst.mem == Mem::kL0b || args.transpose ||
+            (args.channels | args.kExtent | args.kStart) % 2 != 0) {
             Trap(core, loc, op, "image to column of %s is emulated for whole bytes, not transposed",
                  Name(type));
         }
@@ -284,16 +282,15 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     }
 }
 
-void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index, uint32_t start,
-                    uint32_t repeat, Loc loc)
-{
+void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index,
+                    uint32_t start, uint32_t repeat, Loc loc) {
     Core& core = Current();
     const char* op = "LoadDataWithSparse";
     RequireCubeCores(core, loc);
     if (core.kind == CoreKind::kAiv || repeat == 0) return;
     if (dst.mem != Mem::kL0b || src.mem != Mem::kL1 || index.mem != Mem::kL1) {
-        TrapCheck(core, loc, "TensorScope", op, "B1 to B2, the index in B1",
-                  "from %s and %s to %s", Name(src.mem), Name(index.mem), Name(dst.mem));
+        TrapCheck(core, loc, "TensorScope", op, "B1 to B2, the index in B1", "from %s and %s to %s",
+                  Name(src.mem), Name(index.mem), Name(dst.mem));
     }
     TensorRef from = src, positions = index;
     from.addr += start * kFractal;
@@ -308,8 +305,10 @@ void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef&
         r.op = op;
         r.pipe = Pipe::kMte1;
         r.loc = Where(core, loc);
-        AddOperand(r, "dst", dst, DType::kI8, Access::kWrite, kFractal).blockBytes = repeat * kFractal;
-        AddOperand(r, "src", from, DType::kI8, Access::kRead, kBlock).blockBytes = repeat * kFractal;
+        AddOperand(r, "dst", dst, DType::kI8, Access::kWrite, kFractal).blockBytes =
+            repeat * kFractal;
+        AddOperand(r, "src", from, DType::kI8, Access::kRead, kBlock).blockBytes =
+            repeat * kFractal;
         AddOperand(r, "idx", positions, DType::kU8, Access::kRead, kBlock).blockBytes =
             repeat * kIndexFractal;
         Emit(core, r);
@@ -320,8 +319,7 @@ void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef&
 }
 
 void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t repeat,
-              uint32_t blocks, uint32_t gap, Loc loc)
-{
+              uint32_t blocks, uint32_t gap, Loc loc) {
     Core& core = Current();
     RequireCubeCores(core, loc);
     if (core.kind == CoreKind::kAiv || repeat == 0 || blocks == 0) return;

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// The Matmul object's computation: panels of A and B are converted to plain fp32 (or int64) blocks, a
-// blocked product accumulates in K order, and the result leaves through the Fixpipe conversions.
+// The Matmul object's computation: panels of A and B are converted to plain fp32 (or int64) blocks,
+// a blocked product accumulates in K order, and the result leaves through the Fixpipe conversions.
 #include "ascendc_emu/matmul_ops.h"
 
 #include <math.h>
@@ -31,8 +31,7 @@ constexpr uint32_t kPanelN = 512;
 constexpr uint32_t kPanelM = 258;  // whole tiles of the product
 
 template <typename Out>
-Out Element(const uint8_t* data, DType type, uint64_t index)
-{
+Out Element(const uint8_t* data, DType type, uint64_t index) {
     Out value;
     UnpackRow(&value, data, index, 1, type);
     return value;
@@ -40,8 +39,7 @@ Out Element(const uint8_t* data, DType type, uint64_t index)
 
 // out[count] <- elements (row, column), (row, column + 1), ... as stored, transposed or not.
 template <typename Out>
-void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, uint32_t count)
-{
+void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, uint32_t count) {
     if (m.format == MatrixFormat::kNd) {
         UnpackRow(out, m.data, static_cast<uint64_t>(row) * m.stride + column, count, m.type);
         return;
@@ -50,8 +48,8 @@ void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, u
     for (uint32_t done = 0; done < count;) {
         const uint32_t at = column + done;
         const uint32_t now = std::min(count - done, c0 - at % c0);
-        const uint64_t first =
-            static_cast<uint64_t>(at / c0) * m.stride * c0 + static_cast<uint64_t>(row) * c0 + at % c0;
+        const uint64_t first = static_cast<uint64_t>(at / c0) * m.stride * c0 +
+                               static_cast<uint64_t>(row) * c0 + at % c0;
         UnpackRow(out + done, m.data, first, now, m.type);
         done += now;
     }
@@ -60,8 +58,7 @@ void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, u
 // out[rows][columns] <- m[row0 + .., column0 + ..]; rows: at most kPanelK.
 template <typename Out>
 void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t column0,
-            uint32_t columns)
-{
+            uint32_t columns) {
     if (m.format == MatrixFormat::kScalar) {
         std::fill(out, out + static_cast<size_t>(rows) * columns, static_cast<Out>(m.scalar));
         return;
@@ -86,22 +83,20 @@ void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t
 }
 
 uint32_t Raw(float v) { return BitCast<uint32_t>(v); }
-uint32_t Raw(int64_t v)
-{
-    return static_cast<uint32_t>(
-        static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v));
+uint32_t Raw(int64_t v) {
+    return static_cast<uint32_t>(static_cast<int32_t>(v > INT32_MAX   ? INT32_MAX
+                                                      : v < INT32_MIN ? INT32_MIN
+                                                                      : v));
 }
 
 template <typename Acc>
-Acc Previous(const MatrixRef& c, uint64_t index)
-{
+Acc Previous(const MatrixRef& c, uint64_t index) {
     return Element<Acc>(c.data, c.type, index);
 }
 
 // Bytes of the matrix an access of rows x columns at (row, column) spans, as operand fields.
-void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint32_t row, uint32_t rows,
-              uint32_t column, uint32_t columns, Access access, bool atomic)
-{
+void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint32_t row,
+              uint32_t rows, uint32_t column, uint32_t columns, Access access, bool atomic) {
     (void)core;
     if (m.hidden || m.format == MatrixFormat::kScalar || rows == 0 || columns == 0) return;
     Operand& o = m.onChip ? AddOperand(r, role, m.local, m.type, access, kBlock)
@@ -127,8 +122,7 @@ void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint3
     o.repeatStride = static_cast<int64_t>(m.stride) * line;
 }
 
-void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atomic)
-{
+void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atomic) {
     // The object's messages and waits order it after everything issued and before what follows.
     SyncEvent barrier;
     barrier.kind = SyncKind::kPipeBarrier;
@@ -147,8 +141,8 @@ void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atom
     Emit(core, barrier);
 }
 
-bool StorePlain(uint8_t* out, DType type, const float* from, uint32_t count, const FixpipeArgs& convert)
-{
+bool StorePlain(uint8_t* out, DType type, const float* from, uint32_t count,
+                const FixpipeArgs& convert) {
     return StoreFloats(out, type, from, count, convert);
 }
 bool StorePlain(uint8_t*, DType, const int64_t*, uint32_t, const FixpipeArgs&) { return false; }
@@ -164,8 +158,7 @@ struct Way {
 
 template <typename Acc>
 void StoreRow(Core& core, const MatmulArgs& a, const Acc* sums, uint32_t row, uint32_t column0,
-              uint32_t columns, const Way& way)
-{
+              uint32_t columns, const Way& way) {
     FixpipeArgs convert;
     convert.quant = a.quant;
     convert.relu = a.relu;
@@ -184,7 +177,8 @@ void StoreRow(Core& core, const MatmulArgs& a, const Acc* sums, uint32_t row, ui
         const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column);
         const uint64_t parameter =
             a.quantVector != nullptr ? a.quantVector[a.n0 + column] : a.quantScalar;
-        const uint32_t bits = ConvertElement(Raw(sums[j]), way.accType, a.c.type, convert, parameter);
+        const uint32_t bits =
+            ConvertElement(Raw(sums[j]), way.accType, a.c.type, convert, parameter);
         uint8_t* out = a.c.data + index * size;
         if (!way.inside && GmBytes(core, out, size, true, way.op, way.loc) < size) continue;
         if (way.atomic != 0) {
@@ -204,11 +198,11 @@ struct Panels {
 };
 
 template <typename Acc>
-void Run(Core& core, const MatmulArgs& a, const Way& way)
-{
+void Run(Core& core, const MatmulArgs& a, const Way& way) {
     const ReadableMatrix aIn(core, a.a, {"A", a.m0, a.m, 0, a.k}, way.op, way.loc);
     const ReadableMatrix bIn(core, a.b, {"B", 0, a.k, a.n0, a.n}, way.op, way.loc);
-    const ReadableMatrix biasIn(core, a.bias, {"bias", 0, a.hasBias ? 1u : 0u, a.n0, a.n}, way.op, way.loc);
+    const ReadableMatrix biasIn(core, a.bias, {"bias", 0, a.hasBias ? 1u : 0u, a.n0, a.n}, way.op,
+                                way.loc);
     Panels<Acc>& panels = OfThread<Panels<Acc>>();
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
     Acc* const left = panels.left.get();
@@ -229,13 +223,15 @@ void Run(Core& core, const MatmulArgs& a, const Way& way)
         for (uint32_t k0 = 0; k0 < a.k; k0 += kPanelK) {
             const uint32_t k = std::min(kPanelK, a.k - k0);
             Unpack(right, *bIn, k0, k, a.n0 + n0, n);
-            if (a.hf32 && a.b.type == DType::kF32) RoundToHf32(right, static_cast<size_t>(k) * n, false);
+            if (a.hf32 && a.b.type == DType::kF32)
+                RoundToHf32(right, static_cast<size_t>(k) * n, false);
             for (uint32_t m0 = 0; m0 < a.m; m0 += kPanelM) {
                 const uint32_t m = std::min(kPanelM, a.m - m0);
                 Unpack(left, *aIn, a.m0 + m0, m, k0, k);
-                if (a.hf32 && a.a.type == DType::kF32) RoundToHf32(left, static_cast<size_t>(m) * k, false);
-                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left, k, right, n, m,
-                     n, k, a.hf32 || a.a.type != DType::kF32);
+                if (a.hf32 && a.a.type == DType::kF32)
+                    RoundToHf32(left, static_cast<size_t>(m) * k, false);
+                Gemm(sums.data() + static_cast<size_t>(m0) * n, n, left, k, right, n, m, n, k,
+                     a.hf32 || a.a.type != DType::kF32);
             }
         }
         if (way.atomic != 0) guard.lock();
@@ -248,8 +244,7 @@ void Run(Core& core, const MatmulArgs& a, const Way& way)
 
 }  // namespace
 
-void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
-{
+void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc) {
     Core& core = Current();
     if (a.m == 0 || a.n == 0) return;
     uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
@@ -266,8 +261,7 @@ void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc)
     }
 }
 
-uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes)
-{
+uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes) {
     using Memory = std::map<std::pair<const void*, int>, std::vector<uint8_t>>;
     Extension& e = Current().ext[kExtMatmul];
     if (e.data == nullptr) {
@@ -280,14 +274,14 @@ uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes)
 }
 
 namespace {
-// Callbacks of a Matmul object move data between global memory and buffers that stand in for those of
-// the cube core. What they do to global memory is the kernel's own and passed on; the object orders it.
+// Callbacks of a Matmul object move data between global memory and buffers that stand in for those
+// of the cube core. What they do to global memory is the kernel's own and passed on; the object
+// orders it.
 class CallbackSink : public Sink {
-public:
+ public:
     Sink* kernel = nullptr;
 
-    void OnInstruction(Core& core, const Record& record) override
-    {
+    void OnInstruction(Core& core, const Record& record) override {
         Record r = record;
         r.count = 0;
         for (int i = 0; i < record.count; ++i) {
@@ -302,15 +296,16 @@ public:
         kernel->OnInstruction(core, r);
         kernel->OnSync(core, barrier);
     }
-    void OnProblem(Core& core, const Problem& problem) override { kernel->OnProblem(core, problem); }
+    void OnProblem(Core& core, const Problem& problem) override {
+        kernel->OnProblem(core, problem);
+    }
 };
 
 // All cores of a launch share one sink, and a launch with a sink runs on one thread.
 CallbackSink g_callbacks;
 }  // namespace
 
-CubeRole::CubeRole()
-{
+CubeRole::CubeRole() {
     Core& core = Current();
     const Mem mems[2] = {Mem::kL1, Mem::kL0c};
     const uint32_t sizes[2] = {core.soc->l1Bytes, core.soc->l0cBytes};
@@ -338,8 +333,7 @@ CubeRole::CubeRole()
     }
 }
 
-CubeRole::~CubeRole()
-{
+CubeRole::~CubeRole() {
     Core& core = Current();
     const Mem mems[2] = {Mem::kL1, Mem::kL0c};
     for (int i = 0; i < 2; ++i) {
@@ -351,8 +345,7 @@ CubeRole::~CubeRole()
     core.blockIdx = oldBlock_;
 }
 
-bool IsMatmulServer(Loc loc)
-{
+bool IsMatmulServer(Loc loc) {
     Core& core = Current();
     RequireCubeCores(core, loc);
     return core.mixed && core.kind == CoreKind::kAic;

@@ -23,8 +23,7 @@ struct Shape {
 
 // A as [m][k].
 template <typename Out>
-void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
-{
+void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type) {
     const uint32_t rowBytes = kBlock;
     if (s.gemv) {
         // M = 1: the hardware reads A as one plain row.
@@ -33,7 +32,8 @@ void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
     }
     for (uint32_t m = 0; m < s.m; ++m) {
         for (uint32_t kb = 0; kb < CeilDiv(s.k, s.k0); ++kb) {
-            const uint8_t* in = l0a + (static_cast<uint64_t>(m / kCube) * s.kBlocks + kb) * kFractal +
+            const uint8_t* in = l0a +
+                                (static_cast<uint64_t>(m / kCube) * s.kBlocks + kb) * kFractal +
                                 m % kCube * rowBytes;
             const uint32_t count = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
             UnpackRow(out + static_cast<uint64_t>(m) * s.k + kb * s.k0, in, 0, count, type);
@@ -43,14 +43,14 @@ void UnpackA(Out* out, const uint8_t* l0a, const Shape& s, DType type)
 
 // B as [k][n].
 template <typename Out>
-void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type)
-{
+void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type) {
     Out fractal[kCube * 64];  // [n][k0], at most 64 int4 in a row
     for (uint32_t kb = 0; kb < CeilDiv(s.k, s.k0); ++kb) {
         const uint32_t depth = s.k - kb * s.k0 < s.k0 ? s.k - kb * s.k0 : s.k0;
         for (uint32_t n0 = 0; n0 < s.n; n0 += kCube) {
             const uint32_t width = s.n - n0 < kCube ? s.n - n0 : kCube;
-            UnpackRow(fractal, l0b + (static_cast<uint64_t>(kb) * s.nBlocks + n0 / kCube) * kFractal, 0,
+            UnpackRow(fractal,
+                      l0b + (static_cast<uint64_t>(kb) * s.nBlocks + n0 / kCube) * kFractal, 0,
                       kCube * s.k0, type);
             for (uint32_t i = 0; i < depth; ++i) {
                 Out* line = out + (static_cast<uint64_t>(kb) * s.k0 + i) * s.n + n0;
@@ -60,12 +60,11 @@ void UnpackB(Out* out, const uint8_t* l0b, const Shape& s, DType type)
     }
 }
 
-// B as [k][n] from its 4:2 compressed form [k / 2][n]. Of every 4 rows two are given: row `first` and
-// row 1 + `second`, by the 2-bit positions that LoadDataWithSparse loaded along with them.
+// B as [k][n] from its 4:2 compressed form [k / 2][n]. Of every 4 rows two are given: row `first`
+// and row 1 + `second`, by the 2-bit positions that LoadDataWithSparse loaded along with them.
 template <typename Out>
-void UnpackSparseB(Out* out, const uint8_t* l0b, const uint8_t* positions, const Shape& s, DType type,
-                   std::vector<Out>& compressed)
-{
+void UnpackSparseB(Out* out, const uint8_t* l0b, const uint8_t* positions, const Shape& s,
+                   DType type, std::vector<Out>& compressed) {
     Shape half = s;
     half.k = s.k / 2;
     compressed.resize(static_cast<size_t>(half.k) * s.n);
@@ -76,7 +75,8 @@ void UnpackSparseB(Out* out, const uint8_t* l0b, const uint8_t* positions, const
             const uint64_t fractal = static_cast<uint64_t>(k / s.k0) * s.nBlocks + n / kCube;
             const uint32_t bit = (n % kCube * s.k0 + k % s.k0) * 2;
             const uint8_t byte = positions[fractal * kIndexFractal + bit / 8];
-            const uint32_t first = (byte >> bit % 8) & 3, second = 1 + ((byte >> (bit % 8 + 2)) & 3);
+            const uint32_t first = (byte >> bit % 8) & 3,
+                           second = 1 + ((byte >> (bit % 8 + 2)) & 3);
             const uint32_t group = k * 2;
             out[static_cast<uint64_t>(group + (first & 3)) * s.n + n] +=
                 compressed[static_cast<size_t>(k) * s.n + n];
@@ -89,24 +89,21 @@ void UnpackSparseB(Out* out, const uint8_t* l0b, const uint8_t* positions, const
 }
 
 template <typename Acc>
-Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n)
-{
+Acc* CElement(uint8_t* l0c, const Shape& s, uint32_t m, uint32_t n) {
     return reinterpret_cast<Acc*>(l0c) +
            (static_cast<uint64_t>(n / kCube) * s.mBlocks + m / kCube) * kCube * kCube +
            m % kCube * kCube + n % kCube;
 }
 
 // Integers saturate to 32 bits at the end ("integer types only have saturation", Mmad page).
-int32_t Narrow(int64_t v, int32_t)
-{
+int32_t Narrow(int64_t v, int32_t) {
     return static_cast<int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
 }
 float Narrow(float v, float) { return v; }
 half Narrow(float v, half) { return half(v); }
 float Widen(half v) { return static_cast<float>(v); }
 template <typename T>
-T Widen(T v)
-{
+T Widen(T v) {
     return v;
 }
 
@@ -118,8 +115,7 @@ struct Operands {
 
 template <typename Acc, typename Wide>
 void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const TensorRef& b,
-         DType bType, const TensorRef* bias, const MmadArgs& args, const Shape& s)
-{
+         DType bType, const TensorRef* bias, const MmadArgs& args, const Shape& s) {
     Operands<Wide>& operands = OfThread<Operands<Wide>>();
     std::vector<Wide>&left = operands.left, &right = operands.right, &sums = operands.sums;
     left.resize(static_cast<size_t>(s.m) * s.k);
@@ -155,8 +151,7 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
          aType != DType::kF32 || core.regs.hf32);
     for (uint32_t m = 0; m < s.m; ++m) {
         for (uint32_t n = 0; n < s.n; ++n) {
-            *CElement<Acc>(c.ptr, s, m, n) =
-                Narrow(sums[static_cast<size_t>(m) * s.n + n], Acc());
+            *CElement<Acc>(c.ptr, s, m, n) = Narrow(sums[static_cast<size_t>(m) * s.n + n], Acc());
         }
     }
 }
@@ -164,8 +159,8 @@ void Run(Core& core, const TensorRef& c, const TensorRef& a, DType aType, const 
 }  // namespace
 
 void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aType,
-              const TensorRef& right, DType bType, const TensorRef* bias, const MmadArgs& args, Loc loc)
-{
+              const TensorRef& right, DType bType, const TensorRef* bias, const MmadArgs& args,
+              Loc loc) {
     Core& core = Current();
     TensorRef starts[3];
     const TensorRef& c = FromStart(dst, AscendC::TPosition::CO1, starts[0]);
@@ -207,7 +202,8 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
         // Of dense weights it takes the index to tell which of its elements meet which.
         r.k = args.sparse ? 0 : static_cast<uint16_t>(s.k);
         const bool reads = !args.initZero && !args.fromBias;
-        Operand& dst = AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
+        Operand& dst =
+            AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
         dst.blockBytes = static_cast<uint32_t>(cBytes);
         Operand& left = AddOperand(r, "fm", a, aType, Access::kRead, kFractal);
         left.blockBytes = static_cast<uint32_t>(aBytes);

@@ -16,8 +16,7 @@ namespace ascendc_emu {
 
 // out[count] <- elements first, first + 1, ... of packed data.
 template <typename Out>
-void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DType type)
-{
+void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DType type) {
     auto copy = [&](auto element) {
         using T = decltype(element);
         const T* in = reinterpret_cast<const T*>(data) + first;
@@ -25,7 +24,8 @@ void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DT
                       (std::is_same<T, half>::value || std::is_same<T, bfloat16_t>::value)) {
             Load(out, in, count);
         } else {
-            for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<Out>(static_cast<float>(in[i]));
+            for (uint32_t i = 0; i < count; ++i)
+                out[i] = static_cast<Out>(static_cast<float>(in[i]));
         }
     };
     auto integers = [&](auto element) {
@@ -59,8 +59,7 @@ void UnpackRow(Out* out, const uint8_t* data, uint64_t first, uint32_t count, DT
 
 // FP32 numbers rounded to HF32 (8 bits exponent, 11 bits mantissa): nearest even, or towards zero.
 template <typename Out>
-void RoundToHf32(Out* values, size_t count, bool towardsZero)
-{
+void RoundToHf32(Out* values, size_t count, bool towardsZero) {
     for (size_t i = 0; i < count; ++i) {
         Out& v = values[i];
         uint32_t bits = BitCast<uint32_t>(static_cast<float>(v));

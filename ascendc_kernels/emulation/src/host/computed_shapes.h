@@ -13,23 +13,17 @@ namespace ascendc_emu {
 // uint64 for each, in OpDef order - the rank and eight dims.
 // (Kernel侧输出shape依赖计算, OutputShapeDependOnCompute)
 class ComputedShapes {
-public:
+ public:
     explicit ComputedShapes(const OpCall &call);
 
-    bool empty() const {
-        return slots_ == 0;
-    }
-    void *data() {
-        return words_.data();
-    }
+    bool empty() const { return slots_ == 0; }
+    void *data() { return words_.data(); }
     // Rounded up to 32 bytes, as the device's allocation is.
-    uint64_t bytes() const {
-        return words_.size() * sizeof(uint64_t);
-    }
+    uint64_t bytes() const { return words_.size() * sizeof(uint64_t); }
     // Fills what opgen_exec_output_shapes documents; throws OpError.
     void Read(const OpCall &call, int64_t *shapes, int32_t *ranks) const;
 
-private:
+ private:
     size_t slots_ = 0;
     std::vector<uint64_t> words_;
 };

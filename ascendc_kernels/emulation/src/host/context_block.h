@@ -12,12 +12,10 @@
 
 namespace ascendc_emu {
 // A value in its slot: small ones in place of the pointer.
-inline void *InPlace(int64_t value) {
-    return reinterpret_cast<void *>(value);
-}
+inline void *InPlace(int64_t value) { return reinterpret_cast<void *>(value); }
 
 class ContextBlock {
-public:
+ public:
     // `node` is a gert::ComputeNodeInfo and outlives the block, as `extend` does.
     ContextBlock(const std::vector<void *> &inputs, const std::vector<void *> &outputs,
                  const void *node, const gert::KernelExtendInfo &extend) {
@@ -44,7 +42,7 @@ public:
         return reinterpret_cast<Context *>(memory_.data());
     }
 
-private:
+ private:
     std::vector<AsyncAnyValue> slots_;
     std::vector<uint64_t> memory_;
 };

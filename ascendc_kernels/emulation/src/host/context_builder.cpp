@@ -18,7 +18,7 @@
 namespace gert {
 // What a context points to.
 class ContextHolderImpl {
-public:
+ public:
     std::string op_type, op_name;
     std::deque<std::vector<uint8_t>> attr_bytes;
     std::vector<const void *> attr_values;
@@ -84,9 +84,7 @@ T &At(std::deque<T> &list, size_t index) {
     return list[index];
 }
 
-void *Mutable(const void *pointer) {
-    return const_cast<void *>(pointer);
-}
+void *Mutable(const void *pointer) { return const_cast<void *>(pointer); }
 
 // Flat start and count of each parameter.
 std::vector<AnchorInstanceInfo> Instances(const std::vector<uint32_t> &counts) {
@@ -101,7 +99,7 @@ std::vector<AnchorInstanceInfo> Instances(const std::vector<uint32_t> &counts) {
 }  // namespace
 
 class ContextBuilderImpl {
-public:
+ public:
     ContextBuilderImpl() : holder(new ContextHolderImpl) {}
 
     std::unique_ptr<ContextHolderImpl> holder;
@@ -119,16 +117,10 @@ public:
     static size_t Sum(const std::vector<uint32_t> &counts) {
         return std::accumulate(counts.begin(), counts.end(), size_t{0});
     }
-    size_t InputCount() const {
-        return Sum(input_counts);
-    }
-    size_t OutputCount() const {
-        return Sum(output_counts);
-    }
+    size_t InputCount() const { return Sum(input_counts); }
+    size_t OutputCount() const { return Sum(output_counts); }
 
-    void AddAttr(std::vector<uint8_t> bytes) {
-        holder->attr_bytes.push_back(std::move(bytes));
-    }
+    void AddAttr(std::vector<uint8_t> bytes) { holder->attr_bytes.push_back(std::move(bytes)); }
     void TakeTensors(const std::vector<Tensor *> &tensors, std::deque<Description> &into,
                      std::vector<void *> &values) {
         values.clear();
@@ -223,11 +215,11 @@ T &OpContextBuilderBase<T>::IOInstanceNum(const std::vector<uint32_t> &input_ins
     return static_cast<T &>(*this);
 }
 
-#define OPGEN_APPEND_ATTR(type, bytes)                             \
-    template <typename T>                                          \
-    T &OpContextBuilderBase<T>::AppendAttr(type attr) {            \
-        if (impl_->holder != nullptr) impl_->AddAttr(bytes);       \
-        return static_cast<T &>(*this);                            \
+#define OPGEN_APPEND_ATTR(type, bytes)                       \
+    template <typename T>                                    \
+    T &OpContextBuilderBase<T>::AppendAttr(type attr) {      \
+        if (impl_->holder != nullptr) impl_->AddAttr(bytes); \
+        return static_cast<T &>(*this);                      \
     }
 OPGEN_APPEND_ATTR(bool, ascendc_emu::Bytes(attr))
 OPGEN_APPEND_ATTR(int64_t, ascendc_emu::Bytes(attr))
@@ -251,10 +243,10 @@ T &OpContextBuilderBase<T>::AppendAttr(const std::vector<ge::AscendString> &attr
     return static_cast<T &>(*this);
 }
 
-#define OPGEN_MUTABLE(name, type, list, field)                 \
-    template <typename T>                                      \
+#define OPGEN_MUTABLE(name, type, list, field)                   \
+    template <typename T>                                        \
     type &OpContextBuilderBase<T>::Mutable##name(size_t index) { \
-        return At(impl_->list, index).field;                   \
+        return At(impl_->list, index).field;                     \
     }
 OPGEN_MUTABLE(InputDataType, ge::DataType, inputs, dtype)
 OPGEN_MUTABLE(InputOriginalFormat, ge::Format, inputs, origin)
@@ -286,12 +278,12 @@ template class OpContextBuilderBase<OpKernelContextBuilder>;
 template class OpContextBuilderBase<OpTilingParseContextBuilder>;
 
 // Setters that several builders share.
-#define OPGEN_TENSOR_DESC(Builder, side, input)                                                \
-    Builder &Builder::side##TensorDesc(size_t index, ge::DataType dtype, ge::Format origin,    \
-                                       ge::Format storage, const ExpandDimsType &expand) {     \
-        return Describe(input, index, dtype, origin, storage, expand);                         \
+#define OPGEN_TENSOR_DESC(Builder, side, input)                                             \
+    Builder &Builder::side##TensorDesc(size_t index, ge::DataType dtype, ge::Format origin, \
+                                       ge::Format storage, const ExpandDimsType &expand) {  \
+        return Describe(input, index, dtype, origin, storage, expand);                      \
     }
-#define OPGEN_LIFE(Builder) \
+#define OPGEN_LIFE(Builder)       \
     Builder::Builder() = default; \
     Builder::~Builder() = default;
 
@@ -334,10 +326,9 @@ OpTilingContextBuilder &OpTilingContextBuilder::TilingData(const gert::TilingDat
 }
 
 OpTilingContextBuilder &OpTilingContextBuilder::TilingDataSize(size_t tiling_data_size) {
-    return TilingData(
-        reinterpret_cast<const gert::TilingData *>(
-            gert::TilingData::CreateCap(tiling_data_size).release()),
-        [](void *block) { delete[] static_cast<uint8_t *>(block); });
+    return TilingData(reinterpret_cast<const gert::TilingData *>(
+                          gert::TilingData::CreateCap(tiling_data_size).release()),
+                      [](void *block) { delete[] static_cast<uint8_t *>(block); });
 }
 
 OpTilingContextBuilder &OpTilingContextBuilder::Workspace(const ContinuousVector *workspace) {
@@ -394,8 +385,7 @@ ContextHolder<InferShapeContext> OpInferShapeContextBuilder::Build() {
         out.push_back(&impl_->holder->shapes.back());
     }
     std::vector<void *> in = impl_->Padded(impl_->input_values, impl_->InputCount());
-    return impl_->Build<InferShapeContext>("a context for InferShape", in,
-                                           out);
+    return impl_->Build<InferShapeContext>("a context for InferShape", in, out);
 }
 
 OPGEN_LIFE(OpInferShapeRangeContextBuilder)
@@ -424,8 +414,7 @@ ContextHolder<InferShapeRangeContext> OpInferShapeRangeContextBuilder::Build() {
         out.push_back(&impl_->holder->ranges.back());
     }
     std::vector<void *> in = impl_->Padded(impl_->input_values, impl_->InputCount());
-    return impl_->Build<InferShapeRangeContext>("a context for InferShapeRange", in,
-                                                out);
+    return impl_->Build<InferShapeRangeContext>("a context for InferShapeRange", in, out);
 }
 
 OPGEN_LIFE(OpInferDataTypeContextBuilder)
@@ -444,8 +433,7 @@ ContextHolder<InferDataTypeContext> OpInferDataTypeContextBuilder::Build() {
         in.push_back(ascendc_emu::InPlace(At(impl_->inputs, i).dtype));
     }
     std::vector<void *> out(impl_->OutputCount(), ascendc_emu::InPlace(ge::DT_UNDEFINED));
-    return impl_->Build<InferDataTypeContext>("a context for InferDataType", in,
-                                              out);
+    return impl_->Build<InferDataTypeContext>("a context for InferDataType", in, out);
 }
 
 // ---- TilingParse and plain values ----------------------------------------------------------------
@@ -480,8 +468,7 @@ ContextHolder<TilingParseContext> OpTilingParseContextBuilder::Build() {
     }
     std::vector<void *> in = {Mutable(impl_->compiled_json), Mutable(impl_->platform_info)};
     std::vector<void *> out = {Mutable(impl_->compile_info)};
-    return impl_->Build<TilingParseContext>("a context for TilingParse", in,
-                                            out);
+    return impl_->Build<TilingParseContext>("a context for TilingParse", in, out);
 }
 
 OPGEN_LIFE(OpKernelContextBuilder)

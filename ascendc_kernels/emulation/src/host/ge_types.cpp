@@ -11,9 +11,7 @@ struct TypeRow {
     int size;  // as GetSizeByDataType
 };
 
-constexpr int Bits(int bits) {
-    return kDataTypeSizeBitOffset + bits;
-}
+constexpr int Bits(int bits) { return kDataTypeSizeBitOffset + bits; }
 
 const TypeRow kTypes[] = {
     {DT_FLOAT, "DT_FLOAT", 4},
@@ -186,9 +184,7 @@ Format TypeUtils::SerialStringToFormat(const std::string &text) {
     return FORMAT_RESERVED;
 }
 
-Format TypeUtils::DataFormatToFormat(const std::string &text) {
-    return SerialStringToFormat(text);
-}
+Format TypeUtils::DataFormatToFormat(const std::string &text) { return SerialStringToFormat(text); }
 
 bool TypeUtils::GetDataTypeLength(const ge::DataType data_type, uint32_t &length) {
     const int size = GetSizeByDataType(data_type);

@@ -43,9 +43,7 @@ std::string JsonArrayOf(const Values &values, ToJson to_json) {
     return JsonArray(parts);
 }
 
-inline const char *JsonBool(bool value) {
-    return value ? "true" : "false";
-}
+inline const char *JsonBool(bool value) { return value ? "true" : "false"; }
 }  // namespace ascendc_emu
 
 #endif  // OPGEN_HOST_JSON_TEXT_H

@@ -17,16 +17,14 @@ namespace {
 constexpr int kWaitMs = 60 * 1000;  // a child stuck behind a lock of another thread tells nothing
 
 // What loops for ever tells so when its time is over.
-int WaitMs()
-{
+int WaitMs() {
     const double limit = TimeLimit();
     return limit > 0 && limit < 1e6 ? static_cast<int>(limit * 1000) + kWaitMs : kWaitMs;
 }
-constexpr char kEnd = '\0';         // between the text of the crash and its report
+constexpr char kEnd = '\0';  // between the text of the crash and its report
 
 // Writes what happened to `out`, nothing for a library that loads, and ends the process.
-[[noreturn]] void Probe(const char* path, int out)
-{
+[[noreturn]] void Probe(const char* path, int out) {
     // What static objects print is to be seen once: from the process that keeps the library.
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0) {
@@ -49,8 +47,7 @@ constexpr char kEnd = '\0';         // between the text of the crash and its rep
 
 }  // namespace
 
-std::string CrashOfLoading(const char* path)
-{
+std::string CrashOfLoading(const char* path) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return "";
     const pid_t child = fork();

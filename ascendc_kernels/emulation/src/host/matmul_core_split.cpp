@@ -10,8 +10,7 @@
 
 namespace matmul_tiling {
 
-bool MatmulApiTiling::SplitCores()
-{
+bool MatmulApiTiling::SplitCores() {
     plain_.usedCoreNum = 1;
     plain_.singleCoreM = m_;
     plain_.singleCoreN = n_;
@@ -19,8 +18,7 @@ bool MatmulApiTiling::SplitCores()
     return true;
 }
 
-bool BatchMatmulTiling::SplitCores()
-{
+bool BatchMatmulTiling::SplitCores() {
     plain_.usedCoreNum = 1;
     plain_.singleCoreM = m_;
     plain_.singleCoreN = n_;
@@ -29,14 +27,12 @@ bool BatchMatmulTiling::SplitCores()
 }
 
 int32_t BatchMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim,
-                                      int32_t& batchCoreM, int32_t& batchCoreN)
-{
+                                      int32_t& batchCoreM, int32_t& batchCoreN) {
     dim = mDim = nDim = batchCoreM = batchCoreN = 1;
     return 0;
 }
 
-int32_t MultiCoreMatmulTiling::SetDim(int32_t dim)
-{
+int32_t MultiCoreMatmulTiling::SetDim(int32_t dim) {
     if (dim <= 0) {
         return -1;
     }
@@ -44,13 +40,11 @@ int32_t MultiCoreMatmulTiling::SetDim(int32_t dim)
     return 0;
 }
 
-int32_t MultiCoreMatmulTiling::SetShape(int32_t m, int32_t n, int32_t k)
-{
+int32_t MultiCoreMatmulTiling::SetShape(int32_t m, int32_t n, int32_t k) {
     return MatmulApiTilingBase::SetShape(m, n, k);
 }
 
-int32_t MultiCoreMatmulTiling::SetSingleShape(int32_t m, int32_t n, int32_t k)
-{
+int32_t MultiCoreMatmulTiling::SetSingleShape(int32_t m, int32_t n, int32_t k) {
     singleM_ = m;
     singleN_ = n;
     singleK_ = k;
@@ -58,40 +52,35 @@ int32_t MultiCoreMatmulTiling::SetSingleShape(int32_t m, int32_t n, int32_t k)
 }
 
 int32_t MultiCoreMatmulTiling::SetSingleRange(int32_t maxM, int32_t maxN, int32_t maxK, int32_t,
-                                              int32_t, int32_t)
-{
+                                              int32_t, int32_t) {
     rangeM_ = maxM;
     rangeN_ = maxN;
     rangeK_ = maxK;
     return 0;
 }
 
-int32_t MultiCoreMatmulTiling::SetAlignSplit(int32_t alignM, int32_t alignN, int32_t alignK)
-{
+int32_t MultiCoreMatmulTiling::SetAlignSplit(int32_t alignM, int32_t alignN, int32_t alignK) {
     alignM_ = std::max(alignM, 1);
     alignN_ = std::max(alignN, 1);
     alignK_ = std::max(alignK, 1);
     return 0;
 }
 
-int32_t MultiCoreMatmulTiling::GetSingleShape(int32_t& m, int32_t& n, int32_t& k)
-{
+int32_t MultiCoreMatmulTiling::GetSingleShape(int32_t& m, int32_t& n, int32_t& k) {
     m = plain_.singleCoreM;
     n = plain_.singleCoreN;
     k = plain_.singleCoreK;
     return 0;
 }
 
-int32_t MultiCoreMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim)
-{
+int32_t MultiCoreMatmulTiling::GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim) {
     dim = plain_.usedCoreNum;
     mDim = mDim_;
     nDim = nDim_;
     return 0;
 }
 
-bool MultiCoreMatmulTiling::SplitCores()
-{
+bool MultiCoreMatmulTiling::SplitCores() {
     const int32_t unitM = std::max(alignM_, std::min(kCubeBlock, m_));
     const int32_t unitN = std::max(alignN_, std::min(kCubeBlock, n_));
     const auto share = [](int32_t extent, int32_t parts, int32_t unit, int32_t limit) {
@@ -101,14 +90,14 @@ bool MultiCoreMatmulTiling::SplitCores()
         }
         return std::min(one, std::max(extent, unit));
     };
-    // A product that fits into the L0 buffers whole stays on one core, as CANN's tiling leaves it: kernels
-    // that keep an operand in TSCM count on that.
+    // A product that fits into the L0 buffers whole stays on one core, as CANN's tiling leaves it:
+    // kernels that keep an operand in TSCM count on that.
     const int64_t mBlocks = CeilDiv(m_, kCubeBlock);
     const int64_t nBlocks = CeilDiv(n_, kCubeBlock);
     const int64_t kBlocks = CeilDiv(k_, KFractal(a_.dataType));
     constexpr int64_t kFractalBytes = 512, kL0cFractalBytes = 1024, kMostBlocks = 32;
-    const bool free = singleM_ <= 0 && singleN_ <= 0 && singleK_ <= 0 && rangeM_ <= 0 && rangeN_ <= 0 &&
-                      rangeK_ <= 0 && fixM_ <= 0 && fixN_ <= 0 && fixK_ <= 0;
+    const bool free = singleM_ <= 0 && singleN_ <= 0 && singleK_ <= 0 && rangeM_ <= 0 &&
+                      rangeN_ <= 0 && rangeK_ <= 0 && fixM_ <= 0 && fixN_ <= 0 && fixK_ <= 0;
     if (free && mBlocks * nBlocks <= dim_ && mBlocks * kBlocks * kFractalBytes <= l0a_ &&
         nBlocks * kBlocks * kFractalBytes <= l0b_ && mBlocks * nBlocks * kL0cFractalBytes <= l0c_ &&
         std::max(mBlocks, nBlocks) <= kMostBlocks && (!splitK_ || kBlocks <= kMostBlocks)) {
@@ -126,11 +115,12 @@ bool MultiCoreMatmulTiling::SplitCores()
     const int32_t kLimit = splitK_ ? dim_ : 1;
     for (int32_t mParts = 1; mParts <= dim_; ++mParts) {
         for (int32_t nParts = 1; mParts * nParts <= dim_; ++nParts) {
-            for (int32_t kParts = 1; kParts <= kLimit && mParts * nParts * kParts <= dim_; ++kParts) {
+            for (int32_t kParts = 1; kParts <= kLimit && mParts * nParts * kParts <= dim_;
+                 ++kParts) {
                 const int32_t m = singleM_ > 0 ? singleM_ : share(m_, mParts, unitM, rangeM_);
                 const int32_t n = singleN_ > 0 ? singleN_ : share(n_, nParts, unitN, rangeN_);
                 const int32_t k0 = std::max(alignK_, KFractal(a_.dataType));
-                const int32_t k = singleK_ > 0 ? singleK_
+                const int32_t k = singleK_ > 0  ? singleK_
                                   : kParts == 1 ? k_
                                                 : std::min(k_, share(k_, kParts, k0, rangeK_));
                 const int32_t cores = CeilDiv(m_, m) * CeilDiv(n_, n) * CeilDiv(k_, k);
@@ -144,7 +134,8 @@ bool MultiCoreMatmulTiling::SplitCores()
                 // Where SetFixSplit fixes the base block, a core that has one block along N comes
                 // first: its blocks then follow each other along M.
                 const bool oneBlock = fixN_ > 0 && n <= fixN_;
-                const int64_t read = static_cast<int64_t>(m) + n + (oneBlock || fixN_ <= 0 ? 0 : 1ll << 40);
+                const int64_t read =
+                    static_cast<int64_t>(m) + n + (oneBlock || fixN_ <= 0 ? 0 : 1ll << 40);
                 if (bestWork >= 0 && (work > bestWork || (work == bestWork && read > bestRead))) {
                     continue;
                 }
@@ -160,7 +151,8 @@ bool MultiCoreMatmulTiling::SplitCores()
         }
     }
     if (bestWork < 0) {
-        fprintf(stderr, "matmul tiling: %dx%dx%d cannot be split over %d cores\n", m_, n_, k_, dim_);
+        fprintf(stderr, "matmul tiling: %dx%dx%d cannot be split over %d cores\n", m_, n_, k_,
+                dim_);
     }
     return bestWork >= 0;
 }

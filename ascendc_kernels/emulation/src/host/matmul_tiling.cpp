@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// The share of one core: base block, depths of the buffers in L1, and the struct that tells a kernel.
+// The share of one core: base block, depths of the buffers in L1, and the struct that tells a
+// kernel.
 #include <algorithm>
 #include <cstdio>
 
@@ -12,66 +13,64 @@ namespace matmul_tiling {
 namespace {
 
 #define FOR_ALL_CUBE_TILING_FIELDS(X) \
-    X(usedCoreNum) \
-    X(M) \
-    X(N) \
-    X(Ka) \
-    X(Kb) \
-    X(singleCoreM) \
-    X(singleCoreN) \
-    X(singleCoreK) \
-    X(baseM) \
-    X(baseN) \
-    X(baseK) \
-    X(depthA1) \
-    X(depthB1) \
-    X(stepM) \
-    X(stepN) \
-    X(isBias) \
-    X(transLength) \
-    X(iterateOrder) \
-    X(shareMode) \
-    X(shareL1Size) \
-    X(shareL0CSize) \
-    X(shareUbSize) \
-    X(batchM) \
-    X(batchN) \
-    X(singleBatchM) \
-    X(singleBatchN) \
-    X(stepKa) \
-    X(stepKb) \
-    X(depthAL1CacheUB) \
-    X(depthBL1CacheUB) \
-    X(dbL0A) \
-    X(dbL0B) \
-    X(dbL0C) \
-    X(ALayoutInfoB) \
-    X(ALayoutInfoS) \
-    X(ALayoutInfoN) \
-    X(ALayoutInfoG) \
-    X(ALayoutInfoD) \
-    X(BLayoutInfoB) \
-    X(BLayoutInfoS) \
-    X(BLayoutInfoN) \
-    X(BLayoutInfoG) \
-    X(BLayoutInfoD) \
-    X(CLayoutInfoB) \
-    X(CLayoutInfoS1) \
-    X(CLayoutInfoN) \
-    X(CLayoutInfoG) \
-    X(CLayoutInfoS2) \
-    X(BatchNum) \
+    X(usedCoreNum)                    \
+    X(M)                              \
+    X(N)                              \
+    X(Ka)                             \
+    X(Kb)                             \
+    X(singleCoreM)                    \
+    X(singleCoreN)                    \
+    X(singleCoreK)                    \
+    X(baseM)                          \
+    X(baseN)                          \
+    X(baseK)                          \
+    X(depthA1)                        \
+    X(depthB1)                        \
+    X(stepM)                          \
+    X(stepN)                          \
+    X(isBias)                         \
+    X(transLength)                    \
+    X(iterateOrder)                   \
+    X(shareMode)                      \
+    X(shareL1Size)                    \
+    X(shareL0CSize)                   \
+    X(shareUbSize)                    \
+    X(batchM)                         \
+    X(batchN)                         \
+    X(singleBatchM)                   \
+    X(singleBatchN)                   \
+    X(stepKa)                         \
+    X(stepKb)                         \
+    X(depthAL1CacheUB)                \
+    X(depthBL1CacheUB)                \
+    X(dbL0A)                          \
+    X(dbL0B)                          \
+    X(dbL0C)                          \
+    X(ALayoutInfoB)                   \
+    X(ALayoutInfoS)                   \
+    X(ALayoutInfoN)                   \
+    X(ALayoutInfoG)                   \
+    X(ALayoutInfoD)                   \
+    X(BLayoutInfoB)                   \
+    X(BLayoutInfoS)                   \
+    X(BLayoutInfoN)                   \
+    X(BLayoutInfoG)                   \
+    X(BLayoutInfoD)                   \
+    X(CLayoutInfoB)                   \
+    X(CLayoutInfoS1)                  \
+    X(CLayoutInfoN)                   \
+    X(CLayoutInfoG)                   \
+    X(CLayoutInfoS2)                  \
+    X(BatchNum)                       \
     X(reserved)
 
-void ToTilingData(const ::TCubeTiling& from, optiling::TCubeTiling& to)
-{
+void ToTilingData(const ::TCubeTiling& from, optiling::TCubeTiling& to) {
 #define COPY(field) to.set_##field(from.field);
     FOR_ALL_CUBE_TILING_FIELDS(COPY)
 #undef COPY
 }
 
-::TCubeTiling FromTilingData(optiling::TCubeTiling& from)
-{
+::TCubeTiling FromTilingData(optiling::TCubeTiling& from) {
     ::TCubeTiling to;
 #define COPY(field) to.field = from.get_##field();
     FOR_ALL_CUBE_TILING_FIELDS(COPY)
@@ -81,8 +80,7 @@ void ToTilingData(const ::TCubeTiling& from, optiling::TCubeTiling& to)
 
 }  // namespace
 
-bool MatmulApiTilingBase::ChooseBase()
-{
+bool MatmulApiTilingBase::ChooseBase() {
     const int32_t k0 = KFractal(a_.dataType);
     const int32_t m = AlignUp(plain_.singleCoreM, kCubeBlock);
     const int32_t n = AlignUp(plain_.singleCoreN, kCubeBlock);
@@ -111,15 +109,19 @@ bool MatmulApiTilingBase::ChooseBase()
     const auto longest = [&](int64_t bytes, int32_t side, DataType type) {
         return bytes / 2 * 8 / (static_cast<int64_t>(AlignUp(side, kCubeBlock)) * Bits(type));
     };
-    const int64_t room = std::min({longest(l0a_, baseM, a_.dataType),
-                                   longest(l0b_, baseN, b_.dataType), int64_t{4095}});
+    const int64_t room = std::min(
+        {longest(l0a_, baseM, a_.dataType), longest(l0b_, baseN, b_.dataType), int64_t{4095}});
     const int32_t fullK = std::max(k0, AlignDown(static_cast<int32_t>(room), k0));
     int32_t baseK = pick(fixK_, fullK, k, maxK_, k0);
     const auto fits = [&](int32_t share) {
         return Bytes(static_cast<int64_t>(AlignUp(baseM, kCubeBlock)) * AlignUp(baseK, k0),
-                     a_.dataType) * share <= l0a_ &&
+                     a_.dataType) *
+                       share <=
+                   l0a_ &&
                Bytes(static_cast<int64_t>(AlignUp(baseN, kCubeBlock)) * AlignUp(baseK, k0),
-                     b_.dataType) * share <= l0b_;
+                     b_.dataType) *
+                       share <=
+                   l0b_;
     };
     while (fixK_ <= 0 && !fits(2) && baseK > k0) {
         baseK = AlignUp(baseK / 2, k0);
@@ -140,14 +142,13 @@ bool MatmulApiTilingBase::ChooseBase()
     return true;
 }
 
-bool MatmulApiTilingBase::ChooseDepth()
-{
-    const int64_t aBlock =
-        Bytes(static_cast<int64_t>(AlignUp(plain_.baseM, kCubeBlock)) *
-                  AlignUp(plain_.baseK, KFractal(a_.dataType)), a_.dataType);
-    const int64_t bBlock =
-        Bytes(static_cast<int64_t>(AlignUp(plain_.baseN, kCubeBlock)) *
-                  AlignUp(plain_.baseK, KFractal(b_.dataType)), b_.dataType);
+bool MatmulApiTilingBase::ChooseDepth() {
+    const int64_t aBlock = Bytes(static_cast<int64_t>(AlignUp(plain_.baseM, kCubeBlock)) *
+                                     AlignUp(plain_.baseK, KFractal(a_.dataType)),
+                                 a_.dataType);
+    const int64_t bBlock = Bytes(static_cast<int64_t>(AlignUp(plain_.baseN, kCubeBlock)) *
+                                     AlignUp(plain_.baseK, KFractal(b_.dataType)),
+                                 b_.dataType);
     const int64_t bias = hasBias_ ? 4LL * plain_.baseN : 0;
     const int64_t room = l1_ - bias;
     const int32_t kBlocks = CeilDiv(plain_.singleCoreK, plain_.baseK);
@@ -171,15 +172,15 @@ bool MatmulApiTilingBase::ChooseDepth()
     plain_.stepKa = plain_.stepKb = step;
     plain_.depthA1 = plain_.depthB1 = buffers * step;
     plain_.shareMode = 0;
-    plain_.shareL1Size = static_cast<int32_t>(plain_.depthA1 * aBlock + plain_.depthB1 * bBlock + bias);
+    plain_.shareL1Size =
+        static_cast<int32_t>(plain_.depthA1 * aBlock + plain_.depthB1 * bBlock + bias);
     plain_.shareL0CSize = 4 * plain_.baseM * plain_.baseN;
     plain_.shareUbSize = 0;
     plain_.transLength = static_cast<int32_t>(std::max(aBlock, bBlock));
     return true;
 }
 
-int64_t MatmulApiTilingBase::Compute()
-{
+int64_t MatmulApiTilingBase::Compute() {
     if (!Positive(m_, n_, k_) && Positive(orgM_, orgN_, orgKa_)) {
         SetShape(orgM_, orgN_, orgKa_);
     }
@@ -202,8 +203,7 @@ int64_t MatmulApiTilingBase::Compute()
     return SplitCores() && ChooseBase() && ChooseDepth() ? 0 : -1;
 }
 
-int64_t MatmulApiTilingBase::GetTiling(::TCubeTiling& tiling)
-{
+int64_t MatmulApiTilingBase::GetTiling(::TCubeTiling& tiling) {
     const int64_t status = Compute();
     if (status == 0) {
         tiling = plain_;
@@ -211,8 +211,7 @@ int64_t MatmulApiTilingBase::GetTiling(::TCubeTiling& tiling)
     return status;
 }
 
-int64_t MatmulApiTilingBase::GetTiling(optiling::TCubeTiling& tiling)
-{
+int64_t MatmulApiTilingBase::GetTiling(optiling::TCubeTiling& tiling) {
     const int64_t status = Compute();
     if (status == 0) {
         ToTilingData(plain_, tiling);
@@ -224,8 +223,7 @@ int64_t MatmulApiTilingBase::GetTiling(optiling::TCubeTiling& tiling)
 
 extern "C" {
 
-int32_t MatmulGetTmpBufSizeV2(::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bytes)
-{
+int32_t MatmulGetTmpBufSizeV2(::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bytes) {
     bytes.l1Size = tiling.shareL1Size;
     bytes.l0cSize = tiling.shareL0CSize;
     bytes.ubSize = tiling.shareUbSize;
@@ -233,33 +231,28 @@ int32_t MatmulGetTmpBufSizeV2(::TCubeTiling& tiling, matmul_tiling::SysTilingTem
 }
 
 int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& tiling,
-                            matmul_tiling::SysTilingTempBufSize& bytes)
-{
+                            matmul_tiling::SysTilingTempBufSize& bytes) {
     ::TCubeTiling plain = matmul_tiling::FromTilingData(tiling);
     return MatmulGetTmpBufSizeV2(plain, bytes);
 }
 
 int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& tiling,
-                                     matmul_tiling::SysTilingTempBufSize& bytes)
-{
+                                     matmul_tiling::SysTilingTempBufSize& bytes) {
     return MatmulGetTmpBufSize(tiling, bytes);
 }
 
 int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& tiling,
-                                 matmul_tiling::SysTilingTempBufSize& bytes)
-{
+                                 matmul_tiling::SysTilingTempBufSize& bytes) {
     return MatmulGetTmpBufSize(tiling, bytes);
 }
 
 int32_t MultiCoreMatmulGetTmpBufSizeV2(::TCubeTiling& tiling,
-                                       matmul_tiling::SysTilingTempBufSize& bytes)
-{
+                                       matmul_tiling::SysTilingTempBufSize& bytes) {
     return MatmulGetTmpBufSizeV2(tiling, bytes);
 }
 
 int32_t BatchMatmulGetTmpBufSizeV2(::TCubeTiling& tiling,
-                                   matmul_tiling::SysTilingTempBufSize& bytes)
-{
+                                   matmul_tiling::SysTilingTempBufSize& bytes) {
     return MatmulGetTmpBufSizeV2(tiling, bytes);
 }
 

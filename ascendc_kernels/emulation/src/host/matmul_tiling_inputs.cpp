@@ -8,12 +8,11 @@
 
 namespace matmul_tiling {
 
-MatmulApiTilingBase::MatmulApiTilingBase() : l1_(kL1), l0c_(kL0c), ub_(kUb), l0a_(kL0a), l0b_(kL0b)
-{}
+MatmulApiTilingBase::MatmulApiTilingBase()
+    : l1_(kL1), l0c_(kL0c), ub_(kUb), l0a_(kL0a), l0b_(kL0b) {}
 
 MatmulApiTilingBase::MatmulApiTilingBase(const platform_ascendc::PlatformAscendC& platform)
-    : MatmulApiTilingBase()
-{
+    : MatmulApiTilingBase() {
     using platform_ascendc::CoreMemType;
     const auto size = [&platform](CoreMemType type, int64_t fallback) {
         uint64_t bytes = 0;
@@ -27,8 +26,7 @@ MatmulApiTilingBase::MatmulApiTilingBase(const platform_ascendc::PlatformAscendC
     l0b_ = size(CoreMemType::L0_B, kL0b);
 }
 
-MatmulApiTilingBase::MatmulApiTilingBase(const PlatformInfo& platform) : MatmulApiTilingBase()
-{
+MatmulApiTilingBase::MatmulApiTilingBase(const PlatformInfo& platform) : MatmulApiTilingBase() {
     const auto size = [](uint64_t bytes, int64_t fallback) {
         return bytes == 0 ? fallback : static_cast<int64_t>(bytes);
     };
@@ -42,48 +40,41 @@ MatmulApiTilingBase::MatmulApiTilingBase(const PlatformInfo& platform) : MatmulA
 MatmulApiTilingBase::~MatmulApiTilingBase() = default;
 
 int32_t MatmulApiTilingBase::SetAType(TPosition pos, CubeFormat type, DataType dataType,
-                                      bool isTrans)
-{
+                                      bool isTrans) {
     a_ = {pos, type, dataType, isTrans, false};
     return 0;
 }
 
 int32_t MatmulApiTilingBase::SetBType(TPosition pos, CubeFormat type, DataType dataType,
-                                      bool isTrans)
-{
+                                      bool isTrans) {
     b_ = {pos, type, dataType, isTrans, false};
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetCType(TPosition pos, CubeFormat type, DataType dataType)
-{
+int32_t MatmulApiTilingBase::SetCType(TPosition pos, CubeFormat type, DataType dataType) {
     c_ = {pos, type, dataType, false, false};
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetBiasType(TPosition pos, CubeFormat type, DataType dataType)
-{
+int32_t MatmulApiTilingBase::SetBiasType(TPosition pos, CubeFormat type, DataType dataType) {
     bias_ = {pos, type, dataType, false, false};
     return 0;
 }
 
 int32_t MatmulApiTilingBase::SetDequantType(DequantType) { return 0; }
 
-int32_t MatmulApiTilingBase::SetShape(int32_t m, int32_t n, int32_t k)
-{
+int32_t MatmulApiTilingBase::SetShape(int32_t m, int32_t n, int32_t k) {
     m_ = m;
     n_ = n;
     k_ = k;
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetOrgShape(int32_t m, int32_t n, int32_t k)
-{
+int32_t MatmulApiTilingBase::SetOrgShape(int32_t m, int32_t n, int32_t k) {
     return SetOrgShape(m, n, k, k);
 }
 
-int32_t MatmulApiTilingBase::SetOrgShape(int32_t m, int32_t n, int32_t ka, int32_t kb)
-{
+int32_t MatmulApiTilingBase::SetOrgShape(int32_t m, int32_t n, int32_t ka, int32_t kb) {
     if (!Positive(m, n, ka) || kb <= 0) {
         return -1;
     }
@@ -94,8 +85,7 @@ int32_t MatmulApiTilingBase::SetOrgShape(int32_t m, int32_t n, int32_t ka, int32
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetALayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d)
-{
+int32_t MatmulApiTilingBase::SetALayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
     plain_.ALayoutInfoB = b;
     plain_.ALayoutInfoS = s;
     plain_.ALayoutInfoN = n;
@@ -104,8 +94,7 @@ int32_t MatmulApiTilingBase::SetALayout(int32_t b, int32_t s, int32_t n, int32_t
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetBLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d)
-{
+int32_t MatmulApiTilingBase::SetBLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
     plain_.BLayoutInfoB = b;
     plain_.BLayoutInfoS = s;
     plain_.BLayoutInfoN = n;
@@ -114,8 +103,7 @@ int32_t MatmulApiTilingBase::SetBLayout(int32_t b, int32_t s, int32_t n, int32_t
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetCLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d)
-{
+int32_t MatmulApiTilingBase::SetCLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
     plain_.CLayoutInfoB = b;
     plain_.CLayoutInfoS1 = s;
     plain_.CLayoutInfoN = n;
@@ -125,8 +113,7 @@ int32_t MatmulApiTilingBase::SetCLayout(int32_t b, int32_t s, int32_t n, int32_t
 }
 
 int32_t MatmulApiTilingBase::SetBatchInfoForNormal(int32_t batchA, int32_t batchB, int32_t m,
-                                                   int32_t n, int32_t k)
-{
+                                                   int32_t n, int32_t k) {
     batchA_ = batchA;
     batchB_ = batchB;
     m_ = m;
@@ -135,22 +122,19 @@ int32_t MatmulApiTilingBase::SetBatchInfoForNormal(int32_t batchA, int32_t batch
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetBatchNum(int32_t batch)
-{
+int32_t MatmulApiTilingBase::SetBatchNum(int32_t batch) {
     plain_.BatchNum = batch;
     return 0;
 }
 
-int32_t MatmulApiTilingBase::EnableBias(bool isBias)
-{
+int32_t MatmulApiTilingBase::EnableBias(bool isBias) {
     hasBias_ = isBias;
     return 0;
 }
 
 int32_t MatmulApiTilingBase::SetBias(bool isBias) { return EnableBias(isBias); }
 
-int32_t MatmulApiTilingBase::SetFixSplit(int32_t baseM, int32_t baseN, int32_t baseK)
-{
+int32_t MatmulApiTilingBase::SetFixSplit(int32_t baseM, int32_t baseN, int32_t baseK) {
     const auto bad = [](int32_t v) { return v != -1 && v <= 0; };
     if (bad(baseM) || bad(baseN) || bad(baseK)) {
         return -1;
@@ -162,8 +146,7 @@ int32_t MatmulApiTilingBase::SetFixSplit(int32_t baseM, int32_t baseN, int32_t b
 }
 
 int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1Bytes, int32_t l0CBytes, int32_t ubBytes,
-                                            int32_t)
-{
+                                            int32_t) {
     // More than the hardware has is refused; -1 keeps what the platform says.
     if (l1Bytes > l1_ + kL1Reserved || l0CBytes > l0c_) {
         return -1;
@@ -174,29 +157,25 @@ int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1Bytes, int32_t l0CBytes, i
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse)
-{
+int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse) {
     traverse_ = traverse;
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetMadType(MatrixMadType madType)
-{
+int32_t MatmulApiTilingBase::SetMadType(MatrixMadType madType) {
     hf32_ = madType == MatrixMadType::HF32;
     return 0;
 }
 
 int32_t MatmulApiTilingBase::SetSplitRange(int32_t maxBaseM, int32_t maxBaseN, int32_t maxBaseK,
-                                           int32_t, int32_t, int32_t)
-{
+                                           int32_t, int32_t, int32_t) {
     maxM_ = maxBaseM;
     maxN_ = maxBaseN;
     maxK_ = maxBaseK;
     return 0;
 }
 
-int32_t MatmulApiTilingBase::SetDoubleBuffer(bool a, bool b, bool c, bool bias, bool, bool)
-{
+int32_t MatmulApiTilingBase::SetDoubleBuffer(bool a, bool b, bool c, bool bias, bool, bool) {
     a_.isDB = a;
     b_.isDB = b;
     c_.isDB = c;
@@ -205,15 +184,13 @@ int32_t MatmulApiTilingBase::SetDoubleBuffer(bool a, bool b, bool c, bool bias, 
 }
 
 void MatmulApiTilingBase::SetMatmulConfigParams(int32_t, bool, ScheduleType,
-                                                MatrixTraverse traverse, bool)
-{
+                                                MatrixTraverse traverse, bool) {
     if (traverse != MatrixTraverse::NOSET) {
         traverse_ = traverse;
     }
 }
 
-void MatmulApiTilingBase::SetMatmulConfigParams(const MatmulConfigParams& params)
-{
+void MatmulApiTilingBase::SetMatmulConfigParams(const MatmulConfigParams& params) {
     SetMatmulConfigParams(params.mmConfigType, params.enableL1CacheUB, params.scheduleType,
                           params.traverse, params.enVecND2NZ);
 }

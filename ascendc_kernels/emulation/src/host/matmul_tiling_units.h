@@ -8,7 +8,7 @@
 
 namespace matmul_tiling {
 
-constexpr int32_t kCubeBlock = 16;   // rows and columns of a fractal
+constexpr int32_t kCubeBlock = 16;     // rows and columns of a fractal
 constexpr int32_t kFractalBytes = 32;  // K side of a fractal
 constexpr int64_t kL1Reserved = 128;   // kept by the framework at the end of L1
 
@@ -23,8 +23,7 @@ inline int32_t CeilDiv(int32_t a, int32_t b) { return b <= 0 ? 0 : (a + b - 1) /
 inline int32_t AlignUp(int32_t a, int32_t b) { return CeilDiv(a, b) * b; }
 inline int32_t AlignDown(int32_t a, int32_t b) { return a / b * b; }
 
-inline int32_t Bits(DataType type)
-{
+inline int32_t Bits(DataType type) {
     const auto found = DTYPE_BIT_TAB.find(type);
     return found == DTYPE_BIT_TAB.end() ? 0 : static_cast<int32_t>(found->second);
 }
@@ -32,8 +31,7 @@ inline int32_t Bits(DataType type)
 inline int64_t Bytes(int64_t elements, DataType type) { return elements * Bits(type) / 8; }
 
 // Elements along K in one fractal.
-inline int32_t KFractal(DataType type)
-{
+inline int32_t KFractal(DataType type) {
     const int32_t bits = Bits(type);
     return bits == 0 ? kCubeBlock : kFractalBytes * 8 / bits;
 }

@@ -163,8 +163,7 @@ void OpCall::CheckParamCounts() const {
         }
         for (size_t i = 0; i < params.size(); ++i) {
             const bool dynamic = defs[i].param_type == ops::DYNAMIC;
-            const std::string where =
-                "op " + op_type_ + ": " + kind + " " + defs[i].name;
+            const std::string where = "op " + op_type_ + ": " + kind + " " + defs[i].name;
             if (defs[i].param_type == ops::REQUIRED && params[i].tensors.empty()) {
                 throw OpError(where + " is required and was not given");
             }
@@ -213,16 +212,19 @@ std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<in
         const int64_t h = shape[shape.size() - 2], w = shape.back();
         const int64_t c1 = parts(shape[1], columns);
         switch (tensor.format) {
-            case ge::FORMAT_NC1HWC0: return {shape[0], c1, h, w, columns};
-            case ge::FORMAT_NDC1HWC0: return {shape[0], shape[2], c1, h, w, columns};
-            default: break;
+            case ge::FORMAT_NC1HWC0:
+                return {shape[0], c1, h, w, columns};
+            case ge::FORMAT_NDC1HWC0:
+                return {shape[0], shape[2], c1, h, w, columns};
+            default:
+                break;
         }
         const int64_t d = shape.size() == 5 ? shape[2] : 1;
         return {d * c1 * h * w, parts(shape[0], kFractalRows), kFractalRows, columns};
     }
     std::vector<int64_t> dims(shape.begin(), shape.end() - 2);
-    dims.insert(dims.end(), {parts(shape.back(), columns), parts(shape[shape.size() - 2], kFractalRows),
-                             kFractalRows, columns});
+    dims.insert(dims.end(), {parts(shape.back(), columns),
+                             parts(shape[shape.size() - 2], kFractalRows), kFractalRows, columns});
     return dims;
 }
 
@@ -250,8 +252,7 @@ void OpCall::FlattenParams(const std::vector<Param> &params, bool with_values,
             shape.MutableOriginShape() = ShapeOf(params[i].shapes[k]);
             shape.MutableStorageShape() = ShapeOf(StorageDims(given, params[i].shapes[k]));
             const bool values = with_values && DependsOnValue(i);
-            tensors.emplace_back(shape,
-                                 gert::StorageFormat(origin, format, gert::ExpandDimsType()),
+            tensors.emplace_back(shape, gert::StorageFormat(origin, format, gert::ExpandDimsType()),
                                  values ? gert::kOnHost : gert::kOnDeviceHbm, type,
                                  values ? given.data : nullptr);
             gert::CompileTimeTensorDesc desc;
@@ -424,7 +425,8 @@ std::vector<gert::Shape> OpCall::LargestShapes() {
     auto *const context = block.As<gert::InferShapeRangeContext>();
     const PlatformScope scope(platform_);
     (void)TakeHostLog();
-    const uint32_t status = CallOp("InferShapeRange", [&] { return entry_->infer_shape_range(context); });
+    const uint32_t status =
+        CallOp("InferShapeRange", [&] { return entry_->infer_shape_range(context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferShapeRange", status, log);
@@ -459,7 +461,8 @@ std::vector<ge::DataType> OpCall::InferDataType() {
     ContextBlock block = Context(in, out);
     auto *const context = block.As<gert::InferDataTypeContext>();
     (void)TakeHostLog();
-    const uint32_t status = CallOp("InferDataType", [&] { return entry_->infer_data_type(context); });
+    const uint32_t status =
+        CallOp("InferDataType", [&] { return entry_->infer_data_type(context); });
     const std::string log = TakeHostLog();
     if (status != ge::GRAPH_SUCCESS) {
         Fail("InferDataType", status, log);

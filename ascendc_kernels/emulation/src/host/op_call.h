@@ -22,7 +22,7 @@
 namespace ascendc_emu {
 // Carries the text for opgen_last_error().
 class OpError : public std::runtime_error {
-public:
+ public:
     using std::runtime_error::runtime_error;
 };
 
@@ -45,12 +45,12 @@ struct TilingResult {
     uint64_t workspace_size() const;
 };
 
-// Dimensions of a tensor in memory: FRACTAL_NZ of a shape (.., m, n) is (.., n/c0, m/16, 16, c0), where
-// c0 elements are 32 bytes; other formats keep the shape.
+// Dimensions of a tensor in memory: FRACTAL_NZ of a shape (.., m, n) is (.., n/c0, m/16, 16, c0),
+// where c0 elements are 32 bytes; other formats keep the shape.
 std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape);
 
 class OpCall {
-public:
+ public:
     // Copies what the call describes but not the tensors' data. Throws OpError for an op, SoC,
     // attribute or parameter that is not there.
     explicit OpCall(const OpgenCall &call);
@@ -72,15 +72,9 @@ public:
     // Throws OpError when the OpDef does not list this SoC or this combination of dtypes.
     void CheckSupport() const;
 
-    const std::string &op_type() const {
-        return op_type_;
-    }
-    const OpEntry &entry() const {
-        return *entry_;
-    }
-    const SocFacts &soc() const {
-        return *soc_;
-    }
+    const std::string &op_type() const { return op_type_; }
+    const OpEntry &entry() const { return *entry_; }
+    const SocFacts &soc() const { return *soc_; }
     // Dtypes of inputs then outputs, torch names, by comma; see opgen_register_kernel.
     std::string KernelKey() const;
     // "op Add on Ascend910B3, x=float16[2,3], y=absent, attr n=1".
@@ -95,14 +89,10 @@ public:
         std::vector<OpgenTensor> tensors;
         std::vector<std::vector<int64_t>> shapes;
     };
-    const std::vector<Param> &inputs() const {
-        return inputs_;
-    }
-    const std::vector<Param> &outputs() const {
-        return outputs_;
-    }
+    const std::vector<Param> &inputs() const { return inputs_; }
+    const std::vector<Param> &outputs() const { return outputs_; }
 
-private:
+ private:
     void ReadParams(const OpgenParam *params, int32_t count, std::vector<Param> &into);
     void CheckParamCounts() const;
     void FlattenParams(const std::vector<Param> &params, bool with_values,

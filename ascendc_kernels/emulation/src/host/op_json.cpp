@@ -51,7 +51,8 @@ std::string ParamJson(const ops::OpParamDef &param) {
 }
 
 const char *KindName(ops::OpAttrDef::Kind kind) {
-    static const char *const names[] = {"none", "bool", "float", "int", "str", "list_bool",
+    static const char *const names[] = {"none",       "bool",     "float",
+                                        "int",        "str",      "list_bool",
                                         "list_float", "list_int", "list_list_int"};
     return names[static_cast<int>(kind)];
 }
@@ -114,8 +115,7 @@ std::string SocJson(const std::pair<std::string, ops::OpAICoreConfig> &item) {
     std::string body = JsonArray(config);
     body.front() = '{';
     body.back() = '}';
-    return "{\"soc\":" + JsonString(item.first) +
-           ",\"inputs\":" + ParamsJson(item.second.inputs) +
+    return "{\"soc\":" + JsonString(item.first) + ",\"inputs\":" + ParamsJson(item.second.inputs) +
            ",\"outputs\":" + ParamsJson(item.second.outputs) + ",\"config\":" + body + "}";
 }
 
@@ -124,8 +124,8 @@ std::string OpJson(const std::string &op_type) {
     std::string text = "{\"op\":" + JsonString(op_type);
     text += std::string(",\"declared\":") + JsonBool(entry->def != nullptr);
     text += std::string(",\"has_infer_shape\":") + JsonBool(entry->infer_shape != nullptr);
-    text += std::string(",\"has_infer_shape_range\":") +
-            JsonBool(entry->infer_shape_range != nullptr);
+    text +=
+        std::string(",\"has_infer_shape_range\":") + JsonBool(entry->infer_shape_range != nullptr);
     text += std::string(",\"has_infer_data_type\":") +
             JsonBool(entry->infer_data_type != nullptr || entry->data_type_as_first_input);
     text += std::string(",\"has_tiling\":") + JsonBool(entry->tiling != nullptr);
@@ -142,14 +142,13 @@ std::string OpJson(const std::string &op_type) {
 std::string FieldJson(const optiling::FieldInfo &field) {
     return "{\"type\":" + JsonString(field.type_) + ",\"name\":" + JsonString(field.name_) +
            ",\"offset\":" + std::to_string(field.offset_) +
-           ",\"count\":" + std::to_string(field.count_) + ",\"struct\":" +
-           JsonBool(field.is_struct_) + ",\"size\":" + std::to_string(field.size_) + "}";
+           ",\"count\":" + std::to_string(field.count_) +
+           ",\"struct\":" + JsonBool(field.is_struct_) +
+           ",\"size\":" + std::to_string(field.size_) + "}";
 }
 }  // namespace
 
-std::string OpDefsJson() {
-    return JsonArrayOf(OpTypes(), OpJson);
-}
+std::string OpDefsJson() { return JsonArrayOf(OpTypes(), OpJson); }
 
 std::string TilingDefsJson() {
     std::vector<std::string> parts;

@@ -101,8 +101,8 @@ void *KernelEntry(const OpCall &call, std::string *name) {
         }
         known += "\n  " + kernel->key + (kernel->soc.empty() ? "" : " on " + kernel->soc);
     }
-    throw OpError(call.Describe() + ": no kernel for dtypes " + wanted +
-                  (known.empty() ? "; no kernel of this op is registered"
-                                 : "; registered are:" + known));
+    throw OpError(
+        call.Describe() + ": no kernel for dtypes " + wanted +
+        (known.empty() ? "; no kernel of this op is registered" : "; registered are:" + known));
 }
 }  // namespace ascendc_emu

@@ -77,7 +77,8 @@ std::vector<std::string> OpTypes() {
 }
 
 // Parameters may be declared in the configuration of a SoC alone.
-static void AddMissing(std::deque<ops::OpParamDef> &params, const std::deque<ops::OpParamDef> &more) {
+static void AddMissing(std::deque<ops::OpParamDef> &params,
+                       const std::deque<ops::OpParamDef> &more) {
     for (const ops::OpParamDef &param : more) {
         const auto same = [&](const ops::OpParamDef &known) { return known.name == param.name; };
         if (std::none_of(params.begin(), params.end(), same)) {

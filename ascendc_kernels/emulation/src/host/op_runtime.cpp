@@ -121,7 +121,8 @@ struct Arguments {
         // An output that is also an input (in place) is one range that may be written.
         for (OpgenGmRange &range : ranges) {
             if (range.data == data && data != nullptr && range.bytes == bytes) {
-                range.kind = OPGEN_GM_INOUT | ((range.kind | kind) & OPGEN_GM_SLICE);  // other flags: of outputs
+                range.kind = OPGEN_GM_INOUT |
+                             ((range.kind | kind) & OPGEN_GM_SLICE);  // other flags: of outputs
                 return;
             }
         }
@@ -130,16 +131,20 @@ struct Arguments {
     }
 
     // Args: flags: OPGEN_GM_PARTIAL, OPGEN_GM_OPTIONAL.
-    void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind, int flags = 0) {
+    void AddParam(const OpCall::Param &param, const std::string &name, OpgenGmKind kind,
+                  int flags = 0) {
         for (size_t i = 0; i < param.tensors.size(); ++i) {
             const std::string full = param.is_list ? name + "[" + std::to_string(i) + "]" : name;
             const OpgenTensor &tensor = param.tensors[i];
-            const int own = tensor.holds_data != 0 && kind == OPGEN_GM_OUTPUT ? OPGEN_GM_INOUT : kind;
+            const int own =
+                tensor.holds_data != 0 && kind == OPGEN_GM_OUTPUT ? OPGEN_GM_INOUT : kind;
             const auto type = static_cast<ge::DataType>(tensor.dtype);
             // Blocks of a private format are written whole or not.
-            const bool padded = ascendc_emu::StorageDims(tensor, param.shapes[i]) != param.shapes[i];
+            const bool padded =
+                ascendc_emu::StorageDims(tensor, param.shapes[i]) != param.shapes[i];
             AddRange(tensor.data, BytesOf(tensor, param.shapes[i]), full,
-                     own | flags | (tensor.behind > 0 ? OPGEN_GM_SLICE : 0) | (padded ? OPGEN_GM_PARTIAL : 0),
+                     own | flags | (tensor.behind > 0 ? OPGEN_GM_SLICE : 0) |
+                         (padded ? OPGEN_GM_PARTIAL : 0),
                      type == ge::DT_INT4 ? 0 : static_cast<int32_t>(ge::GetSizeInBytes(1, type)));
         }
         if (param.is_list) {
@@ -225,8 +230,8 @@ void Launch(OpgenExec &exec, void *workspace) {
             flags |= declared->outputs[i].shape_depends_on_compute ? OPGEN_GM_PARTIAL : 0;
             flags |= declared->outputs[i].param_type == ops::OPTIONAL ? OPGEN_GM_OPTIONAL : 0;
         }
-        args.AddParam(outputs[i], exec.op.OutputName(i),
-                      filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT, flags);
+        args.AddParam(outputs[i], exec.op.OutputName(i), filled ? OPGEN_GM_INOUT : OPGEN_GM_OUTPUT,
+                      flags);
     }
     exec.computed.reset(new ascendc_emu::ComputedShapes(exec.op));
     if (!exec.computed->empty()) {
@@ -377,9 +382,7 @@ int opgen_exec_output_shapes(const OpgenExec *exec, int64_t *shapes, int32_t *ra
     });
 }
 
-void opgen_exec_free(OpgenExec *exec) {
-    delete exec;
-}
+void opgen_exec_free(OpgenExec *exec) { delete exec; }
 
 int opgen_set_mode(const char *mode) {
     return Guard([&] {
@@ -400,17 +403,11 @@ int opgen_default_mode(void) {
     return chosen <= OPGEN_MODE_DEFAULT ? OPGEN_MODE_FAST : chosen;
 }
 
-const char *opgen_findings_json(void) {
-    return opgen_sanitizer_json();
-}
+const char *opgen_findings_json(void) { return opgen_sanitizer_json(); }
 
-void opgen_clear_findings(void) {
-    opgen_sanitizer_clear();
-}
+void opgen_clear_findings(void) { opgen_sanitizer_clear(); }
 
-uint64_t opgen_launch_count(void) {
-    return g_launches.load();
-}
+uint64_t opgen_launch_count(void) { return g_launches.load(); }
 
 const char *opgen_op_defs_json(void) {
     thread_local std::string text;
@@ -436,9 +433,7 @@ const char *opgen_template_keys_json(const char *op_type) {
     return text.c_str();
 }
 
-const char *opgen_last_error(void) {
-    return LastError().c_str();
-}
+const char *opgen_last_error(void) { return LastError().c_str(); }
 
 const char *opgen_last_crash_json(void) {
     thread_local std::string text;

@@ -11,9 +11,7 @@ std::string &Scope() {
 }
 }  // namespace
 
-const std::string &CurrentScope() {
-    return Scope();
-}
+const std::string &CurrentScope() { return Scope(); }
 
 std::string ScopedName(const std::string &op_type) {
     return Scope().empty() ? op_type : Scope() + "::" + op_type;

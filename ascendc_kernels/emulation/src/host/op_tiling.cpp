@@ -119,7 +119,8 @@ TilingResult OpCall::Tile() {
             // Many public ops print instead of logging; ask again and listen.
             auto again = [&] { (void)entry_->tiling(context); };
             log = CaptureStdout([&] {
-                (void)RunGuarded([](void *raw) { (*static_cast<decltype(again) *>(raw))(); }, &again);
+                (void)RunGuarded([](void *raw) { (*static_cast<decltype(again) *>(raw))(); },
+                                 &again);
             });
         }
         Fail("TilingFunc", status, log);
@@ -176,9 +177,9 @@ int OpCall::MatchingCombo(std::vector<std::string> *supported) const {
             text += (i == 0 ? "" : ",") + (free ? "*" : TorchName(list[combo]));
             for (size_t k = 0; params[i] != nullptr && k < params[i]->tensors.size(); ++k) {
                 const auto given = static_cast<ge::DataType>(params[i]->tensors[k].dtype);
-                const bool ok = free ? list.empty() ||
-                                           std::find(list.begin(), list.end(), given) != list.end()
-                                     : list[combo] == given;
+                const bool ok =
+                    free ? list.empty() || std::find(list.begin(), list.end(), given) != list.end()
+                         : list[combo] == given;
                 fits = fits && ok;
             }
         }
@@ -203,8 +204,8 @@ void OpCall::CheckSupport() const {
             known += (known.empty() ? "" : ", ") + config.first;
         }
         throw OpError(Describe() + ": the OpDef has no AICore().AddConfig(\"" +
-                      Lower(soc_->family) +
-                      "\"); " + (known.empty() ? "it has none at all" : "it has " + known));
+                      Lower(soc_->family) + "\"); " +
+                      (known.empty() ? "it has none at all" : "it has " + known));
     }
     std::vector<std::string> supported;
     if (MatchingCombo(&supported) < 0) {

@@ -139,9 +139,9 @@ uint32_t PlatFormInfos::GetCoreNumByType(const std::string &core_type) const {
         std::string combine;
         const bool split =
             GetPlatformRes("SoCInfo", "cube_vector_combine", combine) && combine == "split";
-        const char *const key = !split                       ? "ai_core_cnt"
+        const char *const key = !split                      ? "ai_core_cnt"
                                 : core_type == "VectorCore" ? "vector_core_cnt"
-                                                             : "cube_core_cnt";
+                                                            : "cube_core_cnt";
         if (const uint64_t count = SetNumber("SoCInfo", key); count != 0) {
             return static_cast<uint32_t>(count);
         }
@@ -167,12 +167,9 @@ void PlatFormInfos::GetLocalMemSize(const LocalMemType &mem_type, uint64_t &size
 
 void PlatFormInfos::GetLocalMemBw(const LocalMemType &mem_type, uint64_t &bandwidth) const {
     static const std::map<LocalMemType, const char *> columns = {
-        {LocalMemType::L2, "l2_rate"},
-        {LocalMemType::HBM, "ddr_rate"},
-        {LocalMemType::L0_A, "l1_to_l0_a_rate"},
-        {LocalMemType::L0_B, "l1_to_l0_b_rate"},
-        {LocalMemType::L0_C, "l0_c_to_ub_rate"},
-        {LocalMemType::L1, "l1_to_ub_rate"},
+        {LocalMemType::L2, "l2_rate"},           {LocalMemType::HBM, "ddr_rate"},
+        {LocalMemType::L0_A, "l1_to_l0_a_rate"}, {LocalMemType::L0_B, "l1_to_l0_b_rate"},
+        {LocalMemType::L0_C, "l0_c_to_ub_rate"}, {LocalMemType::L1, "l1_to_ub_rate"},
         {LocalMemType::UB, "ub_to_l2_rate"},
     };
     const auto it = columns.find(mem_type);
@@ -269,9 +266,7 @@ PlatformScope::PlatformScope(fe::PlatFormInfos *platform) : saved_(t_platform) {
     t_platform = platform;
 }
 
-PlatformScope::~PlatformScope() {
-    t_platform = saved_;
-}
+PlatformScope::~PlatformScope() { t_platform = saved_; }
 }  // namespace ascendc_emu
 
 namespace platform_ascendc {
@@ -302,13 +297,9 @@ fe::PlatFormInfos *PlatformAscendC::Info() const {
     return info_ != nullptr ? info_ : ascendc_emu::CurrentPlatform();
 }
 
-uint32_t PlatformAscendC::GetCoreNum(void) const {
-    return Info()->GetCoreNum();
-}
+uint32_t PlatformAscendC::GetCoreNum(void) const { return Info()->GetCoreNum(); }
 
-uint32_t PlatformAscendC::GetCoreNumAic(void) const {
-    return Info()->GetCoreNumByType("AiCore");
-}
+uint32_t PlatformAscendC::GetCoreNumAic(void) const { return Info()->GetCoreNumByType("AiCore"); }
 
 uint32_t PlatformAscendC::GetCoreNumAiv(void) const {
     return Info()->GetCoreNumByType("VectorCore");
@@ -337,9 +328,7 @@ uint32_t PlatformAscendC::GetLibApiWorkSpaceSize(void) const {
     return facts == nullptr ? 0xFFFFFFFFU : facts->LibraryWorkspace();
 }
 
-uint32_t PlatformAscendC::GetResCubeGroupWorkSpaceSize(void) const {
-    return 13U * 1024U * 1024U;
-}
+uint32_t PlatformAscendC::GetResCubeGroupWorkSpaceSize(void) const { return 13U * 1024U * 1024U; }
 
 uint32_t PlatformAscendC::GetResGroupBarrierWorkSpaceSize(void) const {
     return 13U * 1024U * 1024U;
@@ -355,8 +344,8 @@ void PlatformAscendC::GetCoreMemSize(const CoreMemType &mem_type, uint64_t &size
     Info()->GetLocalMemSize(ToLocal(mem_type), size);
     // Messages between cube and vector cores take 256 bytes of either memory; platform files have
     // the sizes of the hardware, only the UB of a row of facts is less that already.
-    const bool whole = mem_type == CoreMemType::L1 ||
-                       (mem_type == CoreMemType::UB && Info()->SetsMemory());
+    const bool whole =
+        mem_type == CoreMemType::L1 || (mem_type == CoreMemType::UB && Info()->SetsMemory());
     if (whole && facts != nullptr && facts->IsSplit()) {
         size -= std::min<uint64_t>(size, 256);
     }
@@ -399,9 +388,7 @@ uint32_t PlatformAscendC::GetVecRegLen(void) const {
     return 0;
 }
 
-PlatformAscendC *PlatformAscendCManager::GetInstance() {
-    return GetInstance(nullptr);
-}
+PlatformAscendC *PlatformAscendCManager::GetInstance() { return GetInstance(nullptr); }
 
 PlatformAscendC *PlatformAscendCManager::GetInstance(const char *custom_soc_version) {
     static std::mutex mutex;
@@ -409,8 +396,7 @@ PlatformAscendC *PlatformAscendCManager::GetInstance(const char *custom_soc_vers
     static fe::PlatFormInfos *chosen = nullptr;
     const std::lock_guard<std::mutex> lock(mutex);
     fe::PlatFormInfos *const current = ascendc_emu::CurrentPlatform();
-    const ascendc_emu::SocFacts *const facts =
-        ascendc_emu::FindSocFacts(custom_soc_version);
+    const ascendc_emu::SocFacts *const facts = ascendc_emu::FindSocFacts(custom_soc_version);
     if (custom_soc_version != nullptr && facts == nullptr) {
         return nullptr;
     }

@@ -16,13 +16,13 @@ fe::PlatFormInfos *CurrentPlatform();
 // Makes a platform the current one while op-host functions of a call run: public tiling functions
 // ask PlatformAscendCManager as well as their context.
 class PlatformScope {
-public:
+ public:
     explicit PlatformScope(fe::PlatFormInfos *platform);
     ~PlatformScope();
     PlatformScope(const PlatformScope &) = delete;
     PlatformScope &operator=(const PlatformScope &) = delete;
 
-private:
+ private:
     fe::PlatFormInfos *saved_;
 };
 }  // namespace ascendc_emu

@@ -114,9 +114,7 @@ std::string SocFacts::Text(const char *column) const {
     return it == columns.end() ? "" : it->second;
 }
 
-bool SocFacts::IsSplit() const {
-    return Text("cube_vector_combine") == "split";
-}
+bool SocFacts::IsSplit() const { return Text("cube_vector_combine") == "split"; }
 
 uint32_t SocFacts::CubeCores() const {
     const uint64_t cores = Number("cube_core_cnt");

@@ -172,10 +172,9 @@ uint64_t EncodeTilingKey(const TemplateParams &declared,
         if (!Follows(legal)) {
             const auto place = std::find(legal.begin(), legal.end(), values[i]);
             if (place == legal.end()) {
-                OPGEN_HOST_LOG_AT(kError,
-                                  "template parameter %s: %llu is not among the %zu declared values",
-                                  param.name.c_str(), static_cast<unsigned long long>(values[i]),
-                                  legal.size());
+                OPGEN_HOST_LOG_AT(
+                    kError, "template parameter %s: %llu is not among the %zu declared values",
+                    param.name.c_str(), static_cast<unsigned long long>(values[i]), legal.size());
                 return kInvalid;
             }
             // UINT parameters are encoded by position, so that large values need few bits.

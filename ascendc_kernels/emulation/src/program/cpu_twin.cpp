@@ -19,20 +19,15 @@ std::mutex g_mutex;
 int g_mode = kNoMode;
 
 // Sizes by address. Never destroyed: tests free memory in destructors of static objects.
-std::map<const void*, size_t>& Sizes()
-{
+std::map<const void*, size_t>& Sizes() {
     static auto* sizes = new std::map<const void*, size_t>;
     return *sizes;
 }
 
-size_t MappedBytes(size_t size)
-{
-    return size == 0 ? kPage : (size + kPage - 1) / kPage * kPage;
-}
+size_t MappedBytes(size_t size) { return size == 0 ? kPage : (size + kPage - 1) / kPage * kPage; }
 
 // The index-th part of "a, f(b, c), (uint8_t*)d" without casts and blanks around it.
-std::string ArgumentText(const char* names, int index)
-{
+std::string ArgumentText(const char* names, int index) {
     int depth = 0;
     const char* begin = names;
     for (const char* p = names;; ++p) {
@@ -52,15 +47,19 @@ std::string ArgumentText(const char* names, int index)
     }
 }
 
-OpgenKernelKind KindOf(int mode, OpgenKernelKind undeclared)
-{
+OpgenKernelKind KindOf(int mode, OpgenKernelKind undeclared) {
     switch (mode) {
         // With the scheduler that core synchronisation needs: the twin's mode does not say.
-        case static_cast<int>(KernelMode::AIV_MODE): return OPGEN_KERNEL_MIX_AIV_1_0;
-        case static_cast<int>(KernelMode::AIC_MODE): return OPGEN_KERNEL_MIX_AIC_1_0;
-        case static_cast<int>(KernelMode::MIX_AIC_1_1): return OPGEN_KERNEL_MIX_AIC_1_1;
-        case static_cast<int>(KernelMode::MIX_MODE): return OPGEN_KERNEL_AUTO_MIX;
-        default: return undeclared;
+        case static_cast<int>(KernelMode::AIV_MODE):
+            return OPGEN_KERNEL_MIX_AIV_1_0;
+        case static_cast<int>(KernelMode::AIC_MODE):
+            return OPGEN_KERNEL_MIX_AIC_1_0;
+        case static_cast<int>(KernelMode::MIX_AIC_1_1):
+            return OPGEN_KERNEL_MIX_AIC_1_1;
+        case static_cast<int>(KernelMode::MIX_MODE):
+            return OPGEN_KERNEL_AUTO_MIX;
+        default:
+            return undeclared;
     }
 }
 
@@ -68,8 +67,7 @@ OpgenKernelKind KindOf(int mode, OpgenKernelKind undeclared)
 
 namespace AscendC {
 
-void* GmAlloc(size_t size)
-{
+void* GmAlloc(size_t size) {
     void* memory = mmap(nullptr, MappedBytes(size), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -82,8 +80,7 @@ void* GmAlloc(size_t size)
     return memory;
 }
 
-void GmFree(void* ptr)
-{
+void GmFree(void* ptr) {
     if (ptr == nullptr) return;
     std::lock_guard<std::mutex> lock(g_mutex);
     const auto found = Sizes().find(ptr);
@@ -96,15 +93,13 @@ void GmFree(void* ptr)
     Sizes().erase(found);
 }
 
-uint64_t GmGetUserSize(uint64_t addr)
-{
+uint64_t GmGetUserSize(uint64_t addr) {
     std::lock_guard<std::mutex> lock(g_mutex);
     const auto found = Sizes().find(reinterpret_cast<const void*>(addr));
     return found == Sizes().end() ? 0 : found->second;
 }
 
-void SetKernelMode(KernelMode mode)
-{
+void SetKernelMode(KernelMode mode) {
     std::lock_guard<std::mutex> lock(g_mutex);
     g_mode = static_cast<int>(mode);
 }
@@ -113,14 +108,12 @@ void SetKernelMode(KernelMode mode)
 
 namespace ascendc_emu {
 
-uint64_t& TwinTilingKey()
-{
+uint64_t& TwinTilingKey() {
     static uint64_t key = 0;
     return key;
 }
 
-void NameTwinArgument(const char* names, int index, const void* address)
-{
+void NameTwinArgument(const char* names, int index, const void* address) {
     std::lock_guard<std::mutex> lock(g_mutex);
     const auto found = Sizes().find(address);
     if (found == Sizes().end()) return;
@@ -128,9 +121,8 @@ void NameTwinArgument(const char* names, int index, const void* address)
                       ArgumentText(names, index).c_str());
 }
 
-void RunTwinBody(const char* name, OpgenKernelKind undeclared, uint64_t blocks,
-                 void (*body)(void*), void* context)
-{
+void RunTwinBody(const char* name, OpgenKernelKind undeclared, uint64_t blocks, void (*body)(void*),
+                 void* context) {
     OpgenLaunch launch = {};
     launch.body = body;
     launch.context = context;

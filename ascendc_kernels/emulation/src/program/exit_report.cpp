@@ -16,15 +16,13 @@ namespace {
 
 // Collected over the life of the program and written where `opgen run` asked for it.
 class ExitReport {
-public:
-    static ExitReport& Instance()
-    {
+ public:
+    static ExitReport& Instance() {
         static ExitReport report;
         return report;
     }
 
-    void AddFailure(const char* kernel, const char* text)
-    {
+    void AddFailure(const char* kernel, const char* text) {
         std::lock_guard<std::mutex> lock(mutex_);
         ++failures_;
         const std::string place = LastCrash();
@@ -36,8 +34,7 @@ public:
         fflush(stderr);
     }
 
-    void AddLaunch()
-    {
+    void AddLaunch() {
         std::lock_guard<std::mutex> lock(mutex_);
         ++launches_;
     }
@@ -45,8 +42,7 @@ public:
     ~ExitReport() { Write(true); }
 
     // Args: ended: in good order, so that what is still allocated is a leak.
-    void Write(bool ended)
-    {
+    void Write(bool ended) {
         const char* path = getenv("OPGEN_PROGRAM_REPORT");
         if (path == nullptr || *path == '\0') {
             return;
@@ -57,13 +53,14 @@ public:
             fprintf(stderr, "opgen: cannot write the report of the program to %s\n", path);
             return;
         }
-        fprintf(file, "{\"launches\": %llu, \"failures\": %llu, \"late\": [%s], \"findings\": %s}\n",
+        fprintf(file,
+                "{\"launches\": %llu, \"failures\": %llu, \"late\": [%s], \"findings\": %s}\n",
                 static_cast<unsigned long long>(launches_),
                 static_cast<unsigned long long>(failures_), late_.c_str(), opgen_findings_json());
         fclose(file);
     }
 
-private:
+ private:
     // The findings live in the library's own static storage: touching them here makes them outlive
     // this object.
     ExitReport() { (void)opgen_findings_json(); }
@@ -78,8 +75,7 @@ private:
 
 void WriteExitReport() { ExitReport::Instance().Write(false); }
 
-void RunReported(const OpgenLaunch& launch)
-{
+void RunReported(const OpgenLaunch& launch) {
     ExitReport& report = ExitReport::Instance();
     report.AddLaunch();
     SetLastCrash("");

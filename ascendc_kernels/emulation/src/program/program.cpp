@@ -18,8 +18,7 @@ constexpr size_t kSystemWorkspace = 16u << 20;
 
 }  // namespace
 
-void* SystemWorkspace()
-{
+void* SystemWorkspace() {
     static void* memory = [] {
         void* fresh = calloc(1, kSystemWorkspace);
         opgen_register_gm(fresh, kSystemWorkspace, "system workspace");
@@ -29,21 +28,18 @@ void* SystemWorkspace()
 }
 
 namespace {
-std::map<std::pair<int, std::string>, KernelBody>& CubeBodies()
-{
+std::map<std::pair<int, std::string>, KernelBody>& CubeBodies() {
     static std::map<std::pair<int, std::string>, KernelBody> all;
     return all;
 }
 }  // namespace
 
-bool RegisterCubeBody(int site, const char* call, KernelBody body)
-{
+bool RegisterCubeBody(int site, const char* call, KernelBody body) {
     CubeBodies()[{site, call}] = body;
     return true;
 }
 
-KernelBody FindCubeBody(int site, const char* call)
-{
+KernelBody FindCubeBody(int site, const char* call) {
     const auto found = CubeBodies().find({site, call});
     if (found != CubeBodies().end()) return found->second;
     // The type's name may say the core kind; a launch that stands in no template has one call.
@@ -59,8 +55,7 @@ KernelBody FindCubeBody(int site, const char* call)
 bool RunsOnCubeCore() { return Current().kind == CoreKind::kAic; }
 
 void LaunchProgramBody(const char* name, OpgenKernelKind kind, int suggested, uint32_t blocks,
-                       void* stream, void (*body)(void*), void* context)
-{
+                       void* stream, void (*body)(void*), void* context) {
     (void)stream;  // streams of the emulated runtime execute in program order
     SuggestKind(reinterpret_cast<void*>(body), suggested);
     OpgenLaunch launch = {};

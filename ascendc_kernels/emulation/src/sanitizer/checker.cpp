@@ -20,14 +20,15 @@ int TensorsInUse(const CoreState& state, const Buffer& buffer) {
     int taken = 0;
     for (const auto& entry : state.buffers) {
         const Buffer& b = entry.second;
-        taken += b.queued && b.position == buffer.position && b.dstPosition == buffer.dstPosition &&
-                 (b.life == Life::kAllocated || b.life == Life::kEnQueued ||
-                  b.life == Life::kDeQueued);
+        taken +=
+            b.queued && b.position == buffer.position && b.dstPosition == buffer.dstPosition &&
+            (b.life == Life::kAllocated || b.life == Life::kEnQueued || b.life == Life::kDeQueued);
     }
     return taken;
 }
 
-// The only buffer of its queue: AllocTensor cannot hand out another one, or this one to somebody else.
+// The only buffer of its queue: AllocTensor cannot hand out another one, or this one to somebody
+// else.
 bool AloneInQueue(const CoreState& state, const Buffer& buffer) {
     int members = 0;
     for (const auto& entry : state.buffers) {
@@ -74,7 +75,8 @@ void Checker::OnLaunch(const LaunchInfo& info) {
         // Memory of a program: what of it holds data is known from what has happened before.
         const bool known = DeviceMemory::Instance().Tracks(region.begin, region.end) &&
                            (region.kind == OPGEN_GM_OTHER || region.kind == OPGEN_GM_OUTPUT);
-        bool filled = known || (region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE);
+        bool filled =
+            known || (region.kind != OPGEN_GM_OUTPUT && region.kind != OPGEN_GM_WORKSPACE);
         gm_.Declare(region.begin, region.end, filled);
         if (!known) continue;
         std::vector<ByteRun> empty;
@@ -85,9 +87,9 @@ void Checker::OnLaunch(const LaunchInfo& info) {
     std::sort(regions_.begin(), regions_.end(),
               [](const Region& a, const Region& b) { return a.begin < b.begin; });
     Resize(info.cores > 0 ? info.cores : 1);
-    code_ = info.launch != nullptr && info.launch->entry != nullptr
-                ? info.launch->entry
-                : info.launch != nullptr ? reinterpret_cast<const void*>(info.launch->body) : nullptr;
+    code_ = info.launch != nullptr && info.launch->entry != nullptr ? info.launch->entry
+            : info.launch != nullptr ? reinterpret_cast<const void*>(info.launch->body)
+                                     : nullptr;
     MarkOutputs();
 }
 
@@ -152,7 +154,9 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     Finding f = Start(state, "ErrorLeak", inQueue ? "EnQue" : "AllocTensor",
                       inQueue ? buffer.last : buffer.allocated);
     const bool dequeued = buffer.life == Life::kDeQueued;
-    std::string tensor = TensorNameAt(buffer.last, inQueue ? "EnQue" : dequeued ? "DeQue" : "AllocTensor");
+    std::string tensor = TensorNameAt(buffer.last, inQueue    ? "EnQue"
+                                                   : dequeued ? "DeQue"
+                                                              : "AllocTensor");
     if (tensor.empty()) tensor = TensorNameAt(buffer.allocated, "AllocTensor");
     const std::string queue = QueueNameAt(buffer.allocated, buffer.declared);
     f.name = tensor;
@@ -162,7 +166,8 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     if (inQueue) {
         f.what += " was enqueued but never dequeued and freed";
     } else if (dequeued) {
-        f.what += Format(" was allocated, and dequeued in line %u, but not freed", buffer.last.line);
+        f.what +=
+            Format(" was allocated, and dequeued in line %u, but not freed", buffer.last.line);
     } else {
         f.what += " was allocated but not freed";
     }
@@ -176,8 +181,8 @@ void Checker::ReportLeak(const CoreState& state, const Buffer& buffer) {
     Findings::Instance().Add(f);
 }
 
-// A freed tensor was used, and now its memory is given to the next one: what FreeTensor announced does
-// not cover that use.
+// A freed tensor was used, and now its memory is given to the next one: what FreeTensor announced
+// does not cover that use.
 void Checker::ReportStaleUses(const CoreState& state, Buffer& buffer) {
     const PipeClock known = state.Release(buffer.producer);
     const Limits limits = state.LimitsFor(buffer.producer);
@@ -200,11 +205,14 @@ void Checker::OnCoreEnd(Core& core) {
     for (const auto& entry : state.buffers) ReportLeak(state, entry.second);
     if (core.regs.atomicOp != 0) {
         static const char* const kSetters[] = {"", "SetAtomicAdd", "SetAtomicMax", "SetAtomicMin"};
-        Finding f = Start(state, "AtomicMode", kSetters[core.regs.atomicOp & 3], core.regs.atomicLoc);
+        Finding f =
+            Start(state, "AtomicMode", kSetters[core.regs.atomicOp & 3], core.regs.atomicLoc);
         f.warning = true;
         f.what = "atomic stores are still switched on when the kernel ends";
-        f.why = "later stores of this core, also those of a kernel that does not reset the mode, add to "
-                "memory instead of writing it";
+        f.why =
+            "later stores of this core, also those of a kernel that does not reset the mode, add "
+            "to "
+            "memory instead of writing it";
         f.fix = "SetAtomicNone() (DisableDmaAtomic) after the last atomic store";
         Findings::Instance().Add(f);
     }
@@ -254,8 +262,8 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
         return;
     }
     if (e.buffer == 0) return;
-    // Kernels that program with bare addresses may make a tensor per instruction. Their bounds travel
-    // with the operands; only where the first ones were made is worth remembering.
+    // Kernels that program with bare addresses may make a tensor per instruction. Their bounds
+    // travel with the operands; only where the first ones were made is worth remembering.
     if (e.kind == BufferKind::kRaw && ++state.rawBuffers > 1024) return;
     Buffer& b = state.buffers[e.buffer];
     auto misuse = [&](const char* check, const char* op, const std::string& what, const char* why,
@@ -296,7 +304,8 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
             b.allocatedAt = state.seq;
             state.Acquire(Dense(e.producer), b.drained);
             ReportStaleUses(state, b);
-            // A lone buffer still holds its last tile, and public kernels go on computing with that.
+            // A lone buffer still holds its last tile, and public kernels go on computing with
+            // that.
             if (GetOptions().freedTensorIsError || !AloneInQueue(state, b)) {
                 state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
                 DropPointers(state, b.mem, b.addr, b.addr + b.bytes);
@@ -367,8 +376,9 @@ void Checker::OnProblem(Core& core, const Problem& p) {
     f.what = p.text;
     f.fix = p.fix ? p.fix : "";
     if (f.check == "Deadlock") {
-        f.why = "nothing that these cores wait for can happen any more: the device would run into its "
-                "timeout (507014)";
+        f.why =
+            "nothing that these cores wait for can happen any more: the device would run into its "
+            "timeout (507014)";
     }
     Findings::Instance().Add(f);
 }

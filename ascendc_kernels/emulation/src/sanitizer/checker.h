@@ -30,7 +30,7 @@ struct Region {
     uint64_t end = 0;
     std::string name;
     int kind = OPGEN_GM_OTHER;
-    bool slice = false;  // of a larger tensor: memory of that follows
+    bool slice = false;     // of a larger tensor: memory of that follows
     bool partial = false;   // an output of which a part may stay as it is
     bool optional = false;  // an output that may stay as it is
     bool device = false;    // lies in memory of the emulated runtime
@@ -47,7 +47,7 @@ struct LaneRuns {
 };
 
 class Checker : public Sink {
-public:
+ public:
     ~Checker() override { RestoreOutputs(); }
     void OnLaunch(const LaunchInfo& info) override;
     void OnLaunchEnd(const LaunchInfo& info) override;
@@ -58,7 +58,7 @@ public:
     void OnBuffer(Core& core, const BufferEvent& event) override;
     void OnProblem(Core& core, const Problem& problem) override;
 
-private:
+ private:
     CoreState& State(Core& core);
     void Resize(size_t cores);
     void ReportLeak(const CoreState& state, const Buffer& buffer);
@@ -92,7 +92,8 @@ private:
         if (FindRegion(operand.addr) == nullptr || regions_[lastRegion_].item != 0) return;
         regions_[lastRegion_].item = DTypeBits(operand.dtype) / 8;
     }
-    Finding ConflictFinding(const Step& step, const Operand& operand, const Conflict& conflict) const;
+    Finding ConflictFinding(const Step& step, const Operand& operand,
+                            const Conflict& conflict) const;
     void ReportConflicts(Step& step, const Operand& operand, const Conflicts& conflicts);
     void KeepUndecided(const Step& step, const Operand& operand, const Conflict& conflict,
                        const Finding& finding);
@@ -110,7 +111,8 @@ private:
     void ShowNow();
     void UseGlimpses(Step& step);
     static bool Supersede(CoreState& state, Glimpse* glimpse);
-    void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end, bool surely = true);
+    void Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end,
+                 bool surely = true);
     void LookThroughPointers(CoreState& state);
     static bool Unordered(const CoreState& state, const Glimpse::Part& part);
     static void Finish(CoreState& state, const Glimpse& glimpse);
@@ -118,13 +120,15 @@ private:
     void ReportUnpolled();
 
     // initialisation.cpp: which bytes hold data
-    // Memory an instruction lends for its own use: written and read inside it, of no use afterwards.
+    // Memory an instruction lends for its own use: written and read inside it, of no use
+    // afterwards.
     bool IsScratch(const Operand& operand);
     bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand, bool allData);
     void ReportEmptyIndices(Step& step);
     static uint8_t GarbageBits(const Step& step, const Operand& operand, uint64_t offset);
-    static void KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source, const ByteRun& run);
+    static void KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source,
+                              const ByteRun& run);
     static void PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
                               std::vector<ByteRun>* bad);
     void WriteData(Step& step, const Operand& operand);
@@ -188,12 +192,13 @@ private:
     std::unordered_map<uint64_t, Epoch> origins_;  // by the bits of the writing epoch
     std::unordered_set<uint64_t> doubtful_;        // by epoch: see IsDoubtful
     std::unordered_map<uint64_t, CrossClock> scalarReleases_;
-    std::unordered_map<uint64_t, CrossClock> directStores_;  // WriteGmByPassDCache, by address
-    std::map<uint64_t, Finding> sharedLines_;  // by number of the line
+    std::unordered_map<uint64_t, CrossClock> directStores_;   // WriteGmByPassDCache, by address
+    std::map<uint64_t, Finding> sharedLines_;                 // by number of the line
     std::vector<std::pair<uint32_t, ByteRun>> scalarWrites_;  // (core, bytes) not seen yet
     FlagStores flagStores_;
-    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> hidden_;  // bytes that a poll must not see yet
-    std::vector<std::vector<ByteRun>> polled_;                       // per core, when it has ended
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>>
+        hidden_;                                // bytes that a poll must not see yet
+    std::vector<std::vector<ByteRun>> polled_;  // per core, when it has ended
     std::vector<Pending> unpolled_;  // stores over what a core has read: right if it polled there
     struct KnownRole {
         const char* role = nullptr;

@@ -23,7 +23,7 @@ constexpr uint64_t kForever = ~uint64_t{0};
 // One access, packed so that shadow memory can keep it per granule: when (record number inside its
 // core), who (core, pipe) and where in the source (site). Zero means "never".
 class Epoch {
-public:
+ public:
     static constexpr uint32_t kMaxCores = 1u << 13;
     static constexpr uint32_t kMaxSites = 1u << 16;
 
@@ -40,7 +40,7 @@ public:
     uint32_t Site() const { return static_cast<uint32_t>(bits_) & 0xffffu; }
     uint64_t Bits() const { return bits_; }
 
-private:
+ private:
     uint64_t bits_ = 0;
 };
 

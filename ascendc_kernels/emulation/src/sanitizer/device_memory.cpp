@@ -132,7 +132,8 @@ DeviceMemory::Content DeviceMemory::ContentAt(uint64_t address) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto run = garbage_.upper_bound(address);
     if (run != garbage_.begin() && address < std::prev(run)->second.end) {
-        return findings_[std::prev(run)->second.finding].warning ? Content::kDoubtful : Content::kGarbage;
+        return findings_[std::prev(run)->second.finding].warning ? Content::kDoubtful
+                                                                 : Content::kGarbage;
     }
     auto holder = allocations_.upper_bound(address);
     const bool filled = holder != allocations_.begin() && address < std::prev(holder)->second.end &&
@@ -150,7 +151,8 @@ void DeviceMemory::Filled(uint64_t begin, uint64_t end, bool byHost) {
         Memory& memory = holder->second;
         if (begin < memory.end) {
             memory.hostFilled = true;
-            if (begin <= std::max(memory.filledTo, holder->first)) memory.filledTo = std::max(memory.filledTo, end);
+            if (begin <= std::max(memory.filledTo, holder->first))
+                memory.filledTo = std::max(memory.filledTo, end);
         }
     }
     empty_.Remove(begin, end);
@@ -221,7 +223,8 @@ void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
     if (run != garbage_.begin()) --run;
     for (; run != garbage_.end() && run->first < end; ++run) {
         uint64_t first = run->first;
-        // What a copy of whole blocks leaves behind a result (of a reduction, say) in its last block.
+        // What a copy of whole blocks leaves behind a result (of a reduction, say) in its last
+        // block.
         if (first % kGranule != 0 && !empty_.Touches(first - 1, first)) {
             first = (first / kGranule + 1) * kGranule;
         }
@@ -237,8 +240,10 @@ void DeviceMemory::Fetched(uint64_t begin, uint64_t end) {
         const uint64_t base = f.begin;
         f.begin = entry.second.range.begin - base;
         f.end = entry.second.range.end - base;
-        f.what = Format("%llu bytes that the host copies back from %s were computed from memory that "
-                        "holds no data", static_cast<unsigned long long>(entry.second.bytes), f.name.c_str());
+        f.what = Format(
+            "%llu bytes that the host copies back from %s were computed from memory that "
+            "holds no data",
+            static_cast<unsigned long long>(entry.second.bytes), f.name.c_str());
         Findings::Instance().Add(f);
     }
 }
@@ -258,23 +263,27 @@ void DeviceMemory::ReadByKernel(uint64_t begin, uint64_t end) {
     read_.Add(begin, end);
 }
 
-// Bytes at the end of a row or a buffer that are there to fill a block of 32 or 512 bytes. What a kernel
-// without tail handling leaves out begins at such a boundary, or is longer.
+// Bytes at the end of a row or a buffer that are there to fill a block of 32 or 512 bytes. What a
+// kernel without tail handling leaves out begins at such a boundary, or is longer.
 bool DeviceMemory::IsPadding(uint64_t begin, const Memory& memory, const ByteRun& gap) const {
     auto fills = [&](uint64_t block) {
-        return gap.end - gap.begin < block && (gap.begin - begin) % block != 0 && (gap.end - begin) % block == 0;
+        return gap.end - gap.begin < block && (gap.begin - begin) % block != 0 &&
+               (gap.end - begin) % block == 0;
     };
     if (fills(kGranule) || (gap.end == memory.end && fills(512))) return true;
     // The host has not filled the same part of an input of the same size either.
     for (const auto& entry : allocations_) {
         const Memory& other = entry.second;
-        if (other.end - entry.first != memory.end - begin || other.filledTo <= entry.first) continue;
-        if (other.filledTo < other.end && other.filledTo - entry.first <= gap.begin - begin) return true;
+        if (other.end - entry.first != memory.end - begin || other.filledTo <= entry.first)
+            continue;
+        if (other.filledTo < other.end && other.filledTo - entry.first <= gap.begin - begin)
+            return true;
     }
     return false;
 }
 
-// The host reads [begin, end): an output, unless kernels have read there as well, which makes it scratch.
+// The host reads [begin, end): an output, unless kernels have read there as well, which makes it
+// scratch.
 void DeviceMemory::ReportUnwritten(uint64_t begin, uint64_t end) {
     auto holder = allocations_.upper_bound(begin);
     if (holder == allocations_.begin()) return;
@@ -286,7 +295,8 @@ void DeviceMemory::ReportUnwritten(uint64_t begin, uint64_t end) {
     std::vector<ByteRun> gaps;
     bool plain = false;
     auto look = [&](uint64_t lo, uint64_t hi) {
-        // Device memory begins as zeros: anything else was stored by plain C++, which nobody follows.
+        // Device memory begins as zeros: anything else was stored by plain C++, which nobody
+        // follows.
         const auto* const data = reinterpret_cast<const uint8_t*>(lo);
         plain = plain || std::any_of(data, data + (hi - lo), [](uint8_t b) { return b != 0; });
         const uint64_t first = std::max(lo, begin);
@@ -304,7 +314,8 @@ void DeviceMemory::ReportUnwritten(uint64_t begin, uint64_t end) {
         if (lo < hi) look(lo, hi);
     });
     if (plain || gaps.empty()) return;
-    Finding f = UnwrittenFinding(memory.trace, Format("allocation %d", memory.number), begin, end, gaps);
+    Finding f =
+        UnwrittenFinding(memory.trace, Format("allocation %d", memory.number), begin, end, gaps);
     f.what += ", which the host copies back";
     const char* const source = std::getenv("OPGEN_PROGRAM_SOURCE");
     if (f.file.empty() && source != nullptr) f.file = source;
@@ -352,7 +363,9 @@ void opgen_gm_fresh(void* data, uint64_t bytes) {
     DeviceMemory::Instance().Fresh(begin, begin + bytes);
 }
 
-void opgen_gm_released(void* data) { DeviceMemory::Instance().Released(reinterpret_cast<uint64_t>(data)); }
+void opgen_gm_released(void* data) {
+    DeviceMemory::Instance().Released(reinterpret_cast<uint64_t>(data));
+}
 
 void opgen_gm_bad_free(const char* api, const char* problem) {
     if (ChecksProgram()) DeviceMemory::Instance().BadFree(api, problem);

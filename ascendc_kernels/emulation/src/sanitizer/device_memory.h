@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // What is known about the contents of a program's device memory between its launches: which bytes
-// nobody has written yet, and which ones a kernel computed from such bytes. A launch alone cannot tell
-// an output from a workspace; what the host copies back is an output.
+// nobody has written yet, and which ones a kernel computed from such bytes. A launch alone cannot
+// tell an output from a workspace; what the host copies back is an output.
 #ifndef ASCENDC_EMU_SANITIZER_DEVICE_MEMORY_H
 #define ASCENDC_EMU_SANITIZER_DEVICE_MEMORY_H
 
@@ -21,7 +21,7 @@ namespace sanitizer {
 
 // A set of bytes, kept as disjoint runs.
 class RunSet {
-public:
+ public:
     bool Empty() const { return runs_.empty(); }
     void Add(uint64_t begin, uint64_t end);
     void Remove(uint64_t begin, uint64_t end);
@@ -37,12 +37,12 @@ public:
         }
     }
 
-private:
+ private:
     std::map<uint64_t, uint64_t> runs_;  // begin -> end
 };
 
 class DeviceMemory {
-public:
+ public:
     static DeviceMemory& Instance();
 
     // Memory that has just been allocated. Everything else counts as filled.
@@ -57,22 +57,23 @@ public:
     void Filled(uint64_t begin, uint64_t end, bool byHost = false);
     // What lies at an address without data.
     enum class Content {
-        kNothing,  // nobody has touched the allocation
-        kRest,     // the host has filled another part of it
-        kDoubtful, // computed from the like: see Finding::warning
-        kGarbage,  // computed from garbage of an on-chip buffer
+        kNothing,   // nobody has touched the allocation
+        kRest,      // the host has filled another part of it
+        kDoubtful,  // computed from the like: see Finding::warning
+        kGarbage,   // computed from garbage of an on-chip buffer
     };
     Content ContentAt(uint64_t address);
     // The host reads: reports what was computed from memory that holds no data.
     void Fetched(uint64_t begin, uint64_t end);
 
-    // A kernel has left bytes that hold no data; `finding`, from Remember, says which instruction. Its
-    // `begin` is the address of the allocation.
+    // A kernel has left bytes that hold no data; `finding`, from Remember, says which instruction.
+    // Its `begin` is the address of the allocation.
     void Poisoned(uint64_t begin, uint64_t end, size_t finding);
     size_t Remember(const Finding& finding);
     // Values of the cache line at `line` that may have got lost: reported when the host reads them.
     void Lost(uint64_t line, const Finding& finding);
-    // A launch has ended that may have written to the allocation at `begin`, which was not full yet.
+    // A launch has ended that may have written to the allocation at `begin`, which was not full
+    // yet.
     void Written(uint64_t begin, OutputTrace trace);
     // A kernel has read there.
     void ReadByKernel(uint64_t begin, uint64_t end);
@@ -80,7 +81,7 @@ public:
     bool TracksAny();
     void EmptyRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out);
 
-private:
+ private:
     struct Garbage {
         uint64_t end;
         size_t finding;
@@ -93,7 +94,7 @@ private:
     struct Memory {
         uint64_t end;
         bool hostFilled;
-        int number;  // in the order of the program
+        int number;             // in the order of the program
         uint64_t filledTo = 0;  // by the host, from the beginning on
         bool launched = false;  // a kernel has run since
         OutputTrace trace{};
@@ -108,7 +109,7 @@ private:
     RunSet empty_;
     std::map<uint64_t, Garbage> garbage_;  // by begin
     std::vector<Finding> findings_;
-    RunSet read_;  // by kernels, of memory that the host has not filled
+    RunSet read_;                       // by kernels, of memory that the host has not filled
     std::map<uint64_t, Finding> lost_;  // by address of the cache line
 };
 

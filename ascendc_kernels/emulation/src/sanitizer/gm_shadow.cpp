@@ -127,8 +127,8 @@ void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
                 const GmCell& b = page.cells[i];
                 same = a.SameState(b) && !b.writer2 && !b.reader2 && b.dirty == 0 &&
                        b.writerMask == a.writerMask && b.readerMask == a.readerMask &&
-                       b.written == a.written && b.atomic == a.atomic &&
-                       b.plain == a.plain && b.plainMask == a.plainMask;
+                       b.written == a.written && b.atomic == a.atomic && b.plain == a.plain &&
+                       b.plainMask == a.plainMask;
             }
             const GmCell& a = page.cells[0];
             auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
@@ -235,8 +235,8 @@ void GmShadow::CheckDirtyLines(uint64_t begin, uint64_t end, GmHits* out) {
     }
 }
 
-// Whether a core's cache holds these bytes as it wrote them, and memory has the same. Cores that all
-// note down the same table read their own copy of it, whoever wrote to memory last.
+// Whether a core's cache holds these bytes as it wrote them, and memory has the same. Cores that
+// all note down the same table read their own copy of it, whoever wrote to memory last.
 bool GmShadow::Owns(uint32_t core, uint64_t begin, uint64_t end) {
     const uint64_t number = begin / kCacheLine;
     const uint64_t at = begin % kCacheLine;
@@ -302,8 +302,7 @@ GmShadow::Cache& GmShadow::CacheOf(uint32_t core) {
     return caches_[core];
 }
 
-void GmShadow::ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access,
-                                GmHits* out) {
+void GmShadow::ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& access, GmHits* out) {
     Cache& cache = CacheOf(access.core);
     for (uint64_t line = begin / kCacheLine; line <= (end - 1) / kCacheLine; ++line) {
         uint64_t granule = line * (kCacheLine / kGranule);
@@ -336,8 +335,8 @@ void GmShadow::ReadThroughCache(uint64_t begin, uint64_t end, const GmAccess& ac
 // Whether another core's scalar unit has written some of these bytes, and may still be doing so.
 bool GmShadow::ChangedAlongside(const GmCell& cell, uint32_t mask, const GmAccess& access) const {
     const Epoch w = cell.writer;
-    return w && w.Core() != access.core && w.Pipe() == kScalarPipe && (cell.writerMask & mask) != 0 &&
-           !Ordered(w, access.limits->waw, access);
+    return w && w.Core() != access.core && w.Pipe() == kScalarPipe &&
+           (cell.writerMask & mask) != 0 && !Ordered(w, access.limits->waw, access);
 }
 
 void GmShadow::WriteThroughCache(uint64_t begin, uint64_t end, const GmAccess& access,
@@ -414,7 +413,8 @@ void GmShadow::Writers(uint64_t begin, uint64_t end, std::vector<WriterRun>* wri
         lo = std::max(lo, begin);
         hi = std::min(hi, end);
         if (lo >= hi || !writer) return;
-        if (!writers->empty() && writers->back().end == lo && writers->back().writer.Core() == writer.Core()) {
+        if (!writers->empty() && writers->back().end == lo &&
+            writers->back().writer.Core() == writer.Core()) {
             writers->back().end = hi;
         } else {
             writers->push_back({lo, hi, writer});
@@ -430,9 +430,12 @@ void GmShadow::Writers(uint64_t begin, uint64_t end, std::vector<WriterRun>* wri
                 ++b;
                 continue;
             }
-            const bool second = cell.writer2 && (cell.writerMask >> b & 1) == 0 && (cell.writer2Mask >> b & 1);
+            const bool second =
+                cell.writer2 && (cell.writerMask >> b & 1) == 0 && (cell.writer2Mask >> b & 1);
             uint32_t e = b + 1;
-            while (e < kGranule && (written >> e & 1) != 0 && (cell.writerMask >> e & 1) == (cell.writerMask >> b & 1)) ++e;
+            while (e < kGranule && (written >> e & 1) != 0 &&
+                   (cell.writerMask >> e & 1) == (cell.writerMask >> b & 1))
+                ++e;
             note(at + b, at + e, second ? cell.writer2 : cell.writer);
             b = e;
         }

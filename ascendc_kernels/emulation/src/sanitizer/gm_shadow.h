@@ -61,13 +61,13 @@ struct GmHits {
     Epoch dirtyWriter;
     std::vector<ByteRun> stale;  // cached bytes that memory has newer values of
     Epoch staleWriter;
-    Epoch sharedLine;            // scalar write of another core into the same cache line
-    Epoch dirtyLine;             // scalar write whose line will be written back over this one
-    Epoch staleLine;             // write that this scalar write's line, loaded before, will undo
+    Epoch sharedLine;  // scalar write of another core into the same cache line
+    Epoch dirtyLine;   // scalar write whose line will be written back over this one
+    Epoch staleLine;   // write that this scalar write's line, loaded before, will undo
 };
 
 class GmShadow {
-public:
+ public:
     // Memory not declared holds data (it was filled by the host). Before any access.
     void Declare(uint64_t begin, uint64_t end, bool initialised);
     // Calls f(cell, begin, bytes) for everything a kernel has looked at or changed.
@@ -100,7 +100,8 @@ public:
     // Bytes of [begin, end) written by the kernel with data that nobody initialised.
     void PoisonedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out, Epoch* writer);
 
-    // Who wrote which bytes of [begin, end), and which of them nobody wrote or filled; both in order.
+    // Who wrote which bytes of [begin, end), and which of them nobody wrote or filled; both in
+    // order.
     void Writers(uint64_t begin, uint64_t end, std::vector<WriterRun>* writers,
                  std::vector<ByteRun>* unwritten);
 
@@ -116,7 +117,7 @@ public:
         return core < caches_.size() && caches_[core].count(line) != 0;
     }
 
-private:
+ private:
     struct Page {
         GmCell uniform;
         std::unique_ptr<GmCell[]> cells;
@@ -124,8 +125,8 @@ private:
     };
     // Kernels walk through memory: one look-up finds the pages of a quarter of a megabyte.
     static constexpr uint64_t kChunkPages = 128;
-    // A line in a core's data cache: the last writers when it was loaded, and the bytes that the core
-    // itself has changed since (bit i: value[i]).
+    // A line in a core's data cache: the last writers when it was loaded, and the bytes that the
+    // core itself has changed since (bit i: value[i]).
     struct Line {
         Epoch writer[kCacheLine / kGranule];
         uint64_t own = 0;

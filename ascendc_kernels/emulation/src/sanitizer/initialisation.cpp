@@ -18,15 +18,16 @@ namespace {
 bool HasPart(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
 // A value that decides which data is used. The indices of Sort and TopK are not: they only go where
-// their values go, those of padding to the end that nobody looks at. Neither is what quantisation adds.
+// their values go, those of padding to the end that nobody looks at. Neither is what quantisation
+// adds.
 bool IsIndex(const Record& r, const Operand& o) {
     return (HasPart(o.role, "ffset") && !HasPart(r.op, "uant")) || HasPart(o.role, "attern");
 }
 
 enum class Flow {
-    kLanes,  // part i of the destination comes from part i of the source
-    kBlocks, // the same, block by block of a copy, where the destination may be padded
-    kWhole,  // any part may come from any part
+    kLanes,   // part i of the destination comes from part i of the source
+    kBlocks,  // the same, block by block of a copy, where the destination may be padded
+    kWhole,   // any part may come from any part
 };
 
 Flow FlowOf(const Record& r, const Operand& dst, const LaneRuns&) {
@@ -58,8 +59,9 @@ bool Checker::IsScratch(const Operand& o) {
     return known.scratch;
 }
 
-// Fresh device memory happens to hold zeros as long as the process is new. Public samples accumulate in
-// it, or read behind the end of a short input file; that the kernel is wrong is not sure then.
+// Fresh device memory happens to hold zeros as long as the process is new. Public samples
+// accumulate in it, or read behind the end of a short input file; that the kernel is wrong is not
+// sure then.
 bool Checker::IsDoubtful(uint64_t address, Epoch writer) const {
     if (writer) return doubtful_.count(writer.Bits()) != 0;
     const Region* region = FindRegion(address);
@@ -119,17 +121,20 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
         Describe(state, o, first, first + (lanes.runs[0].end - lanes.runs[0].begin), &f);
         if (lanes.origin != step.me) SetOther(lanes.origin, "read of uninitialised data", &f);
         f.what = Format("%s of %s reads memory that holds no data", o.role, r.op);
-        f.why = "nobody has written these bytes since they were allocated; on hardware they hold "
-                "what the last kernel left";
-        f.fix = "write them first: check offset, count and tail of the producing instruction, or "
-                "fill with Duplicate";
+        f.why =
+            "nobody has written these bytes since they were allocated; on hardware they hold "
+            "what the last kernel left";
+        f.fix =
+            "write them first: check offset, count and tail of the producing instruction, or "
+            "fill with Duplicate";
         Findings::Instance().Add(f);
         return;
     }
     step.poison.push_back(std::move(lanes));
 }
 
-// Of byte `offset` of an operand without data: the bits that hold none. All, unless Compare wrote it.
+// Of byte `offset` of an operand without data: the bits that hold none. All, unless Compare wrote
+// it.
 uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset) {
     if (o.mem != Mem::kUb || !Contiguous(o)) return 0xff;
     const CoreState& state = step.state;
@@ -140,9 +145,10 @@ uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset
     return found->second.first == writer || writer == step.me ? found->second.second : 0xff;
 }
 
-// Compare gives a bit per element: the first and last byte of what comes from garbage may have bits that
-// do not.
-void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source, const ByteRun& run) {
+// Compare gives a bit per element: the first and last byte of what comes from garbage may have bits
+// that do not.
+void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source,
+                            const ByteRun& run) {
     const uint64_t size = std::max<uint64_t>(1, DTypeBits(source.operand->dtype) / 8);
     if (dst.mem != Mem::kUb || !Contiguous(dst)) return;
     auto& parts = step.state.partBytes;
@@ -151,7 +157,8 @@ void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& sour
     const uint64_t last = (run.end + size - 1) / size;
     for (uint64_t byte : {first / 8, (last - 1) / 8}) {
         uint8_t bits = 0;
-        for (uint64_t lane = std::max(first, byte * 8); lane < std::min(last, byte * 8 + 8); ++lane) {
+        for (uint64_t lane = std::max(first, byte * 8); lane < std::min(last, byte * 8 + 8);
+             ++lane) {
             bits |= static_cast<uint8_t>(1u << lane % 8);
         }
         auto& part = parts[dst.addr + byte];
@@ -166,13 +173,14 @@ void Checker::ReportEmptyIndices(Step& step) {
     const Record& r = step.record;
     for (int i = 0; i < r.count && GetOptions().uninit; ++i) {
         const Operand& o = r.operands[i];
-        const bool inside = o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
+        const bool inside =
+            o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
         if (inside && (static_cast<int>(o.access) & 1) && IsIndex(r, o)) ReadData(step, o, false);
     }
 }
 
-// Bytes of `run` whose result depends on garbage: all but those of And whose other operand is 0, and of
-// Or whose other operand has all bits set, as kernels clear what a mask leaves out.
+// Bytes of `run` whose result depends on garbage: all but those of And whose other operand is 0,
+// and of Or whose other operand has all bits set, as kernels clear what a mask leaves out.
 void Checker::PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
                             std::vector<ByteRun>* bad) {
     const Record& r = step.record;
@@ -310,8 +318,9 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
     f.role = "dst";
     f.memory = "GM";
     f.name = region.name;
-    f.why = "a source of the computation was never written; on hardware it holds what the last "
-            "kernel left";
+    f.why =
+        "a source of the computation was never written; on hardware it holds what the last "
+        "kernel left";
     f.fix = "check count, offset and tail of the instructions that fill the source tile";
     auto origin = origins_.find(writer.Bits());
     if (origin != origins_.end() && origin->second.Site() != writer.Site()) {
@@ -320,8 +329,10 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
     const Epoch first = origin == origins_.end() ? writer : origin->second;
     if (doubtful_.count(first.Bits()) != 0) {
         f.warning = true;
-        f.why = "the host has not filled what the kernel reads or adds to; in a new process fresh memory "
-                "mostly holds zeros";
+        f.why =
+            "the host has not filled what the kernel reads or adds to; in a new process fresh "
+            "memory "
+            "mostly holds zeros";
         f.fix = "copy as many bytes to the device as the kernel reads, aclrtMemset what it adds to";
     }
     return f;
@@ -353,7 +364,8 @@ void Checker::KeepContents(bool known) {
     gm_.ForTouched([&](const GmCell& cell, uint64_t begin, uint64_t bytes) {
         if (cell.reader) {
             const Region* region = FindRegion(begin);
-            if (region && region->fresh) memory.ReadByKernel(begin, std::min(begin + bytes, region->end));
+            if (region && region->fresh)
+                memory.ReadByKernel(begin, std::min(begin + bytes, region->end));
         }
         if (cell.written == 0) return;
         auto run = [&](uint64_t lo, uint64_t hi, bool filled) {
@@ -378,7 +390,9 @@ void Checker::KeepContents(bool known) {
                 uint32_t e = b + 1;
                 const bool written = cell.written >> b & 1;
                 const bool filled = good >> b & 1;
-                while (e < kGranule && (cell.written >> e & 1) == written && (good >> e & 1) == filled) ++e;
+                while (e < kGranule && (cell.written >> e & 1) == written &&
+                       (good >> e & 1) == filled)
+                    ++e;
                 if (written) run(at + b, at + e, filled);
                 b = e;
             }

@@ -45,13 +45,11 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     if (!scalarWrites_.empty()) SettleScalarWrites();
     int pipe = Dense(r.pipe);
     uint64_t seq = state.Issue(pipe);
-    Step step{state,
-              r,
-              pipe,
-              Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.op, r.loc)),
-              Limits(),
-              {},
-              0};
+    Step step{
+        state,    r,
+        pipe,     Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.op, r.loc)),
+        Limits(), {},
+        0};
     if (r.note) {
         Finding f = Start(state, "ErrorParam", r.op, r.loc);
         f.pipe = PipeName(pipe);
@@ -69,12 +67,13 @@ void Checker::OnInstruction(Core& core, const Record& r) {
             CheckLife(step, r.operands[i]);
         }
     }
-    bool inside = std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
+    bool inside =
+        std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
     if (inside) CheckOverlap(step);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
     if (!state.glimpses.empty()) UseGlimpses(step);
-    // unitFlag: Fixpipe follows the Mmad that fills L0C, and the next Mmad the Fixpipe that empties it,
-    // without events.
+    // unitFlag: Fixpipe follows the Mmad that fills L0C, and the next Mmad the Fixpipe that empties
+    // it, without events.
     const int partner = pipe == kPM ? kPFix : kPM;
     if (r.unitFlag != 0) state.Acquire(pipe, state.unit[partner]);
     step.limits = state.LimitsFor(pipe);
@@ -110,8 +109,8 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
 }
 
-// The compiler makes the scalar unit wait for what it depends on (auto-sync). The scalar unit issues
-// everything that follows, so all later instructions profit.
+// The compiler makes the scalar unit wait for what it depends on (auto-sync). The scalar unit
+// issues everything that follows, so all later instructions profit.
 void Checker::WaitAutomatically(Step& step) {
     PipeClock from;
     uint32_t core = static_cast<uint32_t>(step.state.core->id);
@@ -149,8 +148,12 @@ bool Checker::ReadOperand(Step& step, const Operand& o) {
         });
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {
-        GmAccess access{step.me,       static_cast<uint32_t>(state.core->id),
-                        &state.clock[step.pipe], &step.limits, false, step.record.scalarAccess};
+        GmAccess access{step.me,
+                        static_cast<uint32_t>(state.core->id),
+                        &state.clock[step.pipe],
+                        &step.limits,
+                        false,
+                        step.record.scalarAccess};
         GmHits hits;
         ForEachSpan(step.record, o, [&](uint64_t at, uint64_t bytes) {
             data &= gm_.Read(at, at + bytes, access, &hits);
@@ -187,8 +190,8 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         if (!o.masked && Contiguous(o)) {
             uint64_t end = o.addr + uint64_t{o.blockBytes} * o.blocks * o.repeats;
             const auto number = static_cast<uint64_t>(&o - step.record.operands);
-            const bool first = std::none_of(step.record.operands, &o,
-                                            [&](const Operand& p) { return Writes(step.record, p); });
+            const bool first = std::none_of(
+                step.record.operands, &o, [&](const Operand& p) { return Writes(step.record, p); });
             if (number < kResults) {
                 state.extents[(step.me.Seq() * kResults + number) % state.extents.size()] = {
                     step.me.Seq(), o.mem, o.addr, end, first};
@@ -202,8 +205,8 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
         if (!conflicts.Empty()) ReportConflicts(step, o, conflicts);
     } else {
         uint32_t core = static_cast<uint32_t>(state.core->id);
-        GmAccess access{step.me,  core, &state.clock[step.pipe], &step.limits, o.atomic,
-                        step.record.scalarAccess};
+        GmAccess access{step.me,      core,     &state.clock[step.pipe],
+                        &step.limits, o.atomic, step.record.scalarAccess};
         GmHits hits;
         const bool shared = cores_.size() > 1;
         ++state.stores;
@@ -213,7 +216,8 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
             gm_.Write(at, at + bytes, access, fills, &hits);
             if (!access.scalar) return;
             const Region* region = FindRegion(at);
-            if (region && at + bytes <= region->end) scalarWrites_.push_back({core, {at, at + bytes}});
+            if (region && at + bytes <= region->end)
+                scalarWrites_.push_back({core, {at, at + bytes}});
         });
         ReportGm(step, o, hits);
         if (step.record.scalarAccess && shared) {
@@ -224,8 +228,8 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
     }
 }
 
-// Overwriting data nobody has read: suspicious, but filling a tile before copying part of it in, and
-// instructions that only set up memory, are good practice.
+// Overwriting data nobody has read: suspicious, but filling a tile before copying part of it in,
+// and instructions that only set up memory, are good practice.
 void Checker::CheckUnread(Step& step, const Operand& o) {
     const Record& r = step.record;
     uint64_t end = o.addr + uint64_t{o.blockBytes} * o.blocks * o.repeats;
@@ -242,12 +246,15 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     const LocalShadow& shadow = step.state.Shadow(o.mem);
     const Epoch writer = shadow.Writer(o.addr);
     if (!writer) return;
-    // What is left of a longer result, whose other part was of use, is no lost result. Nor are further
-    // results of an API (the sums and maxima of SoftMax), which it writes whether wanted or not.
+    // What is left of a longer result, whose other part was of use, is no lost result. Nor are
+    // further results of an API (the sums and maxima of SoftMax), which it writes whether wanted or
+    // not.
     bool lost = false;
     for (uint64_t number = 0; number < kResults; ++number) {
-        const Written& w = step.state.extents[(writer.Seq() * kResults + number) % step.state.extents.size()];
-        lost |= w.seq == writer.Seq() && w.mem == o.mem && w.begin >= o.addr && w.end <= end && w.first;
+        const Written& w =
+            step.state.extents[(writer.Seq() * kResults + number) % step.state.extents.size()];
+        lost |=
+            w.seq == writer.Seq() && w.mem == o.mem && w.begin >= o.addr && w.end <= end && w.first;
     }
     if (!lost || !shadow.Unread(o.addr, end, writer)) return;
     const Site& site = sites_[writer.Site()];

@@ -188,8 +188,7 @@ bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch writer) const {
     return unread;
 }
 
-void LocalShadow::UninitialisedRuns(uint64_t begin, uint64_t end,
-                                    std::vector<ByteRun>* out) const {
+void LocalShadow::UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) const {
     if (!Clip(begin, &end)) return;
     auto add = [out](uint64_t lo, uint64_t hi) {
         if (!out->empty() && out->back().end == lo) {

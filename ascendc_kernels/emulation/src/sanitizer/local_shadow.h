@@ -43,13 +43,13 @@ struct Conflict {
 
 // The conflicts of one operand: a few different ones, each with the range it covers.
 class Conflicts {
-public:
+ public:
     void Add(Hazard hazard, Epoch other, uint64_t begin, uint64_t end);
     bool Empty() const { return items_.empty(); }
     const std::vector<Conflict>& Items() const { return items_; }
     void Clear() { items_.clear(); }
 
-private:
+ private:
     std::vector<Conflict> items_;
 };
 
@@ -59,7 +59,7 @@ struct ByteRun {
 };
 
 class LocalShadow {
-public:
+ public:
     explicit LocalShadow(uint64_t bytes);
 
     uint64_t Bytes() const { return bytes_; }
@@ -74,7 +74,8 @@ public:
     // waits for: writers (and readers when `asWrite`), per pipe.
     void Dependencies(uint64_t begin, uint64_t end, bool asWrite, LocalClock* out) const;
 
-    // True when `writer` was the last to write every byte of [begin, end), and no part was read since.
+    // True when `writer` was the last to write every byte of [begin, end), and no part was read
+    // since.
     bool Unread(uint64_t begin, uint64_t end, Epoch writer) const;
 
     // Which bytes hold data somebody wrote.
@@ -83,7 +84,7 @@ public:
 
     Epoch Writer(uint64_t byte) const;
 
-private:
+ private:
     struct Cell {
         Epoch writer;
         uint32_t writerMask = 0;

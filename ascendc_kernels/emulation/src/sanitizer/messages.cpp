@@ -17,9 +17,12 @@ const char* KindName(CoreKind kind) {
 
 const char* HazardText(Hazard hazard) {
     switch (hazard) {
-        case Hazard::kRaw: return "reads what the other may still be writing";
-        case Hazard::kWar: return "overwrites what the other may still be reading";
-        default: return "writes what the other may still be writing";
+        case Hazard::kRaw:
+            return "reads what the other may still be writing";
+        case Hazard::kWar:
+            return "overwrites what the other may still be reading";
+        default:
+            return "writes what the other may still be writing";
     }
 }
 
@@ -28,10 +31,9 @@ std::string LocalFix(int earlier, int later, const std::string& where) {
     if (earlier == later) {
         return Format("PipeBarrier<PIPE_%s>() between the two", PipeName(earlier));
     }
-    std::string flags =
-        Format("SetFlag<HardEvent::%s_%s>(id) after %s and WaitFlag<HardEvent::%s_%s>(id) here",
-               PipeName(earlier), PipeName(later), where.c_str(), PipeName(earlier),
-               PipeName(later));
+    std::string flags = Format(
+        "SetFlag<HardEvent::%s_%s>(id) after %s and WaitFlag<HardEvent::%s_%s>(id) here",
+        PipeName(earlier), PipeName(later), where.c_str(), PipeName(earlier), PipeName(later));
     if (earlier == kPMte2 && later == kPV) return "EnQue then DeQue the tensor, or " + flags;
     if (earlier == kPV && later == kPMte3) return "EnQue then DeQue the tensor, or " + flags;
     if ((earlier == kPV && later == kPMte2) || (earlier == kPMte3 && later == kPV)) {
@@ -50,15 +52,16 @@ std::string CoreText(const Core& core) {
 
 const char* PositionName(uint8_t position) {
     // Numbering of AscendC::TPosition.
-    static const char* const kNames[] = {"GM",  "A1",  "A2",    "B1",     "B2",      "C1",   "C2",
-                                         "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM",
-                                         "C2PIPE2GM", "C2PIPE2LOCAL"};
+    static const char* const kNames[] = {
+        "GM",  "A1",    "A2",     "B1",      "B2",  "C1",   "C2",        "CO1",
+        "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
     return position < sizeof(kNames) / sizeof(kNames[0]) ? kNames[position] : "?";
 }
 
 std::string Checker::BufferText(const Buffer& b) const {
     std::string text = PositionName(b.position);
-    if (b.dstPosition != b.position && b.queued) text += Format("->%s", PositionName(b.dstPosition));
+    if (b.dstPosition != b.position && b.queued)
+        text += Format("->%s", PositionName(b.dstPosition));
     text += b.queued ? " queue" : " buffer";
     if (b.declared.line) text += Format(" (line %u)", b.declared.line);
     return text;
@@ -144,24 +147,23 @@ Finding Checker::ConflictFinding(const Step& step, const Operand& o, const Confl
     const Site& site = sites_[c.other.Site()];
     std::string where = Format("%s (line %u)", site.op, site.loc.line);
     if (cross) {
-        f.what = Format("%s of %s on %s %s: %s on %s", o.role, r.op,
-                        CoreText(*step.state.core).c_str(), HazardText(c.hazard),
-                        where.c_str(), f.other.core.c_str());
+        f.what =
+            Format("%s of %s on %s %s: %s on %s", o.role, r.op, CoreText(*step.state.core).c_str(),
+                   HazardText(c.hazard), where.c_str(), f.other.core.c_str());
         f.why = "nothing orders the two cores; the result depends on their timing";
         f.fix = overlap ? "give every core its own range, or use SetAtomicAdd if they accumulate"
                         : "SyncAll() or CrossCoreSetFlag/CrossCoreWaitFlag between the two";
     } else {
-        f.what = Format("%s of %s on pipe %s %s: %s on pipe %s", o.role, r.op,
-                        PipeName(step.pipe), HazardText(c.hazard), where.c_str(),
-                        f.other.pipe.c_str());
+        f.what = Format("%s of %s on pipe %s %s: %s on pipe %s", o.role, r.op, PipeName(step.pipe),
+                        HazardText(c.hazard), where.c_str(), f.other.pipe.c_str());
         f.why = step.pipe == c.other.Pipe()
                     ? "instructions of one pipe overlap in time unless a barrier separates them"
                     : "the two pipes run in parallel and nothing makes the later one wait";
         f.fix = LocalFix(c.other.Pipe(), step.pipe, where);
         const bool ordered = (step.pipe == kPV && c.other.Pipe() == kPV) || step.pipe == kPS ||
                              c.other.Pipe() == kPS;
-        f.warning = ordered && GetOptions().autoOrderIsWarning &&
-                    step.state.core->kind != CoreKind::kAic;
+        f.warning =
+            ordered && GetOptions().autoOrderIsWarning && step.state.core->kind != CoreKind::kAic;
     }
     return f;
 }
@@ -172,13 +174,12 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
     for (const Conflict& c : conflicts.Items()) {
         // Overwriting data somebody still reads: that the write before the read is not known to be
         // complete either is the same missing wait.
-        bool told = c.hazard == Hazard::kWaw &&
-                    std::any_of(conflicts.Items().begin(), conflicts.Items().end(),
-                                [&](const Conflict& d) {
-                                    return d.hazard == Hazard::kWar && d.other.Seq() > c.other.Seq() &&
-                                           d.other.Core() == c.other.Core() && d.begin < c.end &&
-                                           c.begin < d.end;
-                                });
+        bool told =
+            c.hazard == Hazard::kWaw &&
+            std::any_of(conflicts.Items().begin(), conflicts.Items().end(), [&](const Conflict& d) {
+                return d.hazard == Hazard::kWar && d.other.Seq() > c.other.Seq() &&
+                       d.other.Core() == c.other.Core() && d.begin < c.end && c.begin < d.end;
+            });
         if (told) continue;
         Finding f = ConflictFinding(step, o, c);
         const bool cross = c.other.Core() != core;
@@ -186,7 +187,9 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
         if (o.mem == Mem::kGm && rewrite && (!o.atomic || c.hazard == Hazard::kWar)) {
             // Judged once the instruction has taken effect: see Settle.
             const auto* bytes = reinterpret_cast<const uint8_t*>(c.begin);
-            step.state.pending.push_back({f, c.begin, {bytes, bytes + (c.end - c.begin)},
+            step.state.pending.push_back({f,
+                                          c.begin,
+                                          {bytes, bytes + (c.end - c.begin)},
                                           cross && c.hazard == Hazard::kWar ? c.other : Epoch()});
             continue;
         }
@@ -201,12 +204,14 @@ void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& con
 
 // Copies into the same buffer of which only the last one has a purpose, or none, as measurements of
 // transfer rates have it: an error once somebody reads the bytes, a warning if nobody ever does.
-void Checker::KeepUndecided(const Step& step, const Operand& o, const Conflict& c, const Finding& finding) {
+void Checker::KeepUndecided(const Step& step, const Operand& o, const Conflict& c,
+                            const Finding& finding) {
     auto& all = step.state.undecided;
     all.erase(std::remove_if(all.begin(), all.end(),
                              [&](const Undecided& u) {
                                  return u.mem == o.mem && c.begin <= u.begin && u.end <= c.end &&
-                                        u.finding.line == finding.line && u.finding.file == finding.file;
+                                        u.finding.line == finding.line &&
+                                        u.finding.file == finding.file;
                              }),
               all.end());
     if (all.size() >= 64) {
@@ -224,7 +229,8 @@ void Checker::Decide(CoreState& state, Mem mem, uint64_t begin, uint64_t end) {
         bool read = false;
         const uint64_t from = std::max(u->begin, begin);
         const uint64_t to = std::min(u->end, end);
-        for (uint64_t at = from; u->mem == mem && at < to && !read; at = (at / kGranule + 1) * kGranule) {
+        for (uint64_t at = from; u->mem == mem && at < to && !read;
+             at = (at / kGranule + 1) * kGranule) {
             read = shadow.Writer(at) == u->writer;
         }
         if (!read) {
@@ -250,11 +256,12 @@ void Checker::ReportUndecided(CoreState& state) {
 // earlier and repeats a few elements. The order does not matter then.
 void Checker::Settle(CoreState& state) {
     for (Pending& p : state.pending) {
-        if (std::memcmp(reinterpret_cast<const void*>(p.begin), p.before.data(),
-                        p.before.size()) == 0) {
+        if (std::memcmp(reinterpret_cast<const void*>(p.begin), p.before.data(), p.before.size()) ==
+            0) {
             p.finding.warning = true;
-            p.finding.why += p.finding.check == "GmOverlap" ? "; this time both wrote the same values"
-                                                            : "; this time the values stayed the same";
+            p.finding.why += p.finding.check == "GmOverlap"
+                                 ? "; this time both wrote the same values"
+                                 : "; this time the values stayed the same";
         }
         if (p.reader && DeferPolled(p)) continue;
         Findings::Instance().Add(p.finding);
@@ -309,8 +316,8 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
     };
     if (!hits.dirty.empty()) {
         cache(hits.dirty, hits.dirtyWriter,
-              Format("%s of %s reads global memory whose new value is still in a data cache", o.role,
-                     r.op),
+              Format("%s of %s reads global memory whose new value is still in a data cache",
+                     o.role, r.op),
               "SetValue on a GlobalTensor writes to the core's data cache, not to memory",
               "DataCacheCleanAndInvalid the written lines after SetValue, then synchronise");
     }
@@ -322,13 +329,15 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
     }
     std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
     if (hits.dirtyLine) {
-        cache(here, hits.dirtyLine,
-              Format("%s of %s is in a cache line that a scalar unit has changed and not yet written "
-                     "back", o.role, r.op),
-              "a cache line of 64 bytes is written back whole, at the end of the kernel at the "
-              "latest: that undoes this copy",
-              "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two in "
-              "different lines");
+        cache(
+            here, hits.dirtyLine,
+            Format("%s of %s is in a cache line that a scalar unit has changed and not yet written "
+                   "back",
+                   o.role, r.op),
+            "a cache line of 64 bytes is written back whole, at the end of the kernel at the "
+            "latest: that undoes this copy",
+            "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two in "
+            "different lines");
     }
     auto unlessNotes = [&](const Finding& f) {
         const Region* region = FindRegion(o.addr);
@@ -341,11 +350,13 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
         }
     };
     if (hits.staleLine) {
-        const Finding f = disagrees(
-            here, hits.staleLine,
-            Format("%s of %s changes a cache line loaded before another unit wrote to it", o.role, r.op),
-            "a cache line of 64 bytes is written back whole: that undoes the other write",
-            "DataCacheCleanAndInvalid the line before SetValue, or keep the two in different lines");
+        const Finding f =
+            disagrees(here, hits.staleLine,
+                      Format("%s of %s changes a cache line loaded before another unit wrote to it",
+                             o.role, r.op),
+                      "a cache line of 64 bytes is written back whole: that undoes the other write",
+                      "DataCacheCleanAndInvalid the line before SetValue, or keep the two in "
+                      "different lines");
         const bool notes = hits.staleLine.Pipe() == kPS && hits.staleLine.Core() != state.core->id;
         if (notes) {
             unlessNotes(f);
@@ -356,7 +367,8 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
     if (hits.sharedLine) {
         const Finding f = disagrees(
             here, hits.sharedLine,
-            Format("%s of %s is in a cache line that another core's scalar unit also writes", o.role, r.op),
+            Format("%s of %s is in a cache line that another core's scalar unit also writes",
+                   o.role, r.op),
             "a cache line of 64 bytes is written back whole: one core's values get lost",
             "give every core its own 64-byte line, or write with DataCopyPad");
         unlessNotes(f);

@@ -29,8 +29,8 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
         Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role,
-                        r.op, o.align, o.align, static_cast<int>(o.addr % o.align));
+        f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role, r.op,
+                        o.align, o.align, static_cast<int>(o.addr % o.align));
         f.why = Format("%s is addressed in units of %d bytes", f.memory.c_str(), o.align);
         f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
         Findings::Instance().Add(f);
@@ -81,23 +81,29 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     }
     // Copies fill whole blocks, also the last one of a tensor.
     const uint64_t tensorEnd = (o.tensorEnd + 31) / 32 * 32;
-    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < hi && end > tensorEnd && GetOptions().suspicious) {
+    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < hi && end > tensorEnd &&
+        GetOptions().suspicious) {
         Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
         f.warning = true;
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
-                        "was taken from", o.role, r.op, writes ? "writes" : "reads",
-                        static_cast<unsigned long long>(end - o.tensorEnd));
-        f.why = "the tensor was made shorter than this; what lies behind it may belong to another one";
-        f.fix = "take a longer tensor (Get with more elements), or correct count, mask, repeat or strides";
+        f.what = Format(
+            "%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
+            "was taken from",
+            o.role, r.op, writes ? "writes" : "reads",
+            static_cast<unsigned long long>(end - o.tensorEnd));
+        f.why =
+            "the tensor was made shorter than this; what lies behind it may belong to another one";
+        f.fix =
+            "take a longer tensor (Get with more elements), or correct count, mask, repeat or "
+            "strides";
         Findings::Instance().Add(f);
     }
     return Place::kInside;
 }
 
-// The size given to SetGlobalBuffer bounds nothing on the device, but it tells what the kernel means.
-// Rounding up the last block is usual.
+// The size given to SetGlobalBuffer bounds nothing on the device, but it tells what the kernel
+// means. Rounding up the last block is usual.
 void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
     if (o.hi == 0 || (end <= o.hi + 31 && begin >= o.lo) || !GetOptions().suspicious) return;
     const Record& r = step.record;
@@ -111,8 +117,10 @@ void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, ui
                     static_cast<unsigned long long>(begin < o.lo ? o.lo - begin : end - o.hi),
                     begin < o.lo ? "before" : "past the end of",
                     static_cast<unsigned long long>(o.hi - o.lo));
-    f.why = "the memory exists, but it is more than SetGlobalBuffer gave this tensor: the part of another "
-            "core or tile?";
+    f.why =
+        "the memory exists, but it is more than SetGlobalBuffer gave this tensor: the part of "
+        "another "
+        "core or tile?";
     f.fix = "correct offset or count, or the size in SetGlobalBuffer (in elements)";
     Findings::Instance().Add(f);
 }
@@ -121,8 +129,8 @@ void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, ui
 // aclrtMallocAlign32).
 constexpr uint64_t kAllocationUnit = 32;
 
-// Warns about a tail read inside the tensor's allocation; stops the launch when more is out of bounds
-// than the copy cuts off.
+// Warns about a tail read inside the tensor's allocation; stops the launch when more is out of
+// bounds than the copy cuts off.
 void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
     if (regions_.empty()) return;
     const Record& r = step.record;
@@ -135,10 +143,10 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     const Region* before = region ? nullptr : RegionBefore(begin);
     if (before && begin - before->end < kJustPast) {
         f.check = writes ? "ErrorWrite2" : "ErrorRead3";
-        f.what = Format("%s of %s %s byte %llu of %s, which has %llu", o.role, r.op,
-                        writes ? "writes" : "reads",
-                        static_cast<unsigned long long>(begin - before->begin), before->name.c_str(),
-                        static_cast<unsigned long long>(before->end - before->begin));
+        f.what = Format(
+            "%s of %s %s byte %llu of %s, which has %llu", o.role, r.op,
+            writes ? "writes" : "reads", static_cast<unsigned long long>(begin - before->begin),
+            before->name.c_str(), static_cast<unsigned long long>(before->end - before->begin));
         f.why = "global memory behind the tensor belongs to somebody else";
         f.fix = "check the GM offset and the loop bounds: block index, tile index, element size";
         Findings::Instance().Add(f);
@@ -169,12 +177,13 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
         Findings::Instance().Add(f);
         return;
     }
-    f.what = Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
-                    writes ? "writes" : "reads", static_cast<unsigned long long>(over),
-                    region->name.c_str(),
-                    static_cast<unsigned long long>(region->end - region->begin));
+    f.what =
+        Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
+               writes ? "writes" : "reads", static_cast<unsigned long long>(over),
+               region->name.c_str(), static_cast<unsigned long long>(region->end - region->begin));
     f.fix = "copy the tail with DataCopyPad and the exact byte count";
-    // Counted from the start of the tensor, which a device allocation aligns; the host's need not be.
+    // Counted from the start of the tensor, which a device allocation aligns; the host's need not
+    // be.
     const uint64_t size = region->end - region->begin;
     const uint64_t room = (size + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
     if (!writes && end <= region->begin + room + kAllocationUnit) {
@@ -186,12 +195,14 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     }
     if (end <= region->begin + room) {
         // As much as every allocation has, as long as the tensor is all of it.
-        const Region* next = FindRegion(region->end) ? FindRegion(region->end) : FindRegion(end - 1);
-        f.why = next         ? Format("these bytes are the first of %s", next->name.c_str())
-                : region->slice ? "the tensor is a slice of a larger one, which has data there"
-                                : "allocations are rounded up to 32 bytes, so nothing is lost as long as the "
-                                  "tensor has one of its own; where it is a view or a slice of a larger one, "
-                                  "this destroys its neighbour";
+        const Region* next =
+            FindRegion(region->end) ? FindRegion(region->end) : FindRegion(end - 1);
+        f.why = next ? Format("these bytes are the first of %s", next->name.c_str())
+                : region->slice
+                    ? "the tensor is a slice of a larger one, which has data there"
+                    : "allocations are rounded up to 32 bytes, so nothing is lost as long as the "
+                      "tensor has one of its own; where it is a view or a slice of a larger one, "
+                      "this destroys its neighbour";
         f.warning = !next && !region->slice && !GetOptions().tailWriteIsError;
         Findings::Instance().Add(f);
         return;
@@ -223,8 +234,8 @@ void Checker::CheckLife(Step& step, const Operand& o) {
     f.other.line = b.last.line;
     switch (b.life) {
         case Life::kFree:
-            f.what = Format("%s of %s is a tensor that is not allocated: it was freed", o.role,
-                            r.op);
+            f.what =
+                Format("%s of %s is a tensor that is not allocated: it was freed", o.role, r.op);
             f.why = "after FreeTensor the next AllocTensor hands the memory to another tile";
             f.fix = "use the tensor before FreeTensor";
             f.other.op = "FreeTensor";
@@ -232,8 +243,10 @@ void Checker::CheckLife(Step& step, const Operand& o) {
             RememberStaleUse(step, o, writes, &f);
             break;
         case Life::kGone:
-            f.what = Format("%s of %s lies in a buffer that TPipe or TBufPool has released and given "
-                            "to another", o.role, r.op);
+            f.what = Format(
+                "%s of %s lies in a buffer that TPipe or TBufPool has released and given "
+                "to another",
+                o.role, r.op);
             f.why = "after Reset and Destroy the next InitBuffer gets the memory";
             f.fix = "get the tensor again after the new InitBuffer";
             f.hasOther = false;
@@ -243,8 +256,9 @@ void Checker::CheckLife(Step& step, const Operand& o) {
             if (!writes && (byProducer || b.producer == b.consumer)) return;
             f.check = "ErrorBuffer2";
             f.what = Format("%s of %s is a tensor that is in the queue", o.role, r.op);
-            f.why = "between EnQue and DeQue a tensor belongs to the queue; nothing orders this "
-                    "access after the producer";
+            f.why =
+                "between EnQue and DeQue a tensor belongs to the queue; nothing orders this "
+                "access after the producer";
             f.fix = "DeQue the tensor before using it";
             f.other.op = "EnQue";
             f.other.access = "enqueued";
@@ -253,9 +267,9 @@ void Checker::CheckLife(Step& step, const Operand& o) {
     Findings::Instance().Add(f);
 }
 
-// FreeTensor only lets the producer go on: its memory is still there, and a kernel that allocates no
-// more from the queue is none the worse for using it. It is an error once the memory is given away
-// (ReportStaleUses), and at once where it writes over what the consumer may still be reading.
+// FreeTensor only lets the producer go on: its memory is still there, and a kernel that allocates
+// no more from the queue is none the worse for using it. It is an error once the memory is given
+// away (ReportStaleUses), and at once where it writes over what the consumer may still be reading.
 void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, Finding* finding) {
     Buffer& b = step.state.buffers[o.buffer];
     const auto consumed = b.drained.local.at[b.consumer];
@@ -269,7 +283,8 @@ void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, 
 }
 
 // A tensor that its consumer uses between AllocTensor and EnQue. With flags or barriers of the
-// kernel's own that is right; where only the queue of another tensor orders the two pipes, it is luck.
+// kernel's own that is right; where only the queue of another tensor orders the two pipes, it is
+// luck.
 void Checker::CheckQueueSkipped(Step& step, const Operand& o, const Buffer& b) {
     if (!Reads(o) || !b.queued || step.pipe != b.consumer || b.producer == b.consumer) return;
     const Record& r = step.record;
@@ -291,8 +306,8 @@ void Checker::CheckQueueSkipped(Step& step, const Operand& o, const Buffer& b) {
     Describe(state, o, begin, end, &f);
     const Epoch writer = shadow.Writer(first);
     if (writer.Pipe() == b.producer) SetOther(writer, "write", &f);
-    f.what = Format("%s of %s is a tensor of the %s that has not been through its queue", o.role, r.op,
-                    BufferText(b).c_str());
+    f.what = Format("%s of %s is a tensor of the %s that has not been through its queue", o.role,
+                    r.op, BufferText(b).c_str());
     f.why = Format("pipe %s waits for pipe %s here only because another tensor was dequeued",
                    PipeName(step.pipe), PipeName(b.producer));
     f.fix = "EnQue the tensor once it is filled and DeQue it before this";
@@ -318,8 +333,9 @@ void Checker::CheckOverlap(Step& step) {
             Describe(step.state, dst, dst.addr, dst.addr + bytes, &f);
             f.what = Format("dst of %s starts %llu bytes into %s and overlaps it", r.op,
                             static_cast<unsigned long long>(dst.addr - src.addr), src.role);
-            f.why = "a later repeat would read what an earlier one has written; operands must be "
-                    "identical or disjoint";
+            f.why =
+                "a later repeat would read what an earlier one has written; operands must be "
+                "identical or disjoint";
             f.fix = "write to a separate buffer or in place";
             Findings::Instance().Add(f);
         }
@@ -334,7 +350,8 @@ void Checker::CheckArch(Step& step) {
         f.pipe = PipeName(step.pipe);
         f.what = Format("%s on %s (arch %d)", what.c_str(), step.state.core->soc->name,
                         step.state.core->soc->arch);
-        f.why = "the documentation of the API (page " + page + ") does not list it for this product";
+        f.why =
+            "the documentation of the API (page " + page + ") does not list it for this product";
         f.fix = "use another API or data type on this SoC, or take the SoC out of the op's";
         Findings::Instance().Add(f);
     };
@@ -370,10 +387,13 @@ void Checker::CheckScalarScope(Step& step) {
         f.pipe = PipeName(step.pipe);
         Describe(step.state, o, o.addr, o.addr + o.blockBytes, &f);
         f.what = Format("%s of a tensor in %s", r.op, Name(o.mem));
-        f.why = "the scalar unit reaches the Unified Buffer only: the pages of GetValue and SetValue list the "
-                "positions VECIN, VECCALC and VECOUT";
-        f.fix = Writes(r, o) ? "fill the tensor by LoadData, DataCopy or Fill"
-                             : "bring the values to global memory (Fixpipe, DataCopy) and read them there";
+        f.why =
+            "the scalar unit reaches the Unified Buffer only: the pages of GetValue and SetValue "
+            "list the "
+            "positions VECIN, VECCALC and VECOUT";
+        f.fix = Writes(r, o)
+                    ? "fill the tensor by LoadData, DataCopy or Fill"
+                    : "bring the values to global memory (Fixpipe, DataCopy) and read them there";
         Findings::Instance().Add(f);
     }
 }
@@ -387,7 +407,7 @@ void Checker::CheckScope(Step& step) {
         bool fits = step.pipe == kPV ? o.mem == Mem::kUb
                     : Writes(r, o)   ? o.mem == Mem::kL0c
                                      : o.mem == Mem::kL0a || o.mem == Mem::kL0b ||
-                                           o.mem == Mem::kL0c || o.mem == Mem::kBt;
+                                         o.mem == Mem::kL0c || o.mem == Mem::kBt;
         // On arch 2002 vector instructions also move L0C to UB.
         if (!fits && step.state.core->kind == CoreKind::kUnified && o.mem == Mem::kL0c) fits = true;
         if (fits) continue;

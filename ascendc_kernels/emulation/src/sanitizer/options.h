@@ -19,7 +19,8 @@ struct Options {
     bool suspicious = true;
     // A write into the 32-byte block of a tensor's last byte: an error instead of a warning.
     bool tailWriteIsError = false;
-    // Any use of a tensor after FreeTensor, also where nobody allocates again: an error, as in npuchk.
+    // Any use of a tensor after FreeTensor, also where nobody allocates again: an error, as in
+    // npuchk.
     bool freedTensorIsError = false;
     // Programs: device memory that is never freed, and such that nobody ever writes.
     bool leakCheck = false;

@@ -317,7 +317,8 @@ bool Checker::WroteInputs() {
     return std::any_of(regions_.begin(), regions_.end(), [&](const Region& region) {
         std::vector<WriterRun> writers;
         std::vector<ByteRun> unwritten;
-        if (region.kind == OPGEN_GM_INPUT) gm_.Writers(region.begin, region.end, &writers, &unwritten);
+        if (region.kind == OPGEN_GM_INPUT)
+            gm_.Writers(region.begin, region.end, &writers, &unwritten);
         return !writers.empty();
     });
 }

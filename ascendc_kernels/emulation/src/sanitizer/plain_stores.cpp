@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Stores of plain C++ through pointers into UB (GetPhyAddr, arrays of the C interface). Nothing records
-// them, so bytes without data get a mark when the pointer is taken, and what no longer has the mark
-// when it is read holds data.
+// Stores of plain C++ through pointers into UB (GetPhyAddr, arrays of the C interface). Nothing
+// records them, so bytes without data get a mark when the pointer is taken, and what no longer has
+// the mark when it is read holds data.
 #include <algorithm>
 #include <cstring>
 

@@ -1,9 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Which reads of another core's store are polls. Blocks run one after the other here, so the flag is
-// mostly set when a core first looks at it, and a poll looks like a read without synchronisation. The
-// first read of a store that nothing orders therefore gets the value before it, which a device may give
-// too: whoever polls reads again. Whoever does not, or uses the value as data, has a race.
+// Which reads of another core's store are polls. Blocks run one after the other here, so the flag
+// is mostly set when a core first looks at it, and a poll looks like a read without
+// synchronisation. The first read of a store that nothing orders therefore gets the value before
+// it, which a device may give too: whoever polls reads again. Whoever does not, or uses the value
+// as data, has a race.
 #include <algorithm>
 #include <cstring>
 
@@ -59,7 +60,8 @@ void Checker::KeepStore(const Step& step, const Operand& o, uint64_t begin, uint
         // Counters: the value that somebody waits for holds the stores of several cores.
         flagStores_.ForOverlaps(begin, end, [&](uint64_t at, const FlagStore& earlier) {
             if (at != begin || earlier.end != end || !earlier.atomic) return;
-            store.cross = Join(store.cross, With(earlier.cross, earlier.writers[0].Core(), earlier.known));
+            store.cross =
+                Join(store.cross, With(earlier.cross, earlier.writers[0].Core(), earlier.known));
             for (Epoch writer : earlier.writers) {
                 if (store.writers.size() < kMostWriters) store.writers.push_back(writer);
             }
@@ -80,7 +82,8 @@ void Checker::ShowBefore(uint64_t begin, const std::vector<uint8_t>& bytes) {
 // The read has taken effect: memory gets its bytes back.
 void Checker::ShowNow() {
     for (auto hidden = hidden_.rbegin(); hidden != hidden_.rend(); ++hidden) {
-        std::memcpy(reinterpret_cast<uint8_t*>(hidden->first), hidden->second.data(), hidden->second.size());
+        std::memcpy(reinterpret_cast<uint8_t*>(hidden->first), hidden->second.data(),
+                    hidden->second.size());
     }
     hidden_.clear();
 }
@@ -95,7 +98,8 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
         const Operand& other = r.operands[i];
         if ((static_cast<int>(other.access) & 2) != 0 && other.mem != Mem::kGm) dst = &other;
     }
-    if (r.scalarAccess ? std::strcmp(r.op, "operator()") == 0 : !dst || dst->mem != Mem::kUb) return;
+    if (r.scalarAccess ? std::strcmp(r.op, "operator()") == 0 : !dst || dst->mem != Mem::kUb)
+        return;
 
     Glimpse glimpse;
     glimpse.source = {~uint64_t{0}, 0};
@@ -145,11 +149,12 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
 
     Conflicts kept;
     for (const Conflict& c : hits->conflicts.Items()) {
-        const bool part = c.hazard == Hazard::kRaw &&
-                          std::any_of(glimpse.parts.begin(), glimpse.parts.end(), [&](const Glimpse::Part& p) {
-                              const auto& all = p.store.writers;
-                              return std::find(all.begin(), all.end(), c.other) != all.end();
-                          });
+        const bool part =
+            c.hazard == Hazard::kRaw &&
+            std::any_of(glimpse.parts.begin(), glimpse.parts.end(), [&](const Glimpse::Part& p) {
+                const auto& all = p.store.writers;
+                return std::find(all.begin(), all.end(), c.other) != all.end();
+            });
         if (!part) kept.Add(c.hazard, c.other, c.begin, c.end);
     }
     hits->conflicts = kept;
@@ -176,12 +181,14 @@ bool Checker::Supersede(CoreState& state, Glimpse* glimpse) {
         const bool idle = old->stores == state.stores;
         bool told = false;
         for (auto part = old->parts.begin(); part != old->parts.end();) {
-            if (part->bytes.begin < glimpse->source.begin || part->bytes.end > glimpse->source.end) {
+            if (part->bytes.begin < glimpse->source.begin ||
+                part->bytes.end > glimpse->source.end) {
                 ++part;
                 continue;
             }
             for (Glimpse::Part& now : glimpse->parts) {
-                const bool again = Overlap(now.bytes.begin, now.bytes.end, part->bytes.begin, part->bytes.end);
+                const bool again =
+                    Overlap(now.bytes.begin, now.bytes.end, part->bytes.begin, part->bytes.end);
                 now.polled |= idle && again;
             }
             polls |= idle;
@@ -194,11 +201,14 @@ bool Checker::Supersede(CoreState& state, Glimpse* glimpse) {
     return polls;
 }
 
-// The scalar unit looks at bytes [begin, end) of what was read. In a poll it learns what the writers knew.
-void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end, bool surely) {
+// The scalar unit looks at bytes [begin, end) of what was read. In a poll it learns what the
+// writers knew.
+void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64_t end,
+                      bool surely) {
     for (auto part = glimpse.parts.begin(); part != glimpse.parts.end();) {
-        if (glimpse.linear && !Overlap(glimpse.begin + (part->bytes.begin - glimpse.source.begin),
-                                       glimpse.begin + (part->bytes.end - glimpse.source.begin), begin, end)) {
+        if (glimpse.linear &&
+            !Overlap(glimpse.begin + (part->bytes.begin - glimpse.source.begin),
+                     glimpse.begin + (part->bytes.end - glimpse.source.begin), begin, end)) {
             ++part;
             continue;
         }
@@ -214,8 +224,8 @@ void Checker::Observe(CoreState& state, Glimpse& glimpse, uint64_t begin, uint64
     }
 }
 
-// Reads of plain C++ through pointers into UB are not seen. Where there is such a pointer, and the scalar
-// unit has waited for the copy, it may look at what was copied.
+// Reads of plain C++ through pointers into UB are not seen. Where there is such a pointer, and the
+// scalar unit has waited for the copy, it may look at what was copied.
 void Checker::LookThroughPointers(CoreState& state) {
     for (auto glimpse = state.glimpses.begin(); glimpse != state.glimpses.end();) {
         const bool inside = glimpse->mem == Mem::kUb &&
@@ -237,20 +247,25 @@ void Checker::UseGlimpses(Step& step) {
         bool used = false;
         for (int i = 0; i < r.count; ++i) {
             const Operand& o = r.operands[i];
-            if (glimpse->mem == Mem::kGm || o.mem != glimpse->mem || (static_cast<int>(o.access) & 1) == 0) {
+            if (glimpse->mem == Mem::kGm || o.mem != glimpse->mem ||
+                (static_cast<int>(o.access) & 1) == 0) {
                 continue;
             }
             uint64_t begin, end;
-            if (!Extent(r, o, &begin, &end) || !Overlap(begin, end, glimpse->begin, glimpse->end)) continue;
-            if (state.Shadow(o.mem).Writer(std::max(begin, glimpse->begin)) != glimpse->me) continue;
+            if (!Extent(r, o, &begin, &end) || !Overlap(begin, end, glimpse->begin, glimpse->end))
+                continue;
+            if (state.Shadow(o.mem).Writer(std::max(begin, glimpse->begin)) != glimpse->me)
+                continue;
             if (step.pipe == kPS) {
                 Observe(state, *glimpse, begin, end);
             } else if (step.pipe == kPV) {
                 // Counting flags, say: what comes out of it stands for them.
                 for (Glimpse::Part& part : glimpse->parts) {
-                    part.observed |= !glimpse->linear ||
-                                     Overlap(glimpse->begin + (part.bytes.begin - glimpse->source.begin),
-                                             glimpse->begin + (part.bytes.end - glimpse->source.begin), begin, end);
+                    part.observed |=
+                        !glimpse->linear ||
+                        Overlap(glimpse->begin + (part.bytes.begin - glimpse->source.begin),
+                                glimpse->begin + (part.bytes.end - glimpse->source.begin), begin,
+                                end);
                 }
                 for (int d = 0; d < r.count; ++d) {
                     const Operand& out = r.operands[d];
@@ -258,7 +273,8 @@ void Checker::UseGlimpses(Step& step) {
                     Glimpse result = *glimpse;
                     result.me = step.me;
                     result.linear = false;
-                    if (Extent(r, out, &result.begin, &result.end)) derived.push_back(std::move(result));
+                    if (Extent(r, out, &result.begin, &result.end))
+                        derived.push_back(std::move(result));
                 }
             } else {
                 used = true;
@@ -289,13 +305,14 @@ bool Checker::Unordered(const CoreState& state, const Glimpse::Part& part) {
 
 // The core reads no more there: it has not polled what it has looked at and not learnt from.
 void Checker::Finish(CoreState& state, const Glimpse& glimpse) {
-    const bool relied = std::any_of(glimpse.parts.begin(), glimpse.parts.end(),
-                                    [&](const Glimpse::Part& part) { return Unordered(state, part); });
+    const bool relied =
+        std::any_of(glimpse.parts.begin(), glimpse.parts.end(),
+                    [&](const Glimpse::Part& part) { return Unordered(state, part); });
     if (relied) Findings::Instance().Add(glimpse.finding);
 }
 
-// A small store over what another core has read is right if that core polls there, which may turn out
-// later only.
+// A small store over what another core has read is right if that core polls there, which may turn
+// out later only.
 bool Checker::DeferPolled(const Pending& pending) {
     if (pending.before.size() > kMostPolledBytes || unpolled_.size() >= kMostDeferred) return false;
     if (pending.reader.Pipe() != kPMte2 && pending.reader.Pipe() != kPS) return false;
@@ -313,9 +330,10 @@ void Checker::ReportUnpolled() {
             polled = &polled_[core];
         }
         const uint64_t end = p.begin + p.before.size();
-        const bool right = polled && std::any_of(polled->begin(), polled->end(), [&](const ByteRun& run) {
-            return Overlap(p.begin, end, run.begin, run.end);
-        });
+        const bool right =
+            polled && std::any_of(polled->begin(), polled->end(), [&](const ByteRun& run) {
+                return Overlap(p.begin, end, run.begin, run.end);
+            });
         if (!right) Findings::Instance().Add(p.finding);
     }
     unpolled_.clear();

@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Flags in global memory: a core stores a small value, another one copies it to its own memory (or reads
-// it with GetValue) again and again until it has changed. The read that ends such a loop is ordered after
-// the store, and with it everything the storing pipe knew to be complete.
+// Flags in global memory: a core stores a small value, another one copies it to its own memory (or
+// reads it with GetValue) again and again until it has changed. The read that ends such a loop is
+// ordered after the store, and with it everything the storing pipe knew to be complete.
 #ifndef ASCENDC_EMU_SANITIZER_POLLING_H
 #define ASCENDC_EMU_SANITIZER_POLLING_H
 
@@ -31,7 +31,7 @@ struct FlagStore {
 
 // The latest of them, by address.
 class FlagStores {
-public:
+ public:
     static constexpr uint64_t kMaxBytes = 256;
 
     bool Empty() const { return stores_.empty(); }
@@ -46,7 +46,7 @@ public:
         }
     }
 
-private:
+ private:
     static constexpr size_t kMost = 4096;
 
     std::map<uint64_t, FlagStore> stores_;
@@ -56,15 +56,15 @@ private:
 // A read of such stores by a core that nothing had told about them.
 struct Glimpse {
     struct Part {
-        ByteRun bytes;    // in global memory
-        FlagStore store;  // without the bytes before it
+        ByteRun bytes;          // in global memory
+        FlagStore store;        // without the bytes before it
         bool shown = false;     // the read got the new value
         bool polled = false;    // the core had read the bytes before, and done nothing since
         bool observed = false;  // the scalar unit has looked at it
     };
 
-    Epoch me;        // the read, or the vector instruction that computed on it
-    ByteRun source;  // in global memory
+    Epoch me;             // the read, or the vector instruction that computed on it
+    ByteRun source;       // in global memory
     uint64_t stores = 0;  // of this core, until then
     Mem mem = Mem::kGm;   // where it went; kGm: GetValue
     uint64_t begin = 0;

@@ -1,9 +1,9 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Which operands of a product spoil all of it. Rows of L0A that hold no data spoil rows of the result
-// only, columns of L0B columns, and those are often computed and never stored. But where every row of
-// L0A, or every column of L0B, has some place without data, no element of the result is right: the
-// product goes further along K than what was loaded.
+// Which operands of a product spoil all of it. Rows of L0A that hold no data spoil rows of the
+// result only, columns of L0B columns, and those are often computed and never stored. But where
+// every row of L0A, or every column of L0B, has some place without data, no element of the result
+// is right: the product goes further along K than what was loaded.
 #include <algorithm>
 #include <cstring>
 
@@ -14,8 +14,8 @@ namespace sanitizer {
 
 namespace {
 
-constexpr uint64_t kLineBytes = 32;   // of a fractal: K elements of one row (L0A) or column (L0B)
-constexpr uint64_t kLines = 16;       // of a fractal
+constexpr uint64_t kLineBytes = 32;  // of a fractal: K elements of one row (L0A) or column (L0B)
+constexpr uint64_t kLines = 16;      // of a fractal
 
 }  // namespace
 

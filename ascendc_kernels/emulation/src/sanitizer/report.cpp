@@ -20,10 +20,18 @@ void Quote(std::string* out, const std::string& text) {
     out->push_back('"');
     for (unsigned char c : text) {
         switch (c) {
-            case '"': *out += "\\\""; break;
-            case '\\': *out += "\\\\"; break;
-            case '\n': *out += "\\n"; break;
-            case '\t': *out += "\\t"; break;
+            case '"':
+                *out += "\\\"";
+                break;
+            case '\\':
+                *out += "\\\\";
+                break;
+            case '\n':
+                *out += "\\n";
+                break;
+            case '\t':
+                *out += "\\t";
+                break;
             default:
                 if (c < 0x20) {
                     *out += Format("\\u%04x", c);
@@ -37,7 +45,7 @@ void Quote(std::string* out, const std::string& text) {
 
 // Writes "key": value pairs of one JSON object.
 class Object {
-public:
+ public:
     explicit Object(std::string* out) : out_(out) { *out_ += '{'; }
     ~Object() { *out_ += '}'; }
     void Text(const char* key, const std::string& value) {
@@ -56,7 +64,7 @@ public:
         return out_;
     }
 
-private:
+ private:
     std::string* out_;
     bool first_ = true;
 };

@@ -35,9 +35,9 @@ struct Finding {
     std::string file;
     uint32_t line = 0;
     std::string kernel;
-    std::string role;    // operand: parameter name; empty: the finding is not about an operand
+    std::string role;  // operand: parameter name; empty: the finding is not about an operand
     std::string memory;
-    std::string name;    // tensor, queue or buffer the range is relative to
+    std::string name;  // tensor, queue or buffer the range is relative to
     std::string dtype;
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -52,7 +52,7 @@ struct Finding {
 };
 
 class Findings {
-public:
+ public:
     static Findings& Instance();
 
     void Add(const Finding& finding);
@@ -62,7 +62,7 @@ public:
     uint64_t Errors() const { return errors_; }
     uint64_t Warnings() const { return warnings_; }
 
-private:
+ private:
     using Key = std::tuple<std::string, std::string, uint32_t, std::string, std::string,
                            std::string, uint32_t>;
 

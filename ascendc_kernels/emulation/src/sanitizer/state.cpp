@@ -11,8 +11,8 @@ uint32_t Sites::Number(const char* op, Loc loc) {
     Slot& slot = recent_[(hash ^ hash >> 8) & 255];
     if (slot.op == op && slot.file == loc.file && slot.line == loc.line) return slot.number;
     // Pointers differ between instances of a template; names decide.
-    std::string key = std::string(op) + '\n' + (loc.file ? loc.file : "") + '\n' +
-                      std::to_string(loc.line);
+    std::string key =
+        std::string(op) + '\n' + (loc.file ? loc.file : "") + '\n' + std::to_string(loc.line);
     auto found = index_.find(key);
     if (found == index_.end()) {
         if (items_.size() >= Epoch::kMaxSites) return 0;
@@ -42,7 +42,8 @@ const Buffer* CoreState::BufferAt(Mem mem, uint64_t address) const {
     const Buffer* only = nullptr;
     for (const auto& entry : buffers) {
         const Buffer& b = entry.second;
-        if (b.mem != mem || b.life == Life::kGone || address < b.addr || address >= b.addr + b.bytes) {
+        if (b.mem != mem || b.life == Life::kGone || address < b.addr ||
+            address >= b.addr + b.bytes) {
             continue;
         }
         if (only) return nullptr;

@@ -28,14 +28,22 @@ enum PipeIndex { kPS = 0, kPV, kPM, kPMte1, kPMte2, kPMte3, kPFix, kPOther };
 
 inline int Dense(Pipe pipe) {
     switch (pipe) {
-        case Pipe::kS: return kPS;
-        case Pipe::kV: return kPV;
-        case Pipe::kM: return kPM;
-        case Pipe::kMte1: return kPMte1;
-        case Pipe::kMte2: return kPMte2;
-        case Pipe::kMte3: return kPMte3;
-        case Pipe::kFix: return kPFix;
-        default: return kPOther;
+        case Pipe::kS:
+            return kPS;
+        case Pipe::kV:
+            return kPV;
+        case Pipe::kM:
+            return kPM;
+        case Pipe::kMte1:
+            return kPMte1;
+        case Pipe::kMte2:
+            return kPMte2;
+        case Pipe::kMte3:
+            return kPMte3;
+        case Pipe::kFix:
+            return kPFix;
+        default:
+            return kPOther;
     }
 }
 
@@ -47,7 +55,7 @@ inline const char* PipeName(int dense) {
 // Whether a span differs from the one before: an operand with stride 0 reads the same block again
 // and again, and looking at it once is enough.
 class SpanChange {
-public:
+ public:
     bool operator()(uint64_t at, uint64_t bytes) {
         if (at == at_ && bytes == bytes_) return false;
         at_ = at;
@@ -55,7 +63,7 @@ public:
         return true;
     }
 
-private:
+ private:
     uint64_t at_ = 0;
     uint64_t bytes_ = 0;
 };
@@ -67,12 +75,12 @@ struct Site {
 };
 
 class Sites {
-public:
+ public:
     Sites() { items_.push_back({"", Loc()}); }
     uint32_t Number(const char* op, Loc loc);
     const Site& operator[](uint32_t number) const { return items_[number]; }
 
-private:
+ private:
     struct Slot {
         const char* op = nullptr;
         const char* file = nullptr;
@@ -108,12 +116,12 @@ struct Buffer {
     uint64_t bytes = 0;
     Loc declared;
     Loc allocated;
-    Loc last;  // last change of life
-    uint64_t allocatedAt = 0;  // record number
-    PipeClock filled;   // what EnQue announces to DeQue
-    PipeClock drained;  // what FreeTensor announces to AllocTensor
-    bool enqueued = false;  // there was an EnQue
-    bool freed = false;  // there was a FreeTensor
+    Loc last;                     // last change of life
+    uint64_t allocatedAt = 0;     // record number
+    PipeClock filled;             // what EnQue announces to DeQue
+    PipeClock drained;            // what FreeTensor announces to AllocTensor
+    bool enqueued = false;        // there was an EnQue
+    bool freed = false;           // there was a FreeTensor
     std::vector<StaleUse> stale;  // since that FreeTensor
 };
 
@@ -154,7 +162,8 @@ struct Pending {
     Epoch reader;  // of another core, whose read it overwrites
 };
 
-// Two copies of one pipe to the same on-chip bytes: which of them comes last matters to a reader only.
+// Two copies of one pipe to the same on-chip bytes: which of them comes last matters to a reader
+// only.
 struct Undecided {
     Epoch writer;
     Mem mem = Mem::kUb;
@@ -188,11 +197,13 @@ struct CoreState {
     uint32_t rawBuffers = 0;
     std::vector<Pending> pending;
     std::vector<Undecided> undecided;
-    std::unordered_map<uint64_t, std::pair<Epoch, uint8_t>> partBytes;  // of UB: who wrote garbage into which bits
+    std::unordered_map<uint64_t, std::pair<Epoch, uint8_t>>
+        partBytes;  // of UB: who wrote garbage into which bits
     std::vector<Written> extents = std::vector<Written>(4096);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
-    std::vector<ByteRun> pointed;  // bytes of UB that plain C++ may have written: see plain_stores.cpp
+    std::vector<ByteRun>
+        pointed;  // bytes of UB that plain C++ may have written: see plain_stores.cpp
 
     std::deque<Glimpse> glimpses;         // in the order of their copies
     std::vector<ByteRun> polled;          // global memory that this core has polled
@@ -204,9 +215,10 @@ struct CoreState {
     std::map<std::pair<int, int>, uint64_t> crossSets;  // (mode, flag) -> CrossCoreSetFlag calls
 
     LocalShadow& Shadow(Mem mem);
-    const Buffer* FindBuffer(uint32_t number) const;  // null: none known
+    const Buffer* FindBuffer(uint32_t number) const;          // null: none known
     const Buffer* BufferAt(Mem mem, uint64_t address) const;  // the only one there; else null
-    // Whether a live buffer of a later InitBuffer has bytes [begin, end) of released buffer `number`.
+    // Whether a live buffer of a later InitBuffer has bytes [begin, end) of released buffer
+    // `number`.
     bool GivenAway(uint32_t number, uint64_t begin, uint64_t end) const;
 
     // A new instruction on `pipe`: it starts after everything the scalar unit has waited for.

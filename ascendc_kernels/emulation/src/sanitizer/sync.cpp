@@ -31,8 +31,9 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
                     Format("event %d of %s_%s is set a second time before anybody waited for it",
                            e.id, PipeName(src), PipeName(dst)),
                     "setting a set flag is undefined and hangs at the next PipeBarrier<PIPE_ALL>",
-                    Format("WaitFlag<HardEvent::%s_%s>(%d) between the two, or use another event id",
-                           PipeName(src), PipeName(dst), e.id));
+                    Format(
+                        "WaitFlag<HardEvent::%s_%s>(%d) between the two, or use another event id",
+                        PipeName(src), PipeName(dst), e.id));
                 f.pipe = PipeName(src);
                 f.hasOther = true;
                 f.other.op = "SetFlag";
@@ -105,11 +106,11 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             std::vector<ByteRun> garbage;
             if (GetOptions().uninit) gm_.UninitialisedRuns(e.addr, e.addr + e.bytes, &garbage);
             if (garbage.empty()) return;
-            Finding f = report("ErrorRead2", e.op,
-                               Format("gmWorkspace of %s holds no data", e.op),
-                               "the cores count in it from zero: what an earlier kernel left there makes "
-                               "them pass too early or wait for ever",
-                               "fill it with zeros before, on the host or on every core");
+            Finding f =
+                report("ErrorRead2", e.op, Format("gmWorkspace of %s holds no data", e.op),
+                       "the cores count in it from zero: what an earlier kernel left there makes "
+                       "them pass too early or wait for ever",
+                       "fill it with zeros before, on the host or on every core");
             f.role = "gmWorkspace";
             f.memory = "GM";
             if (const Region* region = FindRegion(e.addr)) {
@@ -142,8 +143,9 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
     }
 }
 
-// The n-th CrossCoreSetFlag(mode, id) of every sender makes up round n; the receivers' counters rise
-// once per round. Rounds of one flag are kept in order, because a receiver may not have started yet.
+// The n-th CrossCoreSetFlag(mode, id) of every sender makes up round n; the receivers' counters
+// rise once per round. Rounds of one flag are kept in order, because a receiver may not have
+// started yet.
 void Checker::OnCross(CoreState& state, const SyncEvent& e) {
     Core& me = *state.core;
     if (e.id < 0 || e.id >= kCrossFlags) return;
@@ -193,7 +195,8 @@ void Checker::ReportLeftCrossFlags() {
             Finding f = Start(state, "ErrorSync3", "CrossCoreSetFlag", loc);
             const std::string times =
                 left == 1 ? "once" : Format("%llu times", static_cast<unsigned long long>(left));
-            f.what = Format("cross-core flag %d was set %s more than it was waited for", id, times.c_str());
+            f.what = Format("cross-core flag %d was set %s more than it was waited for", id,
+                            times.c_str());
             f.why = "the counter stays up after the kernel and lets a later wait pass too early";
             f.fix = Format("pair every CrossCoreSetFlag with one CrossCoreWaitFlag(%d)", id);
             Findings::Instance().Add(f);

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Cast: conversions with the rounding modes of the device. Out-of-range values saturate; NaN becomes
-// 0 in an integer type; inf and NaN survive between floating types.
+// Cast: conversions with the rounding modes of the device. Out-of-range values saturate; NaN
+// becomes 0 in an integer type; inf and NaN survive between floating types.
 #include <algorithm>
 #include <cmath>
 
@@ -17,8 +17,7 @@ using AscendC::RoundMode;
 
 // To an integral value in floating point.
 template <RoundMode mode>
-inline float RoundTo(float x)
-{
+inline float RoundTo(float x) {
     if constexpr (mode == RoundMode::CAST_FLOOR) return std::floor(x);
     if constexpr (mode == RoundMode::CAST_CEIL) return std::ceil(x);
     if constexpr (mode == RoundMode::CAST_TRUNC) return std::trunc(x);
@@ -30,8 +29,7 @@ inline float RoundTo(float x)
 }
 
 template <typename D>
-inline D Saturate(float r)
-{
+inline D Saturate(float r) {
     // Comparisons with the first value that does not fit: exact in float for every integer type.
     constexpr float top = static_cast<float>(std::numeric_limits<D>::max() / 2 + 1) * 2.0f;
     constexpr float bottom = static_cast<float>(std::numeric_limits<D>::min());
@@ -44,12 +42,12 @@ inline D Saturate(float r)
 }
 
 template <typename D, typename S, RoundMode mode>
-void FloatToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void FloatToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     D* dst = static_cast<D*>(d);
     const S* src = static_cast<const S*>(s);
     float x[kChunk];
-    // Backwards when dst is wider and shares the buffer? The device forbids that; forward is enough.
+    // Backwards when dst is wider and shares the buffer? The device forbids that; forward is
+    // enough.
     for (uint64_t at = 0; at < n; at += kChunk) {
         const uint64_t m = std::min(kChunk, n - at);
         Load(x, src + at, m);
@@ -59,8 +57,7 @@ void FloatToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCal
 }
 
 template <typename S, RoundMode mode>
-void FloatToInt4Run(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void FloatToInt4Run(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     uint8_t* dst = static_cast<uint8_t*>(d);
     const S* src = static_cast<const S*>(s);
     for (uint64_t i = 0; i < n; ++i) {
@@ -74,8 +71,7 @@ void FloatToInt4Run(void* d, const void* s, const void*, uint64_t n, const VecCa
     }
 }
 
-void Int4ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void Int4ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     half* dst = static_cast<half*>(d);
     const uint8_t* src = static_cast<const uint8_t*>(s);
     // From the end: dst may not overlap, but reading before writing costs nothing.
@@ -86,8 +82,7 @@ void Int4ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCal
 }
 
 template <RoundMode mode>
-void RoundFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void RoundFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     float* dst = static_cast<float*>(d);
     const float* src = static_cast<const float*>(s);
 #pragma GCC ivdep
@@ -96,8 +91,7 @@ void RoundFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCal
 
 // Widening and nearest-even narrowing between floating types.
 template <typename D, typename S>
-void FloatToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void FloatToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     D* dst = static_cast<D*>(d);
     const S* src = static_cast<const S*>(s);
     float x[kChunk];
@@ -109,16 +103,14 @@ void FloatToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecC
 }
 
 template <int kMode>
-void FloatToHalfModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void FloatToHalfModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     half* dst = static_cast<half*>(d);
     const float* src = static_cast<const float*>(s);
     for (uint64_t i = 0; i < n; ++i) dst[i].bits = FloatToHalfMode(src[i], kMode);
 }
 
 template <RoundMode mode>
-uint16_t ToBf16(float v)
-{
+uint16_t ToBf16(float v) {
     const uint32_t bits = BitCast<uint32_t>(v);
     if ((bits & 0x7fffffffu) > 0x7f800000u || (bits & 0xffffu) == 0) return FloatToBf16Bits(v);
     const uint16_t cut = static_cast<uint16_t>(bits >> 16);
@@ -130,16 +122,14 @@ uint16_t ToBf16(float v)
     return static_cast<uint16_t>(cut + (away ? 1 : 0));
 }
 template <RoundMode mode>
-void FloatToBf16ModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void FloatToBf16ModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     bfloat16_t* dst = static_cast<bfloat16_t*>(d);
     const float* src = static_cast<const float*>(s);
     for (uint64_t i = 0; i < n; ++i) dst[i].bits = ToBf16<mode>(src[i]);
 }
 
 template <typename D, typename S>
-void IntToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void IntToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     D* dst = static_cast<D*>(d);
     const S* src = static_cast<const S*>(s);
     if constexpr (std::is_same<D, float>::value) {
@@ -158,8 +148,7 @@ void IntToFloatRun(void* d, const void* s, const void*, uint64_t n, const VecCal
 // Integer to float with a direction: double holds every int32 and the error of int64 is found by
 // comparing back.
 template <typename S, int kMode>
-float IntToFloatMode(S v)
-{
+float IntToFloatMode(S v) {
     const float near = static_cast<float>(v);
     const long double exact = static_cast<long double>(v);
     const long double back = static_cast<long double>(near);
@@ -167,33 +156,35 @@ float IntToFloatMode(S v)
     const float low = back > exact ? std::nextafter(near, -kInfinity) : near;
     const float high = back > exact ? near : std::nextafter(near, kInfinity);
     switch (static_cast<RoundMode>(kMode)) {
-        case RoundMode::CAST_FLOOR: return low;
-        case RoundMode::CAST_CEIL: return high;
-        case RoundMode::CAST_TRUNC: return v > 0 ? low : high;
+        case RoundMode::CAST_FLOOR:
+            return low;
+        case RoundMode::CAST_CEIL:
+            return high;
+        case RoundMode::CAST_TRUNC:
+            return v > 0 ? low : high;
         case RoundMode::CAST_ROUND:
             if (exact - low == high - exact) return v > 0 ? high : low;
             return near;
-        default: return near;
+        default:
+            return near;
     }
 }
 template <typename S, int kMode>
-void IntToFloatModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void IntToFloatModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     float* dst = static_cast<float*>(d);
     const S* src = static_cast<const S*>(s);
     for (uint64_t i = 0; i < n; ++i) dst[i] = IntToFloatMode<S, kMode>(src[i]);
 }
 template <int kMode>
-void Int16ToHalfModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void Int16ToHalfModeRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     half* dst = static_cast<half*>(d);
     const int16_t* src = static_cast<const int16_t*>(s);
-    for (uint64_t i = 0; i < n; ++i) dst[i].bits = FloatToHalfMode(static_cast<float>(src[i]), kMode);
+    for (uint64_t i = 0; i < n; ++i)
+        dst[i].bits = FloatToHalfMode(static_cast<float>(src[i]), kMode);
 }
 
 template <typename D, typename S>
-void IntToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void IntToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     D* dst = static_cast<D*>(d);
     const S* src = static_cast<const S*>(s);
     for (uint64_t i = 0; i < n; ++i) {
@@ -204,8 +195,7 @@ void IntToIntRun(void* d, const void* s, const void*, uint64_t n, const VecCall&
 }
 
 // int32 -> half uses the register: (src / 2^17) * scale * 2^17.
-void Int32ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCall&)
-{
+void Int32ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCall&) {
     half* dst = static_cast<half*>(d);
     const int32_t* src = static_cast<const int32_t*>(s);
     const double scale = HalfBitsToFloat(static_cast<uint16_t>(Current().regs.deqScale));
@@ -213,8 +203,7 @@ void Int32ToHalfRun(void* d, const void* s, const void*, uint64_t n, const VecCa
 }
 
 // Relu of the same for the (wrapping) sum of two.
-void AddDeqReluRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
-{
+void AddDeqReluRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&) {
     half* dst = static_cast<half*>(d);
     const uint32_t* a = static_cast<const uint32_t*>(s0);
     const uint32_t* b = static_cast<const uint32_t*>(s1);
@@ -227,8 +216,7 @@ void AddDeqReluRun(void* d, const void* s0, const void* s1, uint64_t n, const Ve
 
 // An operation on two sources whose result is narrowed to the nearest value and saturated.
 template <typename D, typename S, typename Op>
-void BinaryCastRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
-{
+void BinaryCastRun(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&) {
     D* dst = static_cast<D*>(d);
     const S* a = static_cast<const S*>(s0);
     const S* b = static_cast<const S*>(s1);
@@ -251,41 +239,41 @@ struct MulOp {
     static float Apply(float x, float y) { return x * y; }
 };
 
-#define OPGEN_MODES(MAKE)                                       \
-    switch (static_cast<RoundMode>(mode)) {                     \
-        case RoundMode::CAST_FLOOR: return MAKE(CAST_FLOOR);    \
-        case RoundMode::CAST_CEIL: return MAKE(CAST_CEIL);      \
-        case RoundMode::CAST_ROUND: return MAKE(CAST_ROUND);    \
-        case RoundMode::CAST_TRUNC: return MAKE(CAST_TRUNC);    \
-        default: return MAKE(CAST_RINT);                        \
+#define OPGEN_MODES(MAKE)                   \
+    switch (static_cast<RoundMode>(mode)) { \
+        case RoundMode::CAST_FLOOR:         \
+            return MAKE(CAST_FLOOR);        \
+        case RoundMode::CAST_CEIL:          \
+            return MAKE(CAST_CEIL);         \
+        case RoundMode::CAST_ROUND:         \
+            return MAKE(CAST_ROUND);        \
+        case RoundMode::CAST_TRUNC:         \
+            return MAKE(CAST_TRUNC);        \
+        default:                            \
+            return MAKE(CAST_RINT);         \
     }
 
 template <typename D, typename S>
-RunFn ToInt(int mode)
-{
+RunFn ToInt(int mode) {
 #define OPGEN_MAKE(M) (&FloatToIntRun<D, S, RoundMode::M>)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
 }
 template <typename S>
-RunFn ToInt4(int mode)
-{
+RunFn ToInt4(int mode){
 #define OPGEN_MAKE(M) (&FloatToInt4Run<S, RoundMode::M>)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
-}
-RunFn RoundFloat(int mode)
-{
+} RunFn RoundFloat(int mode) {
 #define OPGEN_MAKE(M) (&RoundFloatRun<RoundMode::M>)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
 }
-bool Nearest(int mode)
-{
-    return mode == static_cast<int>(RoundMode::CAST_NONE) || mode == static_cast<int>(RoundMode::CAST_RINT);
+bool Nearest(int mode) {
+    return mode == static_cast<int>(RoundMode::CAST_NONE) ||
+           mode == static_cast<int>(RoundMode::CAST_RINT);
 }
-RunFn FloatToHalf(int mode)
-{
+RunFn FloatToHalf(int mode) {
     if (Nearest(mode)) return &FloatToFloatRun<half, float>;
     if (mode == static_cast<int>(RoundMode::CAST_ODD)) {
         return &FloatToHalfModeRun<static_cast<int>(RoundMode::CAST_ODD)>;
@@ -294,23 +282,20 @@ RunFn FloatToHalf(int mode)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
 }
-RunFn FloatToBf16(int mode)
-{
+RunFn FloatToBf16(int mode) {
     if (Nearest(mode)) return &FloatToFloatRun<bfloat16_t, float>;
 #define OPGEN_MAKE(M) (&FloatToBf16ModeRun<RoundMode::M>)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
 }
 template <typename S>
-RunFn IntToFloat(int mode)
-{
+RunFn IntToFloat(int mode) {
     if (Nearest(mode)) return &IntToFloatRun<float, S>;
 #define OPGEN_MAKE(M) (&IntToFloatModeRun<S, static_cast<int>(RoundMode::M)>)
     OPGEN_MODES(OPGEN_MAKE)
 #undef OPGEN_MAKE
 }
-RunFn Int16ToHalf(int mode)
-{
+RunFn Int16ToHalf(int mode) {
     if (Nearest(mode)) return &IntToFloatRun<half, int16_t>;
 #define OPGEN_MAKE(M) (&Int16ToHalfModeRun<static_cast<int>(RoundMode::M)>)
     OPGEN_MODES(OPGEN_MAKE)
@@ -319,8 +304,7 @@ RunFn Int16ToHalf(int mode)
 
 }  // namespace
 
-RunFn BinaryCast(VecOp op, DType dt, DType st)
-{
+RunFn BinaryCast(VecOp op, DType dt, DType st) {
     if (op == VecOp::kAddDeqRelu) return &AddDeqReluRun;
     if (op == VecOp::kMulCast) {
         if (st != DType::kF16) return nullptr;
@@ -329,62 +313,87 @@ RunFn BinaryCast(VecOp op, DType dt, DType st)
     }
     const bool add = op == VecOp::kAddReluCast;
     if (st == DType::kF16 && dt == DType::kI8) {
-        return add ? &BinaryCastRun<int8_t, half, AddReluOp> : &BinaryCastRun<int8_t, half, SubReluOp>;
+        return add ? &BinaryCastRun<int8_t, half, AddReluOp>
+                   : &BinaryCastRun<int8_t, half, SubReluOp>;
     }
     if (st == DType::kF32 && dt == DType::kF16) {
-        return add ? &BinaryCastRun<half, float, AddReluOp> : &BinaryCastRun<half, float, SubReluOp>;
+        return add ? &BinaryCastRun<half, float, AddReluOp>
+                   : &BinaryCastRun<half, float, SubReluOp>;
     }
     if (st == DType::kI16 && dt == DType::kI8) {
-        return add ? &BinaryCastRun<int8_t, int16_t, AddReluOp> : &BinaryCastRun<int8_t, int16_t, SubReluOp>;
+        return add ? &BinaryCastRun<int8_t, int16_t, AddReluOp>
+                   : &BinaryCastRun<int8_t, int16_t, SubReluOp>;
     }
     return nullptr;
 }
 
-RunFn CastRun(DType dt, DType st, int mode)
-{
+RunFn CastRun(DType dt, DType st, int mode) {
     switch (st) {
         case DType::kF16:
             switch (dt) {
-                case DType::kF32: return &FloatToFloatRun<float, half>;
-                case DType::kI32: return ToInt<int32_t, half>(mode);
-                case DType::kI16: return ToInt<int16_t, half>(mode);
-                case DType::kI8: return ToInt<int8_t, half>(mode);
-                case DType::kU8: return ToInt<uint8_t, half>(mode);
-                case DType::kI4: return ToInt4<half>(mode);
-                default: return nullptr;
+                case DType::kF32:
+                    return &FloatToFloatRun<float, half>;
+                case DType::kI32:
+                    return ToInt<int32_t, half>(mode);
+                case DType::kI16:
+                    return ToInt<int16_t, half>(mode);
+                case DType::kI8:
+                    return ToInt<int8_t, half>(mode);
+                case DType::kU8:
+                    return ToInt<uint8_t, half>(mode);
+                case DType::kI4:
+                    return ToInt4<half>(mode);
+                default:
+                    return nullptr;
             }
         case DType::kF32:
             switch (dt) {
-                case DType::kF32: return RoundFloat(mode);
-                case DType::kF16: return FloatToHalf(mode);
-                case DType::kBf16: return FloatToBf16(mode);
-                case DType::kI64: return ToInt<int64_t, float>(mode);
-                case DType::kI32: return ToInt<int32_t, float>(mode);
-                case DType::kI16: return ToInt<int16_t, float>(mode);
-                default: return nullptr;
+                case DType::kF32:
+                    return RoundFloat(mode);
+                case DType::kF16:
+                    return FloatToHalf(mode);
+                case DType::kBf16:
+                    return FloatToBf16(mode);
+                case DType::kI64:
+                    return ToInt<int64_t, float>(mode);
+                case DType::kI32:
+                    return ToInt<int32_t, float>(mode);
+                case DType::kI16:
+                    return ToInt<int16_t, float>(mode);
+                default:
+                    return nullptr;
             }
         case DType::kBf16:
             if (dt == DType::kF32) return &FloatToFloatRun<float, bfloat16_t>;
             if (dt == DType::kI32) return ToInt<int32_t, bfloat16_t>(mode);
             return nullptr;
-        case DType::kI4: return dt == DType::kF16 ? &Int4ToHalfRun : nullptr;
-        case DType::kU8: return dt == DType::kF16 ? &IntToFloatRun<half, uint8_t> : nullptr;
-        case DType::kI8: return dt == DType::kF16 ? &IntToFloatRun<half, int8_t> : nullptr;
+        case DType::kI4:
+            return dt == DType::kF16 ? &Int4ToHalfRun : nullptr;
+        case DType::kU8:
+            return dt == DType::kF16 ? &IntToFloatRun<half, uint8_t> : nullptr;
+        case DType::kI8:
+            return dt == DType::kF16 ? &IntToFloatRun<half, int8_t> : nullptr;
         case DType::kI16:
             if (dt == DType::kF16) return Int16ToHalf(mode);
             return dt == DType::kF32 ? &IntToFloatRun<float, int16_t> : nullptr;
         case DType::kI32:
             switch (dt) {
-                case DType::kF32: return IntToFloat<int32_t>(mode);
-                case DType::kI64: return &IntToIntRun<int64_t, int32_t>;
-                case DType::kI16: return &IntToIntRun<int16_t, int32_t>;
-                case DType::kF16: return &Int32ToHalfRun;
-                default: return nullptr;
+                case DType::kF32:
+                    return IntToFloat<int32_t>(mode);
+                case DType::kI64:
+                    return &IntToIntRun<int64_t, int32_t>;
+                case DType::kI16:
+                    return &IntToIntRun<int16_t, int32_t>;
+                case DType::kF16:
+                    return &Int32ToHalfRun;
+                default:
+                    return nullptr;
             }
         case DType::kI64:
             if (dt == DType::kI32) return &IntToIntRun<int32_t, int64_t>;
             return dt == DType::kF32 ? IntToFloat<int64_t>(mode) : nullptr;
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 

@@ -16,22 +16,26 @@ using AscendC::CMPMODE;
 using AscendC::SELMODE;
 
 template <typename T>
-bool Test(T a, T b, CMPMODE mode)
-{
+bool Test(T a, T b, CMPMODE mode) {
     switch (mode) {
-        case CMPMODE::LT: return a < b;
-        case CMPMODE::GT: return a > b;
-        case CMPMODE::EQ: return a == b;
-        case CMPMODE::LE: return a <= b;
-        case CMPMODE::GE: return a >= b;
-        default: return a != b;
+        case CMPMODE::LT:
+            return a < b;
+        case CMPMODE::GT:
+            return a > b;
+        case CMPMODE::EQ:
+            return a == b;
+        case CMPMODE::LE:
+            return a <= b;
+        case CMPMODE::GE:
+            return a >= b;
+        default:
+            return a != b;
     }
 }
 
 // Packs n comparisons into bits at `out`, which is written in whole bytes (the last one partially).
 template <typename T, CMPMODE mode>
-void PackMode(const T* a, const T* b, T k, uint64_t n, uint8_t* out)
-{
+void PackMode(const T* a, const T* b, T k, uint64_t n, uint8_t* out) {
     uint64_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint8_t flags[8];
@@ -49,20 +53,25 @@ void PackMode(const T* a, const T* b, T k, uint64_t n, uint8_t* out)
 }
 
 template <typename T>
-void Pack(const T* a, const T* b, T k, uint64_t n, CMPMODE mode, uint8_t* out)
-{
+void Pack(const T* a, const T* b, T k, uint64_t n, CMPMODE mode, uint8_t* out) {
     switch (mode) {
-        case CMPMODE::LT: return PackMode<T, CMPMODE::LT>(a, b, k, n, out);
-        case CMPMODE::GT: return PackMode<T, CMPMODE::GT>(a, b, k, n, out);
-        case CMPMODE::EQ: return PackMode<T, CMPMODE::EQ>(a, b, k, n, out);
-        case CMPMODE::LE: return PackMode<T, CMPMODE::LE>(a, b, k, n, out);
-        case CMPMODE::GE: return PackMode<T, CMPMODE::GE>(a, b, k, n, out);
-        default: return PackMode<T, CMPMODE::NE>(a, b, k, n, out);
+        case CMPMODE::LT:
+            return PackMode<T, CMPMODE::LT>(a, b, k, n, out);
+        case CMPMODE::GT:
+            return PackMode<T, CMPMODE::GT>(a, b, k, n, out);
+        case CMPMODE::EQ:
+            return PackMode<T, CMPMODE::EQ>(a, b, k, n, out);
+        case CMPMODE::LE:
+            return PackMode<T, CMPMODE::LE>(a, b, k, n, out);
+        case CMPMODE::GE:
+            return PackMode<T, CMPMODE::GE>(a, b, k, n, out);
+        default:
+            return PackMode<T, CMPMODE::NE>(a, b, k, n, out);
     }
 }
 
-void PackAny(DType t, const uint8_t* a, const uint8_t* b, uint64_t scalar, uint64_t n, CMPMODE mode, uint8_t* out)
-{
+void PackAny(DType t, const uint8_t* a, const uint8_t* b, uint64_t scalar, uint64_t n, CMPMODE mode,
+             uint8_t* out) {
     if (t == DType::kF32) {
         Pack(reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b),
              BitCast<float>(static_cast<uint32_t>(scalar)), n, mode, out);
@@ -82,39 +91,37 @@ void PackAny(DType t, const uint8_t* a, const uint8_t* b, uint64_t scalar, uint6
 }
 
 // Address of the first byte of repeat r, with block stride applied lane by lane.
-const uint8_t* LaneAt(const TensorRef& t, DType type, uint32_t r, uint32_t lane, int32_t blk, int32_t rep)
-{
+const uint8_t* LaneAt(const TensorRef& t, DType type, uint32_t r, uint32_t lane, int32_t blk,
+                      int32_t rep) {
     const uint32_t bytes = DTypeBits(type) / 8;
     const uint32_t perBlock = 32 / bytes;
-    return t.ptr + static_cast<int64_t>(r) * rep * 32 + static_cast<int64_t>(lane / perBlock) * blk * 32 +
-           (lane % perBlock) * bytes;
+    return t.ptr + static_cast<int64_t>(r) * rep * 32 +
+           static_cast<int64_t>(lane / perBlock) * blk * 32 + (lane % perBlock) * bytes;
 }
 
 // Copies one repeat's lanes to a dense buffer when they are strided.
-const uint8_t* Dense(const TensorRef& t, DType type, uint32_t r, uint32_t lanes, int32_t blk, int32_t rep,
-                     uint8_t* buffer)
-{
+const uint8_t* Dense(const TensorRef& t, DType type, uint32_t r, uint32_t lanes, int32_t blk,
+                     int32_t rep, uint8_t* buffer) {
     if (blk == 1) return LaneAt(t, type, r, 0, blk, rep);
     const uint32_t bytes = DTypeBits(type) / 8;
     const uint32_t perBlock = 32 / bytes;
-    for (uint32_t e = 0; e < lanes; e += perBlock) memcpy(buffer + e * bytes, LaneAt(t, type, r, e, blk, rep), 32);
+    for (uint32_t e = 0; e < lanes; e += perBlock)
+        memcpy(buffer + e * bytes, LaneAt(t, type, r, e, blk, rep), 32);
     return buffer;
 }
 
-bool LaneOn(const Geometry& g, uint32_t lane)
-{
+bool LaneOn(const Geometry& g, uint32_t lane) {
     return g.full || (lane < 128 && ((g.mask[lane >> 6] >> (lane & 63)) & 1));
 }
 
-Operand& BitsOperand(Record& r, const char* role, const TensorRef& t, Access access, uint64_t bytes)
-{
+Operand& BitsOperand(Record& r, const char* role, const TensorRef& t, Access access,
+                     uint64_t bytes) {
     Operand& o = AddTensor(r, role, t, DType::kU8, access);
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;
 }
 
-uint64_t TotalLanes(const Geometry& g, const Form& f)
-{
+uint64_t TotalLanes(const Geometry& g, const Form& f) {
     if (f.kind == Form::kCount) return g.total;
     return g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
                   : static_cast<uint64_t>(g.repeats) * g.lanes;
@@ -122,8 +129,7 @@ uint64_t TotalLanes(const Geometry& g, const Form& f)
 
 }  // namespace
 
-void RunCompare(const CompareCall& c)
-{
+void RunCompare(const CompareCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const CMPMODE mode = static_cast<CMPMODE>(c.mode);
@@ -145,15 +151,19 @@ void RunCompare(const CompareCall& c)
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
         if (c.dst) BitsOperand(r, "dst", *c.dst, Access::kWrite, (lanes + 7) / 8);
-        DescribeLanes(r.Add("src0"), *c.src0, c.st, Access::kRead, g, c.form, c.form.src0Blk, c.form.src0Rep);
+        DescribeLanes(r.Add("src0"), *c.src0, c.st, Access::kRead, g, c.form, c.form.src0Blk,
+                      c.form.src0Rep);
         if (c.src1) {
-            DescribeLanes(r.Add("src1"), *c.src1, c.st, Access::kRead, g, c.form, c.form.src1Blk, c.form.src1Rep);
+            DescribeLanes(r.Add("src1"), *c.src1, c.st, Access::kRead, g, c.form, c.form.src1Blk,
+                          c.form.src1Rep);
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name, "src0", c.loc);
+    CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+             "src0", c.loc);
     if (c.src1) {
-        CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep), c.name, "src1", c.loc);
+        CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep),
+                 c.name, "src1", c.loc);
     }
     if (c.dst) CheckEnd(core, *c.dst, c.dst->addr + (lanes + 7) / 8, c.name, "dst", c.loc);
     uint8_t* out = c.dst ? c.dst->ptr : reinterpret_cast<uint8_t*>(core.regs.cmpMask);
@@ -164,8 +174,11 @@ void RunCompare(const CompareCall& c)
     uint8_t buffer0[256], buffer1[256], bits[32];
     for (uint32_t r = 0; r < g.repeats; ++r) {
         const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
-        const uint8_t* a = Dense(*c.src0, c.st, r, g.lanes, c.form.src0Blk, c.form.src0Rep, buffer0);
-        const uint8_t* b = c.src1 ? Dense(*c.src1, c.st, r, g.lanes, c.form.src1Blk, c.form.src1Rep, buffer1) : nullptr;
+        const uint8_t* a =
+            Dense(*c.src0, c.st, r, g.lanes, c.form.src0Blk, c.form.src0Rep, buffer0);
+        const uint8_t* b =
+            c.src1 ? Dense(*c.src1, c.st, r, g.lanes, c.form.src1Blk, c.form.src1Rep, buffer1)
+                   : nullptr;
         uint8_t* to = out + static_cast<uint64_t>(r) * g.lanes / 8;
         memcpy(bits, to, (g.lanes + 7) / 8);
         PackAny(c.st, a, b, c.scalar, n, mode, bits);
@@ -183,8 +196,7 @@ void RunCompare(const CompareCall& c)
 
 namespace {
 template <typename T>
-void Choose(T* d, const T* a, const T* b, T k, const uint8_t* bits, uint64_t n)
-{
+void Choose(T* d, const T* a, const T* b, T k, const uint8_t* bits, uint64_t n) {
     uint64_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const uint8_t byte = bits[i / 8];
@@ -197,8 +209,7 @@ void Choose(T* d, const T* a, const T* b, T k, const uint8_t* bits, uint64_t n)
     for (; i < n; ++i) d[i] = (bits[i / 8] >> (i % 8)) & 1 ? a[i] : (b ? b[i] : k);
 }
 template <typename T>
-void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, bool reuse)
-{
+void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, bool reuse) {
     T k;
     memcpy(&k, &c.scalar, sizeof(T));
     auto maskAt = [&](uint64_t lane) { return bits + (reuse ? 0 : lane / 8); };
@@ -208,7 +219,8 @@ void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, boo
         const T* b = c.src1 ? reinterpret_cast<const T*>(c.src1->ptr) : nullptr;
         if (!reuse) return Choose(d, a, b, k, bits, g.total);
         for (uint64_t at = 0; at < g.total; at += g.lanes) {
-            Choose(d + at, a + at, b ? b + at : nullptr, k, bits, std::min<uint64_t>(g.lanes, g.total - at));
+            Choose(d + at, a + at, b ? b + at : nullptr, k, bits,
+                   std::min<uint64_t>(g.lanes, g.total - at));
         }
         return;
     }
@@ -216,16 +228,19 @@ void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, boo
     T row[128];
     for (uint32_t r = 0; r < g.repeats; ++r) {
         const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
-        const T* a = reinterpret_cast<const T*>(Dense(*c.src0, c.dt, r, g.lanes, c.form.src0Blk, c.form.src0Rep, buffer0));
+        const T* a = reinterpret_cast<const T*>(
+            Dense(*c.src0, c.dt, r, g.lanes, c.form.src0Blk, c.form.src0Rep, buffer0));
         const T* b = nullptr;
         if (c.src1) {
-            b = reinterpret_cast<const T*>(Dense(*c.src1, c.dt, r, g.lanes, c.form.src1Blk, c.form.src1Rep, buffer1));
+            b = reinterpret_cast<const T*>(
+                Dense(*c.src1, c.dt, r, g.lanes, c.form.src1Blk, c.form.src1Rep, buffer1));
         }
         Choose(row, a, b, k, maskAt(static_cast<uint64_t>(r) * g.lanes), n);
         const uint32_t perBlock = 32 / sizeof(T);
         for (uint32_t e = 0; e < n; ++e) {
             if (!LaneOn(g, e)) continue;
-            uint8_t* to = const_cast<uint8_t*>(LaneAt(*c.dst, c.dt, r, e, c.form.dstBlk, c.form.dstRep));
+            uint8_t* to =
+                const_cast<uint8_t*>(LaneAt(*c.dst, c.dt, r, e, c.form.dstBlk, c.form.dstRep));
             (void)perBlock;
             memcpy(to, &row[e], sizeof(T));
         }
@@ -233,35 +248,42 @@ void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, boo
 }
 }  // namespace
 
-void RunSelect(const SelectCall& c)
-{
+void RunSelect(const SelectCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const Geometry g = Resolve(core, c.form, DTypeBits(c.dt));
     const bool reuse = static_cast<SELMODE>(c.mode) == SELMODE::VSEL_CMPMASK_SPR;
     const uint64_t lanes = TotalLanes(g, c.form);
-    const uint64_t maskBytes = reuse ? (std::min<uint64_t>(lanes, g.lanes) + 7) / 8 : (lanes + 7) / 8;
+    const uint64_t maskBytes =
+        reuse ? (std::min<uint64_t>(lanes, g.lanes) + 7) / 8 : (lanes + 7) / 8;
     if (core.sink) {
         Record r;
         r.op = c.name;
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
-        DescribeLanes(r.Add("dst"), *c.dst, c.dt, Access::kWrite, g, c.form, c.form.dstBlk, c.form.dstRep);
+        DescribeLanes(r.Add("dst"), *c.dst, c.dt, Access::kWrite, g, c.form, c.form.dstBlk,
+                      c.form.dstRep);
         if (c.mask) BitsOperand(r, "selMask", *c.mask, Access::kRead, maskBytes);
-        DescribeLanes(r.Add("src0"), *c.src0, c.dt, Access::kRead, g, c.form, c.form.src0Blk, c.form.src0Rep);
+        DescribeLanes(r.Add("src0"), *c.src0, c.dt, Access::kRead, g, c.form, c.form.src0Blk,
+                      c.form.src0Rep);
         if (c.src1) {
-            DescribeLanes(r.Add("src1"), *c.src1, c.dt, Access::kRead, g, c.form, c.form.src1Blk, c.form.src1Rep);
+            DescribeLanes(r.Add("src1"), *c.src1, c.dt, Access::kRead, g, c.form, c.form.src1Blk,
+                          c.form.src1Rep);
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name, "dst", c.loc);
-    CheckEnd(core, *c.src0, EndOf(*c.src0, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name, "src0", c.loc);
+    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name,
+             "dst", c.loc);
+    CheckEnd(core, *c.src0, EndOf(*c.src0, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+             "src0", c.loc);
     if (c.src1) {
-        CheckEnd(core, *c.src1, EndOf(*c.src1, c.dt, g, c.form, c.form.src1Blk, c.form.src1Rep), c.name, "src1", c.loc);
+        CheckEnd(core, *c.src1, EndOf(*c.src1, c.dt, g, c.form, c.form.src1Blk, c.form.src1Rep),
+                 c.name, "src1", c.loc);
     }
     if (c.mask) CheckEnd(core, *c.mask, c.mask->addr + maskBytes, c.name, "selMask", c.loc);
-    const uint8_t* bits = c.mask ? c.mask->ptr : reinterpret_cast<const uint8_t*>(core.regs.cmpMask);
+    const uint8_t* bits =
+        c.mask ? c.mask->ptr : reinterpret_cast<const uint8_t*>(core.regs.cmpMask);
     if (c.mask && reuse) memcpy(core.regs.cmpMask, c.mask->ptr, 16);
     if (DTypeBits(c.dt) == 32) {
         SelectRows<uint32_t>(c, g, bits, reuse);
@@ -270,8 +292,7 @@ void RunSelect(const SelectCall& c)
     }
 }
 
-void ReadCmpMask(const TensorRef& dst, Loc loc)
-{
+void ReadCmpMask(const TensorRef& dst, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {
@@ -285,8 +306,7 @@ void ReadCmpMask(const TensorRef& dst, Loc loc)
     memcpy(dst.ptr, core.regs.cmpMask, 16);
 }
 
-void WriteCmpMask(const TensorRef& src, Loc loc)
-{
+void WriteCmpMask(const TensorRef& src, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {

@@ -15,8 +15,7 @@ constexpr uint32_t kBlock = 32;
 constexpr uint32_t kPerBlock = 16;  // sources of a block; also parameters of the vector form
 constexpr uint32_t kBlocks = 8;
 
-uint8_t Convert(int16_t value, uint64_t word)
-{
+uint8_t Convert(int16_t value, uint64_t word) {
     const float scale = BitCast<float>(static_cast<uint32_t>(word));
     int32_t offset = static_cast<int32_t>((word >> 37) & 0x1ff);
     if (offset >= 256) offset -= 512;
@@ -29,15 +28,15 @@ uint8_t Convert(int16_t value, uint64_t word)
 
 }  // namespace
 
-void RunCastDequant(const CastDequantCall& c)
-{
+void RunCastDequant(const CastDequantCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const Geometry g = Resolve(core, c.form, 16);
     if (g.repeats == 0) return;
     const bool count = c.form.kind == Form::kCount;
     const int64_t dstBlk = count ? 1 : c.form.dstBlk, srcBlk = count ? 1 : c.form.src0Blk;
-    const int64_t dstRep = count ? kBlocks : c.form.dstRep, srcRep = count ? kBlocks : c.form.src0Rep;
+    const int64_t dstRep = count ? kBlocks : c.form.dstRep,
+                  srcRep = count ? kBlocks : c.form.src0Rep;
     const uint32_t half = c.upperHalf ? kPerBlock : 0;
     const Registers& regs = core.regs;
     uint64_t table[kPerBlock];
@@ -46,7 +45,8 @@ void RunCastDequant(const CastDequantCall& c)
     if (c.vector) {
         parameters.addr = static_cast<uint32_t>(regs.deqScale);
         parameters.ptr = core.memory[static_cast<int>(Mem::kUb)] + parameters.addr;
-        CheckEnd(core, parameters, parameters.addr + sizeof(table), c.name, "SetDeqScale's tensor", c.loc);
+        CheckEnd(core, parameters, parameters.addr + sizeof(table), c.name, "SetDeqScale's tensor",
+                 c.loc);
         memcpy(table, parameters.ptr, sizeof(table));
     }
     if (core.sink != nullptr) {
@@ -69,7 +69,8 @@ void RunCastDequant(const CastDequantCall& c)
         from.blockStride = srcBlk * kBlock;
         from.repeats = g.repeats;
         from.repeatStride = srcRep * kBlock;
-        if (c.vector) DescribePlain(r, "scale", parameters, DType::kU64, Access::kRead, sizeof(table));
+        if (c.vector)
+            DescribePlain(r, "scale", parameters, DType::kU64, Access::kRead, sizeof(table));
         core.sink->OnInstruction(core, r);
     }
     for (uint32_t r = 0; r < g.repeats; ++r) {

@@ -12,25 +12,27 @@
 namespace ascendc_emu {
 namespace {
 
-float ScalarOf(const VecCall& c)
-{
+float ScalarOf(const VecCall& c) {
     switch (c.st) {
-        case DType::kF16: return HalfBitsToFloat(static_cast<uint16_t>(c.scalar));
-        case DType::kBf16: return Bf16BitsToFloat(static_cast<uint16_t>(c.scalar));
-        default: return BitCast<float>(static_cast<uint32_t>(c.scalar));
+        case DType::kF16:
+            return HalfBitsToFloat(static_cast<uint16_t>(c.scalar));
+        case DType::kBf16:
+            return Bf16BitsToFloat(static_cast<uint16_t>(c.scalar));
+        default:
+            return BitCast<float>(static_cast<uint32_t>(c.scalar));
     }
 }
 
 // dst = op(dst, src0, src1, scalar) for any mix of half and float; kDst: op reads dst.
 template <typename D, typename S, int kSources, bool kDst, typename Op>
-void Run(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c)
-{
+void Run(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c) {
     D* dst = static_cast<D*>(d);
     const S* a = static_cast<const S*>(s0);
     const S* b = static_cast<const S*>(s1);
     const float k = kSources < 2 ? ScalarOf(c) : 0.0f;
     if constexpr (std::is_same<D, float>::value && std::is_same<S, float>::value) {
-        // Exact aliasing of dst and a source is allowed and harmless: lane i reads before it writes.
+        // Exact aliasing of dst and a source is allowed and harmless: lane i reads before it
+        // writes.
 #pragma GCC ivdep
         for (uint64_t i = 0; i < n; ++i) {
             const float x = a[i];
@@ -54,13 +56,12 @@ void Run(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c)
     }
 }
 
-#define OPGEN_OP(NAME, EXPRESSION)                                 \
-    struct NAME {                                                  \
-        static float Apply(float x, float y, float z, float k)     \
-        {                                                          \
-            (void)x, (void)y, (void)z, (void)k;                    \
-            return EXPRESSION;                                     \
-        }                                                          \
+#define OPGEN_OP(NAME, EXPRESSION)                               \
+    struct NAME {                                                \
+        static float Apply(float x, float y, float z, float k) { \
+            (void)x, (void)y, (void)z, (void)k;                  \
+            return EXPRESSION;                                   \
+        }                                                        \
     };
 OPGEN_OP(AddOp, x + y)
 OPGEN_OP(SubOp, x - y)
@@ -94,8 +95,7 @@ OPGEN_OP(DivsReverseOp, k / x)
 #undef OPGEN_OP
 
 template <int kSources, bool kDst, typename Op>
-RunFn Pick(DType dt, DType st)
-{
+RunFn Pick(DType dt, DType st) {
     if (dt == DType::kF32 && st == DType::kF32) return &Run<float, float, kSources, kDst, Op>;
     if (dt == DType::kF16 && st == DType::kF16) return &Run<half, half, kSources, kDst, Op>;
     if (dt == DType::kF32 && st == DType::kF16) return &Run<float, half, kSources, kDst, Op>;
@@ -104,40 +104,70 @@ RunFn Pick(DType dt, DType st)
 
 }  // namespace
 
-RunFn FloatRun(VecOp op, DType dt, DType st)
-{
+RunFn FloatRun(VecOp op, DType dt, DType st) {
     switch (op) {
-        case VecOp::kAdd: return Pick<2, false, AddOp>(dt, st);
-        case VecOp::kSub: return Pick<2, false, SubOp>(dt, st);
-        case VecOp::kMul: return Pick<2, false, MulOp>(dt, st);
-        case VecOp::kDiv: return Pick<2, false, DivOp>(dt, st);
-        case VecOp::kMax: return Pick<2, false, MaxOp>(dt, st);
-        case VecOp::kMin: return Pick<2, false, MinOp>(dt, st);
-        case VecOp::kAddRelu: return Pick<2, false, AddReluOp>(dt, st);
-        case VecOp::kSubRelu: return Pick<2, false, SubReluOp>(dt, st);
-        case VecOp::kMulAddDst: return Pick<2, true, MulAddDstOp>(dt, st);
-        case VecOp::kFusedMulAdd: return Pick<2, true, FusedMulAddOp>(dt, st);
-        case VecOp::kFusedMulAddRelu: return Pick<2, true, FusedMulAddReluOp>(dt, st);
-        case VecOp::kMulAddRelu: return Pick<2, true, FusedMulAddReluOp>(dt, st);
-        case VecOp::kRelu: return Pick<1, false, ReluOp>(dt, st);
-        case VecOp::kExp: return Pick<1, false, ExpOp>(dt, st);
-        case VecOp::kLn: return Pick<1, false, LnOp>(dt, st);
-        case VecOp::kAbs: return Pick<1, false, AbsOp>(dt, st);
-        case VecOp::kReciprocal: return Pick<1, false, ReciprocalOp>(dt, st);
-        case VecOp::kRsqrt: return Pick<1, false, RsqrtOp>(dt, st);
-        case VecOp::kSqrt: return Pick<1, false, SqrtOp>(dt, st);
-        case VecOp::kAdds: return Pick<1, false, AddsOp>(dt, st);
-        case VecOp::kSubs: return Pick<1, false, SubsOp>(dt, st);
-        case VecOp::kMuls: return Pick<1, false, MulsOp>(dt, st);
-        case VecOp::kDivs: return Pick<1, false, DivsOp>(dt, st);
-        case VecOp::kMaxs: return Pick<1, false, MaxsOp>(dt, st);
-        case VecOp::kMins: return Pick<1, false, MinsOp>(dt, st);
-        case VecOp::kLeakyRelu: return Pick<1, false, LeakyReluOp>(dt, st);
-        case VecOp::kAxpy: return Pick<1, true, AxpyOp>(dt, st);
-        case VecOp::kNeg: return Pick<1, false, NegOp>(dt, st);
-        case VecOp::kSubsReverse: return Pick<1, false, SubsReverseOp>(dt, st);
-        case VecOp::kDivsReverse: return Pick<1, false, DivsReverseOp>(dt, st);
-        default: return nullptr;
+        case VecOp::kAdd:
+            return Pick<2, false, AddOp>(dt, st);
+        case VecOp::kSub:
+            return Pick<2, false, SubOp>(dt, st);
+        case VecOp::kMul:
+            return Pick<2, false, MulOp>(dt, st);
+        case VecOp::kDiv:
+            return Pick<2, false, DivOp>(dt, st);
+        case VecOp::kMax:
+            return Pick<2, false, MaxOp>(dt, st);
+        case VecOp::kMin:
+            return Pick<2, false, MinOp>(dt, st);
+        case VecOp::kAddRelu:
+            return Pick<2, false, AddReluOp>(dt, st);
+        case VecOp::kSubRelu:
+            return Pick<2, false, SubReluOp>(dt, st);
+        case VecOp::kMulAddDst:
+            return Pick<2, true, MulAddDstOp>(dt, st);
+        case VecOp::kFusedMulAdd:
+            return Pick<2, true, FusedMulAddOp>(dt, st);
+        case VecOp::kFusedMulAddRelu:
+            return Pick<2, true, FusedMulAddReluOp>(dt, st);
+        case VecOp::kMulAddRelu:
+            return Pick<2, true, FusedMulAddReluOp>(dt, st);
+        case VecOp::kRelu:
+            return Pick<1, false, ReluOp>(dt, st);
+        case VecOp::kExp:
+            return Pick<1, false, ExpOp>(dt, st);
+        case VecOp::kLn:
+            return Pick<1, false, LnOp>(dt, st);
+        case VecOp::kAbs:
+            return Pick<1, false, AbsOp>(dt, st);
+        case VecOp::kReciprocal:
+            return Pick<1, false, ReciprocalOp>(dt, st);
+        case VecOp::kRsqrt:
+            return Pick<1, false, RsqrtOp>(dt, st);
+        case VecOp::kSqrt:
+            return Pick<1, false, SqrtOp>(dt, st);
+        case VecOp::kAdds:
+            return Pick<1, false, AddsOp>(dt, st);
+        case VecOp::kSubs:
+            return Pick<1, false, SubsOp>(dt, st);
+        case VecOp::kMuls:
+            return Pick<1, false, MulsOp>(dt, st);
+        case VecOp::kDivs:
+            return Pick<1, false, DivsOp>(dt, st);
+        case VecOp::kMaxs:
+            return Pick<1, false, MaxsOp>(dt, st);
+        case VecOp::kMins:
+            return Pick<1, false, MinsOp>(dt, st);
+        case VecOp::kLeakyRelu:
+            return Pick<1, false, LeakyReluOp>(dt, st);
+        case VecOp::kAxpy:
+            return Pick<1, true, AxpyOp>(dt, st);
+        case VecOp::kNeg:
+            return Pick<1, false, NegOp>(dt, st);
+        case VecOp::kSubsReverse:
+            return Pick<1, false, SubsReverseOp>(dt, st);
+        case VecOp::kDivsReverse:
+            return Pick<1, false, DivsReverseOp>(dt, st);
+        default:
+            return nullptr;
     }
 }
 

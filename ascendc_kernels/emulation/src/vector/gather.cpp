@@ -12,8 +12,7 @@ namespace ascendc_emu {
 namespace {
 
 template <typename T>
-void GatherLoop(T* dst, const uint8_t* base, const uint32_t* offset, uint64_t n)
-{
+void GatherLoop(T* dst, const uint8_t* base, const uint32_t* offset, uint64_t n) {
     for (uint64_t i = 0; i < n; ++i) memcpy(dst + i, base + offset[i], sizeof(T));
 }
 
@@ -22,8 +21,7 @@ constexpr uint64_t kRepeatBytes = 256;
 // `sources` are the bytes gathered from. In place, a repeat is read before it is written, as on the
 // device: kernels swap neighbours that way.
 void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_t n, uint32_t es,
-               const uint8_t* sources, uint64_t sourceBytes)
-{
+               const uint8_t* sources, uint64_t sourceBytes) {
     if (dst < sources + sourceBytes && sources < dst + n * es) {
         const uint64_t lanes = kRepeatBytes / es;
         uint8_t repeat[kRepeatBytes];
@@ -35,15 +33,16 @@ void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_
         return;
     }
     const auto* o = reinterpret_cast<const uint32_t*>(offset);
-    if (es == 4) GatherLoop(reinterpret_cast<uint32_t*>(dst), base, o, n);
-    else GatherLoop(reinterpret_cast<uint16_t*>(dst), base, o, n);
+    if (es == 4)
+        GatherLoop(reinterpret_cast<uint32_t*>(dst), base, o, n);
+    else
+        GatherLoop(reinterpret_cast<uint16_t*>(dst), base, o, n);
 }
 
 }  // namespace
 
-void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
-               uint32_t base, const Form& form, Loc loc)
-{
+void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+               const TensorRef& offset, uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(type) / 8;
@@ -99,22 +98,23 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
             if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
             const uint32_t perBlock = 32 / es;
             uint8_t* to = dst.ptr + static_cast<int64_t>(r) * form.dstRep * 32 +
-                          static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 + (e % perBlock) * es;
+                          static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 +
+                          (e % perBlock) * es;
             memcpy(to, repeat + e * es, es);
         }
     }
 }
 
-void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset, const Form& form,
-                Loc loc)
-{
+void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
+                const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || form.repeats <= 0) return;
     NeedsApi(core, loc, "Gatherb");
     const uint64_t blocks = static_cast<uint64_t>(form.repeats) * 8;
     CheckEnd(core, offset, offset.addr + blocks * 4, "Gatherb", "offset", loc);
     CheckEnd(core, dst,
-             dst.addr + static_cast<uint64_t>(form.repeats - 1) * static_cast<uint64_t>(form.dstRep) * 32 +
+             dst.addr +
+                 static_cast<uint64_t>(form.repeats - 1) * static_cast<uint64_t>(form.dstRep) * 32 +
                  7ull * static_cast<uint64_t>(form.dstBlk) * 32 + 32,
              "Gatherb", "dst", loc);
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
@@ -144,7 +144,9 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
     for (int32_t r = 0; r < form.repeats; ++r) {
         for (int32_t b = 0; b < 8; ++b) memcpy(repeat + b * 32, src.ptr + o[r * 8 + b], 32);
         for (int32_t b = 0; b < 8; ++b) {
-            memcpy(dst.ptr + (static_cast<int64_t>(r) * form.dstRep + static_cast<int64_t>(b) * form.dstBlk) * 32,
+            memcpy(dst.ptr + (static_cast<int64_t>(r) * form.dstRep +
+                              static_cast<int64_t>(b) * form.dstBlk) *
+                                 32,
                    repeat + b * 32, 32);
         }
     }
@@ -152,8 +154,7 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
 
 void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef* pattern,
                    uint8_t builtin, bool counter, uint32_t mask, const AscendC::GatherMaskParams& p,
-                   uint64_t& kept, Loc loc)
-{
+                   uint64_t& kept, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(type) / 8;
@@ -163,34 +164,46 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
     const uint64_t each = counter ? mask : lanes;
     const uint64_t repeatBytes = (each + 7) / 8;
     if (!pattern && (builtin < 1 || builtin > 7)) {
-        TrapCheck(core, loc, "ErrorParam", "GatherMask", "use a pattern number 1..7 or a pattern tensor",
+        TrapCheck(core, loc, "ErrorParam", "GatherMask",
+                  "use a pattern number 1..7 or a pattern tensor",
                   "built-in pattern %u does not exist", builtin);
     }
     auto bit = [&](uint32_t r, uint64_t e) -> bool {
         switch (pattern ? 0 : builtin) {
             case 0: {
-                const uint8_t* bits = pattern->ptr + static_cast<uint64_t>(r) * p.src1RepeatStride * 32;
+                const uint8_t* bits =
+                    pattern->ptr + static_cast<uint64_t>(r) * p.src1RepeatStride * 32;
                 return (bits[e / 8] >> (e % 8)) & 1;
             }
-            case 1: return e % 2 == 0;
-            case 2: return e % 2 == 1;
-            case 3: return e % 4 == 0;
-            case 4: return e % 4 == 1;
-            case 5: return e % 4 == 2;
-            case 6: return e % 4 == 3;
-            default: return true;
+            case 1:
+                return e % 2 == 0;
+            case 2:
+                return e % 2 == 1;
+            case 3:
+                return e % 4 == 0;
+            case 4:
+                return e % 4 == 1;
+            case 5:
+                return e % 4 == 2;
+            case 6:
+                return e % 4 == 3;
+            default:
+                return true;
         }
     };
     auto source = [&](uint32_t r, uint64_t e) {
-        return static_cast<uint64_t>(r) * p.src0RepeatStride * 32 + e / perBlock * p.src0BlockStride * 32 +
-               (e % perBlock) * es;
+        return static_cast<uint64_t>(r) * p.src0RepeatStride * 32 +
+               e / perBlock * p.src0BlockStride * 32 + (e % perBlock) * es;
     };
     uint64_t count = 0;
     if (p.repeatTimes > 0 && each > 0) {
-        CheckEnd(core, src, src.addr + source(p.repeatTimes - 1, each - 1) + es, "GatherMask", "src0", loc);
+        CheckEnd(core, src, src.addr + source(p.repeatTimes - 1, each - 1) + es, "GatherMask",
+                 "src0", loc);
         if (pattern) {
             CheckEnd(core, *pattern,
-                     pattern->addr + static_cast<uint64_t>(p.repeatTimes - 1) * p.src1RepeatStride * 32 + repeatBytes,
+                     pattern->addr +
+                         static_cast<uint64_t>(p.repeatTimes - 1) * p.src1RepeatStride * 32 +
+                         repeatBytes,
                      "GatherMask", "src1Pattern", loc);
         }
         for (uint32_t r = 0; r < p.repeatTimes; ++r) {
@@ -215,7 +228,8 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
             s.blockStride = p.src0BlockStride * 32ll;
         }
         if (pattern) {
-            Operand& m = DescribePlain(r, "src1Pattern", *pattern, DType::kU8, Access::kRead, repeatBytes);
+            Operand& m =
+                DescribePlain(r, "src1Pattern", *pattern, DType::kU8, Access::kRead, repeatBytes);
             m.repeats = p.repeatTimes;
             m.repeatStride = p.src1RepeatStride * 32ll;
         }
@@ -239,13 +253,14 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
 
 namespace {
 template <typename T>
-void IndexLanes(const TensorRef& dst, const Geometry& g, const Form& form, uint64_t raw)
-{
+void IndexLanes(const TensorRef& dst, const Geometry& g, const Form& form, uint64_t raw) {
     T first;
     memcpy(&first, &raw, sizeof(T));
     auto value = [&](uint64_t i) {
-        if constexpr (std::is_same<T, half>::value) return half(static_cast<float>(first) + static_cast<float>(i));
-        else return static_cast<T>(first + static_cast<T>(i));
+        if constexpr (std::is_same<T, half>::value)
+            return half(static_cast<float>(first) + static_cast<float>(i));
+        else
+            return static_cast<T>(first + static_cast<T>(i));
     };
     if (form.kind == Form::kCount) {
         T* d = reinterpret_cast<T*>(dst.ptr);
@@ -259,15 +274,15 @@ void IndexLanes(const TensorRef& dst, const Geometry& g, const Form& form, uint6
             if (!g.full && ((g.mask[e >> 6] >> (e & 63)) & 1) == 0) continue;
             const T v = value(static_cast<uint64_t>(r) * g.lanes + e);
             memcpy(dst.ptr + static_cast<int64_t>(r) * form.dstRep * 32 +
-                       static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 + (e % perBlock) * sizeof(T),
+                       static_cast<int64_t>(e / perBlock) * form.dstBlk * 32 +
+                       (e % perBlock) * sizeof(T),
                    &v, sizeof(T));
         }
     }
 }
 }  // namespace
 
-void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc)
-{
+void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const Geometry g = Resolve(core, form, DTypeBits(type));
@@ -280,13 +295,19 @@ void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form
         DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), "CreateVecIndex", "dst", loc);
+    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), "CreateVecIndex",
+             "dst", loc);
     switch (type) {
-        case DType::kF16: return IndexLanes<half>(dst, g, form, first);
-        case DType::kF32: return IndexLanes<float>(dst, g, form, first);
-        case DType::kI16: return IndexLanes<int16_t>(dst, g, form, first);
-        case DType::kI32: return IndexLanes<int32_t>(dst, g, form, first);
-        default: Trap(core, loc, "CreateVecIndex", "%s is not supported on arch 2201", Name(type));
+        case DType::kF16:
+            return IndexLanes<half>(dst, g, form, first);
+        case DType::kF32:
+            return IndexLanes<float>(dst, g, form, first);
+        case DType::kI16:
+            return IndexLanes<int16_t>(dst, g, form, first);
+        case DType::kI32:
+            return IndexLanes<int32_t>(dst, g, form, first);
+        default:
+            Trap(core, loc, "CreateVecIndex", "%s is not supported on arch 2201", Name(type));
     }
 }
 

@@ -9,16 +9,14 @@ namespace ascendc_emu {
 namespace {
 
 template <typename T>
-T ScalarAs(const VecCall& c)
-{
+T ScalarAs(const VecCall& c) {
     T v;
     memcpy(&v, &c.scalar, sizeof(T));
     return v;
 }
 
 template <typename T, typename Op>
-void Binary(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
-{
+void Binary(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&) {
     T* dst = static_cast<T*>(d);
     const T* a = static_cast<const T*>(s0);
     const T* b = static_cast<const T*>(s1);
@@ -27,8 +25,7 @@ void Binary(void* d, const void* s0, const void* s1, uint64_t n, const VecCall&)
 }
 
 template <typename T, typename Op>
-void WithScalar(void* d, const void* s0, const void*, uint64_t n, const VecCall& c)
-{
+void WithScalar(void* d, const void* s0, const void*, uint64_t n, const VecCall& c) {
     T* dst = static_cast<T*>(d);
     const T* a = static_cast<const T*>(s0);
     const T k = ScalarAs<T>(c);
@@ -36,17 +33,16 @@ void WithScalar(void* d, const void* s0, const void*, uint64_t n, const VecCall&
     for (uint64_t i = 0; i < n; ++i) dst[i] = Op::template Apply<T>(a[i], k);
 }
 
-#define OPGEN_OP(NAME, EXPRESSION)                              \
-    struct NAME {                                               \
-        template <typename T>                                   \
-        static T Apply(T x, T y)                                \
-        {                                                       \
-            using U = std::make_unsigned_t<T>;                  \
-            const U ux = static_cast<U>(x);                     \
-            const U uy = static_cast<U>(y);                     \
-            (void)ux, (void)uy;                                 \
-            return static_cast<T>(EXPRESSION);                  \
-        }                                                       \
+#define OPGEN_OP(NAME, EXPRESSION)             \
+    struct NAME {                              \
+        template <typename T>                  \
+        static T Apply(T x, T y) {             \
+            using U = std::make_unsigned_t<T>; \
+            const U ux = static_cast<U>(x);    \
+            const U uy = static_cast<U>(y);    \
+            (void)ux, (void)uy;                \
+            return static_cast<T>(EXPRESSION); \
+        }                                      \
     };
 OPGEN_OP(AddOp, static_cast<U>(ux + uy))
 OPGEN_OP(SubOp, static_cast<U>(ux - uy))
@@ -59,16 +55,17 @@ OPGEN_OP(OrOp, ux | uy)
 OPGEN_OP(XorOp, ux ^ uy)
 OPGEN_OP(NotOp, static_cast<U>(~ux))
 OPGEN_OP(ReluOp, x > 0 ? x : 0)
-OPGEN_OP(AddReluOp, static_cast<T>(static_cast<U>(ux + uy)) > 0 ? static_cast<T>(static_cast<U>(ux + uy)) : 0)
-OPGEN_OP(SubReluOp, static_cast<T>(static_cast<U>(ux - uy)) > 0 ? static_cast<T>(static_cast<U>(ux - uy)) : 0)
+OPGEN_OP(AddReluOp,
+         static_cast<T>(static_cast<U>(ux + uy)) > 0 ? static_cast<T>(static_cast<U>(ux + uy)) : 0)
+OPGEN_OP(SubReluOp,
+         static_cast<T>(static_cast<U>(ux - uy)) > 0 ? static_cast<T>(static_cast<U>(ux - uy)) : 0)
 OPGEN_OP(ShiftLeftOp, uy >= sizeof(T) * 8 ? U(0) : static_cast<U>(static_cast<uint64_t>(ux) << uy))
 OPGEN_OP(ShiftRightOp, uy >= sizeof(T) * 8 ? (x < 0 ? T(-1) : T(0)) : static_cast<T>(x >> uy))
 #undef OPGEN_OP
 
 // Adds the last bit shifted out.
 template <typename T>
-void ShiftRightRounding(void* d, const void* s0, const void*, uint64_t n, const VecCall& c)
-{
+void ShiftRightRounding(void* d, const void* s0, const void*, uint64_t n, const VecCall& c) {
     T* dst = static_cast<T*>(d);
     const T* a = static_cast<const T*>(s0);
     const int64_t k = static_cast<int64_t>(ScalarAs<T>(c));
@@ -84,8 +81,7 @@ void ShiftRightRounding(void* d, const void* s0, const void*, uint64_t n, const 
     }
 }
 template <typename T>
-void ShiftRight(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c)
-{
+void ShiftRight(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c) {
     if (c.param) {
         ShiftRightRounding<T>(d, s0, s1, n, c);
     } else {
@@ -94,22 +90,19 @@ void ShiftRight(void* d, const void* s0, const void* s1, uint64_t n, const VecCa
 }
 
 template <typename T>
-void Fill(void* d, const void*, const void*, uint64_t n, const VecCall& c)
-{
+void Fill(void* d, const void*, const void*, uint64_t n, const VecCall& c) {
     T* dst = static_cast<T*>(d);
     const T k = ScalarAs<T>(c);
     for (uint64_t i = 0; i < n; ++i) dst[i] = k;
 }
 
 template <int kBytes>
-void Copy(void* d, const void* s0, const void*, uint64_t n, const VecCall&)
-{
+void Copy(void* d, const void* s0, const void*, uint64_t n, const VecCall&) {
     memmove(d, s0, n * kBytes);
 }
 
 template <typename Op, bool kScalar = false>
-RunFn PickSigned(DType t)
-{
+RunFn PickSigned(DType t) {
     if constexpr (kScalar) {
         if (t == DType::kI16) return &WithScalar<int16_t, Op>;
         if (t == DType::kI32) return &WithScalar<int32_t, Op>;
@@ -121,8 +114,7 @@ RunFn PickSigned(DType t)
 }
 
 template <typename Op, bool kScalar = false>
-RunFn PickBits(DType t)
-{
+RunFn PickBits(DType t) {
     if constexpr (kScalar) {
         if (t == DType::kI16 || t == DType::kU16) return &WithScalar<uint16_t, Op>;
     } else {
@@ -131,65 +123,96 @@ RunFn PickBits(DType t)
     return nullptr;
 }
 
-RunFn PickFill(uint32_t bits)
-{
+RunFn PickFill(uint32_t bits) {
     switch (bits) {
-        case 8: return &Fill<uint8_t>;
-        case 16: return &Fill<uint16_t>;
-        case 32: return &Fill<uint32_t>;
-        default: return &Fill<uint64_t>;
+        case 8:
+            return &Fill<uint8_t>;
+        case 16:
+            return &Fill<uint16_t>;
+        case 32:
+            return &Fill<uint32_t>;
+        default:
+            return &Fill<uint64_t>;
     }
 }
 
-RunFn PickCopy(uint32_t bits)
-{
+RunFn PickCopy(uint32_t bits) {
     switch (bits) {
-        case 8: return &Copy<1>;
-        case 16: return &Copy<2>;
-        case 32: return &Copy<4>;
-        default: return &Copy<8>;
+        case 8:
+            return &Copy<1>;
+        case 16:
+            return &Copy<2>;
+        case 32:
+            return &Copy<4>;
+        default:
+            return &Copy<8>;
     }
 }
 
 }  // namespace
 
-RunFn IntegerRun(VecOp op, DType dt, DType)
-{
+RunFn IntegerRun(VecOp op, DType dt, DType) {
     switch (op) {
-        case VecOp::kAdd: return PickSigned<AddOp>(dt);
-        case VecOp::kSub: return PickSigned<SubOp>(dt);
-        case VecOp::kMul: return PickSigned<MulOp>(dt);
-        case VecOp::kMax: return PickSigned<MaxOp>(dt);
-        case VecOp::kMin: return PickSigned<MinOp>(dt);
-        case VecOp::kAddRelu: return PickSigned<AddReluOp>(dt);
-        case VecOp::kSubRelu: return PickSigned<SubReluOp>(dt);
+        case VecOp::kAdd:
+            return PickSigned<AddOp>(dt);
+        case VecOp::kSub:
+            return PickSigned<SubOp>(dt);
+        case VecOp::kMul:
+            return PickSigned<MulOp>(dt);
+        case VecOp::kMax:
+            return PickSigned<MaxOp>(dt);
+        case VecOp::kMin:
+            return PickSigned<MinOp>(dt);
+        case VecOp::kAddRelu:
+            return PickSigned<AddReluOp>(dt);
+        case VecOp::kSubRelu:
+            return PickSigned<SubReluOp>(dt);
         case VecOp::kRelu:
             return dt == DType::kI32 ? &WithScalar<int32_t, ReluOp> : nullptr;
-        case VecOp::kAnd: return PickBits<AndOp>(dt);
-        case VecOp::kOr: return PickBits<OrOp>(dt);
-        case VecOp::kXor: return PickBits<XorOp>(dt);
-        case VecOp::kNot: return PickBits<NotOp, true>(dt);
-        case VecOp::kAnds: return PickBits<AndOp, true>(dt);
-        case VecOp::kOrs: return PickBits<OrOp, true>(dt);
-        case VecOp::kAdds: return PickSigned<AddOp, true>(dt);
-        case VecOp::kSubs: return PickSigned<SubOp, true>(dt);
-        case VecOp::kMuls: return PickSigned<MulOp, true>(dt);
-        case VecOp::kMaxs: return PickSigned<MaxOp, true>(dt);
-        case VecOp::kMins: return PickSigned<MinOp, true>(dt);
+        case VecOp::kAnd:
+            return PickBits<AndOp>(dt);
+        case VecOp::kOr:
+            return PickBits<OrOp>(dt);
+        case VecOp::kXor:
+            return PickBits<XorOp>(dt);
+        case VecOp::kNot:
+            return PickBits<NotOp, true>(dt);
+        case VecOp::kAnds:
+            return PickBits<AndOp, true>(dt);
+        case VecOp::kOrs:
+            return PickBits<OrOp, true>(dt);
+        case VecOp::kAdds:
+            return PickSigned<AddOp, true>(dt);
+        case VecOp::kSubs:
+            return PickSigned<SubOp, true>(dt);
+        case VecOp::kMuls:
+            return PickSigned<MulOp, true>(dt);
+        case VecOp::kMaxs:
+            return PickSigned<MaxOp, true>(dt);
+        case VecOp::kMins:
+            return PickSigned<MinOp, true>(dt);
         case VecOp::kShiftLeft:
             if (dt == DType::kI16 || dt == DType::kU16) return &WithScalar<uint16_t, ShiftLeftOp>;
             return &WithScalar<uint32_t, ShiftLeftOp>;
         case VecOp::kShiftRight:
             switch (dt) {
-                case DType::kI16: return &ShiftRight<int16_t>;
-                case DType::kU16: return &ShiftRight<uint16_t>;
-                case DType::kI32: return &ShiftRight<int32_t>;
-                case DType::kU32: return &ShiftRight<uint32_t>;
-                default: return nullptr;
+                case DType::kI16:
+                    return &ShiftRight<int16_t>;
+                case DType::kU16:
+                    return &ShiftRight<uint16_t>;
+                case DType::kI32:
+                    return &ShiftRight<int32_t>;
+                case DType::kU32:
+                    return &ShiftRight<uint32_t>;
+                default:
+                    return nullptr;
             }
-        case VecOp::kDuplicate: return PickFill(DTypeBits(dt));
-        case VecOp::kCopy: return PickCopy(DTypeBits(dt));
-        default: return nullptr;
+        case VecOp::kDuplicate:
+            return PickFill(DTypeBits(dt));
+        case VecOp::kCopy:
+            return PickCopy(DTypeBits(dt));
+        default:
+            return nullptr;
     }
 }
 

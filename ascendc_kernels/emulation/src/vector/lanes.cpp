@@ -10,8 +10,7 @@
 
 namespace ascendc_emu {
 
-Geometry Resolve(Core& core, const Form& f, uint32_t bits)
-{
+Geometry Resolve(Core& core, const Form& f, uint32_t bits) {
     Geometry g;
     g.lanes = 256 * 8 / std::max<uint32_t>(bits, 8);
     Registers& regs = core.regs;
@@ -69,8 +68,7 @@ Geometry Resolve(Core& core, const Form& f, uint32_t bits)
     return g;
 }
 
-void DescribeMask(Record& r, const Geometry& g, const Form& form)
-{
+void DescribeMask(Record& r, const Geometry& g, const Form& form) {
     r.repeat = form.kind == Form::kCount ? 0 : form.repeats;
     r.countForm = form.kind == Form::kCount;
     if (!g.full) {
@@ -81,8 +79,7 @@ void DescribeMask(Record& r, const Geometry& g, const Form& form)
 }
 
 void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, const Geometry& g,
-                   const Form& form, int32_t blk, int32_t rep)
-{
+                   const Form& form, int32_t blk, int32_t rep) {
     Locate(o, t, type, access);
     if (form.kind == Form::kCount) {
         o.blockBytes = static_cast<uint32_t>(Bytes(type, g.total));
@@ -106,8 +103,8 @@ void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, co
     }
 }
 
-uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk, int32_t rep)
-{
+uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk,
+               int32_t rep) {
     if (form.kind == Form::kCount) return t.addr + Bytes(type, g.total);
     if (g.repeats == 0) return t.addr;
     const uint64_t repeatBytes = Bytes(type, g.lanes);
@@ -121,28 +118,31 @@ uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& fo
     const uint64_t last = blocks > 0 ? (blocks - 1) * static_cast<uint64_t>(blk) * 32 : 0;
     const uint64_t rest = Bytes(type, lanes) - (blocks > 0 ? (blocks - 1) * 32 : 0);
     (void)repeatBytes;
-    uint64_t end = static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(rep) * 32 + last + rest;
+    uint64_t end =
+        static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(rep) * 32 + last + rest;
     if (g.tail != 0) {
         const uint64_t tailBlocks = (Bytes(type, g.tail) + 31) / 32;
         end = static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(rep) * 32 +
-              (tailBlocks - 1) * static_cast<uint64_t>(blk) * 32 + Bytes(type, g.tail) - (tailBlocks - 1) * 32;
+              (tailBlocks - 1) * static_cast<uint64_t>(blk) * 32 + Bytes(type, g.tail) -
+              (tailBlocks - 1) * 32;
         if (g.repeats > 1) {
-            end = std::max(end, static_cast<uint64_t>(g.repeats - 2) * static_cast<uint64_t>(rep) * 32 + last + rest);
+            end = std::max(
+                end, static_cast<uint64_t>(g.repeats - 2) * static_cast<uint64_t>(rep) * 32 + last +
+                         rest);
         }
     }
     return t.addr + end;
 }
 
 Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
-                       uint64_t bytes)
-{
+                       uint64_t bytes) {
     Operand& o = AddTensor(r, role, t, type, access);
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;
 }
 
-void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc)
-{
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
+              Loc loc) {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (__builtin_expect(end <= size && t.ptr != nullptr, 1)) return;
     OutOfBounds(core, t, end, op, role, loc);
@@ -155,20 +155,17 @@ struct Walk {
     int64_t blk, rep;  // bytes
     uint32_t bits;
     // Bytes from the start of a repeat to its lane `e`.
-    int64_t Offset(uint32_t e) const
-    {
+    int64_t Offset(uint32_t e) const {
         const uint32_t perBlock = 256 / bits;
         return static_cast<int64_t>(e / perBlock) * blk + e % perBlock * bits / 8;
     }
 };
 
-bool Contiguous(const Walk& w, uint32_t lanes)
-{
+bool Contiguous(const Walk& w, uint32_t lanes) {
     return w.blk == 32 || static_cast<uint64_t>(lanes) * w.bits <= 256;
 }
 
-bool Overlap(const uint8_t* a, int64_t aBytes, const uint8_t* b, int64_t bBytes)
-{
+bool Overlap(const uint8_t* a, int64_t aBytes, const uint8_t* b, int64_t bBytes) {
     return a < b + bBytes && b < a + aBytes;
 }
 
@@ -176,12 +173,13 @@ bool Overlap(const uint8_t* a, int64_t aBytes, const uint8_t* b, int64_t bBytes)
 // row value against a row. The block is written out, since one call for all lanes takes a fraction
 // of the time of one per block. False when the instruction is of another kind.
 bool ExecuteRepeatedBlocks(const VecCall& c, RunFn fn, const Geometry& g, const Walk& d,
-                           const Walk (&sources)[2])
-{
+                           const Walk (&sources)[2]) {
     constexpr uint32_t kMostRepeats = 8;
     constexpr int64_t kBlock = 32, kRepeat = 256;
     if (!g.full || !Contiguous(d, g.lanes)) return false;
-    const auto repeatBytes = [&](const Walk& w) { return static_cast<int64_t>(g.lanes) * w.bits / 8; };
+    const auto repeatBytes = [&](const Walk& w) {
+        return static_cast<int64_t>(g.lanes) * w.bits / 8;
+    };
     const auto rangeBytes = [&](const Walk& w, int64_t ofRepeat) {
         return static_cast<int64_t>(g.repeats - 1) * w.rep + ofRepeat;
     };
@@ -194,7 +192,8 @@ bool ExecuteRepeatedBlocks(const VecCall& c, RunFn fn, const Geometry& g, const 
         if (w.rep != (repeated[k] ? 0 : repeatBytes(w))) step = 1;
         if (!repeated[k]) continue;
         // Where dst overwrites the block the order of the blocks counts.
-        if (w.blk != 0 || Overlap(d.ptr, rangeBytes(d, repeatBytes(d)), w.ptr, rangeBytes(w, kBlock))) {
+        if (w.blk != 0 ||
+            Overlap(d.ptr, rangeBytes(d, repeatBytes(d)), w.ptr, rangeBytes(w, kBlock))) {
             return false;
         }
     }
@@ -221,8 +220,7 @@ bool ExecuteRepeatedBlocks(const VecCall& c, RunFn fn, const Geometry& g, const 
     return true;
 }
 
-void Execute(const VecCall& c, RunFn fn, const Geometry& g)
-{
+void Execute(const VecCall& c, RunFn fn, const Geometry& g) {
     const uint8_t* const p0 = c.src0 ? c.src0->ptr : nullptr;
     const uint8_t* const p1 = c.src1 ? c.src1->ptr : nullptr;
     if (c.form.kind == Form::kCount) {
@@ -231,8 +229,10 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
     }
     if (g.repeats == 0) return;
     const Walk d{c.dst->ptr, c.form.dstBlk * 32ll, c.form.dstRep * 32ll, DTypeBits(c.dt)};
-    const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll, DTypeBits(c.st)};
-    const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll, DTypeBits(c.st)};
+    const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll,
+                  DTypeBits(c.st)};
+    const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll,
+                  DTypeBits(c.st)};
     auto source = [](const Walk& w, uint32_t r) -> const void* {
         return w.ptr ? w.ptr + r * w.rep : nullptr;
     };
@@ -241,7 +241,8 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
                       (!p1 || Contiguous(s1, prefix));
     if (rows) {
         auto dense = [&](const Walk& w) {
-            return !w.ptr || w.rep == static_cast<int64_t>(Bytes(DType::kU8, static_cast<uint64_t>(g.lanes) * w.bits / 8));
+            return !w.ptr || w.rep == static_cast<int64_t>(Bytes(
+                                          DType::kU8, static_cast<uint64_t>(g.lanes) * w.bits / 8));
         };
         if (g.full && dense(d) && dense(s0) && dense(s1)) {
             const uint64_t n = g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
@@ -298,8 +299,7 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g)
 
 // inf -> the largest value, NaN -> 0: the results of an instruction in saturating mode.
 template <typename T, uint16_t kLargest, uint16_t kInfinity>
-void SaturateRun(void* d, const void*, const void*, uint64_t n, const VecCall&)
-{
+void SaturateRun(void* d, const void*, const void*, uint64_t n, const VecCall&) {
     T* dst = static_cast<T*>(d);
     for (uint64_t i = 0; i < n; ++i) {
         const uint16_t magnitude = dst[i].bits & 0x7fff;
@@ -307,8 +307,7 @@ void SaturateRun(void* d, const void*, const void*, uint64_t n, const VecCall&)
         dst[i].bits = magnitude == kInfinity ? (dst[i].bits & 0x8000) | kLargest : 0;
     }
 }
-RunFn Saturation(const Core& core, const VecCall& c)
-{
+RunFn Saturation(const Core& core, const VecCall& c) {
     if (__builtin_expect((core.regs.ctrl >> 48) & 1, 1)) return nullptr;
     if (c.op == VecOp::kCopy || c.op == VecOp::kDuplicate) return nullptr;
     if (c.dt == DType::kF16) return &SaturateRun<half, 0x7bff, 0x7c00>;
@@ -316,14 +315,12 @@ RunFn Saturation(const Core& core, const VecCall& c)
 }
 
 // Instructions whose dst is also read.
-bool ReadsDst(VecOp op)
-{
+bool ReadsDst(VecOp op) {
     return op == VecOp::kMulAddDst || op == VecOp::kFusedMulAdd || op == VecOp::kFusedMulAddRelu ||
            op == VecOp::kAxpy || op == VecOp::kMulAddRelu;
 }
 
-RunFn Find(const VecCall& c)
-{
+RunFn Find(const VecCall& c) {
     if (c.op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
     if (c.op == VecOp::kAddReluCast || c.op == VecOp::kSubReluCast || c.op == VecOp::kMulCast ||
         c.op == VecOp::kAddDeqRelu) {
@@ -335,8 +332,7 @@ RunFn Find(const VecCall& c)
 
 }  // namespace
 
-void RunVector(const VecCall& c)
-{
+void RunVector(const VecCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t bits = std::max(DTypeBits(c.dt), c.src0 ? DTypeBits(c.st) : 0u);
@@ -348,8 +344,9 @@ void RunVector(const VecCall& c)
         r.loc = Where(core, c.loc);
         r.perLane = true;
         DescribeMask(r, g, c.form);
-        DescribeLanes(r.Add("dst"), *c.dst, c.dt, ReadsDst(c.op) ? Access::kReadWrite : Access::kWrite, g,
-                      c.form, c.form.dstBlk, c.form.dstRep);
+        DescribeLanes(r.Add("dst"), *c.dst, c.dt,
+                      ReadsDst(c.op) ? Access::kReadWrite : Access::kWrite, g, c.form,
+                      c.form.dstBlk, c.form.dstRep);
         if (c.src0) {
             DescribeLanes(r.Add(c.src1 ? "src0" : "src"), *c.src0, c.st, Access::kRead, g, c.form,
                           c.form.src0Blk, c.form.src0Rep);
@@ -361,7 +358,8 @@ void RunVector(const VecCall& c)
         const uint64_t last = EndOf(*c.dst, c.dt, g, c.form, 1, 0) - c.dst->addr;
         if (c.form.kind != Form::kCount && c.form.dstBlk == 0 && last > 32) {
             r.note =
-                "dstBlkStride is 0: all blocks of a repeat go to one place, the result is undefined";
+                "dstBlkStride is 0: all blocks of a repeat go to one place, the result is "
+                "undefined";
         }
         if (core.kind == CoreKind::kUnified && c.form.repeats > 0 && g.repeats == 0 &&
             c.form.kind != Form::kCount) {
@@ -373,16 +371,18 @@ void RunVector(const VecCall& c)
     }
     const RunFn fn = Find(c);
     if (fn == nullptr) {
-        Trap(core, c.loc, c.name, "not supported from %s to %s on arch 2201", Name(c.st), Name(c.dt));
+        Trap(core, c.loc, c.name, "not supported from %s to %s on arch 2201", Name(c.st),
+             Name(c.dt));
     }
-    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name, "dst", c.loc);
+    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name,
+             "dst", c.loc);
     if (c.src0) {
-        CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
-                 "src0", c.loc);
+        CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep),
+                 c.name, "src0", c.loc);
     }
     if (c.src1) {
-        CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep), c.name,
-                 "src1", c.loc);
+        CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep),
+                 c.name, "src1", c.loc);
     }
     Execute(c, fn, g);
     if (const RunFn saturate = Saturation(core, c)) {
@@ -392,8 +392,7 @@ void RunVector(const VecCall& c)
     }
 }
 
-void RunCopy(const VecCall& call)
-{
+void RunCopy(const VecCall& call) {
     if (!Current().regs.counter) {
         RunVector(call);
         return;

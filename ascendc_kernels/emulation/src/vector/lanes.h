@@ -19,14 +19,14 @@ RunFn BinaryCast(VecOp op, DType dt, DType st);
 
 // A form with the mask and counter registers applied.
 struct Geometry {
-    uint64_t total = 0;     // elements in all, where `flat`; else 0
-    uint32_t lanes = 0;     // elements per repeat
+    uint64_t total = 0;  // elements in all, where `flat`; else 0
+    uint32_t lanes = 0;  // elements per repeat
     uint32_t repeats = 0;
     uint64_t mask[2] = {0, 0};
-    uint32_t tail = 0;      // counter mode: elements of the last repeat (0: full)
-    bool full = false;      // all lanes on
-    bool cut = false;       // counter mode: the count has more than 32 bits
-    uint32_t prefix = 0;    // > 0: exactly the first `prefix` lanes are on
+    uint32_t tail = 0;    // counter mode: elements of the last repeat (0: full)
+    bool full = false;    // all lanes on
+    bool cut = false;     // counter mode: the count has more than 32 bits
+    uint32_t prefix = 0;  // > 0: exactly the first `prefix` lanes are on
 };
 
 // Applies registers; count forms leave Normal mode and a full mask behind, as on the device.
@@ -42,9 +42,11 @@ void DescribeMask(Record& r, const Geometry& g, const Form& form);
 Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
                        uint64_t bytes);
 // End of the bytes an operand touches, as an offset in its memory.
-uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk, int32_t rep);
+uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk,
+               int32_t rep);
 // Stops the launch if the operand leaves its memory.
-void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role, Loc loc);
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
+              Loc loc);
 
 // The least and greatest of the byte offsets that active lanes give, and all their bits.
 struct OffsetRange {
@@ -53,8 +55,7 @@ struct OffsetRange {
 };
 
 template <typename IsOff>
-OffsetRange RangeOf(const uint32_t* offsets, uint64_t count, IsOff isOff)
-{
+OffsetRange RangeOf(const uint32_t* offsets, uint64_t count, IsOff isOff) {
     OffsetRange range;
     for (uint64_t i = 0; i < count; ++i) {
         if (isOff(i)) continue;

@@ -16,16 +16,14 @@ namespace ascendc_emu {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Nearest integer, ties to even, for |x| < 2^22; vectorises without SSE4.1.
-inline float RoundSmall(float x)
-{
+inline float RoundSmall(float x) {
     constexpr float magic = 12582912.0f;  // 1.5 * 2^23
     return (x + magic) - magic;
 }
 
 inline float Power2(int32_t n) { return BitCast<float>(static_cast<uint32_t>(n + 127) << 23); }
 
-inline float ExpF(float x)
-{
+inline float ExpF(float x) {
     // exp(x) = 2^n exp(r), |r| <= ln2 / 2. The clamp keeps n in range; its results are 0 and inf.
     float c = x < -104.0f ? -104.0f : x;
     c = c > 89.0f ? 89.0f : c;
@@ -47,8 +45,7 @@ inline float ExpF(float x)
     return x != x ? x : y;
 }
 
-inline float LogF(float x)
-{
+inline float LogF(float x) {
     // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
     const bool tiny = x < 1.17549435e-38f;
     const float scaled = tiny ? x * 8388608.0f : x;

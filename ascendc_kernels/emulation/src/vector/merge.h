@@ -10,12 +10,11 @@
 
 namespace ascendc_emu {
 
-// Hands the records of `used` lists to put in order; of equal ones that of the earlier list comes first.
-// suspend: ends once a list is used up. Returns how many each list gave, 16 bits each, as GetMrgSortResult's
-// register has it.
+// Hands the records of `used` lists to put in order; of equal ones that of the earlier list comes
+// first. suspend: ends once a list is used up. Returns how many each list gave, 16 bits each, as
+// GetMrgSortResult's register has it.
 template <typename T, typename Before, typename Put>
-uint64_t MergeLists(const std::vector<T> (&in)[4], int used, bool suspend, Before before, Put put)
-{
+uint64_t MergeLists(const std::vector<T> (&in)[4], int used, bool suspend, Before before, Put put) {
     size_t at[4] = {0, 0, 0, 0};
     for (;;) {
         int best = -1;

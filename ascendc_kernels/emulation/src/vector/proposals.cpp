@@ -25,7 +25,8 @@ struct Proposal {
 
 // Bytes of an element and of a proposal.
 struct Layout {
-    explicit Layout(DType type) : half(type == DType::kF16), element(half ? 2 : 4), bytes(kParts * element) {}
+    explicit Layout(DType type)
+        : half(type == DType::kF16), element(half ? 2 : 4), bytes(kParts * element) {}
     bool half;
     uint32_t element;
     uint32_t bytes;
@@ -84,12 +85,13 @@ Record Start(const Core& core, const char* op, int32_t repeats, Loc loc) {
 
 }  // namespace
 
-void RunProposalPart(const char* name, DType type, const TensorRef& dst, const TensorRef& src, ProposalPart way,
-                     int32_t repeats, int32_t part, Loc loc) {
+void RunProposalPart(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+                     ProposalPart way, int32_t repeats, int32_t part, Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
     if (part < 0 || part > 5) {
-        TrapCheck(core, loc, "ErrorParam", name, "use 0 (x1) to 5 (label)", "modeNumber is %d", part);
+        TrapCheck(core, loc, "ErrorParam", name, "use 0 (x1) to 5 (label)", "modeNumber is %d",
+                  part);
     }
     const Layout layout(type);
     const uint64_t n = static_cast<uint64_t>(repeats) * kGroup;
@@ -98,8 +100,8 @@ void RunProposalPart(const char* name, DType type, const TensorRef& dst, const T
     const TensorRef& plain = put ? src : dst;
     if (core.sink) {
         Record r = Start(core, name, repeats, loc);
-        Operand& o = DescribePlain(r, put ? "dst" : "src", proposals, type, put ? Access::kWrite : Access::kRead,
-                                   n * layout.bytes);
+        Operand& o = DescribePlain(r, put ? "dst" : "src", proposals, type,
+                                   put ? Access::kWrite : Access::kRead, n * layout.bytes);
         // One element of every proposal.
         o.addr += part * layout.element;
         o.align = static_cast<uint16_t>(layout.element);
@@ -117,12 +119,14 @@ void RunProposalPart(const char* name, DType type, const TensorRef& dst, const T
     for (uint64_t i = 0; i < n; ++i) {
         const uint64_t wide = i * layout.bytes + part * layout.element;
         const uint64_t narrow = i * layout.element;
-        memcpy(dst.ptr + (put ? wide : narrow), from.data() + (put ? narrow : wide), layout.element);
+        memcpy(dst.ptr + (put ? wide : narrow), from.data() + (put ? narrow : wide),
+               layout.element);
     }
 }
 
 void RunProposalSort(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
-                     const TensorRef* index, const TensorRef* tmp, bool full, int32_t repeats, Loc loc) {
+                     const TensorRef* index, const TensorRef* tmp, bool full, int32_t repeats,
+                     Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
     const Layout layout(type);
@@ -132,7 +136,8 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
         Record r = Start(core, name, repeats, loc);
         DescribePlain(r, "dst", dst, type, Access::kWrite, n * layout.bytes);
         // Parts that nobody has written move along.
-        Operand& o = DescribePlain(r, index ? "concat" : "src", src, type, Access::kRead, n * layout.bytes);
+        Operand& o =
+            DescribePlain(r, index ? "concat" : "src", src, type, Access::kRead, n * layout.bytes);
         o.addr += kScore * layout.element;
         o.align = static_cast<uint16_t>(layout.element);
         o.blockBytes = layout.element;
@@ -140,7 +145,8 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
         o.repeats = static_cast<uint32_t>(n);
         o.repeatStride = layout.bytes;
         if (hasIndex) DescribePlain(r, "index", *index, DType::kU32, Access::kRead, n * 4);
-        if (full && tmp->addr != src.addr) DescribePlain(r, "tmp", *tmp, type, Access::kWrite, n * layout.bytes);
+        if (full && tmp->addr != src.addr)
+            DescribePlain(r, "tmp", *tmp, type, Access::kWrite, n * layout.bytes);
         core.sink->OnInstruction(core, r);
     }
     CheckEnd(core, dst, dst.addr + n * layout.bytes, name, "dst", loc);
@@ -161,15 +167,17 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
     for (uint64_t i = 0; i < n; ++i) memcpy(dst.ptr + i * layout.bytes, all[i].raw, layout.bytes);
 }
 
-void RunProposalMerge(const char* name, DType type, const TensorRef& dst, const TensorRef* const lists[4],
-                      const uint16_t lengths[4], bool suspend, uint16_t valid, int32_t repeats, Loc loc) {
+void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
+                      const TensorRef* const lists[4], const uint16_t lengths[4], bool suspend,
+                      uint16_t valid, int32_t repeats, Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
     if (valid != 1 && valid != 3 && valid != 7 && valid != 15) {
-        TrapCheck(core, loc, "ErrorParam", name, "set validBit to 3, 7 or 15", "validBit %u is not 3, 7 or 15",
-                  valid);
+        TrapCheck(core, loc, "ErrorParam", name, "set validBit to 3, 7 or 15",
+                  "validBit %u is not 3, 7 or 15", valid);
     }
-    // Not documented, and CANN's CPU twin refuses it; kernels that run on the part copy a list this way.
+    // Not documented, and CANN's CPU twin refuses it; kernels that run on the part copy a list this
+    // way.
     if (valid == 1) {
         Warn(core, loc, "ErrorParam", name, "copy a single list with DataCopy",
              "validBit 1: a list alone is copied, but the documentation has 3, 7 and 15 only");
@@ -200,7 +208,8 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst, const 
             o.repeats = static_cast<uint32_t>(repeats);
             o.repeatStride = static_cast<int64_t>(group) * layout.bytes;
             if (repeats > 1) o.tensorEnd = 0;
-            if (repeats > 1 && i > 0) o.hi = lists[0]->hi ? std::max(o.hi, decltype(o.hi)(lists[0]->hi)) : o.hi;
+            if (repeats > 1 && i > 0)
+                o.hi = lists[0]->hi ? std::max(o.hi, decltype(o.hi)(lists[0]->hi)) : o.hi;
         }
         core.sink->OnInstruction(core, r);
     }
@@ -225,8 +234,8 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst, const 
     }
 }
 
-void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& index, const TensorRef& sorted,
-                        int32_t repeats, Loc loc) {
+void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& index,
+                        const TensorRef& sorted, int32_t repeats, Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
     const Layout layout(type);
@@ -252,7 +261,8 @@ void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& ind
     for (uint64_t i = 0; i < n; ++i) all[i] = Read(sorted.ptr + i * layout.bytes, layout);
     for (uint64_t i = 0; i < n; ++i) {
         const uint32_t number = IndexOf(all[i], layout);
-        memcpy(value.ptr + i * layout.element, all[i].raw + kScore * layout.element, layout.element);
+        memcpy(value.ptr + i * layout.element, all[i].raw + kScore * layout.element,
+               layout.element);
         memcpy(index.ptr + i * 4, &number, 4);
     }
 }

@@ -18,12 +18,13 @@
 namespace ascendc_emu {
 namespace {
 
-float RoundAs(DType t, float v) { return t == DType::kF16 ? HalfBitsToFloat(FloatToHalfBits(v)) : v; }
+float RoundAs(DType t, float v) {
+    return t == DType::kF16 ? HalfBitsToFloat(FloatToHalfBits(v)) : v;
+}
 
 // Sum of n (a power of two) values by neighbours.
 template <bool kHalf>
-float Tree(float* v, uint32_t n)
-{
+float Tree(float* v, uint32_t n) {
     while (n > 1) {
         n /= 2;
         for (uint32_t i = 0; i < n; ++i) v[i] = v[2 * i] + v[2 * i + 1];
@@ -36,26 +37,22 @@ float Tree(float* v, uint32_t n)
     return v[0];
 }
 
-float TreeSum(DType t, float* v, uint32_t n)
-{
+float TreeSum(DType t, float* v, uint32_t n) {
     return t == DType::kF16 ? Tree<true>(v, n) : Tree<false>(v, n);
 }
 
-float Neutral(ReduceOp op)
-{
+float Neutral(ReduceOp op) {
     return op == ReduceOp::kSum ? 0.0f : op == ReduceOp::kMax ? -kInfinity : kInfinity;
 }
 
 // How many lanes of repeat r the mask reaches, counted from the first.
-uint32_t Reached(const Geometry& g, uint32_t r)
-{
+uint32_t Reached(const Geometry& g, uint32_t r) {
     const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : g.lanes;
     return g.full ? n : g.prefix > 0 ? std::min(g.prefix, n) : n;
 }
 
 // Is any of `count` lanes from `first` on active in repeat r?
-bool AnyActive(const Geometry& g, uint32_t r, uint32_t first, uint32_t count)
-{
+bool AnyActive(const Geometry& g, uint32_t r, uint32_t first, uint32_t count) {
     const uint32_t end = std::min(first + count, Reached(g, r));
     if (g.full || g.prefix > 0) return first < end;
     for (uint32_t e = first; e < end; ++e) {
@@ -65,29 +62,32 @@ bool AnyActive(const Geometry& g, uint32_t r, uint32_t first, uint32_t count)
 }
 
 // Results of a repeat up to the last one that is written, when `group` lanes make one.
-uint32_t GroupsWritten(const Geometry& g, uint32_t group)
-{
+uint32_t GroupsWritten(const Geometry& g, uint32_t group) {
     uint32_t n = g.lanes / group;
     while (n > 0 && !AnyActive(g, 0, (n - 1) * group, group)) --n;
     return n;
 }
 
 // Lanes of repeat r as float, neutral where masked off.
-void Gather(const TensorRef& t, DType type, const Geometry& g, const Form& f, uint32_t r, ReduceOp op, float* v)
-{
+void Gather(const TensorRef& t, DType type, const Geometry& g, const Form& f, uint32_t r,
+            ReduceOp op, float* v) {
     const uint32_t es = DTypeBits(type) / 8;
     const uint32_t perBlock = 32 / es;
     const uint8_t* base = t.ptr + static_cast<int64_t>(r) * f.src0Rep * 32;
     const uint32_t used = Reached(g, r);
     if (f.src0Blk == 1) {
-        if (es == 4) Load(v, reinterpret_cast<const float*>(base), used);
-        else Load(v, reinterpret_cast<const half*>(base), used);
+        if (es == 4)
+            Load(v, reinterpret_cast<const float*>(base), used);
+        else
+            Load(v, reinterpret_cast<const half*>(base), used);
     } else {
         for (uint32_t e = 0; e < used; e += perBlock) {
             const uint8_t* p = base + static_cast<int64_t>(e / perBlock) * f.src0Blk * 32;
             const uint32_t m = std::min(perBlock, used - e);
-            if (es == 4) Load(v + e, reinterpret_cast<const float*>(p), m);
-            else Load(v + e, reinterpret_cast<const half*>(p), m);
+            if (es == 4)
+                Load(v + e, reinterpret_cast<const float*>(p), m);
+            else
+                Load(v + e, reinterpret_cast<const half*>(p), m);
         }
     }
     const float neutral = Neutral(op);
@@ -105,8 +105,7 @@ struct Extreme {
 };
 
 // Eight running extremes vectorise; NaN anywhere, or the position, takes the slow way afterwards.
-float FastExtreme(const float* v, uint32_t n, ReduceOp op, bool& nan)
-{
+float FastExtreme(const float* v, uint32_t n, ReduceOp op, bool& nan) {
     float best[8];
     uint32_t bad = 0;
     for (int k = 0; k < 8; ++k) best[k] = v[k];
@@ -114,17 +113,18 @@ float FastExtreme(const float* v, uint32_t n, ReduceOp op, bool& nan)
         for (uint32_t k = 0; k < 8; ++k) {
             const float x = v[i + k];
             bad |= x != x ? 1u : 0u;
-            best[k] = op == ReduceOp::kMax ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
+            best[k] =
+                op == ReduceOp::kMax ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
         }
     }
     nan = bad != 0;
     float r = best[0];
-    for (int k = 1; k < 8; ++k) r = op == ReduceOp::kMax ? (best[k] > r ? best[k] : r) : (best[k] < r ? best[k] : r);
+    for (int k = 1; k < 8; ++k)
+        r = op == ReduceOp::kMax ? (best[k] > r ? best[k] : r) : (best[k] < r ? best[k] : r);
     return r;
 }
 
-Extreme Find(const float* v, uint32_t n, ReduceOp op)
-{
+Extreme Find(const float* v, uint32_t n, ReduceOp op) {
     if (n % 8 == 0) {
         bool nan = false;
         const float value = op == ReduceOp::kMax ? FastExtreme(v, n, ReduceOp::kMax, nan)
@@ -148,8 +148,7 @@ Extreme Find(const float* v, uint32_t n, ReduceOp op)
     return best;
 }
 
-void PutValue(uint8_t* to, DType t, float v)
-{
+void PutValue(uint8_t* to, DType t, float v) {
     if (t == DType::kF16) {
         const uint16_t bits = FloatToHalfBits(v);
         memcpy(to, &bits, 2);
@@ -159,8 +158,7 @@ void PutValue(uint8_t* to, DType t, float v)
 }
 
 // The index keeps its integer bits in the element's width.
-void PutIndex(uint8_t* to, uint32_t bytes, uint32_t index)
-{
+void PutIndex(uint8_t* to, uint32_t bytes, uint32_t index) {
     if (bytes == 2) {
         const uint16_t narrow = static_cast<uint16_t>(index);
         memcpy(to, &narrow, 2);
@@ -169,19 +167,19 @@ void PutIndex(uint8_t* to, uint32_t bytes, uint32_t index)
     }
 }
 
-void RememberExtreme(Core& core, DType t, const Extreme& e)
-{
+void RememberExtreme(Core& core, DType t, const Extreme& e) {
     core.regs.maxMinValue = 0;
     PutValue(reinterpret_cast<uint8_t*>(&core.regs.maxMinValue), t, e.value);
     core.regs.maxMinIndex = e.index;
 }
 
-Geometry ReduceGeometry(Core& core, const Form& f, DType t) { return Resolve(core, f, DTypeBits(t)); }
+Geometry ReduceGeometry(Core& core, const Form& f, DType t) {
+    return Resolve(core, f, DTypeBits(t));
+}
 
 }  // namespace
 
-void RunReduce(const ReduceCall& c)
-{
+void RunReduce(const ReduceCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(c.dt) / 8;
@@ -211,12 +209,16 @@ void RunReduce(const ReduceCall& c)
         d.align = static_cast<uint16_t>(align);
         d.repeats = g.repeats;
         d.repeatStride = dstStep;
-        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, c.form, c.form.src0Blk, c.form.src0Rep);
+        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, c.form, c.form.src0Blk,
+                      c.form.src0Rep);
         core.sink->OnInstruction(core, r);
     }
     if (g.repeats == 0) return;
-    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name, "src", c.loc);
-    CheckEnd(core, *c.dst, c.dst->addr + static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(dstStep) + produced,
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+             "src", c.loc);
+    CheckEnd(core, *c.dst,
+             c.dst->addr + static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(dstStep) +
+                 produced,
              c.name, "dst", c.loc);
     float v[128];
     for (uint32_t r = 0; r < g.repeats; ++r) {
@@ -230,7 +232,8 @@ void RunReduce(const ReduceCall& c)
             const uint32_t per = 32 / es;
             for (uint32_t b = 0; b < produced / es; ++b) {
                 if (!AnyActive(g, r, b * per, per)) continue;
-                const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per) : Find(v + b * per, per, c.op).value;
+                const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per)
+                                                       : Find(v + b * per, per, c.op).value;
                 PutValue(to + b * es, c.dt, x);
             }
         } else if (c.op == ReduceOp::kSum) {
@@ -249,27 +252,29 @@ void RunReduce(const ReduceCall& c)
                     PutIndex(to, es, e.index);
                     PutValue(to + es, c.dt, e.value);
                     break;
-                case 2: PutValue(to, c.dt, e.value); break;
-                default: PutIndex(to, 4, e.index); break;
+                case 2:
+                    PutValue(to, c.dt, e.value);
+                    break;
+                default:
+                    PutIndex(to, 4, e.index);
+                    break;
             }
         }
     }
 }
 
 namespace {
-// Whether the result goes through the scalar unit, as CANN's public implementation has it: the sum of
-// the count form is read from the accumulator, results of several repeats are combined, and a value
-// without its index is picked from the work tensor. Left are a single instruction with its index, and
-// the sum of more repeats than one instruction can add up.
-bool PassesScalar(const FullReduceCall& c, const Geometry& g, uint32_t lanesOfRepeat)
-{
+// Whether the result goes through the scalar unit, as CANN's public implementation has it: the sum
+// of the count form is read from the accumulator, results of several repeats are combined, and a
+// value without its index is picked from the work tensor. Left are a single instruction with its
+// index, and the sum of more repeats than one instruction can add up.
+bool PassesScalar(const FullReduceCall& c, const Geometry& g, uint32_t lanesOfRepeat) {
     if (c.op == ReduceOp::kSum) return c.level2 || g.repeats <= lanesOfRepeat;
     return !c.index || g.repeats > 1;
 }
 
 // The events such a call waits for before it returns: V to S, then S to V and MTE3.
-void SyncByScalar(Core& core, Loc loc)
-{
+void SyncByScalar(Core& core, Loc loc) {
     SyncEvent e;
     e.kind = SyncKind::kPassScalar;
     e.src = Pipe::kV;
@@ -278,8 +283,7 @@ void SyncByScalar(Core& core, Loc loc)
 }
 }  // namespace
 
-void RunFullReduce(const FullReduceCall& c)
-{
+void RunFullReduce(const FullReduceCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(c.dt) / 8;
@@ -303,13 +307,15 @@ void RunFullReduce(const FullReduceCall& c)
         DescribeMask(r, g, form);
         Operand& d = DescribePlain(r, "dst", *c.dst, c.dt, Access::kWrite, es * (c.index ? 2 : 1));
         d.align = static_cast<uint16_t>(es * (c.index ? 2 : 1));
-        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk, form.src0Rep);
+        DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk,
+                      form.src0Rep);
         if (need > 0) DescribePlain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
         core.sink->OnInstruction(core, r);
         if (g.repeats > 0 && PassesScalar(c, g, 256 / es)) SyncByScalar(core, c.loc);
     }
     if (g.repeats == 0) return;
-    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src", c.loc);
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src",
+             c.loc);
     CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.name, "dst", c.loc);
     float v[128];
     if (sum) {
@@ -332,7 +338,8 @@ void RunFullReduce(const FullReduceCall& c)
         while (level.size() > 1) {
             std::vector<float> next;
             for (size_t at = 0; at < level.size(); at += g.lanes) {
-                for (uint32_t e = 0; e < g.lanes; ++e) v[e] = at + e < level.size() ? level[at + e] : 0.0f;
+                for (uint32_t e = 0; e < g.lanes; ++e)
+                    v[e] = at + e < level.size() ? level[at + e] : 0.0f;
                 next.push_back(TreeSum(c.dt, v, g.lanes));
             }
             level.swap(next);
@@ -347,9 +354,11 @@ void RunFullReduce(const FullReduceCall& c)
         Gather(*c.src, c.dt, g, form, r, c.op, v);
         bool hasNan = false;
         if (r > 0 && best.value == best.value) {
-            const float quick = c.op == ReduceOp::kMax ? FastExtreme(v, g.lanes, ReduceOp::kMax, hasNan)
-                                                       : FastExtreme(v, g.lanes, ReduceOp::kMin, hasNan);
-            if (!hasNan && (c.op == ReduceOp::kMax ? quick <= best.value : quick >= best.value)) continue;
+            const float quick = c.op == ReduceOp::kMax
+                                    ? FastExtreme(v, g.lanes, ReduceOp::kMax, hasNan)
+                                    : FastExtreme(v, g.lanes, ReduceOp::kMin, hasNan);
+            if (!hasNan && (c.op == ReduceOp::kMax ? quick <= best.value : quick >= best.value))
+                continue;
         }
         const Extreme e = Find(v, g.lanes, c.op);
         const bool nan = e.value != e.value && best.value == best.value;
@@ -364,8 +373,7 @@ void RunFullReduce(const FullReduceCall& c)
     RememberExtreme(core, c.dt, best);
 }
 
-void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc)
-{
+void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const Geometry g = ReduceGeometry(core, form, type);
@@ -392,8 +400,8 @@ namespace {
 
 // Each element of src fills a block of dst.
 template <typename T>
-void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep)
-{
+void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk,
+                int32_t dstRep) {
     constexpr uint32_t kElements = 32 / sizeof(T);
     for (int32_t r = 0; r < repeats; ++r) {
         T row[8];  // dst may lie over src
@@ -401,17 +409,17 @@ void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int
         for (int32_t b = 0; b < 8; ++b) {
             T block[kElements];
             std::fill_n(block, kElements, row[b]);
-            memcpy(dst.ptr + (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32, block,
-                   sizeof(block));
+            memcpy(dst.ptr +
+                       (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32,
+                   block, sizeof(block));
         }
     }
 }
 
 }  // namespace
 
-void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk, int32_t dstRep,
-             Loc loc)
-{
+void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats,
+             int32_t dstBlk, int32_t dstRep, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(type) / 8;
@@ -432,7 +440,8 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
     if (repeats <= 0) return;
     CheckEnd(core, src, src.addr + srcBytes, "Brcb", "src0", loc);
     CheckEnd(core, dst,
-             dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 + 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
+             dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 +
+                 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
              "Brcb", "dst", loc);
     (es == 2 ? &FillBlocks<uint16_t> : &FillBlocks<uint32_t>)(dst, src, repeats, dstBlk, dstRep);
 }

@@ -9,8 +9,7 @@
 namespace ascendc_emu {
 
 void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
-                uint32_t base, const Form& form, Loc loc)
-{
+                uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
     const char* const name = "Scatter";
     const uint32_t es = DTypeBits(type) / 8;

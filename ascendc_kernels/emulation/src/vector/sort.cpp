@@ -20,8 +20,7 @@ struct Entry {
     uint64_t raw;
 };
 
-Entry Read(const uint8_t* p, DType t)
-{
+Entry Read(const uint8_t* p, DType t) {
     Entry e;
     memcpy(&e.raw, p, 8);
     e.score = t == DType::kF16 ? HalfBitsToFloat(static_cast<uint16_t>(e.raw))
@@ -30,8 +29,7 @@ Entry Read(const uint8_t* p, DType t)
     return e;
 }
 
-Entry Make(DType t, const uint8_t* score, uint32_t index)
-{
+Entry Make(DType t, const uint8_t* score, uint32_t index) {
     Entry e;
     e.raw = static_cast<uint64_t>(index) << 32;
     e.index = index;
@@ -50,8 +48,7 @@ Entry Make(DType t, const uint8_t* score, uint32_t index)
 }
 
 // NaN sorts first, like the largest value; keeps the order a strict weak one.
-bool Before(const Entry& a, const Entry& b)
-{
+bool Before(const Entry& a, const Entry& b) {
     const bool na = a.score != a.score, nb = b.score != b.score;
     if (na || nb) return na && !nb;
     return a.score > b.score;
@@ -59,8 +56,8 @@ bool Before(const Entry& a, const Entry& b)
 
 void Put(uint8_t* p, const Entry& e) { memcpy(p, &e.raw, 8); }
 
-std::vector<Entry> Entries(DType t, const TensorRef& score, const TensorRef& index, uint64_t at, uint64_t n)
-{
+std::vector<Entry> Entries(DType t, const TensorRef& score, const TensorRef& index, uint64_t at,
+                           uint64_t n) {
     const uint32_t es = DTypeBits(t) / 8;
     std::vector<Entry> out;
     out.reserve(n);
@@ -72,8 +69,7 @@ std::vector<Entry> Entries(DType t, const TensorRef& score, const TensorRef& ind
     return out;
 }
 
-Record Start(const Core& core, const char* op, Loc loc)
-{
+Record Start(const Core& core, const char* op, Loc loc) {
     Record r;
     r.op = op;
     r.pipe = Pipe::kV;
@@ -83,9 +79,8 @@ Record Start(const Core& core, const char* op, Loc loc)
 
 }  // namespace
 
-void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const TensorRef& index, int32_t repeats,
-               Loc loc)
-{
+void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const TensorRef& index,
+               int32_t repeats, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
     NeedsApi(core, loc, "Sort32");
@@ -109,9 +104,8 @@ void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const T
     }
 }
 
-void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4], const uint16_t lengths[4],
-                bool suspend, uint16_t valid, int32_t repeats, Loc loc)
-{
+void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4],
+                const uint16_t lengths[4], bool suspend, uint16_t valid, int32_t repeats, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
     int used = 0;
@@ -120,16 +114,17 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
         ++used;
     }
     if (valid != 3 && valid != 7 && valid != 15) {
-        TrapCheck(core, loc, "ErrorParam", "MrgSort", "set validBit to 3, 7 or 15", "validBit %u is not 3, 7 or 15",
-                  valid);
+        TrapCheck(core, loc, "ErrorParam", "MrgSort", "set validBit to 3, 7 or 15",
+                  "validBit %u is not 3, 7 or 15", valid);
     }
     uint64_t group = 0;
     for (int i = 0; i < used; ++i) group += lengths[i];
     if (repeats > 1) {
         for (int i = 1; i < 4; ++i) {
             if (valid != 15 || lengths[i] != lengths[0] || suspend) {
-                TrapCheck(core, loc, "ErrorParam", "MrgSort", "use repeatTimes 1",
-                          "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
+                TrapCheck(
+                    core, loc, "ErrorParam", "MrgSort", "use repeatTimes 1",
+                    "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
             }
         }
     }
@@ -137,21 +132,26 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
         static const char* const roles[] = {"src1", "src2", "src3", "src4"};
         Record r = Start(core, "MrgSort", loc);
         r.repeat = repeats;
-        DescribePlain(r, "dst", dst, type, Access::kWrite, group * 8 * static_cast<uint64_t>(repeats));
+        DescribePlain(r, "dst", dst, type, Access::kWrite,
+                      group * 8 * static_cast<uint64_t>(repeats));
         for (int i = 0; i < used; ++i) {
-            Operand& o = DescribePlain(r, roles[i], *lists[i], type, Access::kRead, lengths[i] * 8ull);
+            Operand& o =
+                DescribePlain(r, roles[i], *lists[i], type, Access::kRead, lengths[i] * 8ull);
             o.repeats = static_cast<uint32_t>(repeats);
             o.repeatStride = static_cast<int64_t>(group) * 8;
             // Lists of a group follow each other; only the first tensor's bounds are known then.
             if (repeats > 1) o.tensorEnd = 0;
-            if (repeats > 1 && i > 0) o.hi = std::max(o.hi, lists[0]->hi ? static_cast<uint64_t>(lists[0]->hi) : o.hi);
+            if (repeats > 1 && i > 0)
+                o.hi = std::max(o.hi, lists[0]->hi ? static_cast<uint64_t>(lists[0]->hi) : o.hi);
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + group * 8 * static_cast<uint64_t>(repeats), "MrgSort", "dst", loc);
+    CheckEnd(core, dst, dst.addr + group * 8 * static_cast<uint64_t>(repeats), "MrgSort", "dst",
+             loc);
     for (int i = 0; i < used; ++i) {
         CheckEnd(core, *lists[i],
-                 lists[i]->addr + (static_cast<uint64_t>(repeats - 1) * group + lengths[i]) * 8, "MrgSort", "src", loc);
+                 lists[i]->addr + (static_cast<uint64_t>(repeats - 1) * group + lengths[i]) * 8,
+                 "MrgSort", "src", loc);
     }
     std::vector<Entry> in[4];
     for (int32_t r = 0; r < repeats; ++r) {
@@ -169,8 +169,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
 }
 
 void RunSortAll(DType type, const TensorRef& dst, const TensorRef& score, const TensorRef& index,
-                const TensorRef& tmp, bool full, int32_t repeats, Loc loc)
-{
+                const TensorRef& tmp, bool full, int32_t repeats, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;
@@ -192,15 +191,15 @@ void RunSortAll(DType type, const TensorRef& dst, const TensorRef& score, const 
         std::stable_sort(e.begin(), e.end(), Before);
     } else {
         for (uint64_t at = 0; at < n; at += 32) {
-            std::stable_sort(e.begin() + static_cast<std::ptrdiff_t>(at), e.begin() + static_cast<std::ptrdiff_t>(at + 32), Before);
+            std::stable_sort(e.begin() + static_cast<std::ptrdiff_t>(at),
+                             e.begin() + static_cast<std::ptrdiff_t>(at + 32), Before);
         }
     }
     for (uint64_t i = 0; i < n; ++i) Put(dst.ptr + i * 8, e[i]);
 }
 
 void RunExtract(DType type, const TensorRef& value, const TensorRef& index, const TensorRef& sorted,
-                int32_t repeats, Loc loc)
-{
+                int32_t repeats, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;

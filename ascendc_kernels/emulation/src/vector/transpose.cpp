@@ -13,12 +13,11 @@ namespace ascendc_emu {
 namespace {
 
 // A row given by host address as a tensor of the core's UB.
-TensorRef Row(Core& core, uint64_t address, const char* role, Loc loc)
-{
+TensorRef Row(Core& core, uint64_t address, const char* role, Loc loc) {
     const auto base = reinterpret_cast<uint64_t>(core.memory[static_cast<int>(Mem::kUb)]);
     if (address < base || address >= base + core.capacity[static_cast<int>(Mem::kUb)]) {
-        TrapCheck(core, loc, "TensorScope", "TransDataTo5HD", "take the addresses from GetPhyAddr()",
-                  "%s holds an address outside UB", role);
+        TrapCheck(core, loc, "TensorScope", "TransDataTo5HD",
+                  "take the addresses from GetPhyAddr()", "%s holds an address outside UB", role);
     }
     TensorRef t;
     t.ptr = reinterpret_cast<uint8_t*>(address);
@@ -29,8 +28,7 @@ TensorRef Row(Core& core, uint64_t address, const char* role, Loc loc)
 }  // namespace
 
 void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
-                    const AscendC::TransDataTo5HDParams& p, Loc loc)
-{
+                    const AscendC::TransDataTo5HDParams& p, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || p.repeatTimes == 0) return;
     const uint32_t es = DTypeBits(type) / 8;
@@ -41,8 +39,10 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
     }
     const uint64_t last = static_cast<uint64_t>(p.repeatTimes - 1) * 32;
     for (int i = 0; i < 16; ++i) {
-        CheckEnd(core, d[i], d[i].addr + last * p.dstRepStride + 32, "TransDataTo5HD", "dstList", loc);
-        CheckEnd(core, s[i], s[i].addr + last * p.srcRepStride + 32, "TransDataTo5HD", "srcList", loc);
+        CheckEnd(core, d[i], d[i].addr + last * p.dstRepStride + 32, "TransDataTo5HD", "dstList",
+                 loc);
+        CheckEnd(core, s[i], s[i].addr + last * p.srcRepStride + 32, "TransDataTo5HD", "srcList",
+                 loc);
     }
     if (core.sink) {
         // Two records keep each within the operand limit: the reads, then the writes.
@@ -55,8 +55,9 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
             for (int i = 0; i < 16; ++i) {
                 const TensorRef& t = half == 0 ? s[i] : d[i];
                 const bool high = half == 0 ? p.srcHighHalf : p.dstHighHalf;
-                Operand& o = DescribePlain(r, half == 0 ? "srcList" : "dstList", t, type,
-                                           half == 0 ? Access::kRead : Access::kWrite, es == 1 ? 16 : 32);
+                Operand& o =
+                    DescribePlain(r, half == 0 ? "srcList" : "dstList", t, type,
+                                  half == 0 ? Access::kRead : Access::kWrite, es == 1 ? 16 : 32);
                 if (es == 1 && high) o.addr += 16;
                 if (es == 1) o.align = 16;
                 o.repeats = p.repeatTimes;
@@ -68,7 +69,8 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
     uint8_t in[16][32];
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
         // All rows are read before any is written: in-place use is common.
-        for (int i = 0; i < 16; ++i) memcpy(in[i], s[i].ptr + static_cast<uint64_t>(r) * p.srcRepStride * 32, 32);
+        for (int i = 0; i < 16; ++i)
+            memcpy(in[i], s[i].ptr + static_cast<uint64_t>(r) * p.srcRepStride * 32, 32);
         auto out = [&](int i) { return d[i].ptr + static_cast<uint64_t>(r) * p.dstRepStride * 32; };
         if (es == 2) {
             for (int i = 0; i < 16; ++i) {
@@ -94,8 +96,7 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
     }
 }
 
-void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc loc)
-{
+void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {
@@ -118,12 +119,12 @@ void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc 
 }
 
 void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& tmp,
-                     const AscendC::TransposeParamsExt& p, Loc loc)
-{
+                     const AscendC::TransposeParamsExt& p, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     using AscendC::TransposeType;
-    if (p.transposeType == TransposeType::TRANSPOSE_ND2ND_B16) return RunTranspose16(type, dst, src, loc);
+    if (p.transposeType == TransposeType::TRANSPOSE_ND2ND_B16)
+        return RunTranspose16(type, dst, src, loc);
     const bool toNhwc = p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC;
     if (!toNhwc && p.transposeType != TransposeType::TRANSPOSE_NHWC2NCHW) {
         Trap(core, loc, "Transpose", "transpose type %d is not emulated in the basic API",
@@ -150,7 +151,8 @@ void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, con
     for (uint32_t n = 0; n < p.nSize; ++n) {
         for (uint64_t i = 0; i < rows; ++i) {
             for (uint64_t j = 0; j < cols; ++j) {
-                memcpy(dst.ptr + (n * image + j * rows + i) * es, in.data() + (n * image + i * cols + j) * es, es);
+                memcpy(dst.ptr + (n * image + j * rows + i) * es,
+                       in.data() + (n * image + i * cols + j) * es, es);
             }
         }
     }

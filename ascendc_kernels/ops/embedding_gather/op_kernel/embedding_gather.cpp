@@ -1,10 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// EmbeddingGather: y[i, :] = table[index[i], :]. An index outside the table gives a row of zeros and
-// is reported once per core. Handwritten: which rows are read is only known on the device.
+// EmbeddingGather: y[i, :] = table[index[i], :]. An index outside the table gives a row of zeros
+// and is reported once per core. Handwritten: which rows are read is only known on the device.
 //
-// Each core takes a balanced share of the indices. Indices come to UB in batches and are read by the
-// scalar unit; rows go through UB in one or more pieces, GM -> UB -> GM, over a double-buffered
+// Each core takes a balanced share of the indices. Indices come to UB in batches and are read by
+// the scalar unit; rows go through UB in one or more pieces, GM -> UB -> GM, over a double-buffered
 // TQueBind, so that the next row is loaded while the last one is stored.
 //
 // Tiling data (opgen's default for handwritten kernels): tableShape, indexRank, indexShape.
@@ -22,7 +22,7 @@ using namespace AscendC;
 
 template <typename T, typename I>
 class Kernel {
-public:
+ public:
     __aicore__ inline Kernel() {}
 
     template <typename Tiling>
@@ -68,7 +68,7 @@ public:
         }
     }
 
-private:
+ private:
     __aicore__ inline uint32_t Piece(uint64_t at) const {
         return static_cast<uint32_t>(rowLength - at < kPiece ? rowLength - at : kPiece);
     }
@@ -93,8 +93,9 @@ private:
 
     __aicore__ inline void Report(int64_t row, uint64_t at) {
         if (!reported) {
-            AscendC::printf("embedding_gather: index[%lld] = %lld is outside a table of %lld rows\n",
-                            static_cast<int64_t>(at), row, tableRows);
+            AscendC::printf(
+                "embedding_gather: index[%lld] = %lld is outside a table of %lld rows\n",
+                static_cast<int64_t>(at), row, tableRows);
             reported = true;
         }
     }

@@ -16,12 +16,12 @@
 
 namespace AscendC {
 class Mc2CcTilingConfig {
-public:
+ public:
     // Setters and GetTiling return 0, other numbers on failure.
     explicit Mc2CcTilingConfig(const std::string& groupName, uint32_t opType,
                                const std::string& algConfig, uint32_t reduceType = 0,
-                               uint8_t dstDataType = 0, uint8_t srcDataType = 0, uint8_t commEngine = 0)
-    {
+                               uint8_t dstDataType = 0, uint8_t srcDataType = 0,
+                               uint8_t commEngine = 0) {
         SetGroupName(groupName);
         SetOpType(opType);
         SetAlgConfig(algConfig);
@@ -30,8 +30,7 @@ public:
     }
     virtual ~Mc2CcTilingConfig() = default;
 
-    uint32_t GetTiling(::Mc2InitTiling& tiling)
-    {
+    uint32_t GetTiling(::Mc2InitTiling& tiling) {
         std::memset(tiling.reserved, 0, sizeof(tiling.reserved));
         const uint32_t version = 100;
         std::memcpy(tiling.reserved, &version, sizeof(version));
@@ -40,93 +39,77 @@ public:
         std::memcpy(tiling.reserved + 8, &commBlockNum_, sizeof(commBlockNum_));
         return valid_ ? 0 : 1;
     }
-    uint32_t GetTiling(::Mc2CcTiling& tiling)
-    {
+    uint32_t GetTiling(::Mc2CcTiling& tiling) {
         static_assert(sizeof(config_) == sizeof(tiling.reserved), "one image");
         std::memcpy(tiling.reserved, &config_, sizeof(config_));
         return valid_ ? 0 : 1;
     }
     // Sections of a BEGIN_TILING_DATA_DEF struct.
-    uint32_t GetTiling(optiling::Mc2InitTiling& tiling)
-    {
+    uint32_t GetTiling(optiling::Mc2InitTiling& tiling) {
         ::Mc2InitTiling plain;
         const uint32_t result = GetTiling(plain);
         tiling.set_reserved(plain.reserved);
         return result;
     }
-    uint32_t GetTiling(optiling::Mc2CcTiling& tiling)
-    {
+    uint32_t GetTiling(optiling::Mc2CcTiling& tiling) {
         ::Mc2CcTiling plain;
         const uint32_t result = GetTiling(plain);
         tiling.set_reserved(plain.reserved);
         return result;
     }
 
-    uint32_t SetOpType(uint32_t opType)
-    {
+    uint32_t SetOpType(uint32_t opType) {
         config_.opType = opType;
         return Check(opType > 0 && opType < static_cast<uint32_t>(HcclCMDType::HCCL_CMD_ALL));
     }
-    uint32_t SetGroupName(const std::string& groupName)
-    {
+    uint32_t SetGroupName(const std::string& groupName) {
         return Check(Store(config_.groupName, groupName));
     }
-    uint32_t SetAlgConfig(const std::string& algConfig)
-    {
+    uint32_t SetAlgConfig(const std::string& algConfig) {
         return Check(Store(config_.algConfig, algConfig));
     }
-    uint32_t SetReduceType(uint32_t reduceType, uint8_t dstDataType = 0, uint8_t srcDataType = 0)
-    {
+    uint32_t SetReduceType(uint32_t reduceType, uint8_t dstDataType = 0, uint8_t srcDataType = 0) {
         config_.reduceType = reduceType;
         config_.reserved[0] = static_cast<char>(dstDataType);
         config_.reserved[1] = static_cast<char>(srcDataType);
         return Check(reduceType < HCCL_REDUCE_RESERVED);
     }
-    uint32_t SetStepSize(uint8_t stepSize)
-    {
+    uint32_t SetStepSize(uint8_t stepSize) {
         config_.stepSize = stepSize;
         return 0;
     }
-    uint32_t SetSkipLocalRankCopy(uint8_t skip)
-    {
+    uint32_t SetSkipLocalRankCopy(uint8_t skip) {
         config_.skipLocalRankCopy = skip;
         return 0;
     }
-    uint32_t SetSkipBufferWindowCopy(uint8_t skip)
-    {
+    uint32_t SetSkipBufferWindowCopy(uint8_t skip) {
         config_.skipBufferWindowCopy = skip;
         return 0;
     }
-    uint32_t SetDebugMode(uint8_t debugMode)
-    {
+    uint32_t SetDebugMode(uint8_t debugMode) {
         debugMode_ = debugMode;
         return 0;
     }
-    uint32_t SetQueueNum(uint16_t num)
-    {
+    uint32_t SetQueueNum(uint16_t num) {
         queueNum_ = num;
         return 0;
     }
-    uint32_t SetCommBlockNum(uint16_t num)
-    {
+    uint32_t SetCommBlockNum(uint16_t num) {
         commBlockNum_ = num;
         return 0;
     }
-    uint32_t SetCommEngine(uint8_t commEngine)
-    {
+    uint32_t SetCommEngine(uint8_t commEngine) {
         config_.reserved[2] = static_cast<char>(commEngine);
         return 0;
     }
 
-private:
-    uint32_t Check(bool good)
-    {
+ private:
+    uint32_t Check(bool good) {
         valid_ = valid_ && good;
         return good ? 0 : 1;
     }
     // Up to 128 bytes, as documented.
-    static bool Store(char (&to)[128], const std::string& text)
-    {
+    static bool Store(char (&to)[128], const std::string& text) {
         std::memset(to, 0, sizeof(to));
         std::memcpy(to, text.data(), std::min(text.size(), sizeof(to)));
         return text.size() <= sizeof(to);

@@ -8,7 +8,7 @@ namespace matmul_tiling {
 
 // Tiling of a Matmul whose M, N (and K, if enabled) are split over cores.
 class MultiCoreMatmulTiling : public MatmulApiTilingBase {
-public:
+ public:
     using MatmulApiTilingBase::MatmulApiTilingBase;
 
     // Cores that may be used.
@@ -25,21 +25,21 @@ public:
     void EnableMultiCoreSplitK(bool flag) { splitK_ = flag; }
     void SetSplitK(bool flag) { splitK_ = flag; }
 
-protected:
+ protected:
     bool SplitCores() override;
 
-private:
+ private:
     int32_t mDim_ = 1, nDim_ = 1;
 };
 
 // Tiling of a batch of Matmuls on one core; see SetALayout and SetBatchInfoForNormal.
 class BatchMatmulTiling : public MatmulApiTilingBase {
-public:
+ public:
     using MatmulApiTilingBase::MatmulApiTilingBase;
     int32_t GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim, int32_t& batchCoreM,
                        int32_t& batchCoreN);
 
-protected:
+ protected:
     bool SplitCores() override;
 };
 

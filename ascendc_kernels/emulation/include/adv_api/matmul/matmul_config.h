@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Compile-time configuration of the Matmul object. Most of it chooses how data travels through L1 and
-// L0 on the device; the results do not depend on it, so the emulation stores it and uses little.
+// Compile-time configuration of the Matmul object. Most of it chooses how data travels through L1
+// and L0 on the device; the results do not depend on it, so the emulation stores it and uses
+// little.
 #ifndef ADV_API_MATMUL_MATMUL_CONFIG_H
 #define ADV_API_MATMUL_MATMUL_CONFIG_H
 
@@ -139,8 +140,7 @@ struct MatrixOffset {
 
 namespace ascendc_emu {
 namespace matmul_config {
-constexpr MatmulConfig ConfigOf(MatmulConfigMode mode)
-{
+constexpr MatmulConfig ConfigOf(MatmulConfigMode mode) {
     MatmulConfig c;
     c.doNorm = mode == MatmulConfigMode::CONFIG_NORM;
     c.doMultiDataLoad = mode == MatmulConfigMode::CONFIG_MDL;
@@ -148,8 +148,7 @@ constexpr MatmulConfig ConfigOf(MatmulConfigMode mode)
     c.doIBShareNorm = mode == MatmulConfigMode::CONFIG_IBSHARE;
     return c;
 }
-constexpr void Apply(MatmulConfig& c, const MatmulShapeParams& p)
-{
+constexpr void Apply(MatmulConfig& c, const MatmulShapeParams& p) {
     c.singleCoreM = p.singleCoreM;
     c.singleCoreN = p.singleCoreN;
     c.singleCoreK = p.singleCoreK;
@@ -159,20 +158,17 @@ constexpr void Apply(MatmulConfig& c, const MatmulShapeParams& p)
     c.singleCoreMN = p.singleCoreM * p.singleCoreN;
     c.baseMN = p.basicM * p.basicN;
 }
-constexpr void Apply(MatmulConfig& c, const MatmulQuantParams& p)
-{
+constexpr void Apply(MatmulConfig& c, const MatmulQuantParams& p) {
     c.isPerTensor = p.isPerTensor;
     c.hasAntiQuantOffset = p.hasAntiQuantOffset;
 }
-constexpr void Apply(MatmulConfig& c, const MatmulBatchParams& p)
-{
+constexpr void Apply(MatmulConfig& c, const MatmulBatchParams& p) {
     c.isNBatch = p.isNBatch;
     c.batchMode = p.batchMode;
     c.isBiasBatch = p.isBiasBatch;
     c.bmmOutMode = p.bmmOutMode;
 }
-constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p)
-{
+constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p) {
     c.intrinsicsCheck = p.intrinsicsCheck;
     c.enVecND2NZ = p.enVecND2NZ;
     c.enableDoubleCache = p.enableDoubleCache;
@@ -189,13 +185,14 @@ constexpr void Apply(MatmulConfig& c, const MatmulFuncParams& p)
     c.isEnableChannelSplit = p.isEnableChannelSplit;
     c.enableRelu = p.enableRelu;
 }
-constexpr void Apply(MatmulConfig& c, const MatmulBiasParams& p) { c.enableSetBias = p.enableSetBias; }
+constexpr void Apply(MatmulConfig& c, const MatmulBiasParams& p) {
+    c.enableSetBias = p.enableSetBias;
+}
 }  // namespace matmul_config
 }  // namespace ascendc_emu
 
 template <MatmulConfigMode mode, typename... Params>
-constexpr MatmulConfig GetMMConfig(Params&&... params)
-{
+constexpr MatmulConfig GetMMConfig(Params&&... params) {
     MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(mode);
     (ascendc_emu::matmul_config::Apply(c, params), ...);
     return c;
@@ -207,8 +204,7 @@ constexpr MatmulConfig GetNormalConfig(
     const IterateOrder iterateOrder = IterateOrder::UNDEF,
     const ScheduleType scheduleType = ScheduleType::INNER_PRODUCT, const bool enUnitFlag = true,
     const bool enableMixDualMaster = false,
-    const BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH)
-{
+    const BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH) {
     MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
     c.intrinsicsCheck = intrinsicsLimit;
     c.isNBatch = batchLoop;
@@ -222,15 +218,14 @@ constexpr MatmulConfig GetNormalConfig(
     c.bmmOutMode = bmmOutMode;
     return c;
 }
-constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false, const bool batchLoop = false,
-                                    const uint32_t doMTE2Preload = 0,
+constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false,
+                                    const bool batchLoop = false, const uint32_t doMTE2Preload = 0,
                                     const bool isVecND2NZ = false, bool isPerTensor = false,
                                     bool hasAntiQuantOffset = false, const bool enUnitFlag = false,
                                     const bool isMsgReuse = true, const bool enableUBReuse = true,
                                     const bool enableL1CacheUB = false,
                                     const bool enableMixDualMaster = false,
-                                    const bool enableKdimReorderLoad = false)
-{
+                                    const bool enableKdimReorderLoad = false) {
     MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
     c.intrinsicsCheck = intrinsicsLimit;
     c.isNBatch = batchLoop;
@@ -250,8 +245,7 @@ constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false,
                                            const bool batchLoop = false,
                                            const uint32_t doMTE2Preload = 0,
                                            const bool isVecND2NZ = false, bool isPerTensor = false,
-                                           bool hasAntiQuantOffset = false)
-{
+                                           bool hasAntiQuantOffset = false) {
     MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_SPECIALMDL);
     c.intrinsicsCheck = intrinsicsLimit;
     c.isNBatch = batchLoop;
@@ -261,11 +255,12 @@ constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false,
     c.hasAntiQuantOffset = hasAntiQuantOffset;
     return c;
 }
-constexpr MatmulConfig GetIBShareNormConfig(
-    const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
-    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isDoubleCache = false,
-    const bool enUnitFlag = true)
-{
+constexpr MatmulConfig GetIBShareNormConfig(const bool intrinsicsLimit = false,
+                                            const bool batchLoop = false,
+                                            const bool isVecND2NZ = false,
+                                            const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1,
+                                            const bool isDoubleCache = false,
+                                            const bool enUnitFlag = true) {
     MatmulConfig c = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
     c.intrinsicsCheck = intrinsicsLimit;
     c.isNBatch = batchLoop;
@@ -278,8 +273,7 @@ constexpr MatmulConfig GetIBShareNormConfig(
 constexpr MatmulConfig GetBasicConfig(const uint32_t basicM, const uint32_t basicN,
                                       const uint32_t basicK, const bool intrinsicsLimit = false,
                                       const bool batchLoop = false,
-                                      const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1)
-{
+                                      const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
     MatmulConfig c;
     c.doBasicBlock = true;
     c.basicM = basicM;
@@ -294,8 +288,7 @@ constexpr MatmulConfig GetSpecialBasicConfig(
     const uint32_t basicM, const uint32_t basicN, const uint32_t basicK, const uint32_t singleCoreM,
     const uint32_t singleCoreN, const uint32_t singleCoreK, const uint32_t stepM,
     const uint32_t stepN, const bool intrinsicsLimit = false, const bool batchLoop = false,
-    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1)
-{
+    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
     MatmulConfig c = GetBasicConfig(basicM, basicN, basicK, intrinsicsLimit, batchLoop, bmmMode);
     c.doBasicBlock = false;
     c.doSpecialBasicBlock = true;
@@ -306,10 +299,12 @@ constexpr MatmulConfig GetSpecialBasicConfig(
     return c;
 }
 
-constexpr MatmulConfig CFG_NORM = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
+constexpr MatmulConfig CFG_NORM =
+    ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_NORM);
 constexpr MatmulConfig CFG_MDL = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_MDL);
 constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
-constexpr MatmulConfig CFG_IBSHARE_NORM = ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
+constexpr MatmulConfig CFG_IBSHARE_NORM =
+    ascendc_emu::matmul_config::ConfigOf(MatmulConfigMode::CONFIG_IBSHARE);
 
 // A tiling known at compile time: the configuration plus the numbers of a TCubeTiling; values that
 // are 0 come from the run-time tiling.
@@ -323,33 +318,33 @@ namespace AscendC {
 constexpr const MatmulConfig& ToMatmulConfig(const MatmulConfig& cfg) { return cfg; }
 constexpr const MatmulConfig& ToMatmulConfig(const MatmulApiStaticTiling& cfg) { return cfg.cfg; }
 
-using ::CubeFormat;
-using ::LayoutMode;
 using ::BatchMode;
 using ::BatchOutMode;
-using ::IterateOrder;
-using ::ScheduleType;
-using ::IterateMode;
-using ::MatmulConfigMode;
-using ::MatmulConfig;
-using ::MatmulShapeParams;
-using ::MatmulQuantParams;
-using ::MatmulBatchParams;
-using ::MatmulFuncParams;
-using ::MatmulBiasParams;
-using ::MatrixOffset;
+using ::CFG_IBSHARE_NORM;
+using ::CFG_MDL;
+using ::CFG_NORM;
+using ::CubeFormat;
+using ::GetBasicConfig;
+using ::GetIBShareNormConfig;
+using ::GetMDLConfig;
 using ::GetMMConfig;
 using ::GetNormalConfig;
-using ::GetMDLConfig;
-using ::GetSpecialMDLConfig;
-using ::GetIBShareNormConfig;
-using ::GetBasicConfig;
 using ::GetSpecialBasicConfig;
-using ::CFG_NORM;
-using ::CFG_MDL;
-using ::MM_CFG_BB;
-using ::CFG_IBSHARE_NORM;
+using ::GetSpecialMDLConfig;
+using ::IterateMode;
+using ::IterateOrder;
+using ::LayoutMode;
 using ::MatmulApiStaticTiling;
+using ::MatmulBatchParams;
+using ::MatmulBiasParams;
+using ::MatmulConfig;
+using ::MatmulConfigMode;
+using ::MatmulFuncParams;
+using ::MatmulQuantParams;
+using ::MatmulShapeParams;
+using ::MatrixOffset;
+using ::MM_CFG_BB;
+using ::ScheduleType;
 
 // Position, layout and element type of one operand; isTrans allows a transposed one.
 template <TPosition position, CubeFormat cubeFormat, typename TYPE, bool transposed = false,
@@ -374,18 +369,15 @@ struct SparseMatmulType : MatmulType<position, cubeFormat, TYPE, transposed, lay
 };
 
 // The device library's own helpers, with their 16-bit results.
-__aicore__ inline uint16_t CeilDiv(uint16_t a, uint16_t b)
-{
+__aicore__ inline uint16_t CeilDiv(uint16_t a, uint16_t b) {
     return b == 0 ? 0 : static_cast<uint16_t>((a + b - 1) / b);
 }
-__aicore__ inline uint16_t CeilAlign(uint16_t a, uint16_t b)
-{
+__aicore__ inline uint16_t CeilAlign(uint16_t a, uint16_t b) {
     return static_cast<uint16_t>(CeilDiv(a, b) * b);
 }
 
 template <typename A, typename B = A, typename C = A, typename BIAS = C>
-constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& config, int32_t = 0)
-{
+constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& config, int32_t = 0) {
     MatmulApiStaticTiling t;
     t.cfg = config;
     t.singleCoreM = int32_t(config.singleCoreM);
@@ -416,9 +408,14 @@ struct DataCopyOutParams {
     DataCopyOutParams() {}
     DataCopyOutParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst, bool nz2nd,
                       uint64_t quant, uint64_t ubAddr)
-        : cBurstNum(count), burstLen(len), srcStride(src), dstStride(dst), enUnitFlag(0),
-          quantMode(0), quantScalar(quant), cbufWorkspaceAddr(ubAddr)
-    {
+        : cBurstNum(count),
+          burstLen(len),
+          srcStride(src),
+          dstStride(dst),
+          enUnitFlag(0),
+          quantMode(0),
+          quantScalar(quant),
+          cbufWorkspaceAddr(ubAddr) {
         (void)nz2nd;
     }
     uint16_t cBurstNum = 0;
@@ -456,8 +453,8 @@ struct TrianLowerMatmulPolicy {
     static constexpr int triangle = 2;
 };
 
-// What a policy of the user's own is written in terms of. The modules behind IMPL do not exist here:
-// such a policy compiles, a Matmul object that has one stops the launch.
+// What a policy of the user's own is written in terms of. The modules behind IMPL do not exist
+// here: such a policy compiles, a Matmul object that has one stops the launch.
 enum class InputTypeTag : uint8_t { A = 0, B = 1, C = 2, scaleA = 3, scaleB = 4 };
 template <typename TYPE, typename TRANS>
 struct MatmulInputAType : TYPE {

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Operands of the Matmul object: matrices from tensors, parts of them, where the matrices of a batch
-// lie, and a sparse B in full.
+// Operands of the Matmul object: matrices from tensors, parts of them, where the matrices of a
+// batch lie, and a sparse B in full.
 #ifndef ADV_API_MATMUL_MATMUL_OPERANDS_H
 #define ADV_API_MATMUL_MATMUL_OPERANDS_H
 
@@ -11,24 +11,23 @@
 namespace AscendC {
 namespace matmul_detail {
 
-constexpr ascendc_emu::MatrixFormat FormatOf(CubeFormat f)
-{
+constexpr ascendc_emu::MatrixFormat FormatOf(CubeFormat f) {
     return f == CubeFormat::NZ       ? ascendc_emu::MatrixFormat::kNz
            : f == CubeFormat::SCALAR ? ascendc_emu::MatrixFormat::kScalar
                                      : ascendc_emu::MatrixFormat::kNd;
 }
 inline uint32_t Align(uint32_t v, uint32_t to) { return (v + to - 1) / to * to; }
 template <typename T>
-constexpr uint32_t BlockElements()
-{
+constexpr uint32_t BlockElements() {
     return uint32_t(ascendc_emu::ElementsIn<T>(32));
 }
 
-// --- matrices from tensors ------------------------------------------------------------------------
+// --- matrices from tensors
+// ------------------------------------------------------------------------
 
 template <typename T>
-__aicore__ inline ascendc_emu::MatrixRef Stored(uint8_t* data, ascendc_emu::MatrixFormat format, bool transposed)
-{
+__aicore__ inline ascendc_emu::MatrixRef Stored(uint8_t* data, ascendc_emu::MatrixFormat format,
+                                                bool transposed) {
     ascendc_emu::MatrixRef m;
     m.data = data;
     m.type = ascendc_emu::kDTypeOf<T>;
@@ -37,17 +36,17 @@ __aicore__ inline ascendc_emu::MatrixRef Stored(uint8_t* data, ascendc_emu::Matr
     return m;
 }
 template <typename T>
-__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const GlobalTensor<T>& gm, ascendc_emu::MatrixFormat format,
-                                                  bool transposed = false)
-{
+__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const GlobalTensor<T>& gm,
+                                                  ascendc_emu::MatrixFormat format,
+                                                  bool transposed = false) {
     ascendc_emu::MatrixRef m = Stored<T>(gm.ptr, format, transposed);
     m.gm = gm;
     return m;
 }
 template <typename T>
-__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const LocalTensor<T>& local, ascendc_emu::MatrixFormat format,
-                                                  bool transposed = false)
-{
+__aicore__ inline ascendc_emu::MatrixRef MatrixOf(const LocalTensor<T>& local,
+                                                  ascendc_emu::MatrixFormat format,
+                                                  bool transposed = false) {
     ascendc_emu::MatrixRef m = Stored<T>(local.ptr, format, transposed);
     m.local = local;
     m.onChip = true;
@@ -55,8 +54,7 @@ __aicore__ inline ascendc_emu::MatrixRef MatrixOf(const LocalTensor<T>& local, a
 }
 // The same value everywhere.
 template <typename T>
-__aicore__ inline ascendc_emu::MatrixRef MatrixOf(T value)
-{
+__aicore__ inline ascendc_emu::MatrixRef MatrixOf(T value) {
     ascendc_emu::MatrixRef m;
     m.format = ascendc_emu::MatrixFormat::kScalar;
     m.type = ascendc_emu::kDTypeOf<T>;
@@ -64,18 +62,17 @@ __aicore__ inline ascendc_emu::MatrixRef MatrixOf(T value)
     return m;
 }
 
-// --- parts of matrices ------------------------------------------------------------------------------
+// --- parts of matrices
+// ------------------------------------------------------------------------------
 
-__aicore__ inline ascendc_emu::MatrixRef Shifted(ascendc_emu::MatrixRef m, uint64_t bytes)
-{
+__aicore__ inline ascendc_emu::MatrixRef Shifted(ascendc_emu::MatrixRef m, uint64_t bytes) {
     m.data += bytes;
     m.gm.ptr += m.onChip ? 0 : bytes;
     m.local.addr += m.onChip ? uint32_t(bytes) : 0;
     return m;
 }
 // Without the first k0 rows (`rows`) or columns of the stored matrix.
-__aicore__ inline void SkipK(ascendc_emu::MatrixRef& x, bool rows, uint32_t k0)
-{
+__aicore__ inline void SkipK(ascendc_emu::MatrixRef& x, bool rows, uint32_t k0) {
     const uint32_t bits = ascendc_emu::DTypeBits(x.type);
     const uint64_t c0 = x.nzWidth != 0 ? x.nzWidth : 256 / bits;
     uint64_t elements = rows ? k0 * x.stride : k0;
@@ -85,9 +82,9 @@ __aicore__ inline void SkipK(ascendc_emu::MatrixRef& x, bool rows, uint32_t k0)
     if (x.format != ascendc_emu::MatrixFormat::kScalar) x = Shifted(x, elements * bits / 8);
 }
 // rows x columns as stored; on the chip a matrix has the single-core shape.
-__aicore__ inline uint64_t StrideOf(const ascendc_emu::MatrixRef& m, uint32_t rows, uint32_t columns,
-                                    bool local, uint32_t singleRows, uint32_t singleColumns)
-{
+__aicore__ inline uint64_t StrideOf(const ascendc_emu::MatrixRef& m, uint32_t rows,
+                                    uint32_t columns, bool local, uint32_t singleRows,
+                                    uint32_t singleColumns) {
     if (m.format == ascendc_emu::MatrixFormat::kNz) {
         const uint32_t r = local ? (m.transposed ? singleColumns : singleRows) : rows;
         return Align(r, 16);
@@ -95,17 +92,16 @@ __aicore__ inline uint64_t StrideOf(const ascendc_emu::MatrixRef& m, uint32_t ro
     return columns;
 }
 
-// --- matrices of a batch ----------------------------------------------------------------------------
+// --- matrices of a batch
+// ----------------------------------------------------------------------------
 
-constexpr bool IsInterleaved(LayoutMode mode)
-{
+constexpr bool IsInterleaved(LayoutMode mode) {
     return mode == LayoutMode::BSNGD || mode == LayoutMode::SBNGD;
 }
-// Elements before matrix `index`. BSNGD and SBNGD keep the heads of one row next to each other; SBNGD
-// the batches, too.
+// Elements before matrix `index`. BSNGD and SBNGD keep the heads of one row next to each other;
+// SBNGD the batches, too.
 __aicore__ inline uint64_t BatchOffset(LayoutMode mode, uint32_t index, int32_t heads, int32_t rows,
-                                       int32_t columns, uint64_t matrix)
-{
+                                       int32_t columns, uint64_t matrix) {
     if (mode == LayoutMode::BSNGD) {
         const uint32_t h = heads > 0 ? uint32_t(heads) : 1;
         return (uint64_t(index / h) * uint32_t(rows) * h + index % h) * uint32_t(columns);
@@ -113,19 +109,19 @@ __aicore__ inline uint64_t BatchOffset(LayoutMode mode, uint32_t index, int32_t 
     return index * (mode == LayoutMode::SBNGD ? uint64_t(uint32_t(columns)) : matrix);
 }
 // Elements from row to row of an interleaved layout.
-__aicore__ inline uint32_t BatchRow(LayoutMode mode, int32_t b, int32_t heads, int32_t columns)
-{
+__aicore__ inline uint32_t BatchRow(LayoutMode mode, int32_t b, int32_t heads, int32_t columns) {
     return uint32_t((mode == LayoutMode::SBNGD ? b : 1) * heads * columns);
 }
 
-// --- a sparse B ---------------------------------------------------------------------------------------
+// --- a sparse B
+// ---------------------------------------------------------------------------------------
 
-// B as [n][k] in `memory`, from its stored form [N][storedK / 2] and the index matrix of orgN rows: see
-// UnpackSparseB in mmad.cpp.
-__aicore__ inline ascendc_emu::MatrixRef Decompressed(const ascendc_emu::MatrixRef& from, const uint8_t* index,
-                                                      uint8_t* memory, uint32_t n, uint32_t k, uint32_t orgN,
-                                                      uint32_t storedK)
-{
+// B as [n][k] in `memory`, from its stored form [N][storedK / 2] and the index matrix of orgN rows:
+// see UnpackSparseB in mmad.cpp.
+__aicore__ inline ascendc_emu::MatrixRef Decompressed(const ascendc_emu::MatrixRef& from,
+                                                      const uint8_t* index, uint8_t* memory,
+                                                      uint32_t n, uint32_t k, uint32_t orgN,
+                                                      uint32_t storedK) {
     ascendc_emu::MatrixRef to;
     to.type = from.type;
     to.transposed = true;
@@ -138,7 +134,8 @@ __aicore__ inline ascendc_emu::MatrixRef Decompressed(const ascendc_emu::MatrixR
         const uint8_t* values = from.data + uint64_t(row) * (storedK / 2);
         for (uint32_t group = 0; group * 4 < k; ++group) {
             const uint64_t byte = group / 2;
-            const uint32_t bits = index[(byte / 8 * fractalRows + row) * 8 + byte % 8] >> (group % 2 * 4);
+            const uint32_t bits =
+                index[(byte / 8 * fractalRows + row) * 8 + byte % 8] >> (group % 2 * 4);
             const uint32_t first = bits & 3, second = 1 + ((bits >> 2) & 3);
             uint8_t* out = to.data + uint64_t(row) * k + group * 4;
             out[first] = uint8_t(out[first] + values[group * 2]);

@@ -12,21 +12,18 @@ inline void Register() {}
 template <class M, typename... Rest>
 inline void Register(M& mm, Rest&&... rest);
 template <class M, typename... Rest>
-inline void RegisterWith(M& mm, const ::TCubeTiling* tiling, Rest&&... rest)
-{
+inline void RegisterWith(M& mm, const ::TCubeTiling* tiling, Rest&&... rest) {
     // Without a tiling only one that is a constant of the type can be applied.
     if (tiling != nullptr || M::kStaticTiling) mm.Init(tiling);
     Register(rest...);
 }
 // Arguments come as object, tiling, object, tiling ...; the tiling may be left out.
 template <class M>
-inline void Register(M& mm)
-{
+inline void Register(M& mm) {
     if (M::kStaticTiling) mm.Init(nullptr);
 }
 template <class M, typename Second, typename... Rest>
-inline void RegisterPair(M& mm, Second&& second, Rest&&... rest)
-{
+inline void RegisterPair(M& mm, Second&& second, Rest&&... rest) {
     if constexpr (std::is_convertible<Second, const ::TCubeTiling*>::value) {
         RegisterWith(mm, static_cast<const ::TCubeTiling*>(second), rest...);
     } else {
@@ -35,8 +32,7 @@ inline void RegisterPair(M& mm, Second&& second, Rest&&... rest)
     }
 }
 template <class M, typename... Rest>
-inline void Register(M& mm, Rest&&... rest)
-{
+inline void Register(M& mm, Rest&&... rest) {
     RegisterPair(mm, rest...);
 }
 }  // namespace matmul_detail
@@ -47,10 +43,10 @@ inline void Register(M& mm, Rest&&... rest)
 #ifdef ASCENDC_CUBE_ONLY
 #define REGIST_MATMUL_OBJ(tpipe, workspace, ...) AscendC::matmul_detail::Register(__VA_ARGS__)
 #else
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)               \
-    if (ascendc_emu::IsMatmulServer(ascendc_emu::Loc::Here())) {                       \
-        return;                                                \
-    }                                                          \
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)                 \
+    if (ascendc_emu::IsMatmulServer(ascendc_emu::Loc::Here())) { \
+        return;                                                  \
+    }                                                            \
     AscendC::matmul_detail::Register(__VA_ARGS__)
 #endif
 #define REGIST_MATMUL_OBJ_STATIC REGIST_MATMUL_OBJ

@@ -8,10 +8,10 @@ namespace matmul_tiling {
 
 // Tiling of a Matmul that runs on one core.
 class MatmulApiTiling : public MatmulApiTilingBase {
-public:
+ public:
     using MatmulApiTilingBase::MatmulApiTilingBase;
 
-protected:
+ protected:
     bool SplitCores() override;
 };
 

@@ -64,10 +64,10 @@ enum class DataType : int32_t {
 
 // Bits per element; types that the cube of arch 2201 cannot read are absent.
 const std::map<DataType, uint32_t> DTYPE_BIT_TAB = {
-    {DataType::DT_FLOAT, 32}, {DataType::DT_FLOAT16, 16}, {DataType::DT_INT8, 8},
-    {DataType::DT_INT16, 16}, {DataType::DT_UINT16, 16},  {DataType::DT_UINT8, 8},
-    {DataType::DT_INT32, 32}, {DataType::DT_INT64, 64},   {DataType::DT_UINT32, 32},
-    {DataType::DT_UINT64, 64}, {DataType::DT_BF16, 16},   {DataType::DT_BFLOAT16, 16},
+    {DataType::DT_FLOAT, 32},  {DataType::DT_FLOAT16, 16}, {DataType::DT_INT8, 8},
+    {DataType::DT_INT16, 16},  {DataType::DT_UINT16, 16},  {DataType::DT_UINT8, 8},
+    {DataType::DT_INT32, 32},  {DataType::DT_INT64, 64},   {DataType::DT_UINT32, 32},
+    {DataType::DT_UINT64, 64}, {DataType::DT_BF16, 16},    {DataType::DT_BFLOAT16, 16},
     {DataType::DT_INT4, 4}};
 
 enum class TPosition : int32_t {
@@ -146,14 +146,13 @@ struct MatmulConfigParams {
           enableL1CacheUB(cacheUb),
           scheduleType(schedule),
           traverse(order),
-          enVecND2NZ(vecNd2Nz)
-    {}
+          enVecND2NZ(vecNd2Nz) {}
 };
 
 // Setters return 0, or -1 for an argument they refuse; a value of -1 means "not set". Sizes are in
 // elements unless a name says bytes. GetTiling returns 0, or -1 when no tiling fits.
 class MatmulApiTilingBase {
-public:
+ public:
     MatmulApiTilingBase();
     explicit MatmulApiTilingBase(const platform_ascendc::PlatformAscendC& platform);
     explicit MatmulApiTilingBase(const PlatformInfo& platform);
@@ -199,7 +198,7 @@ public:
     virtual int64_t GetTiling(optiling::TCubeTiling& tiling);
     virtual int64_t GetTiling(::TCubeTiling& tiling);
 
-protected:
+ protected:
     // Splits the work over cores: fills usedCoreNum and singleCoreM/N/K. False when impossible.
     virtual bool SplitCores() = 0;
     int64_t Compute();

@@ -12,7 +12,7 @@ class ContextHolderImpl;
 
 // The context lives as long as its holder. Null when the builder was not told enough.
 class ContextHolderVoid {
-public:
+ public:
     ContextHolderVoid();
     explicit ContextHolderVoid(std::unique_ptr<ContextHolderImpl> impl);
     ~ContextHolderVoid();
@@ -20,20 +20,18 @@ public:
     ContextHolderVoid &operator=(ContextHolderVoid &&other) noexcept;
     void *GetContext() const;
 
-private:
+ private:
     std::unique_ptr<ContextHolderImpl> impl_;
 };
 
 template <typename ContextTypeT>
 class ContextHolder {
-public:
+ public:
     ContextHolder() = default;
     explicit ContextHolder(ContextHolderVoid &&holder) : holder_(std::move(holder)) {}
-    ContextTypeT *GetContext() {
-        return static_cast<ContextTypeT *>(holder_.GetContext());
-    }
+    ContextTypeT *GetContext() { return static_cast<ContextTypeT *>(holder_.GetContext()); }
 
-private:
+ private:
     ContextHolderVoid holder_;
 };
 }  // namespace gert

@@ -19,7 +19,7 @@ class ContextBuilderImpl;
 // T is the builder itself, which every setter returns. A builder builds once.
 template <typename T>
 class OpContextBuilderBase {
-public:
+ public:
     T &OpType(const ge::AscendString &op_type);
     T &OpName(const ge::AscendString &op_name);
     // Parameters of the op's prototype, each one tensor.
@@ -44,7 +44,7 @@ public:
     OpContextBuilderBase &operator=(OpContextBuilderBase &&) = delete;
     virtual ~OpContextBuilderBase();
 
-protected:
+ protected:
     OpContextBuilderBase();
 
     // By the position of the tensor in the flat list.

@@ -11,14 +11,17 @@
 
 namespace gert {
 class OpInferDataTypeContextBuilder : public OpContextBuilderBase<OpInferDataTypeContextBuilder> {
-public:
+ public:
     OpInferDataTypeContextBuilder();
     ~OpInferDataTypeContextBuilder() override;
 
-    OpInferDataTypeContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                         ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
-    OpInferDataTypeContextBuilder &OutputTensorDesc(size_t index, ge::Format origin_format, ge::Format storage_format,
-                          const ExpandDimsType &expand_dims_type = {});
+    OpInferDataTypeContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype,
+                                                   ge::Format origin_format,
+                                                   ge::Format storage_format,
+                                                   const ExpandDimsType &expand_dims_type = {});
+    OpInferDataTypeContextBuilder &OutputTensorDesc(size_t index, ge::Format origin_format,
+                                                    ge::Format storage_format,
+                                                    const ExpandDimsType &expand_dims_type = {});
     ContextHolder<InferDataTypeContext> Build();
 };
 }  // namespace gert

@@ -12,12 +12,14 @@
 
 namespace gert {
 class OpInferShapeContextBuilder : public OpContextBuilderBase<OpInferShapeContextBuilder> {
-public:
+ public:
     OpInferShapeContextBuilder();
     ~OpInferShapeContextBuilder() override;
 
-    OpInferShapeContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                          ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
+    OpInferShapeContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype,
+                                                 ge::Format origin_format,
+                                                 ge::Format storage_format,
+                                                 const ExpandDimsType &expand_dims_type = {});
     // Data types and formats are those of the tensors. Output shapes are the context's.
     OpInferShapeContextBuilder &InputTensors(const std::vector<Tensor *> &inputs);
     ContextHolder<InferShapeContext> Build();

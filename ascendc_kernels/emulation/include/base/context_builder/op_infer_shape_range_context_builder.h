@@ -10,13 +10,16 @@
 #include "exe_graph/runtime/infer_shape_range_context.h"
 
 namespace gert {
-class OpInferShapeRangeContextBuilder : public OpContextBuilderBase<OpInferShapeRangeContextBuilder> {
-public:
+class OpInferShapeRangeContextBuilder
+    : public OpContextBuilderBase<OpInferShapeRangeContextBuilder> {
+ public:
     OpInferShapeRangeContextBuilder();
     ~OpInferShapeRangeContextBuilder() override;
 
-    OpInferShapeRangeContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                          ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
+    OpInferShapeRangeContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype,
+                                                      ge::Format origin_format,
+                                                      ge::Format storage_format,
+                                                      const ExpandDimsType &expand_dims_type = {});
     // Output ranges are the context's.
     OpInferShapeRangeContextBuilder &InputTensorsRange(const std::vector<Range<Tensor> *> &inputs);
     ContextHolder<InferShapeRangeContext> Build();

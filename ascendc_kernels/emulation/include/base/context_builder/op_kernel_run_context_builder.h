@@ -11,14 +11,16 @@
 
 namespace gert {
 class OpKernelContextBuilder : public OpContextBuilderBase<OpKernelContextBuilder> {
-public:
+ public:
     OpKernelContextBuilder();
     ~OpKernelContextBuilder() override;
 
-    OpKernelContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                         ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
-    OpKernelContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                          ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
+    OpKernelContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype,
+                                            ge::Format origin_format, ge::Format storage_format,
+                                            const ExpandDimsType &expand_dims_type = {});
+    OpKernelContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype,
+                                             ge::Format origin_format, ge::Format storage_format,
+                                             const ExpandDimsType &expand_dims_type = {});
     // Values of up to 8 bytes are given in place of the pointer, larger ones by address.
     OpKernelContextBuilder &Inputs(std::vector<void *> inputs);
     OpKernelContextBuilder &Outputs(std::vector<void *> outputs);

@@ -11,7 +11,7 @@
 
 namespace gert {
 class OpTilingContextBuilder : public OpContextBuilderBase<OpTilingContextBuilder> {
-public:
+ public:
     OpTilingContextBuilder();
     ~OpTilingContextBuilder() override;
 
@@ -23,7 +23,8 @@ public:
     // 0 to 3; other values are ignored.
     OpTilingContextBuilder &DeterministicLevel(int32_t deterministic_level);
     // A TilingData::CreateCap block; with a deleter it is the context's.
-    OpTilingContextBuilder &TilingData(const gert::TilingData *tiling_data, void (*deleter)(void *) = nullptr);
+    OpTilingContextBuilder &TilingData(const gert::TilingData *tiling_data,
+                                       void (*deleter)(void *) = nullptr);
     // Instead: room for so many bytes.
     OpTilingContextBuilder &TilingDataSize(size_t tiling_data_size);
     OpTilingContextBuilder &Workspace(const ContinuousVector *workspace);

@@ -12,14 +12,18 @@
 
 namespace gert {
 class OpTilingParseContextBuilder : public OpContextBuilderBase<OpTilingParseContextBuilder> {
-public:
+ public:
     OpTilingParseContextBuilder();
     ~OpTilingParseContextBuilder() override;
 
-    OpTilingParseContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                         ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
-    OpTilingParseContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype, ge::Format origin_format,
-                          ge::Format storage_format, const ExpandDimsType &expand_dims_type = {});
+    OpTilingParseContextBuilder &InputTensorDesc(size_t index, ge::DataType dtype,
+                                                 ge::Format origin_format,
+                                                 ge::Format storage_format,
+                                                 const ExpandDimsType &expand_dims_type = {});
+    OpTilingParseContextBuilder &OutputTensorDesc(size_t index, ge::DataType dtype,
+                                                  ge::Format origin_format,
+                                                  ge::Format storage_format,
+                                                  const ExpandDimsType &expand_dims_type = {});
     // All three are needed and stay the caller's.
     OpTilingParseContextBuilder &CompiledJson(const ge::char_t *compiled_json);
     OpTilingParseContextBuilder &CompiledInfo(const void *compile_info);

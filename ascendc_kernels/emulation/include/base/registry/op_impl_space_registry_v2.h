@@ -16,7 +16,7 @@ using char_t = char;
 // Every registry sees all that the process registered: sources linked into a program register
 // themselves, libraries when they are loaded.
 class OpImplSpaceRegistryV2 {
-public:
+ public:
     // Loads the libraries; GRAPH_FAILED with a logged reason when one does not load.
     ge::graphStatus AddSoToRegistry(const OppSoDesc &so_desc);
     // Null for an op type that nobody registered. Valid until the process ends.
@@ -28,7 +28,7 @@ using OpImplSpaceRegistryV2Array =
     std::array<OpImplSpaceRegistryV2Ptr, static_cast<size_t>(OppImplVersionTag::kVersionEnd)>;
 
 class DefaultOpImplSpaceRegistryV2 {
-public:
+ public:
     DefaultOpImplSpaceRegistryV2(const DefaultOpImplSpaceRegistryV2 &) = delete;
     DefaultOpImplSpaceRegistryV2 &operator=(const DefaultOpImplSpaceRegistryV2 &) = delete;
 
@@ -40,7 +40,7 @@ public:
                                      OppImplVersionTag version = OppImplVersionTag::kOpp);
     void ClearSpaceRegistry() {}
 
-private:
+ private:
     DefaultOpImplSpaceRegistryV2() = default;
 };
 }  // namespace gert

@@ -11,17 +11,13 @@ namespace gert {
 enum class OppImplVersionTag { kOpp, kOppKernel, kVersionEnd = 20 };
 
 class OppSoDesc {
-public:
+ public:
     OppSoDesc(const std::vector<ge::AscendString> &so_paths, const ge::AscendString &package_name)
         : so_paths_(so_paths), package_name_(package_name) {}
-    std::vector<ge::AscendString> GetSoPaths() const {
-        return so_paths_;
-    }
-    ge::AscendString GetPackageName() const {
-        return package_name_;
-    }
+    std::vector<ge::AscendString> GetSoPaths() const { return so_paths_; }
+    ge::AscendString GetPackageName() const { return package_name_; }
 
-private:
+ private:
     std::vector<ge::AscendString> so_paths_;
     ge::AscendString package_name_;
 };

@@ -15,65 +15,41 @@ namespace gert {
 // How many tensors one parameter of the OpDef stands for (0: absent optional, n: dynamic list)
 // and where they start in the flat list of inputs or outputs.
 class AnchorInstanceInfo {
-public:
+ public:
     AnchorInstanceInfo() = default;
     AnchorInstanceInfo(const uint32_t start, const uint32_t count) : start_(start), count_(count) {}
-    size_t GetInstanceNum() const {
-        return count_;
-    }
-    size_t GetInstanceStart() const {
-        return start_;
-    }
-    void SetInstanceStart(const uint32_t start) {
-        start_ = start;
-    }
-    void SetInstantiationNum(const uint32_t count) {
-        count_ = count;
-    }
+    size_t GetInstanceNum() const { return count_; }
+    size_t GetInstanceStart() const { return start_; }
+    void SetInstanceStart(const uint32_t start) { start_ = start; }
+    void SetInstantiationNum(const uint32_t count) { count_ = count; }
 
-private:
+ private:
     uint32_t start_ = 0;
     uint32_t count_ = 0;
 };
 
 class CompileTimeTensorDesc {
-public:
-    ge::DataType GetDataType() const {
-        return data_type_;
-    }
-    const StorageFormat &GetFormat() const {
-        return format_;
-    }
-    ge::Format GetOriginFormat() const {
-        return format_.GetOriginFormat();
-    }
-    ge::Format GetStorageFormat() const {
-        return format_.GetStorageFormat();
-    }
-    ExpandDimsType GetExpandDimsType() const {
-        return format_.GetExpandDimsType();
-    }
-    void SetDataType(const ge::DataType data_type) {
-        data_type_ = data_type;
-    }
-    void SetStorageFormat(const ge::Format format) {
-        format_.SetStorageFormat(format);
-    }
-    void SetOriginFormat(const ge::Format format) {
-        format_.SetOriginFormat(format);
-    }
+ public:
+    ge::DataType GetDataType() const { return data_type_; }
+    const StorageFormat &GetFormat() const { return format_; }
+    ge::Format GetOriginFormat() const { return format_.GetOriginFormat(); }
+    ge::Format GetStorageFormat() const { return format_.GetStorageFormat(); }
+    ExpandDimsType GetExpandDimsType() const { return format_.GetExpandDimsType(); }
+    void SetDataType(const ge::DataType data_type) { data_type_ = data_type; }
+    void SetStorageFormat(const ge::Format format) { format_.SetStorageFormat(format); }
+    void SetOriginFormat(const ge::Format format) { format_.SetOriginFormat(format); }
     void SetExpandDimsType(const ExpandDimsType &expand_dims_type) {
         format_.SetExpandDimsType(expand_dims_type);
     }
 
-private:
+ private:
     ge::DataType data_type_ = ge::DT_UNDEFINED;
     StorageFormat format_;
 };
 
 // Arrays it points to are owned by the op runtime and outlive the call.
 class ComputeNodeInfo {
-public:
+ public:
     struct Parts {
         const char *node_type = "";
         const char *node_name = "";
@@ -90,24 +66,12 @@ public:
     ComputeNodeInfo() = default;
     explicit ComputeNodeInfo(const Parts &parts) : parts_(parts) {}
 
-    const ge::char_t *GetNodeType() const {
-        return parts_.node_type;
-    }
-    const ge::char_t *GetNodeName() const {
-        return parts_.node_name;
-    }
-    size_t GetIrInputsNum() const {
-        return parts_.num_ir_inputs;
-    }
-    size_t GetIrOutputsNum() const {
-        return parts_.num_ir_outputs;
-    }
-    size_t GetInputsNum() const {
-        return parts_.num_inputs;
-    }
-    size_t GetOutputsNum() const {
-        return parts_.num_outputs;
-    }
+    const ge::char_t *GetNodeType() const { return parts_.node_type; }
+    const ge::char_t *GetNodeName() const { return parts_.node_name; }
+    size_t GetIrInputsNum() const { return parts_.num_ir_inputs; }
+    size_t GetIrOutputsNum() const { return parts_.num_ir_outputs; }
+    size_t GetInputsNum() const { return parts_.num_inputs; }
+    size_t GetOutputsNum() const { return parts_.num_outputs; }
     const AnchorInstanceInfo *GetInputInstanceInfo(const size_t ir_index) const {
         return ir_index < parts_.num_ir_inputs ? parts_.input_instances + ir_index : nullptr;
     }
@@ -120,11 +84,9 @@ public:
     const CompileTimeTensorDesc *GetOutputTdInfo(const size_t index) const {
         return index < parts_.num_outputs ? parts_.outputs + index : nullptr;
     }
-    const RuntimeAttrs *GetAttrs() const {
-        return parts_.attrs;
-    }
+    const RuntimeAttrs *GetAttrs() const { return parts_.attrs; }
 
-private:
+ private:
     Parts parts_;
 };
 }  // namespace gert

@@ -13,7 +13,7 @@
 
 namespace gert {
 class ContinuousVector {
-public:
+ public:
     // Allocates header and room for `capacity` elements of type T in one block.
     template <typename T>
     static std::unique_ptr<uint8_t[]> Create(size_t capacity, size_t &total_size) {
@@ -33,9 +33,7 @@ public:
         capacity_ = capacity;
         size_ = 0;
     }
-    size_t GetSize() const {
-        return size_;
-    }
+    size_t GetSize() const { return size_; }
     ge::graphStatus SetSize(const size_t size) {
         if (size > capacity_) {
             return ge::GRAPH_PARAM_OUT_OF_RANGE;
@@ -43,17 +41,11 @@ public:
         size_ = size;
         return ge::GRAPH_SUCCESS;
     }
-    size_t GetCapacity() const {
-        return capacity_;
-    }
-    const void *GetData() const {
-        return elements_;
-    }
-    void *MutableData() {
-        return elements_;
-    }
+    size_t GetCapacity() const { return capacity_; }
+    const void *GetData() const { return elements_; }
+    void *MutableData() { return elements_; }
 
-private:
+ private:
     size_t capacity_ = 0;
     size_t size_ = 0;
     uint8_t elements_[8] = {};
@@ -62,21 +54,17 @@ static_assert(std::is_standard_layout<ContinuousVector>::value, "crosses library
 
 template <typename T>
 class TypedContinuousVector : private ContinuousVector {
-public:
+ public:
     using ContinuousVector::GetCapacity;
     using ContinuousVector::GetSize;
     using ContinuousVector::SetSize;
-    T *MutableData() {
-        return static_cast<T *>(ContinuousVector::MutableData());
-    }
-    const T *GetData() const {
-        return static_cast<const T *>(ContinuousVector::GetData());
-    }
+    T *MutableData() { return static_cast<T *>(ContinuousVector::MutableData()); }
+    const T *GetData() const { return static_cast<const T *>(ContinuousVector::GetData()); }
 };
 
 // A list of lists: an offset per inner vector, the vectors behind.
 class ContinuousVectorVector {
-public:
+ public:
     void Init(const size_t capacity) {
         capacity_ = capacity;
         size_ = 0;
@@ -102,17 +90,15 @@ public:
         return inner;
     }
     const ContinuousVector *Get(const size_t index) const {
-        return reinterpret_cast<const ContinuousVector *>(
-            reinterpret_cast<const uint8_t *>(this) + offsets_[index]);
+        return reinterpret_cast<const ContinuousVector *>(reinterpret_cast<const uint8_t *>(this) +
+                                                          offsets_[index]);
     }
-    size_t GetSize() const {
-        return size_;
-    }
+    size_t GetSize() const { return size_; }
     static size_t GetOverHeadLength(const size_t capacity) {
         return sizeof(size_t) * (2U + (capacity == 0 ? 1U : capacity));
     }
 
-private:
+ private:
     size_t capacity_ = 0;
     size_t size_ = 0;
     size_t offsets_[1] = {0};

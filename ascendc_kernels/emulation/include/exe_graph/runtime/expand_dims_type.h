@@ -12,7 +12,7 @@
 
 namespace gert {
 class ExpandDimsType {
-public:
+ public:
     using AxisIndex = uint64_t;
     static constexpr size_t kMaxExpandSize = 56;
 
@@ -33,15 +33,9 @@ public:
     bool operator==(const ExpandDimsType &other) const {
         return size_ == other.size_ && mask_ == other.mask_;
     }
-    AxisIndex GetFullSize() const {
-        return size_;
-    }
-    void SetExpandIndex(const AxisIndex axis) {
-        mask_ |= uint64_t{1} << axis;
-    }
-    bool IsExpandIndex(const AxisIndex axis) const {
-        return ((mask_ >> axis) & 1U) != 0;
-    }
+    AxisIndex GetFullSize() const { return size_; }
+    void SetExpandIndex(const AxisIndex axis) { mask_ |= uint64_t{1} << axis; }
+    bool IsExpandIndex(const AxisIndex axis) const { return ((mask_ >> axis) & 1U) != 0; }
     ge::graphStatus Expand(const Shape &shape, Shape &expanded) const {
         if (shape.GetDimNum() == size_) {
             expanded = shape;
@@ -64,11 +58,9 @@ public:
         expanded = result;
         return ge::GRAPH_SUCCESS;
     }
-    ge::graphStatus Expand(Shape &shape) const {
-        return Expand(Shape(shape), shape);
-    }
+    ge::graphStatus Expand(Shape &shape) const { return Expand(Shape(shape), shape); }
 
-private:
+ private:
     uint64_t size_;
     uint64_t mask_;
 };

@@ -11,7 +11,7 @@
 namespace gert {
 // `index` counts tensors that are present; `ir_index` counts parameters of the OpDef.
 class ExtendedKernelContext : protected KernelContext {
-public:
+ public:
     const ComputeNodeInfo *GetComputeNodeInfo() const {
         return static_cast<const ComputeNodeInfo *>(GetComputeNodeExtend());
     }
@@ -64,19 +64,15 @@ public:
         const ComputeNodeInfo *const node = GetComputeNodeInfo();
         return node == nullptr ? nullptr : node->GetNodeName();
     }
-    const ge::char_t *GetKernelName() const {
-        return Extend().kernel_name;
-    }
-    const ge::char_t *GetKernelType() const {
-        return Extend().kernel_type;
-    }
+    const ge::char_t *GetKernelName() const { return Extend().kernel_name; }
+    const ge::char_t *GetKernelType() const { return Extend().kernel_type; }
 
-private:
+ private:
     const KernelExtendInfo &Extend() const {
         return *static_cast<const KernelExtendInfo *>(GetContext()->kernel_extend_info);
     }
 
-protected:
+ protected:
     template <typename T, size_t Offset = 0>
     const T *GetDynamicInputPointer(size_t ir_index, size_t relative_index) const {
         const AnchorInstanceInfo *const instance = GetIrInputInstanceInfo(ir_index);

@@ -9,7 +9,7 @@
 namespace gert {
 // A missing input reads as DT_UNDEFINED.
 class InferDataTypeContext : public ExtendedKernelContext {
-public:
+ public:
     ge::DataType GetInputDataType(const size_t index) const {
         return ValueOf(GetInputPointer<ge::DataType>(index));
     }
@@ -34,7 +34,7 @@ public:
         return ge::GRAPH_SUCCESS;
     }
 
-private:
+ private:
     static ge::DataType ValueOf(const ge::DataType *value) {
         return value == nullptr ? ge::DT_UNDEFINED : *value;
     }

@@ -9,10 +9,8 @@
 
 namespace gert {
 class InferShapeContext : public ExtendedKernelContext {
-public:
-    const Shape *GetInputShape(const size_t index) const {
-        return GetInputPointer<Shape>(index);
-    }
+ public:
+    const Shape *GetInputShape(const size_t index) const { return GetInputPointer<Shape>(index); }
     const Shape *GetOptionalInputShape(const size_t ir_index) const {
         return GetDynamicInputPointer<Shape>(ir_index, 0);
     }
@@ -34,9 +32,7 @@ public:
     const Tensor *GetDynamicInputTensor(const size_t ir_index, const size_t relative_index) const {
         return GetDynamicInputPointer<Tensor>(ir_index, relative_index);
     }
-    Shape *GetOutputShape(const size_t index) {
-        return GetOutputPointer<Shape>(index);
-    }
+    Shape *GetOutputShape(const size_t index) { return GetOutputPointer<Shape>(index); }
 };
 static_assert(std::is_standard_layout<InferShapeContext>::value, "contexts are cast to each other");
 }  // namespace gert

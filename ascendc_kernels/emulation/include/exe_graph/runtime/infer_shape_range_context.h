@@ -12,7 +12,7 @@ using TensorRange = Range<Tensor>;
 
 // Bounds of outputs whose shape InferShape cannot tell; input bounds are the real shapes.
 class InferShapeRangeContext : public ExtendedKernelContext {
-public:
+ public:
     const Range<Shape> *GetInputShapeRange(const size_t index) const {
         return GetInputPointer<Range<Shape>>(index);
     }

@@ -12,13 +12,9 @@ namespace gert {
 // Lies in memory that the op runtime or a context builder made; values of T of up to 8 bytes are in
 // the slot itself.
 class KernelContext {
-public:
-    size_t GetInputNum() const {
-        return context_.input_size;
-    }
-    size_t GetOutputNum() const {
-        return context_.output_size;
-    }
+ public:
+    size_t GetInputNum() const { return context_.input_size; }
+    size_t GetOutputNum() const { return context_.output_size; }
     // Address of value i, null beyond the end.
     template <typename T>
     const T *GetInputPointer(size_t i) const {
@@ -33,24 +29,16 @@ public:
         const T *const value = GetInputPointer<T>(i);
         return value == nullptr ? T{} : *value;
     }
-    const char *GetInputStrPointer(const size_t i) const {
-        return GetInputValue<const char *>(i);
-    }
+    const char *GetInputStrPointer(const size_t i) const { return GetInputValue<const char *>(i); }
     template <typename T>
     T *GetOutputPointer(size_t i) const {
         return i < context_.output_size ? Value<T>(context_.output_start[i]) : nullptr;
     }
-    const void *GetComputeNodeExtend() const {
-        return context_.compute_node_info;
-    }
-    KernelRunContext *GetContext() {
-        return &context_;
-    }
-    const KernelRunContext *GetContext() const {
-        return &context_;
-    }
+    const void *GetComputeNodeExtend() const { return context_.compute_node_info; }
+    KernelRunContext *GetContext() { return &context_; }
+    const KernelRunContext *GetContext() const { return &context_; }
 
-private:
+ private:
     template <typename T>
     static T *Value(AsyncAnyValue *slot) {
         if constexpr (!std::is_void<T>::value) {

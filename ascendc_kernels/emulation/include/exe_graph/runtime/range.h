@@ -8,7 +8,7 @@
 namespace gert {
 template <typename T>
 class Range {
-public:
+ public:
     Range() : min_(nullptr), max_(nullptr) {}
     Range(T *min, T *max) : min_(min), max_(max) {}
     explicit Range(T *same) : min_(same), max_(same) {}
@@ -16,26 +16,14 @@ public:
         return (min_ == other.min_ && max_ == other.max_) ||
                (*min_ == *other.min_ && *max_ == *other.max_);
     }
-    void SetMin(T *min) {
-        min_ = min;
-    }
-    void SetMax(T *max) {
-        max_ = max;
-    }
-    const T *GetMin() const {
-        return min_;
-    }
-    const T *GetMax() const {
-        return max_;
-    }
-    T *GetMin() {
-        return min_;
-    }
-    T *GetMax() {
-        return max_;
-    }
+    void SetMin(T *min) { min_ = min; }
+    void SetMax(T *max) { max_ = max; }
+    const T *GetMin() const { return min_; }
+    const T *GetMax() const { return max_; }
+    T *GetMin() { return min_; }
+    T *GetMax() { return max_; }
 
-private:
+ private:
     T *min_;
     T *max_;
 };

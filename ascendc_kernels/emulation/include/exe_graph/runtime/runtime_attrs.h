@@ -14,7 +14,7 @@ namespace gert {
 // Every getter returns null for an index that is out of range. The caller names the type; a wrong
 // one reads the bytes of the right one, as in CANN.
 class RuntimeAttrs {
-public:
+ public:
     // For the runtime that owns the values.
     RuntimeAttrs(const void *const *values, size_t count) : values_(values), count_(count) {}
     RuntimeAttrs(const RuntimeAttrs &) = delete;
@@ -24,38 +24,26 @@ public:
     const T *GetAttrPointer(size_t index) const {
         return index < count_ ? static_cast<const T *>(values_[index]) : nullptr;
     }
-    const int64_t *GetInt(const size_t index) const {
-        return GetAttrPointer<int64_t>(index);
-    }
+    const int64_t *GetInt(const size_t index) const { return GetAttrPointer<int64_t>(index); }
     const TypedContinuousVector<int64_t> *GetListInt(const size_t index) const {
         return GetAttrPointer<TypedContinuousVector<int64_t>>(index);
     }
     const ContinuousVectorVector *GetListListInt(const size_t index) const {
         return GetAttrPointer<ContinuousVectorVector>(index);
     }
-    const char *GetStr(const size_t index) const {
-        return GetAttrPointer<char>(index);
-    }
-    const Tensor *GetTensor(const size_t index) const {
-        return GetAttrPointer<Tensor>(index);
-    }
-    const float *GetFloat(const size_t index) const {
-        return GetAttrPointer<float>(index);
-    }
-    const bool *GetBool(const size_t index) const {
-        return GetAttrPointer<bool>(index);
-    }
+    const char *GetStr(const size_t index) const { return GetAttrPointer<char>(index); }
+    const Tensor *GetTensor(const size_t index) const { return GetAttrPointer<Tensor>(index); }
+    const float *GetFloat(const size_t index) const { return GetAttrPointer<float>(index); }
+    const bool *GetBool(const size_t index) const { return GetAttrPointer<bool>(index); }
     const TypedContinuousVector<float> *GetListFloat(const size_t index) const {
         return GetAttrPointer<TypedContinuousVector<float>>(index);
     }
     const ContinuousVectorVector *GetListListFloat(const size_t index) const {
         return GetAttrPointer<ContinuousVectorVector>(index);
     }
-    size_t GetAttrNum() const {
-        return count_;
-    }
+    size_t GetAttrNum() const { return count_; }
 
-private:
+ private:
     const void *const *values_;
     size_t count_;
 };

@@ -9,7 +9,7 @@
 namespace gert {
 // Contexts hand tensors over dense and do not read what is added here.
 class TensorV2 : public Tensor {
-public:
+ public:
     TensorV2() {}
     TensorV2(const StorageShape &shape, const StorageFormat &format, ge::DataType data_type)
         : Tensor(shape, format, data_type) {}
@@ -24,20 +24,12 @@ public:
           stride_(stride),
           offset_(offset) {}
 
-    const Stride &GetStride() const {
-        return stride_;
-    }
-    Stride &MutableStride() {
-        return stride_;
-    }
-    int64_t GetOffset() const {
-        return offset_;
-    }
-    void SetOffset(const int64_t offset) {
-        offset_ = offset;
-    }
+    const Stride &GetStride() const { return stride_; }
+    Stride &MutableStride() { return stride_; }
+    int64_t GetOffset() const { return offset_; }
+    void SetOffset(const int64_t offset) { offset_ = offset; }
 
-private:
+ private:
     Stride stride_;
     int64_t offset_ = 0;
 };

@@ -15,7 +15,7 @@
 
 namespace gert {
 struct Shape {
-public:
+ public:
     static constexpr size_t kMaxDimNum = 25;
     static constexpr int64_t kInvalidDimValue = std::numeric_limits<int64_t>::min();
 
@@ -40,9 +40,7 @@ public:
         }
         return true;
     }
-    bool operator!=(const Shape &other) const {
-        return !(*this == other);
-    }
+    bool operator!=(const Shape &other) const { return !(*this == other); }
 
     // Product of the dimensions, 1 for a scalar; kInvalidDimValue on int64 overflow.
     int64_t GetShapeSize() const {
@@ -54,28 +52,16 @@ public:
         }
         return size;
     }
-    bool IsScalar() const {
-        return rank_ == 0;
-    }
-    void SetScalar() {
-        rank_ = 0;
-    }
-    size_t GetDimNum() const {
-        return rank_;
-    }
-    void SetDimNum(const size_t rank) {
-        rank_ = rank;
-    }
+    bool IsScalar() const { return rank_ == 0; }
+    void SetScalar() { rank_ = 0; }
+    size_t GetDimNum() const { return rank_; }
+    void SetDimNum(const size_t rank) { rank_ = rank; }
     // Beyond the rank the value is whatever was there (CANN), beyond kMaxDimNum kInvalidDimValue.
     int64_t GetDim(const size_t index) const {
         return index < kMaxDimNum ? dims_[index] : kInvalidDimValue;
     }
-    const int64_t &operator[](const size_t index) const {
-        return dims_[index];
-    }
-    int64_t &operator[](const size_t index) {
-        return dims_[index];
-    }
+    const int64_t &operator[](const size_t index) const { return dims_[index]; }
+    int64_t &operator[](const size_t index) { return dims_[index]; }
     // Writes one dimension. The rank becomes at least `index`, not `index + 1`: call SetDimNum.
     void SetDim(size_t index, const int64_t value) {
         if (index < kMaxDimNum) {
@@ -90,7 +76,7 @@ public:
         return *this;
     }
 
-private:
+ private:
     size_t rank_;
     int64_t dims_[kMaxDimNum];
 };

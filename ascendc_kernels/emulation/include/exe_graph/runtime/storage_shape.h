@@ -9,35 +9,23 @@
 
 namespace gert {
 struct StorageShape {
-public:
+ public:
     StorageShape() {}
     StorageShape(const std::initializer_list<int64_t> &origin_shape,
                  const std::initializer_list<int64_t> &storage_shape)
         : origin_(origin_shape), storage_(storage_shape) {}
-    const Shape &GetOriginShape() const {
-        return origin_;
-    }
-    const Shape &GetStorageShape() const {
-        return storage_;
-    }
-    Shape &MutableOriginShape() {
-        return origin_;
-    }
+    const Shape &GetOriginShape() const { return origin_; }
+    const Shape &GetStorageShape() const { return storage_; }
+    Shape &MutableOriginShape() { return origin_; }
     // CANN 9's name of GetStorageShape().
-    const Shape &GetShape() const {
-        return storage_;
-    }
-    Shape &MutableStorageShape() {
-        return storage_;
-    }
+    const Shape &GetShape() const { return storage_; }
+    Shape &MutableStorageShape() { return storage_; }
     bool operator==(const StorageShape &other) const {
         return origin_ == other.origin_ && storage_ == other.storage_;
     }
-    bool operator!=(const StorageShape &other) const {
-        return !(*this == other);
-    }
+    bool operator!=(const StorageShape &other) const { return !(*this == other); }
 
-private:
+ private:
     // First member: a pointer to a StorageShape is also read as a pointer to its origin shape.
     Shape origin_;
     Shape storage_;

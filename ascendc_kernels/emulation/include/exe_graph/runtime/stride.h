@@ -11,7 +11,7 @@
 
 namespace gert {
 struct Stride {
-public:
+ public:
     static constexpr size_t kMaxDimNum = 25;
     static constexpr int64_t kInvalidStrideValue = std::numeric_limits<int64_t>::min();
 
@@ -27,26 +27,16 @@ public:
     bool operator==(const Stride &other) const {
         return rank_ == other.rank_ && std::equal(strides_, strides_ + rank_, other.strides_);
     }
-    bool operator!=(const Stride &other) const {
-        return !(*this == other);
-    }
+    bool operator!=(const Stride &other) const { return !(*this == other); }
 
-    size_t GetDimNum() const {
-        return rank_;
-    }
-    void SetDimNum(const size_t dim_num) {
-        rank_ = dim_num;
-    }
+    size_t GetDimNum() const { return rank_; }
+    void SetDimNum(const size_t dim_num) { rank_ = dim_num; }
     // kInvalidStrideValue behind the last possible dimension.
     int64_t GetStride(const size_t idx) const {
         return idx < kMaxDimNum ? strides_[idx] : kInvalidStrideValue;
     }
-    const int64_t &operator[](const size_t idx) const {
-        return strides_[idx];
-    }
-    int64_t &operator[](const size_t idx) {
-        return strides_[idx];
-    }
+    const int64_t &operator[](const size_t idx) const { return strides_[idx]; }
+    int64_t &operator[](const size_t idx) { return strides_[idx]; }
     void SetStride(const size_t idx, const int64_t stride) {
         if (idx < kMaxDimNum) {
             strides_[idx] = stride;
@@ -59,7 +49,7 @@ public:
         return *this;
     }
 
-private:
+ private:
     size_t rank_;
     int64_t strides_[kMaxDimNum];
     uint8_t reserved_[40] = {};

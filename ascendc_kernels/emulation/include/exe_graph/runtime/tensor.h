@@ -15,7 +15,7 @@
 
 namespace gert {
 class Tensor {
-public:
+ public:
     Tensor() {}
     Tensor(const StorageShape &shape, const StorageFormat &format, ge::DataType data_type)
         : shape_(shape), format_(format), data_type_(data_type) {}
@@ -30,9 +30,7 @@ public:
                            placement);
     }
 
-    int64_t GetShapeSize() const {
-        return shape_.GetStorageShape().GetShapeSize();
-    }
+    int64_t GetShapeSize() const { return shape_.GetStorageShape().GetShapeSize(); }
     // Host address of the values. Null unless the op declared that it depends on them
     // (ValueDepend, InputsDataDependency): on a device only those are copied to the host.
     template <class T>
@@ -43,85 +41,40 @@ public:
     T *GetData() {
         return static_cast<T *>(GetAddr());
     }
-    void SetData(TensorData &&data) {
-        data_ = std::move(data);
-    }
+    void SetData(TensorData &&data) { data_ = std::move(data); }
     const void *GetAddr() const {
         return data_.GetPlacement() == kFollowing ? static_cast<const void *>(this + 1)
                                                   : data_.GetAddr();
     }
     void *GetAddr() {
-        return data_.GetPlacement() == kFollowing ? static_cast<void *>(this + 1)
-                                                  : data_.GetAddr();
+        return data_.GetPlacement() == kFollowing ? static_cast<void *>(this + 1) : data_.GetAddr();
     }
-    size_t GetSize() const {
-        return data_.GetSize();
-    }
-    void SetSize(const size_t size) {
-        data_.SetSize(size);
-    }
-    ge::DataType GetDataType() const {
-        return data_type_;
-    }
-    void SetDataType(const ge::DataType data_type) {
-        data_type_ = data_type;
-    }
-    const Shape &GetStorageShape() const {
-        return shape_.GetStorageShape();
-    }
-    Shape &MutableStorageShape() {
-        return shape_.MutableStorageShape();
-    }
-    const Shape &GetOriginShape() const {
-        return shape_.GetOriginShape();
-    }
-    Shape &MutableOriginShape() {
-        return shape_.MutableOriginShape();
-    }
-    const StorageShape &GetShape() const {
-        return shape_;
-    }
-    StorageShape &GetShape() {
-        return shape_;
-    }
-    ge::Format GetStorageFormat() const {
-        return format_.GetStorageFormat();
-    }
-    void SetStorageFormat(const ge::Format format) {
-        format_.SetStorageFormat(format);
-    }
-    ge::Format GetOriginFormat() const {
-        return format_.GetOriginFormat();
-    }
-    void SetOriginFormat(const ge::Format format) {
-        format_.SetOriginFormat(format);
-    }
-    const StorageFormat &GetFormat() const {
-        return format_;
-    }
-    StorageFormat &MutableFormat() {
-        return format_;
-    }
-    ExpandDimsType GetExpandDimsType() const {
-        return format_.GetExpandDimsType();
-    }
+    size_t GetSize() const { return data_.GetSize(); }
+    void SetSize(const size_t size) { data_.SetSize(size); }
+    ge::DataType GetDataType() const { return data_type_; }
+    void SetDataType(const ge::DataType data_type) { data_type_ = data_type; }
+    const Shape &GetStorageShape() const { return shape_.GetStorageShape(); }
+    Shape &MutableStorageShape() { return shape_.MutableStorageShape(); }
+    const Shape &GetOriginShape() const { return shape_.GetOriginShape(); }
+    Shape &MutableOriginShape() { return shape_.MutableOriginShape(); }
+    const StorageShape &GetShape() const { return shape_; }
+    StorageShape &GetShape() { return shape_; }
+    ge::Format GetStorageFormat() const { return format_.GetStorageFormat(); }
+    void SetStorageFormat(const ge::Format format) { format_.SetStorageFormat(format); }
+    ge::Format GetOriginFormat() const { return format_.GetOriginFormat(); }
+    void SetOriginFormat(const ge::Format format) { format_.SetOriginFormat(format); }
+    const StorageFormat &GetFormat() const { return format_; }
+    StorageFormat &MutableFormat() { return format_; }
+    ExpandDimsType GetExpandDimsType() const { return format_.GetExpandDimsType(); }
     void SetExpandDimsType(const ExpandDimsType &expand_dims_type) {
         format_.SetExpandDimsType(expand_dims_type);
     }
-    TensorPlacement GetPlacement() const {
-        return data_.GetPlacement();
-    }
-    void SetPlacement(const TensorPlacement placement) {
-        data_.SetPlacement(placement);
-    }
-    const TensorData &GetTensorData() const {
-        return data_;
-    }
-    TensorData &MutableTensorData() {
-        return data_;
-    }
+    TensorPlacement GetPlacement() const { return data_.GetPlacement(); }
+    void SetPlacement(const TensorPlacement placement) { data_.SetPlacement(placement); }
+    const TensorData &GetTensorData() const { return data_; }
+    TensorData &MutableTensorData() { return data_; }
 
-private:
+ private:
     // First member: InferShapeContext hands out the same address as Shape and as Tensor.
     StorageShape shape_;
     StorageFormat format_;

@@ -23,25 +23,17 @@ enum TensorPlacement : int32_t {
 };
 
 class TensorPlacementUtils {
-public:
+ public:
     static bool IsOnDevice(TensorPlacement placement) {
         return IsOnDeviceHbm(placement) || IsOnDeviceP2p(placement);
     }
     static bool IsOnHost(TensorPlacement placement) {
         return IsOnHostNotFollowing(placement) || IsOnHostFollowing(placement);
     }
-    static bool IsOnHostFollowing(TensorPlacement placement) {
-        return placement == kFollowing;
-    }
-    static bool IsOnHostNotFollowing(TensorPlacement placement) {
-        return placement == kOnHost;
-    }
-    static bool IsOnDeviceHbm(TensorPlacement placement) {
-        return placement == kOnDeviceHbm;
-    }
-    static bool IsOnDeviceP2p(TensorPlacement placement) {
-        return placement == kOnDeviceP2p;
-    }
+    static bool IsOnHostFollowing(TensorPlacement placement) { return placement == kFollowing; }
+    static bool IsOnHostNotFollowing(TensorPlacement placement) { return placement == kOnHost; }
+    static bool IsOnDeviceHbm(TensorPlacement placement) { return placement == kOnDeviceHbm; }
+    static bool IsOnDeviceP2p(TensorPlacement placement) { return placement == kOnDeviceP2p; }
 };
 
 enum TensorOperateType : int32_t {
@@ -55,7 +47,7 @@ using TensorAddrManager = ge::graphStatus (*)(TensorAddress addr, TensorOperateT
                                               void **out);
 
 class TensorData {
-public:
+ public:
     explicit TensorData(TensorAddress addr = nullptr, const TensorAddrManager manager = nullptr)
         : TensorData(addr, manager, 0U, kTensorPlacementEnd) {}
     explicit TensorData(TensorAddress addr, const TensorAddrManager manager, size_t size,
@@ -63,9 +55,7 @@ public:
         : addr_(addr), manager_(manager), size_(size), placement_(placement) {}
     TensorData(const TensorData &) = delete;
     TensorData &operator=(const TensorData &) = delete;
-    TensorData(TensorData &&other) noexcept : TensorData() {
-        Swap(other);
-    }
+    TensorData(TensorData &&other) noexcept : TensorData() { Swap(other); }
     TensorData &operator=(TensorData &&other) noexcept {
         if (this != &other) {
             (void)Free();
@@ -77,9 +67,7 @@ public:
         }
         return *this;
     }
-    ~TensorData() noexcept {
-        (void)Free();
-    }
+    ~TensorData() noexcept { (void)Free(); }
 
     TensorAddress GetAddr() const {
         if (manager_ == nullptr || addr_ == nullptr) {
@@ -88,18 +76,10 @@ public:
         TensorAddress addr = nullptr;
         return manager_(addr_, kGetTensorAddress, &addr) == ge::GRAPH_SUCCESS ? addr : nullptr;
     }
-    size_t GetSize() const {
-        return size_;
-    }
-    void SetSize(const size_t size) {
-        size_ = size;
-    }
-    TensorPlacement GetPlacement() const {
-        return placement_;
-    }
-    void SetPlacement(const TensorPlacement placement) {
-        placement_ = placement;
-    }
+    size_t GetSize() const { return size_; }
+    void SetSize(const size_t size) { size_ = size; }
+    TensorPlacement GetPlacement() const { return placement_; }
+    void SetPlacement(const TensorPlacement placement) { placement_ = placement; }
     ge::graphStatus Free() {
         if (manager_ == nullptr) {
             return ge::GRAPH_SUCCESS;
@@ -120,7 +100,7 @@ public:
         return status;
     }
 
-private:
+ private:
     void Swap(TensorData &other) {
         std::swap(addr_, other.addr_);
         std::swap(manager_, other.manager_);

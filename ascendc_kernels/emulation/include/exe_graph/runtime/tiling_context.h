@@ -24,7 +24,7 @@ namespace gert {
 // Inputs of the step: input tensors, output tensors, compile info, platform, one reserved slot,
 // the deterministic switch. Outputs: see TilingOutputIndex.
 class TilingContext : public ExtendedKernelContext {
-public:
+ public:
     enum TilingOutputIndex : uint32_t {
         kOutputTilingKey,
         kOutputBlockDim,
@@ -40,9 +40,7 @@ public:
     };
 
     // What TilingParse made, null when the op has none.
-    const void *GetCompileInfo() const {
-        return GetInputValue<void *>(ExtraSlot(0));
-    }
+    const void *GetCompileInfo() const { return GetInputValue<void *>(ExtraSlot(0)); }
     template <typename T>
     const T *GetCompileInfo() const {
         return static_cast<const T *>(GetCompileInfo());
@@ -50,9 +48,7 @@ public:
     fe::PlatFormInfos *GetPlatformInfo() const {
         return GetInputValue<fe::PlatFormInfos *>(ExtraSlot(1));
     }
-    int32_t GetDeterministic() const {
-        return GetInputValue<int32_t>(ExtraSlot(3));
-    }
+    int32_t GetDeterministic() const { return GetInputValue<int32_t>(ExtraSlot(3)); }
     // 0: off, 1: same result for the same call. CANN 9 knows more levels, which only the builder of
     // a context sets.
     int32_t GetDeterministicLevel() const {
@@ -96,21 +92,11 @@ public:
     }
     // Tensors are handed over dense: none is a view, its offset is 0 and its Stride has no
     // dimensions (the aclnn layer made it contiguous). Null and 0 for a tensor that is not there.
-    bool InputIsView(const size_t) const {
-        return false;
-    }
-    bool OptionalInputIsView(const size_t) const {
-        return false;
-    }
-    bool RequiredInputIsView(const size_t) const {
-        return false;
-    }
-    bool DynamicInputIsView(const size_t, const size_t) const {
-        return false;
-    }
-    bool OutputIsView(const size_t) const {
-        return false;
-    }
+    bool InputIsView(const size_t) const { return false; }
+    bool OptionalInputIsView(const size_t) const { return false; }
+    bool RequiredInputIsView(const size_t) const { return false; }
+    bool DynamicInputIsView(const size_t, const size_t) const { return false; }
+    bool OutputIsView(const size_t) const { return false; }
     const Stride *GetInputStride(const size_t index) const {
         return DenseStride(GetInputShape(index));
     }
@@ -126,83 +112,51 @@ public:
     const Stride *GetOutputStride(const size_t index) const {
         return DenseStride(GetOutputShape(index));
     }
-    int64_t GetInputOffset(const size_t) const {
-        return 0;
-    }
-    int64_t GetOptionalInputOffset(const size_t) const {
-        return 0;
-    }
-    int64_t GetRequiredInputOffset(const size_t) const {
-        return 0;
-    }
-    int64_t GetDynamicInputOffset(const size_t, const size_t) const {
-        return 0;
-    }
-    int64_t GetOutputOffset(const size_t) const {
-        return 0;
-    }
+    int64_t GetInputOffset(const size_t) const { return 0; }
+    int64_t GetOptionalInputOffset(const size_t) const { return 0; }
+    int64_t GetRequiredInputOffset(const size_t) const { return 0; }
+    int64_t GetDynamicInputOffset(const size_t, const size_t) const { return 0; }
+    int64_t GetOutputOffset(const size_t) const { return 0; }
 
     ge::graphStatus SetTilingKey(const uint64_t tiling_key) {
         return Set<uint64_t>(kOutputTilingKey, tiling_key);
     }
-    uint64_t GetTilingKey() const {
-        return Get<uint64_t>(kOutputTilingKey);
-    }
+    uint64_t GetTilingKey() const { return Get<uint64_t>(kOutputTilingKey); }
     ge::graphStatus SetBlockDim(const uint32_t block_dim) {
         return Set<uint32_t>(kOutputBlockDim, block_dim);
     }
-    uint32_t GetBlockDim() const {
-        return Get<uint32_t>(kOutputBlockDim);
-    }
+    uint32_t GetBlockDim() const { return Get<uint32_t>(kOutputBlockDim); }
     // CANN 9 names of the two above.
-    ge::graphStatus SetSimdNumBlocks(const uint32_t num_blocks) {
-        return SetBlockDim(num_blocks);
-    }
-    uint32_t GetSimdNumBlocks() const {
-        return GetBlockDim();
-    }
+    ge::graphStatus SetSimdNumBlocks(const uint32_t num_blocks) { return SetBlockDim(num_blocks); }
+    uint32_t GetSimdNumBlocks() const { return GetBlockDim(); }
     ge::graphStatus SetScheduleMode(const uint32_t schedule_mode) {
         return Set<uint32_t>(kOutputScheduleMode, schedule_mode);
     }
-    uint32_t GetScheduleMode() const {
-        return Get<uint32_t>(kOutputScheduleMode);
-    }
+    uint32_t GetScheduleMode() const { return Get<uint32_t>(kOutputScheduleMode); }
     ge::graphStatus SetTilingCond(int32_t tiling_cond) {
         return Set<int32_t>(kOutputTilingCond, tiling_cond);
     }
-    int32_t GetTilingCond() const {
-        return Get<int32_t>(kOutputTilingCond);
-    }
+    int32_t GetTilingCond() const { return Get<int32_t>(kOutputTilingCond); }
     // Asks the runtime to clear the outputs before the kernel runs.
     ge::graphStatus SetNeedAtomic(const bool atomic) {
         return Set<bool>(kOutputAtomicCleanFlag, atomic);
     }
-    bool NeedAtomic() const {
-        return Get<bool>(kOutputAtomicCleanFlag);
-    }
+    bool NeedAtomic() const { return Get<bool>(kOutputAtomicCleanFlag); }
     ge::graphStatus SetLocalMemorySize(const uint32_t local_memory_size) {
         return Set<uint32_t>(kOutputLocalMemorySize, local_memory_size);
     }
-    uint32_t GetLocalMemorySize() const {
-        return Get<uint32_t>(kOutputLocalMemorySize);
-    }
+    uint32_t GetLocalMemorySize() const { return Get<uint32_t>(kOutputLocalMemorySize); }
     // CANN 9 names of the two above.
     ge::graphStatus SetDynUBufSize(const uint32_t dyn_ubuf_size) {
         return SetLocalMemorySize(dyn_ubuf_size);
     }
-    uint32_t GetDynUBufSize() const {
-        return GetLocalMemorySize();
-    }
+    uint32_t GetDynUBufSize() const { return GetLocalMemorySize(); }
     // Cores of the AI CPU part of a communication op, which the emulation has none of.
     ge::graphStatus SetAicpuBlockDim(const uint32_t block_dim) {
         return Set<uint32_t>(kOutputAicpuBlockDim, block_dim);
     }
-    uint32_t GetAicpuBlockDim() const {
-        return Get<uint32_t>(kOutputAicpuBlockDim);
-    }
-    TilingData *GetRawTilingData() const {
-        return Get<TilingData *>(kOutputTilingData);
-    }
+    uint32_t GetAicpuBlockDim() const { return Get<uint32_t>(kOutputAicpuBlockDim); }
+    TilingData *GetRawTilingData() const { return Get<TilingData *>(kOutputTilingData); }
     // The buffer as a plain struct of CANN 9 style; null when it is larger than the buffer.
     template <typename T>
     T *GetTilingData() {
@@ -225,7 +179,7 @@ public:
         return sizes == nullptr ? 0 : sizes->GetSize();
     }
 
-private:
+ private:
     static const Stride *DenseStride(const StorageShape *shape) {
         static const Stride dense;
         return shape == nullptr ? nullptr : &dense;

@@ -16,32 +16,20 @@
 
 namespace gert {
 class TilingData {
-public:
+ public:
     TilingData(const TilingData &) = delete;
     TilingData &operator=(const TilingData &) = delete;
 
-    size_t GetCapacity() const {
-        return capacity_;
-    }
-    size_t GetDataSize() const {
-        return size_;
-    }
-    void SetDataSize(const size_t size) {
-        size_ = size;
-    }
-    void *GetData() {
-        return data_;
-    }
-    const void *GetData() const {
-        return data_;
-    }
-    template <typename T,
-              typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
+    size_t GetCapacity() const { return capacity_; }
+    size_t GetDataSize() const { return size_; }
+    void SetDataSize(const size_t size) { size_ = size; }
+    void *GetData() { return data_; }
+    const void *GetData() const { return data_; }
+    template <typename T, typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
     ge::graphStatus Append(const T &value) {
         return Append(&value, 1);
     }
-    template <typename T,
-              typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
+    template <typename T, typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
     ge::graphStatus Append(const T *values, size_t count) {
         void *const place = Expand(sizeof(T) * count);
         if (place == nullptr) {
@@ -60,8 +48,8 @@ public:
         return place;
     }
     static std::unique_ptr<uint8_t[]> CreateCap(const size_t capacity) {
-        std::unique_ptr<uint8_t[]> block(
-            new (std::nothrow) uint8_t[sizeof(TilingData) + capacity]());
+        std::unique_ptr<uint8_t[]> block(new (std::nothrow)
+                                             uint8_t[sizeof(TilingData) + capacity]());
         if (block != nullptr) {
             (new (block.get()) TilingData())->Init(capacity, block.get() + sizeof(TilingData));
         }
@@ -73,7 +61,7 @@ public:
         data_ = data;
     }
 
-private:
+ private:
     TilingData() = default;
 
     size_t capacity_ = 0;

@@ -12,14 +12,10 @@ class PlatFormInfos;
 
 namespace gert {
 class TilingParseContext : public ExtendedKernelContext {
-public:
+ public:
     // Compile info as JSON text: "{}" here, kernels of this emulation bring none.
-    const ge::char_t *GetCompiledJson() const {
-        return GetInputValue<const char *>(0);
-    }
-    fe::PlatFormInfos *GetPlatformInfo() const {
-        return GetInputValue<fe::PlatFormInfos *>(1);
-    }
+    const ge::char_t *GetCompiledJson() const { return GetInputValue<const char *>(0); }
+    fe::PlatFormInfos *GetPlatformInfo() const { return GetInputValue<fe::PlatFormInfos *>(1); }
     // Where TilingParse leaves what it finds, however large it is.
     template <typename T>
     T *GetCompiledInfo() {

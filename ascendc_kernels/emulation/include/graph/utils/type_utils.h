@@ -14,7 +14,7 @@
 
 namespace ge {
 class TypeUtils {
-public:
+ public:
     // "DT_FLOAT16" and back; an unknown value gives "UNDEFINED" / DT_UNDEFINED.
     static std::string DataTypeToSerialString(const DataType data_type);
     static DataType SerialStringToDataType(const std::string &text);

@@ -17,32 +17,20 @@
 namespace Ops {
 namespace Base {
 // The name to log for a context, or the text itself.
-inline std::string GetOpInfo(const std::string &name) {
-    return name;
-}
-inline std::string GetOpInfo(const char *name) {
-    return ascendc_emu::LogName(name);
-}
+inline std::string GetOpInfo(const std::string &name) { return name; }
+inline std::string GetOpInfo(const char *name) { return ascendc_emu::LogName(name); }
 template <typename Context>
 auto GetOpInfo(const Context *context) -> decltype(std::string(context->GetNodeName())) {
     return ascendc_emu::LogName(context);
 }
-inline std::string LogText(const std::string &text) {
-    return text;
-}
-inline std::string LogText(const char *text) {
-    return ascendc_emu::LogName(text);
-}
+inline std::string LogText(const std::string &text) { return text; }
+inline std::string LogText(const char *text) { return ascendc_emu::LogName(text); }
 template <typename T>
 auto LogText(const T &value) -> decltype(std::to_string(value)) {
     return std::to_string(value);
 }
-inline const char *GetSafeStr(const char *text) {
-    return ascendc_emu::LogName(text);
-}
-inline const char *GetSafeStr(const std::string &text) {
-    return text.c_str();
-}
+inline const char *GetSafeStr(const char *text) { return ascendc_emu::LogName(text); }
+inline const char *GetSafeStr(const std::string &text) { return text.c_str(); }
 }  // namespace Base
 }  // namespace Ops
 
@@ -53,11 +41,11 @@ inline const char *GetSafeStr(const std::string &text) {
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #endif
 
-#define OPGEN_OP_LOG(level, op, format, ...)                                      \
+#define OPGEN_OP_LOG(level, op, format, ...) \
     OPGEN_HOST_LOG_AT(level, "OpName:[%s] " format, ::ascendc_emu::LogName(op), ##__VA_ARGS__)
 
-#define OpLogSub(module, level, op, format, ...)                                              \
-    ::ascendc_emu::HostLog(static_cast<::ascendc_emu::LogLevel>(level), __FILE__, __LINE__,   \
+#define OpLogSub(module, level, op, format, ...)                                            \
+    ::ascendc_emu::HostLog(static_cast<::ascendc_emu::LogLevel>(level), __FILE__, __LINE__, \
                            "OpName:[%s] " format, ::ascendc_emu::LogName(op), ##__VA_ARGS__)
 
 #define OP_LOGD(op, ...) OPGEN_OP_LOG(kDebug, op, __VA_ARGS__)
@@ -87,7 +75,7 @@ inline const char *GetSafeStr(const std::string &text) {
 #define OP_LOGE_IF(condition, value, op, ...) \
     OP_CHECK_IF(condition, OP_LOGE(op, __VA_ARGS__), return value)
 #define OP_LOGW_IF(condition, op, ...) OP_CHECK_IF(condition, OP_LOGW(op, __VA_ARGS__), (void)0)
-#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer) \
+#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer)                            \
     OP_CHECK_IF((pointer) == nullptr, OP_LOGE(context, "%s is null", #pointer), \
                 return ge::GRAPH_FAILED)
 #define OP_CHECK_NULL_WITH_CONTEXT_RET(context, pointer, value) \
@@ -98,13 +86,13 @@ inline const char *GetSafeStr(const std::string &text) {
 
 // What a check of named inputs or attributes found. All arguments are texts; the last one says
 // what was expected, or why the value is wrong.
-#define OP_LOGE_WITH_INVALID_INPUT(op, name) OP_LOGE(op, "input %s is invalid", \
-                                                     OPGEN_OP_LOG_TEXT_OF(name))
-#define OPGEN_OP_LOG_INVALID(op, what, name, value, expected)                                   \
-    OP_LOGE(op, "%s of %s is %s, expected %s", what, OPGEN_OP_LOG_TEXT_OF(name),              \
+#define OP_LOGE_WITH_INVALID_INPUT(op, name) \
+    OP_LOGE(op, "input %s is invalid", OPGEN_OP_LOG_TEXT_OF(name))
+#define OPGEN_OP_LOG_INVALID(op, what, name, value, expected)                    \
+    OP_LOGE(op, "%s of %s is %s, expected %s", what, OPGEN_OP_LOG_TEXT_OF(name), \
             OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(expected))
-#define OPGEN_OP_LOG_REASON(op, what, name, value, reason)                                      \
-    OP_LOGE(op, "%s of %s is %s: %s", what, OPGEN_OP_LOG_TEXT_OF(name),                       \
+#define OPGEN_OP_LOG_REASON(op, what, name, value, reason)              \
+    OP_LOGE(op, "%s of %s is %s: %s", what, OPGEN_OP_LOG_TEXT_OF(name), \
             OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(reason))
 #define OP_LOGE_FOR_INVALID_VALUE(op, name, value, expected) \
     OPGEN_OP_LOG_INVALID(op, "value", name, value, expected)
@@ -192,12 +180,12 @@ inline const char *GetSafeStr(const std::string &text) {
     OPGEN_OP_LOG_INVALID(op, "length of attribute", name, value, expected)
 
 // Configuration files and values in them.
-#define OP_LOGE_FOR_INVALID_CONFIG(op, file, name, value, expected)                              \
-    OP_LOGE(op, "%s: %s is %s, expected %s", OPGEN_OP_LOG_TEXT_OF(file),                       \
-            OPGEN_OP_LOG_TEXT_OF(name), OPGEN_OP_LOG_TEXT_OF(value),                         \
+#define OP_LOGE_FOR_INVALID_CONFIG(op, file, name, value, expected)      \
+    OP_LOGE(op, "%s: %s is %s, expected %s", OPGEN_OP_LOG_TEXT_OF(file), \
+            OPGEN_OP_LOG_TEXT_OF(name), OPGEN_OP_LOG_TEXT_OF(value),     \
             OPGEN_OP_LOG_TEXT_OF(expected))
-#define OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)                                       \
-    OP_LOGE(op, "%s: %s is %s: %s", OPGEN_OP_LOG_TEXT_OF(file), OPGEN_OP_LOG_TEXT_OF(name),  \
+#define OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)                                  \
+    OP_LOGE(op, "%s: %s is %s: %s", OPGEN_OP_LOG_TEXT_OF(file), OPGEN_OP_LOG_TEXT_OF(name), \
             OPGEN_OP_LOG_TEXT_OF(value), OPGEN_OP_LOG_TEXT_OF(reason))
 #define OP_LOGE_FOR_INVALID_CONFIG_WITH_REASON(op, file, name, value, reason) \
     OPGEN_OP_LOG_CONFIG(op, file, name, value, reason)

@@ -22,10 +22,10 @@ ge::graphStatus ReduceDims(const gert::Shape *in, const T *axes, int32_t count, 
     std::vector<bool> reduced(static_cast<size_t>(axis_limit), false);
     for (int32_t i = 0; i < count; ++i) {
         const int64_t axis = static_cast<int64_t>(axes[i]);
-        OP_CHECK_IF(axis < -axis_limit || axis >= axis_limit,
-                    OP_LOGE("reduce", "axis %ld is outside [%ld, %ld]", axis, -axis_limit,
-                            axis_limit - 1),
-                    return ge::GRAPH_FAILED);
+        OP_CHECK_IF(
+            axis < -axis_limit || axis >= axis_limit,
+            OP_LOGE("reduce", "axis %ld is outside [%ld, %ld]", axis, -axis_limit, axis_limit - 1),
+            return ge::GRAPH_FAILED);
         reduced[static_cast<size_t>(axis < 0 ? axis + axis_limit : axis)] = true;
     }
     gert::Shape result;
@@ -82,8 +82,7 @@ inline ge::graphStatus InferShape4Reduce(gert::InferShapeContext *context) {
         return ge::GRAPH_SUCCESS;
     }
     if (values.empty()) {
-        const bool *noop =
-            attrs->GetAttrNum() > 1 ? attrs->GetAttrPointer<bool>(1) : nullptr;
+        const bool *noop = attrs->GetAttrNum() > 1 ? attrs->GetAttrPointer<bool>(1) : nullptr;
         if (noop != nullptr && *noop) {
             *out = *in;
             return ge::GRAPH_SUCCESS;

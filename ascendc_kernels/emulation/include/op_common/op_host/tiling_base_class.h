@@ -48,7 +48,7 @@ struct CompileInfoCommon {
 };
 
 class TilingBaseClass {
-public:
+ public:
     explicit TilingBaseClass(gert::TilingContext *context) : context_(context) {}
     virtual ~TilingBaseClass() = default;
 
@@ -81,11 +81,9 @@ public:
         DumpTilingInfo();
         return ge::GRAPH_SUCCESS;
     }
-    virtual void Reset(gert::TilingContext *context) {
-        context_ = context;
-    }
+    virtual void Reset(gert::TilingContext *context) { context_ = context; }
 
-protected:
+ protected:
     virtual bool IsCapable() = 0;
     virtual ge::graphStatus GetPlatformInfo() = 0;
     virtual ge::graphStatus GetShapeAttrsInfo() = 0;
@@ -94,9 +92,7 @@ protected:
     virtual uint64_t GetTilingKey() const = 0;
     virtual ge::graphStatus GetWorkspaceSize() = 0;
     virtual ge::graphStatus PostTiling() = 0;
-    virtual void DumpTilingInfo() {
-        DefaultTilingInfoDump();
-    }
+    virtual void DumpTilingInfo() { DefaultTilingInfoDump(); }
 
     int64_t DefaultTilingInfoDump() {
         const auto *raw = context_->GetRawTilingData();
@@ -149,7 +145,7 @@ protected:
         return text;
     }
 
-protected:
+ protected:
     gert::TilingContext *context_ = nullptr;
     std::unique_ptr<platform_ascendc::PlatformAscendC> ascendcPlatform_{nullptr};
     uint32_t blockDim_{0};

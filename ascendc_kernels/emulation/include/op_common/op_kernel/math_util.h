@@ -8,23 +8,19 @@
 namespace Ops {
 namespace Base {
 template <typename T>
-__aicore__ inline T CeilDiv(T a, T b)
-{
+__aicore__ inline T CeilDiv(T a, T b) {
     return b == 0 ? a : static_cast<T>(a / b + (a % b > 0 ? 1 : 0));
 }
 template <typename T>
-__aicore__ inline T FloorDiv(T a, T b)
-{
+__aicore__ inline T FloorDiv(T a, T b) {
     return b == 0 ? a : static_cast<T>(a / b);
 }
 template <typename T>
-__aicore__ inline T CeilAlign(T a, T b)
-{
+__aicore__ inline T CeilAlign(T a, T b) {
     return b == 0 ? a : static_cast<T>(CeilDiv(a, b) * b);
 }
 template <typename T>
-__aicore__ inline T FloorAlign(T a, T b)
-{
+__aicore__ inline T FloorAlign(T a, T b) {
     return b == 0 ? a : static_cast<T>(a / b * b);
 }
 }  // namespace Base

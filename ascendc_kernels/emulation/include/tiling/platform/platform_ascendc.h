@@ -67,7 +67,7 @@ enum class SocVersion {
 enum class ReservedSize { RESERVED_SIZE_8K, RESERVED_SIZE_16K, RESERVED_SIZE_32K };
 
 class PlatformAscendC {
-public:
+ public:
     PlatformAscendC() = delete;
     // Null: the process's platform (OPGEN_SOC, or the default).
     explicit PlatformAscendC(fe::PlatFormInfos *platform_info) : info_(platform_info) {}
@@ -98,7 +98,7 @@ public:
     NpuArch GetCurNpuArch(void) const;
     uint32_t GetVecRegLen(void) const;
 
-private:
+ private:
     fe::PlatFormInfos *Info() const;
 
     fe::PlatFormInfos *info_;
@@ -106,7 +106,7 @@ private:
 };
 
 class PlatformAscendCManager {
-public:
+ public:
     // The process's platform.
     static PlatformAscendC *GetInstance();
     // The first call decides the SoC, as in CANN; null when the name is unknown.

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// clock() of kernels is the C library's here: the processor time of the program in microseconds, not
-// the device's cycles. Source: AscendC's page clock.
+// clock() of kernels is the C library's here: the processor time of the program in microseconds,
+// not the device's cycles. Source: AscendC's page clock.
 #ifndef OPGEN_EMULATION_UTILS_DEBUG_ASC_TIME_H
 #define OPGEN_EMULATION_UTILS_DEBUG_ASC_TIME_H
 

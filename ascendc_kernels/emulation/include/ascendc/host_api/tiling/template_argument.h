@@ -37,10 +37,9 @@
 #define ASCENDC_TPL_INPUT(x) (ASCENDC_TPL_INPUT_BIAS + (x))
 #define ASCENDC_TPL_OUTPUT(x) (ASCENDC_TPL_OUTPUT_BIAS + (x))
 
-
 #if defined(__CCE_AICORE__) && !defined(OPGEN_PROGRAM) && !defined(OPGEN_HOST_CODE)
-// A kernel is instantiated by the runtime; its declarations are for the host (OPGEN_HOST_CODE: a unit
-// test that may hold the kernel as well).
+// A kernel is instantiated by the runtime; its declarations are for the host (OPGEN_HOST_CODE: a
+// unit test that may hold the kernel as well).
 #define ASCENDC_TPL_ARGS_DECL(...)
 #define ASCENDC_TPL_SEL(...)
 
@@ -108,9 +107,9 @@ namespace AscendC {
 using ::ascendc_emu::EncodeTilingKey;
 }  // namespace AscendC
 
-#define OPGEN_TPL(x, kind, bits, ...)                                                        \
-    ::ascendc_emu::TemplateParam {                                                           \
-        x, ::ascendc_emu::TemplateKind::kind, bits, std::vector<uint64_t>{__VA_ARGS__}       \
+#define OPGEN_TPL(x, kind, bits, ...)                                                     \
+    ::ascendc_emu::TemplateParam {                                                        \
+        x, ::ascendc_emu::TemplateKind::kind, bits, std::vector<uint64_t> { __VA_ARGS__ } \
     }
 #define ASCENDC_TPL_DTYPE_DECL(x, ...) OPGEN_TPL(#x, kDtype, 8, __VA_ARGS__)
 #define ASCENDC_TPL_DATATYPE_DECL(x, ...) OPGEN_TPL(#x, kDataType, 8, __VA_ARGS__)
@@ -128,15 +127,17 @@ using ::ascendc_emu::EncodeTilingKey;
 #define ASCENDC_TPL_DETERMINISTIC_SEL(...) \
     OPGEN_TPL("deterministic", kDeterministic, 1, __VA_ARGS__)
 #define ASCENDC_TPL_SHARED_KERNEL_TYPE_SEL(x, ...) OPGEN_TPL(#x, kSharedKernelType, 8, __VA_ARGS__)
-#define ASCENDC_TPL_ARGS_DECL(x, ...)                                             \
-    static const ::ascendc_emu::TemplateParams g_tilingDeclareParams =            \
+#define ASCENDC_TPL_ARGS_DECL(x, ...)                                  \
+    static const ::ascendc_emu::TemplateParams g_tilingDeclareParams = \
         ::ascendc_emu::DeclareTemplate(#x, ::ascendc_emu::TemplateParams{__VA_ARGS__})
-#define ASCENDC_TPL_ARGS_SEL(...) \
-    +::ascendc_emu::TemplateParams { __VA_ARGS__ }
-#define ASCENDC_TPL_SEL(...)                                                             \
-    static const std::vector<::ascendc_emu::TemplateParams> g_tilingSelectParams =       \
-        ::ascendc_emu::SelectTemplates(                                                  \
-            g_tilingDeclareParams,                                                       \
+#define ASCENDC_TPL_ARGS_SEL(...)    \
+    +::ascendc_emu::TemplateParams { \
+        __VA_ARGS__                  \
+    }
+#define ASCENDC_TPL_SEL(...)                                                       \
+    static const std::vector<::ascendc_emu::TemplateParams> g_tilingSelectParams = \
+        ::ascendc_emu::SelectTemplates(                                            \
+            g_tilingDeclareParams,                                                 \
             ::ascendc_emu::Flat(std::vector<::ascendc_emu::TemplateSelection>{__VA_ARGS__}))
 
 // A value of any type; a list of them may end with a comma.

@@ -25,8 +25,7 @@
     ErrorManager::GetInstance().Report(code, keys, values)
 #endif
 #ifndef REPORT_ENV_ERROR
-#define REPORT_ENV_ERROR(code, keys, values) \
-    ErrorManager::GetInstance().Report(code, keys, values)
+#define REPORT_ENV_ERROR(code, keys, values) ErrorManager::GetInstance().Report(code, keys, values)
 #endif
 #ifndef REPORT_PREDEFINED_ERR_MSG
 #define REPORT_PREDEFINED_ERR_MSG(code, keys, values) \
@@ -34,7 +33,7 @@
 #endif
 
 class ErrorManager {
-public:
+ public:
     static ErrorManager &GetInstance() {
         static ErrorManager manager;
         return manager;

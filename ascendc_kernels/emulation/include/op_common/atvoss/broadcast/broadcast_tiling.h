@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host class of ATVOSS's broadcast templates, which are for arch 35 alone and not here: sources that
-// serve several architectures name it. Tiling with it fails and says why.
+// Host class of ATVOSS's broadcast templates, which are for arch 35 alone and not here: sources
+// that serve several architectures name it. Tiling with it fails and says why.
 #ifndef OP_COMMON_ATVOSS_BROADCAST_BROADCAST_TILING_H
 #define OP_COMMON_ATVOSS_BROADCAST_BROADCAST_TILING_H
 
@@ -24,7 +24,7 @@ struct BroadcastCompileInfo {
 
 template <class Dag>
 class BroadcastBaseTiling {
-   public:
+ public:
     explicit BroadcastBaseTiling(gert::TilingContext *) {}
 
     template <class... Args>

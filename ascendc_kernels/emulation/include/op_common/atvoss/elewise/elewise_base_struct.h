@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Tiling structs of ATVOSS's element-wise templates, which are for arch 35 alone and not here: ops that
-// have a kernel for another architecture besides name them in headers that all their sources share.
+// Tiling structs of ATVOSS's element-wise templates, which are for arch 35 alone and not here: ops
+// that have a kernel for another architecture besides name them in headers that all their sources
+// share.
 #ifndef OP_COMMON_ATVOSS_ELEWISE_ELEWISE_BASE_STRUCT_H
 #define OP_COMMON_ATVOSS_ELEWISE_ELEWISE_BASE_STRUCT_H
 

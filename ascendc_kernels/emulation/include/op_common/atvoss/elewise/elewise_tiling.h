@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host class of ATVOSS's element-wise templates, which are for arch 35 alone and not here: sources that
-// serve several architectures name it. Tiling with it fails and says why.
+// Host class of ATVOSS's element-wise templates, which are for arch 35 alone and not here: sources
+// that serve several architectures name it. Tiling with it fails and says why.
 #ifndef OP_COMMON_ATVOSS_ELEWISE_ELEWISE_TILING_H
 #define OP_COMMON_ATVOSS_ELEWISE_ELEWISE_TILING_H
 
@@ -23,7 +23,7 @@ struct ElewiseCompileInfo {
 };
 
 class ElewiseBaseTiling {
-   public:
+ public:
     explicit ElewiseBaseTiling(gert::TilingContext *) {}
 
     template <class Dag, class... Args>
@@ -38,7 +38,7 @@ class ElewiseBaseTiling {
     void SetScalar(const T &) {}
     int64_t GetBlockDim() const { return 0; }
 
-   private:
+ private:
     static ge::graphStatus Missing() {
         OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "ElewiseBaseTiling");
         return ge::GRAPH_FAILED;

@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host types of ATVOSS's reduction templates, which are for arch 35 alone and not here: ops that have a
-// kernel for another architecture besides keep members of these types.
+// Host types of ATVOSS's reduction templates, which are for arch 35 alone and not here: ops that
+// have a kernel for another architecture besides keep members of these types.
 #ifndef OP_COMMON_ATVOSS_REDUCE_REDUCE_TILING_H
 #define OP_COMMON_ATVOSS_REDUCE_REDUCE_TILING_H
 

@@ -61,8 +61,7 @@ void GetValueToShape(const gert::Tensor *tensor, gert::Shape *shape) {
 template <typename Context>
 bool GetConstIntToShape(Context *context, const int64_t index, gert::Shape &shape) {
     const gert::Tensor *tensor = context->GetInputTensor(static_cast<size_t>(index));
-    const size_t count =
-        tensor == nullptr ? 0 : static_cast<size_t>(tensor->GetShapeSize());
+    const size_t count = tensor == nullptr ? 0 : static_cast<size_t>(tensor->GetShapeSize());
     if (count > gert::Shape::kMaxDimNum) {
         OP_LOGE(context, "input %ld has %zu values, more than a shape holds", index, count);
         return false;

@@ -20,29 +20,15 @@ struct fp16_t {
                                                       !std::is_same<T, uint16_t>::value>>
     fp16_t(const T &value) : val(Round(static_cast<float>(value))) {}
 
-    operator float() const {
-        return Widen(val);
-    }
-    float toFloat() const {
-        return Widen(val);
-    }
-    double toDouble() const {
-        return Widen(val);
-    }
-    fp16_t &operator+=(const fp16_t &other) {
-        return *this = fp16_t(toFloat() + other.toFloat());
-    }
-    fp16_t &operator-=(const fp16_t &other) {
-        return *this = fp16_t(toFloat() - other.toFloat());
-    }
-    fp16_t &operator*=(const fp16_t &other) {
-        return *this = fp16_t(toFloat() * other.toFloat());
-    }
-    fp16_t &operator/=(const fp16_t &other) {
-        return *this = fp16_t(toFloat() / other.toFloat());
-    }
+    operator float() const { return Widen(val); }
+    float toFloat() const { return Widen(val); }
+    double toDouble() const { return Widen(val); }
+    fp16_t &operator+=(const fp16_t &other) { return *this = fp16_t(toFloat() + other.toFloat()); }
+    fp16_t &operator-=(const fp16_t &other) { return *this = fp16_t(toFloat() - other.toFloat()); }
+    fp16_t &operator*=(const fp16_t &other) { return *this = fp16_t(toFloat() * other.toFloat()); }
+    fp16_t &operator/=(const fp16_t &other) { return *this = fp16_t(toFloat() / other.toFloat()); }
 
-private:
+ private:
     static float FromBits(uint32_t bits) {
         float value;
         std::memcpy(&value, &bits, sizeof(value));

@@ -11,10 +11,14 @@ namespace at_npu {
 namespace native {
 
 class OpCommand {
-public:
+ public:
     // `call` returns 0 when it has launched its kernel.
-    static void RunOpApi(const std::string&, const std::function<int()>& call, bool = false) { call(); }
-    static void RunOpApiV2(const std::string&, const std::function<int()>& call, bool = false) { call(); }
+    static void RunOpApi(const std::string&, const std::function<int()>& call, bool = false) {
+        call();
+    }
+    static void RunOpApiV2(const std::string&, const std::function<int()>& call, bool = false) {
+        call();
+    }
 };
 
 }  // namespace native

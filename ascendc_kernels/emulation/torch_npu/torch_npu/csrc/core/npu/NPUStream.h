@@ -10,7 +10,7 @@
 namespace c10_npu {
 
 class NPUStream {
-public:
+ public:
     // Whether to wait for what torch has queued makes no difference here.
     void* stream(bool = true) const { return nullptr; }
     operator void*() const { return nullptr; }
