@@ -36,7 +36,6 @@ class Architecture:
         cores: ``separate`` cube and vector cores, ``unified`` ones, or ``coupled``.
         macros: what CANN's compiler defines, ``NAME`` or ``NAME=VALUE``.
         bfloat16: its vector unit has the type.
-        library_workspace: bytes in front of the user's workspace (``GetLibApiWorkSpaceSize``).
         ub_reserved: bytes of UB that tiling functions do not see.
     """
 
@@ -47,7 +46,6 @@ class Architecture:
     cores: str
     macros: tuple[str, ...]
     bfloat16: bool
-    library_workspace: int
     ub_reserved: int
 
 
@@ -60,10 +58,8 @@ class Platform:
         family: lower-case family, the name that ``AddConfig`` takes, e.g. ``ascend910b``.
         arch: NPU architecture number of CANN 9, e.g. 2201.
         split: cube and vector cores are separate.
-        cube_cores, vector_cores: number of cores; equal on coupled SoCs.
-        ub: what a kernel may use (``GetCoreMemSize(UB)``); ``ub_hardware`` what the chip has.
-        library_workspace: workspace in front of the user's (``GetLibApiWorkSpaceSize``).
-        frequency_mhz: core clock.
+        vector_cores: number of them; of AI cores on coupled SoCs.
+        ub: bytes that a kernel may use (``GetCoreMemSize(UB)``).
         columns: the whole row of the table.
     """
 
@@ -72,18 +68,10 @@ class Platform:
     family: str
     arch: int
     split: bool
-    cube_cores: int
     vector_cores: int
     ub: int
-    ub_hardware: int
     l1: int
-    l0a: int
-    l0b: int
-    l0c: int
-    l2: int
     memory: int
-    library_workspace: int
-    frequency_mhz: int
     columns: dict[str, str]
 
     @property
@@ -105,7 +93,6 @@ def _number(row: dict[str, str], column: str) -> int:
 
 def _platform(row: dict[str, str]) -> Platform:
     split = row["cube_vector_combine"] == "split"
-    cube = _number(row, "cube_core_cnt") or _number(row, "ai_core_cnt")
     ub = _number(row, "ub_size")
     known = architectures().get(_number(row, "npu_arch_9x"))
     return Platform(
@@ -114,18 +101,10 @@ def _platform(row: dict[str, str]) -> Platform:
         family=row["Short_SoC_version"].lower(),
         arch=_number(row, "npu_arch_9x"),
         split=split,
-        cube_cores=cube,
         vector_cores=_number(row, "vector_core_cnt") if split else _number(row, "ai_core_cnt"),
         ub=ub - (known.ub_reserved if known else 0),
-        ub_hardware=ub,
         l1=_number(row, "l1_size"),
-        l0a=_number(row, "l0_a_size"),
-        l0b=_number(row, "l0_b_size"),
-        l0c=_number(row, "l0_c_size"),
-        l2=_number(row, "l2_size"),
         memory=_number(row, "memory_size"),
-        library_workspace=known.library_workspace if known else 0,
-        frequency_mhz=_number(row, "cube_freq"),
         columns=dict(row),
     )
 
@@ -149,7 +128,6 @@ def _architecture(row: dict[str, str]) -> Architecture:
         cores=row["cores"],
         macros=(*macros, *(["OPGEN_UNIFIED_CORES"] if row["cores"] == "unified" else [])),
         bfloat16=row["bfloat16"] == "yes",
-        library_workspace=int(row["library_workspace"]),
         ub_reserved=int(row["ub_reserved"]),
     )
 

@@ -9,9 +9,6 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
 
-# Sources of the descriptors alone; the others run calls and belong into a vendor's library.
-_DESCRIPTORS = ("executor.cpp", "tensors.cpp", "values.cpp")
-
 
 def _flags() -> list[str]:
     """Hidden and not unique: two vendors' libraries in one process each keep their own state."""
@@ -67,23 +64,4 @@ def build_opapi(project: Path, specs: Sequence[OpSpec], *, portable: bool = Fals
         flags=_flags(),
         link_flags=["-ldl"],
         own=generated_sources(project, sources),
-    )
-
-
-def build_nnopbase(*, portable: bool = False) -> Path:
-    """Return a stand-alone ``libnnopbase.so`` (descriptors and executors), in the build cache.
-
-    For programs that link CANN's library by name; a vendor's ``libcust_opapi.so`` has its own copy.
-    """
-    from msopgen_wrap.build.emulation import compile_shared
-
-    base = nnopbase_dir()
-    return compile_shared(
-        [base / name for name in _DESCRIPTORS],
-        include_dirs=[base],
-        output_name="libnnopbase.so",
-        opt="-O2",
-        portable=portable,
-        flags=_flags(),
-        link_flags=["-ldl", "-Wl,-soname,libnnopbase.so"],
     )

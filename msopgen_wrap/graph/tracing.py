@@ -8,28 +8,25 @@ after the tensors.
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.composites import Composites
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.cuts import cut
-from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
+from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.mutations import without_mutations
-from msopgen_wrap.graph.orthogonal_polynomials import polynomial_decompositions
 from msopgen_wrap.graph.part_attrs import shaping_attrs
-from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
+from msopgen_wrap.graph.trace_failures import trace_failure
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
-from msopgen_wrap.graph.window_views import window_decompositions
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
@@ -69,75 +66,6 @@ class TracedGraph:
     numbers: dict[str, set[float]] = field(default_factory=dict)
 
 
-@functools.lru_cache(maxsize=1)
-def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the decomposition table: core ATen, plus normalisations and losses."""
-    from torch._decomp import core_aten_decompositions, get_decompositions
-
-    aten = torch.ops.aten
-    table = dict(core_aten_decompositions())
-    # Lowered directly: their decompositions are longer or less accurate than one instruction.
-    for op in (aten.sigmoid.default, aten.tanh.default):
-        table.pop(op, None)
-    for op in (aten.lerp.Scalar, aten.lerp.Tensor):
-        table[op] = lerp_decomposition(table.pop(op))
-    extra = [
-        aten._softmax,
-        aten._log_softmax,
-        aten._fused_rms_norm,
-        aten.elu,
-        aten.leaky_relu,
-        aten.hardtanh,
-        aten.softplus,
-        aten.mse_loss,
-        aten.smooth_l1_loss,
-        aten.huber_loss,
-        aten.elu_backward,
-        aten.gelu_backward,
-        aten.sigmoid_backward,
-        aten.tanh_backward,
-        aten.threshold,
-        aten.threshold_backward,
-        aten.celu,
-        aten.selu,
-        aten.logit,
-        aten.rsub,
-        aten.xlogy,
-        aten.nan_to_num,
-        aten.linalg_vector_norm,
-    ]
-    table.update(get_decompositions([op for op in extra if op is not None]))
-    table.update(_from_inductor(table))
-    table.update(reduction_decompositions())
-    table.update(polynomial_decompositions())
-    table.update(placement_decompositions())
-    table.update(window_decompositions())
-    return table
-
-
-# Operators that core ATen keeps and Inductor decomposes into pointwise work and views.
-_INDUCTOR = (
-    "fmax fmin round permute_copy view_copy expand_copy squeeze_copy unsqueeze_copy "
-    "t_copy transpose_copy select_copy slice_copy detach_copy alias_copy diagonal_copy unbind_copy "
-    "split_copy"
-)
-
-
-def _from_inductor(known: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
-    """Return Inductor's decompositions of ``_INDUCTOR``, as far as it has them."""
-    from torch._inductor.decomposition import select_decomp_table
-
-    packets = set(_INDUCTOR.split())
-    return {
-        op: function
-        for op, function in select_decomp_table().items()
-        if isinstance(op, torch._ops.OpOverload)
-        and op not in known
-        and op._schema.name.removeprefix("aten::") in packets
-        and op._overloadname != "out"
-    }
-
-
 def trace(
     spec: OpSpec,
     variant: Variant,
@@ -167,7 +95,7 @@ def trace(
             failure = failure or error
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
-    raise OpgenError(_trace_failure(spec, failure))
+    raise OpgenError(trace_failure(spec, failure))
 
 
 def _part(
@@ -213,18 +141,6 @@ class _WholeGraphs:
 
 
 _whole_graphs = _WholeGraphs()
-
-
-def _trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
-    assert spec.compute is not None
-    text = str(failure).strip().splitlines()[0] if failure and str(failure).strip() else ""
-    return Diagnostic(
-        "OPG201",
-        f"compute of {spec.op} cannot be traced: {text or type(failure).__name__}",
-        spec.compute.location,
-        "it is run on sample tensors of every accepted rank and on the shapes of `cases`",
-        "give input `rank`/`shape` rules or a case whose shapes compute accepts",
-    )
 
 
 def _trace_at(
@@ -357,7 +273,8 @@ def _trace_once(
                 attrs[ref.name] = value
             else:
                 attrs[ref.name][ref.index] = value
-        outputs = function(inputs, attrs)
+        with Composites():
+            outputs = function(inputs, attrs)
         result = []
         for name in output_names:
             value = outputs[name]

@@ -8,7 +8,7 @@ from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.plan import Body, OpPlan
+from msopgen_wrap.schedule.plan import AnyBody, Body, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.target_text import cpp_comment
@@ -101,8 +101,14 @@ def summary(spec: OpSpec, plan: OpPlan, body: Body) -> str:
     for combo in body.combos:
         dtypes = dict.fromkeys(p.dtypes[combo] for p in params)
         combos.append("/".join(dtypes))
-    label = plan.variants[body.variant].label()
+    shared = sum(other.class_name == body.class_name for other in plan.bodies) > 1
+    label = "" if shared else plan.variants[body.variant].label()
     return f"For {', '.join(dict.fromkeys(combos))}{': ' + label if label else ''}."
+
+
+def class_bodies(plan: OpPlan[AnyBody]) -> list[AnyBody]:
+    """Return one body of each kernel class: variants may share a class."""
+    return list({body.class_name: body for body in reversed(plan.bodies)}.values())[::-1]
 
 
 def constant(name: str) -> str:

@@ -12,9 +12,16 @@ from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, variant_lines
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.render.tiling_views import (
+    input_shape_lines,
+    size_check,
+    step_call,
+    step_lines,
+    view_lines,
+)
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar, sources
-from msopgen_wrap.schedule.views import SQUEEZED, Span, Step, View
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
+from msopgen_wrap.schedule.views import SQUEEZED, Span, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
 
@@ -86,68 +93,6 @@ def tiling_text(
     )
 
 
-def scalar_fields(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, Any]]:
-    """Return tiling fields for the scalar operands of all kernels."""
-    return [
-        {
-            "type": "float" if scalar.kind == F32 else "int32_t",
-            "name": name,
-            "count": 0,
-            "doc": describe(scalar.expr),
-        }
-        for scalar, name in names.items()
-        if name in used
-    ]
-
-
-def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, str]]:
-    """Return name and host expression of the scalar fields.
-
-    ``whole`` is the 64-bit expression of a field that is 32 bits wide: it may not fit.
-    """
-    return [
-        {
-            "name": name,
-            "whole": "" if s.kind == F32 else to_cpp(s.expr),
-            "doc": describe(s.expr).replace("%", "%%"),
-            "value": f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
-        }
-        for s, name in names.items()
-        if name in used
-    ]
-
-
-# ---- operands ----------------------------------------------------------------------------------
-
-
-def shape_getter(spec: OpSpec, tensor: str) -> str:
-    """Return the expression for an input's ``const gert::StorageShape*``."""
-    position = [p.name for p in spec.inputs].index(tensor)
-    kind = spec.inputs[position].kind
-    if kind is ParamKind.OPTIONAL:
-        return f"context->GetOptionalInputShape({position})"
-    if kind is ParamKind.DYNAMIC:
-        return f"context->GetDynamicInputShape({position}, 0)"
-    return f"context->GetRequiredInputShape({position})"
-
-
-def input_shape_lines(spec: OpSpec, tensor: str) -> list[str]:
-    """Return the statements that define ``<tensor>Shape`` (an ``opgen::View``)."""
-    if spec.param(tensor).site is not None:
-        return [f"const opgen::View {tensor}Shape = temporaries.{tensor};"]
-    getter = shape_getter(spec, tensor)
-    if spec.param(tensor).kind is ParamKind.OPTIONAL:
-        return [
-            f"const gert::StorageShape* {tensor}Storage = {getter};",
-            f"const opgen::View {tensor}Shape = {tensor}Storage == nullptr ? opgen::View() : "
-            f"opgen::View::Of({tensor}Storage->GetStorageShape());",
-        ]
-    return [
-        f'OPGEN_CHECK(context, {getter} != nullptr, "{tensor} has no shape");',
-        f"const opgen::View {tensor}Shape = opgen::View::Of({getter}->GetStorageShape());",
-    ]
-
-
 def _span_lines(plan: OpPlan[Any], variant: int, span: Span) -> list[str]:
     """Return the statements that extend the iteration space to what a tensor is expanded to."""
     sizes = (
@@ -167,50 +112,6 @@ _WHOLE_CHECK = (
     'OPGEN_CHECK(context, whole.fit, "a number made of sizes and attrs does not fit 64 bits, or is '
     'divided by 0");'
 )
-
-
-def _size_check(tensor: str) -> str:
-    shape = f"{tensor}Shape.dim"
-    return (
-        f'OPGEN_CHECK(context, opgen::Addressable({shape}), "64-bit offsets do not reach all '
-        f'elements of {tensor} of shape %s", opgen::ShapeText({shape}).c_str());'
-    )
-
-
-def view_lines(name: str, view: View) -> list[str]:
-    """Return the statements that define ``<name>View`` from the input's shape."""
-    lines = [f"opgen::View {name}View = {view.tensor}Shape;"]
-    return lines + _step_lines(f"{name}View", view, f"{view.tensor}Shape")
-
-
-def _step_lines(variable: str, view: View, shape: str) -> list[str]:
-    """Return the statements that replay the steps of a view; ``shape`` is what messages show."""
-    return [
-        f'OPGEN_CHECK(context, {variable}.{_step_call(step)}, "{step.op} is out of range for '
-        f'{view.tensor} of shape %s", opgen::ShapeText({shape}.dim).c_str());'
-        for step in view.steps
-    ]
-
-
-def _step_call(step: Step) -> str:
-    if step.op == "slice":
-        return f"Slice({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
-    if step.op == "every":
-        return f"Every({step.axis}, {to_cpp(step.length)})"
-    if step.op == "diagonal":
-        return f"Diagonal({step.axes[0]}, {step.axes[1]}, {to_cpp(step.start)})"
-    if step.op == "unfold":
-        return f"Unfold({step.axis}, {to_cpp(step.length)}, {to_cpp(step.start)})"
-    if step.op == "place":
-        sizes = (step.start, step.length, *step.shape)
-        return f"Place({step.axis}, {', '.join(to_cpp(size) for size in sizes)})"
-    if step.op == "select":
-        return f"Select({step.axis}, {to_cpp(step.start)})"
-    if step.op == "reshape":
-        return f"Reshape({{{', '.join(to_cpp(size) for size in step.shape)}}})"
-    if step.op == "permute":
-        return f"Permute({{{', '.join(map(str, step.axes))}}})"
-    return f"{step.op.capitalize()}({step.axis})"
 
 
 def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]]:
@@ -316,7 +217,7 @@ def shared_values(
     # The check of the iteration space covers the inputs that it has all dimensions of.
     whole_inputs = {v.tensor for v in operands.values() if not v.steps}
     shapes = [
-        {"lines": input_shape_lines(spec, t) + ([] if t in whole_inputs else [_size_check(t)])}
+        {"lines": input_shape_lines(spec, t) + ([] if t in whole_inputs else [size_check(t)])}
         for t in tensors
     ]
     shapes += [
@@ -399,7 +300,7 @@ def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
     made = f"opgen::View::Counted({ends})"
     variable = f"{name}View"
     steps = [
-        f'OPGEN_CHECK(context, {variable}.{_step_call(step)}, "{step.op} is out of range");'
+        f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range");'
         for step in view.steps
     ]
     used = sorted({body.variant for body in plan.bodies if name in body.indices})
@@ -428,7 +329,7 @@ def _narrow_check(expr: ScalarExpr) -> str:
 def _output_steps(spec: OpSpec, param: TensorParam, view: View | None) -> list[str]:
     """Return the statements that bring an output to the shape it is written in."""
     name = f"{member_name(param, True, spec)}View"
-    return _step_lines(name, view, name) if view is not None else []
+    return step_lines(name, view, name) if view is not None else []
 
 
 def _guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:

@@ -93,11 +93,6 @@ class Accuracy:
     rule: str = "relative"
     note: str = ""
 
-    @property
-    def by_count(self) -> bool:
-        """Whether it passed through an error count instead of the plain bounds."""
-        return self.passed and bool(self.note)
-
 
 def rule_of(is_float: bool, tolerance: Tolerance | None, quantised: bool) -> str:
     """Return the rule that judges an output."""

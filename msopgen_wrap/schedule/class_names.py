@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.plan import Body
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.names import camel_case
 
@@ -24,6 +27,21 @@ def class_name(
         names = dict.fromkeys(p.dtypes[combos[0]] for p in params)
         parts.append("".join(_camel(n) for n in names))
     return "".join(parts)
+
+
+def share_classes(spec: OpSpec, variants: list[Variant], bodies: Sequence[Body]) -> None:
+    """Give bodies that are the same for all variants one class, named without them.
+
+    Variants may differ in what their tiling or their output shapes read alone.
+    """
+    for combos in dict.fromkeys(body.combos for body in bodies):
+        equal = [body for body in bodies if body.combos == combos]
+        plain = [replace(body, class_name="", variant=0) for body in equal]
+        served = {body.variant for body in bodies}
+        if len(served) > 1 and len(equal) == len(served) and all(b == plain[0] for b in plain):
+            groups = sum(body.variant == equal[0].variant for body in bodies)
+            for body in equal:
+                body.class_name = class_name(spec, variants[:1], 0, list(combos), groups)
 
 
 def _variant_words(spec: OpSpec, variant: Variant) -> str:

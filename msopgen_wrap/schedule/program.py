@@ -106,13 +106,10 @@ class OpInfo:
     Attributes:
         call: C++ function; empty for instructions the renderer spells itself.
         in_place: whether dst may be the same tile as an argument.
-        barriers_inside: the building block ends with all its results visible to PIPE_V only
-            after a barrier, like any instruction; True when it already ends with one.
     """
 
     call: str = ""
     in_place: bool = True
-    barriers_inside: bool = False
 
 
 OPS: dict[str, OpInfo] = {
@@ -284,11 +281,6 @@ def sources(program: Program, name: str) -> set[str]:
         if inst.op == "Load":
             found.add(inst.mode)
     return found
-
-
-def without_notes(program: Program) -> Program:
-    """Return a copy whose instructions carry no notes (for comparisons)."""
-    return Program([replace(i, note="") for i in program.insts], dict(program.scalars))
 
 
 def share_common(program: Program) -> Program:

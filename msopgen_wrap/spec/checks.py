@@ -20,7 +20,7 @@ from msopgen_wrap.spec.model import (
     ShapeLike,
     TensorParam,
 )
-from msopgen_wrap.spec.names import check_aclnn_names, snake_case
+from msopgen_wrap.spec.names import check_aclnn_names
 from msopgen_wrap.spec.shapes import plain_rules, rule_attrs, rule_choices, rule_tensors
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
@@ -341,8 +341,3 @@ def default_backward(spec: OpSpec) -> str:
 def with_backward(spec: OpSpec, backward: str | dict[str, Code]) -> OpSpec:
     """Return the spec with another backward."""
     return replace(spec, backward=backward)
-
-
-def derived_name(op: str) -> str:
-    """Return the snake_case name of the op, safe for any text."""
-    return snake_case(op) if op else "op"

@@ -65,10 +65,16 @@ CASES = {
     "a diagonal of matrices": Transposed(
         "x.diagonal(dim1=0, dim2=1) + 1", 3, "[x[2], x[0]]", [(5, 5, 6), (40, 40, 70)]
     ),
+    "reduced along the columns": Transposed("x.mT.sum(-1)", 2, "[x[1]]", MATRICES),
+    "reduced along the rows": Transposed("x.mT.amax(0)", 2, "[x[0]]", MATRICES[:-1]),
+    "the outer axes reduced": Transposed(
+        "x.permute(1, 0, 2).sum((0, 1))", 3, "[x[2]]", [(4, 5, 6), (3, 70, 33)]
+    ),
+    "normalised": Transposed("torch.softmax(x.mT, -1)", 2, "[x[1], x[0]]", MATRICES[:5]),
     "one byte": Transposed("x.mT | y", 2, "[x[1], x[0]]", [(5, 6), (64, 70)], "[x[0]]", "int8"),
 }
 # Compiled and run by the default suite; CI's slow part has every case.
-DEFAULT = ("float", "half", "channels to the front")
+DEFAULT = ("float", "half", "channels to the front", "reduced along the columns")
 
 
 def built(case: Transposed, folder: Path) -> BuiltOp:

@@ -28,8 +28,12 @@ PROJECTS = {
         ELEMENTWISE,
     ),
     ("norm/softmax",): (
-        {*OPERANDS, "float_tile.h", "row.h", "row_join.h", "row_online.h", "row_operands.h"},
-        {*TILING, "iteration_space.h", "row_space.h"},
+        {
+            *OPERANDS,
+            *("float_tile.h", "row.h", "row_cores.h", "row_join.h", "row_online.h"),
+            "row_operands.h",
+        },
+        {*TILING, "iteration_space.h", "row_axes.h", "row_space.h"},
     ),
     ("foreach/foreach_addcdiv_scalar",): (
         OPERANDS,

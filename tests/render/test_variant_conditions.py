@@ -14,7 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.families.row.kernel import render_kernel
 from msopgen_wrap.render.tiling_attrs import attr_test
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import load_spec
 from msopgen_wrap.spec.model import Attr, ShapeLike
 
 CONDITIONS = [
@@ -45,6 +48,13 @@ def test_kernels_of_like_values_have_names_of_their_own():
     names = [body.class_name for body in plan.bodies]
     assert len(set(names)) == len(values), names
     assert all(re.fullmatch(r"\w+", n) for n in names)
+
+
+def test_variants_that_compute_alike_share_a_class():
+    spec = load_spec(data_dir("op_specs") / "reduce/reduce_sum.yaml")
+    (kernel,) = render_kernel(plan_op(spec), "8.1")
+    assert kernel.text.count("\nclass Kernel {") == kernel.text.count("\nclass ") == 1
+    assert "For float16, bfloat16, float32.\n" in kernel.text
 
 
 @pytest.mark.slow

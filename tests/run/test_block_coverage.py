@@ -20,6 +20,7 @@ TOUR = [
         for name in (
             "elementwise/masked_scale.yaml",
             "foreach/foreach_addcdiv_scalar.yaml",
+            "foreach/foreach_mul_tensor.yaml",
             "foreach/foreach_norm.yaml",
             "norm/rms_norm.yaml",
             "reduce/arg_max_row.yaml",

@@ -13,6 +13,7 @@
 #include "opgen/convert.h"
 #include "opgen/float_tile.h"
 #include "opgen/row.h"
+#include "opgen/row_cores.h"
 #include "opgen/row_operands.h"
 #include "opgen/tile.h"
 

@@ -106,6 +106,16 @@ __aicore__ inline void LoadRange(const LocalTensor<T>& tile, const GlobalTensor<
     AscendC::DataCopyPad(tile, gm, range, noPad);
 }
 
+// Fill a tile with the first element of a tensor.
+template <typename T>
+__aicore__ inline void FillFrom(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                uint32_t count) {
+    const T number = gm.GetValue(0);
+    Order<AscendC::HardEvent::S_V>();
+    AscendC::Duplicate(tile, number, count);
+    VectorBarrier();
+}
+
 // Copy a contiguous range from UB; any byte count.
 template <typename T>
 __aicore__ inline void StoreRange(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,

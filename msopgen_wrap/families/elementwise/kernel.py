@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan
+from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_number
 from msopgen_wrap.families.elementwise.slots import TileSlots
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
@@ -14,6 +14,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
+    class_bodies,
     constant,
     doc_lines,
     entry_branches,
@@ -81,7 +82,7 @@ def kernel_part(plan: ElementwisePlan, style: str) -> KernelPart:
 
 def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     spec, broadcast = plan.spec, plan.broadcasts()
-    kernels = [_kernel(spec, plan, body, broadcast) for body in plan.bodies]
+    kernels = [_kernel(spec, plan, body, broadcast) for body in class_bodies(plan)]
     modes = MODES if broadcast else {"flat": MODES["flat"]}
     branches = entry_branches(plan, modes, "broadcast" if broadcast else "")
     return {
@@ -109,18 +110,24 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
             "transposable": name in transposable,
+            "at": "",
+            "number": is_number(spec, view.tensor),
         }
         for name, view in body.operands.items()
     ]
     used = {view.tensor for view in body.operands.values()}
     inputs = [p for p in spec.inputs if p.name in used]
     outputs: list[dict[str, Any]] = [
-        {"name": member_name(p, True, spec), "type": type_name(p, True, spec)} for p in spec.outputs
+        {"name": member_name(p, True, spec), "type": type_name(p, True, spec), "number": False}
+        for p in spec.outputs
     ]
+    numbers = {o["tensor"] for o in operands if o["number"]}
     for packed, tensors in ((body.packs_operands, operands), (body.packs_outputs, outputs)):
-        _place_tiles(tensors, packed)
+        _place_tiles([t for t in tensors if not t["number"]], packed)
     gm = [{"name": p.name, "type": type_name(p, False, spec)} for p in inputs] + outputs
-    gm = [{**row, "argument": cpp_local(row["name"])} for row in gm]
+    gm = [
+        {**row, "argument": cpp_local(row["name"]), "number": row["name"] in numbers} for row in gm
+    ]
     small = _small(spec, body)
     slots = TileSlots(spec, body, broadcast)
     text = ProgramText(

@@ -13,7 +13,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
-from msopgen_wrap.schedule.class_names import class_name
+from msopgen_wrap.schedule.class_names import class_name, share_classes
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import (
@@ -27,7 +27,7 @@ from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ra
 from msopgen_wrap.schedule.reciprocals import divide_directly
 from msopgen_wrap.schedule.views import Reshaped, View
 from msopgen_wrap.schedule.working_tiles import needs_slot, slot_order, uses_select
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
 # The last digit of the tiling key.
@@ -106,6 +106,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
         used = [i.mode for i in body.program.insts if i.op == "Index"]
         body.indices = {name: indices[name] for name in dict.fromkeys(used)}
     plan.narrow = list(narrow)
+    share_classes(spec, variants, plan.bodies)
     return plan
 
 
@@ -200,7 +201,9 @@ def _body(
         ]
         for p in spec.outputs
     }
-    placement = allocate(program, mergeable)
+    # what is filled once stays as it is
+    pinned = any(is_number(spec, view.tensor) for view in operands.values())
+    placement = allocate(program, mergeable, pinned=pinned)
     body = Body(
         class_name(spec, plan.variants, index, combos, groups),
         index,
@@ -216,6 +219,12 @@ def _body(
     return body
 
 
+def is_number(spec: OpSpec, tensor: str) -> bool:
+    """Whether an input holds one number for all tensors of the lists beside it."""
+    lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
+    return lists and spec.param(tensor).kind is not ParamKind.DYNAMIC
+
+
 # ---- UB ----------------------------------------------------------------------------------------
 
 
@@ -226,6 +235,9 @@ def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
     small = False
     for name, view in body.operands.items():
         dtype = spec.param(view.tensor).dtypes[combo]
+        if is_number(spec, view.tensor):
+            buffers.append(Buffer(f"{name}Buf", DTYPE_BYTES[dtype]))
+            continue
         small |= DTYPE_BYTES[dtype] == 1
         queue = f"inputTilesQueue: {name}" if body.packs_operands else f"{name}Queue"
         buffers.append(Buffer(queue, DTYPE_BYTES[dtype], copies))

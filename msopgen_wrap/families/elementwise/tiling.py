@@ -11,13 +11,12 @@ from msopgen_wrap.render.tiling import (
     TILE_LENGTH,
     combo_dtypes,
     field_row,
-    scalar_fields,
-    scalar_values,
     setters,
     shared_values,
     tiling_text,
     walk_fields,
 )
+from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
@@ -89,6 +88,7 @@ def pointwise_tiling(
             **setters(style),
             **shared,
             **values,
+            lists=[row for row in shared["inputs"] if row["list"]],
             scalars=scalar_values(names, used),
         )
     )

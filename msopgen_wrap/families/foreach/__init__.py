@@ -37,8 +37,9 @@ class Foreach(Family):
         self, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
     ) -> ElementwisePlan | RowPlan:
         """Plan one walk over all tensors of the lists."""
-        check_lists(spec)
-        if any(reduction_kind(node) for node in first[0].graph.nodes):
+        reduces = any(reduction_kind(node) for node in first[0].graph.nodes)
+        check_lists(spec, numbers=not reduces)
+        if reduces:
             return plan_reductions(self, spec, variants, first)
         empty = ElementwisePlan(spec, self, variants, [], dict(MODES), lists=True)
         plan = plan_pointwise(empty, first)

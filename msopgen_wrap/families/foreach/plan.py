@@ -7,22 +7,41 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, ReducedCount, ScalarExpr, Unary, tensors_of
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import DimConst, OpSpec, ParamKind, ShapeList, TensorParam
+
+# What the kernel fills a tile with.
+_FILLED = {"float16", "bfloat16", "float32", "int16", "int32"}
 
 
-def check_lists(spec: OpSpec) -> None:
-    """Raise OPG313 when a single tensor stands beside lists."""
+def check_lists(spec: OpSpec, numbers: bool = True) -> None:
+    """Raise OPG313 when a single tensor stands beside lists, unless it holds one number.
+
+    Args:
+        spec: the op.
+        numbers: whether there may be tensors of one number among the inputs.
+    """
     for param in (*spec.inputs, *spec.outputs):
-        if param.kind is not ParamKind.DYNAMIC:
+        number = numbers and param in spec.inputs and _is_number(param)
+        if param.kind is not ParamKind.DYNAMIC and not number:
             raise OpgenError(
                 Diagnostic(
                     "OPG313",
                     f"{param.name!r} is a single tensor beside tensor lists",
                     param.location,
-                    "a foreach kernel walks all lists together, element by element",
-                    "make it a list too, pass a number as an attr, or use `kernel:`",
+                    "a foreach kernel walks all lists together, element by element; a pointwise "
+                    'one also takes required inputs with one element (`shape: "[]"` or '
+                    '`"[1]"`) of 16 or 32 bits',
+                    "make it a list too, give it such a shape, pass a number as an attr, or use "
+                    "`kernel:`",
                 )
             )
+
+
+def _is_number(param: TensorParam) -> bool:
+    """Whether an input has one element in every call, which a kernel can fill a tile with."""
+    ones = isinstance(param.shape, ShapeList) and set(param.shape.items) <= {DimConst(1)}
+    one = ones or param.max_rank == 0
+    return one and param.kind is ParamKind.REQUIRED and _FILLED.issuperset(param.dtypes)
 
 
 def check_tensors(plan: OpPlan[Any]) -> None:

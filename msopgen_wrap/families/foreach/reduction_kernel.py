@@ -9,7 +9,13 @@ from msopgen_wrap.families.row.kernel import close_up, kernel_values
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.render.kernel import MAX_TENSORS, doc_lines, entry_branches, kernel_args
+from msopgen_wrap.render.kernel import (
+    MAX_TENSORS,
+    class_bodies,
+    doc_lines,
+    entry_branches,
+    kernel_args,
+)
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.templating import environment
 
@@ -28,7 +34,7 @@ def render_reductions(plan: RowPlan, style: str) -> list[GeneratedFile]:
         "style": style,
         "source": f"specs/{spec.name}.yaml",
         "doc": doc_lines(spec),
-        "kernels": [_values(plan, body) for body in plan.bodies],
+        "kernels": [_values(plan, body) for body in class_bodies(plan)],
         "max_tensors": MAX_TENSORS,
         "entry": kernel_args(spec),
         "dispatch": branches,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.families.row.accumulators import Accumulators
 from msopgen_wrap.families.row.body import RowBody, RowPlan, spare_rows
 from msopgen_wrap.families.row.plan import MODES
 from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
@@ -15,6 +15,7 @@ from msopgen_wrap.render.building_blocks import include_blocks
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
+    class_bodies,
     doc_lines,
     entry_branches,
     kernel_args,
@@ -25,7 +26,7 @@ from msopgen_wrap.render.kernel import (
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.value_names import ValueNames
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
-from msopgen_wrap.schedule.program import F32, I32, Inst, Val
+from msopgen_wrap.schedule.program import F32, Inst, Val
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment, render_block
 
@@ -80,7 +81,7 @@ def _values(plan: RowPlan, style: str) -> dict[str, Any]:
         "style": style,
         "source": f"specs/{spec.name}.yaml",
         "doc": doc_lines(spec),
-        "kernels": [kernel_values(spec, plan, body) for body in plan.bodies],
+        "kernels": [kernel_values(spec, plan, body) for body in class_bodies(plan)],
         "entry": kernel_args(spec),
         "dispatch": branches,
         "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
@@ -140,14 +141,18 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
     holds = body.holds
     gathers: list[dict[str, Any]] = []
     for number, piece in enumerate(pieces[:-1]):
-        reduces = [_reduce(i, body) for i in piece.program.insts if i.op == "Reduce"]
-        joined = [_pair(p.merged.op, p.accumulators, body) for p in streamed.pairs[number]]
+        pairs = streamed.pairs[number]
+        gather = make(piece.program.insts, piece.placement, pairs, holds)
+        held = Accumulators(body, gather.names)
+        reduces = [held.reduction(i) for i in piece.program.insts if i.op == "Reduce"]
+        joined = [held.pair(p.merged.op, p.accumulators) for p in pairs]
         gathers.append(
             {
                 "suffix": str(number + 1) if len(pieces) > 2 else "",
-                "gather": make(piece.program.insts, piece.placement, streamed.pairs[number], holds),
+                "gather": gather,
                 "finish": make(streamed.rows[number], body.placement),
-                "start": _start(reduces, joined),
+                "start": held.start(reduces, joined),
+                "published": held.published(reduces, joined),
                 "reduces": reduces,
                 "pairs": joined,
             }
@@ -171,7 +176,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         "row_words": body.row_words,
         "row_masks": body.row_masks,
         "spare": spare_rows(body, STREAMED),
-        "slots": max((sum(_exchanged(g)) for g in gathers), default=1),
+        "slots": max((len(g["published"]) for g in gathers), default=1),
     }
     return RowKernel(
         body.class_name,
@@ -190,10 +195,6 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         " || ".join(f"sizeof({g['type']}) == 1" for g in gm) if small else "",
         sections,
     )
-
-
-def _exchanged(gather: dict[str, Any]) -> list[int]:
-    return [len(gather["reduces"]), *(len(p["rows"]) for p in gather["pairs"])]
 
 
 def _copies(sections: list[Section]) -> list[dict[str, Any]]:
@@ -215,49 +216,6 @@ def _copies(sections: list[Section]) -> list[dict[str, Any]]:
                 methods.append({"name": named[key], "kept": kind == "keep", "operands": rows})
             setattr(section, kind, named[key])
     return methods
-
-
-def _row(value: Val, body: RowBody) -> str:
-    slot = body.placement.place(value).name.removeprefix("row")
-    suffix = ".template ReinterpretCast<int32_t>()" if value.kind == I32 else ""
-    return f"Row({slot}){suffix}"
-
-
-def _reduce(inst: Inst, body: RowBody) -> dict[str, str]:
-    assert inst.dst is not None
-    kind = f"opgen::k{inst.mode.capitalize()}"
-    identity = f"{kind}, int32_t" if inst.dst.kind == I32 else kind
-    return {"slot": _row(inst.dst, body), "kind": kind, "identity": identity}
-
-
-def _pair(op: str, values: tuple[Val, ...], body: RowBody) -> dict[str, Any]:
-    join = {"AddExpSum": "opgen::JoinExpSums", "AddVariance": "opgen::JoinVariances"}[op]
-    start = ["opgen::Identity<opgen::kMax>()" if op == "AddExpSum" else "0.0f"]
-    start += ["0.0f"] * (len(values) - 1)
-    return {"join": join, "rows": [_row(v, body) for v in values], "start": start}
-
-
-def _start(reduces: list[dict[str, str]], pairs: list[dict[str, Any]]) -> list[str]:
-    """Return the statements that give accumulators their first numbers, neighbours at once."""
-    first = {r["slot"]: f"opgen::Identity<{r['identity']}>()" for r in reduces}
-    for pair in pairs:
-        first.update(zip(pair["rows"], pair["start"], strict=True))
-    lines: list[str] = []
-    runs: list[tuple[int, int, str]] = []
-    for row, number in sorted(first.items()):
-        if not (slot := re.fullmatch(r"Row\((\d+)\)", row)):
-            lines.append(f"Duplicate({row}, {number}, rowLength);")
-        elif runs and runs[-1][2] == number and sum(runs[-1][:2]) == int(slot[1]):
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1, number)
-        else:
-            runs.append((int(slot[1]), 1, number))
-    for at, count, number in runs:
-        row, length = f"Row({at})", "rowLength"
-        if count > 1:
-            row = "rowBuf.template Get<float>()" + (f"[{at} * rowLength]" if at else "")
-            length = f"{count} * rowLength"
-        lines.append(f"Duplicate({row}, {number}, {length});")
-    return lines
 
 
 def _stores_read(prologue: list[Inst], stores: list[Inst], insts: list[Inst]) -> bool:

@@ -36,7 +36,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
-from msopgen_wrap.schedule.class_names import class_name
+from msopgen_wrap.schedule.class_names import class_name, share_classes
 from msopgen_wrap.schedule.covering import covering_operands
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
 from msopgen_wrap.schedule.program import (
@@ -99,6 +99,7 @@ def plan_row(
             )
         )
     plan.axes, plan.squeezed = rules[0]
+    share_classes(spec, variants, plan.bodies)
     return plan
 
 

@@ -30,6 +30,7 @@ class Section:
         first: whether it is told which chunk is the first.
         held: whether its operands are taken from their queues before it is called.
         frees: whether it frees them.
+        names: what its values are called, by value id.
     """
 
     operands: list[dict[str, Any]]
@@ -40,6 +41,7 @@ class Section:
     first: bool = False
     held: bool = False
     frees: bool = True
+    names: dict[int, str] = field(default_factory=dict)
 
     @property
     def streamed(self) -> list[dict[str, Any]]:
@@ -118,6 +120,7 @@ class SectionMaker:
             held=held,
         )
         section.frees = not held or bool(section.outputs)
+        section.names = text.variables
         section.lines = self._lines(section, insts, placement, text, statements)
         return section
 

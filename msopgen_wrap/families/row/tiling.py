@@ -13,13 +13,12 @@ from msopgen_wrap.render.tiling import (
     TILE_LENGTH,
     combo_dtypes,
     field_row,
-    scalar_fields,
-    scalar_values,
     setters,
     shared_values,
     tiling_text,
     walk_fields,
 )
+from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
@@ -118,7 +117,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             roots=covering_roots(plan),
         )
     )
-    headers = ('"opgen_row_space.h"', '"opgen_tile_budget.h"')
+    headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
 
 

@@ -16,59 +16,6 @@
 
 namespace opgen {
 
-// Mark the reduced axes of a space of `rank` dimensions; false: an axis is out of range or repeated.
-inline bool MarkAxes(const std::vector<int64_t>& axes, int64_t rank, std::vector<bool>& reduced) {
-    reduced.assign(static_cast<size_t>(rank), false);
-    for (size_t i = 0; i < axes.size(); ++i) {
-        const int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (at < 0 || at >= rank || reduced[static_cast<size_t>(at)]) {
-            return false;
-        }
-        reduced[static_cast<size_t>(at)] = true;
-    }
-    return true;
-}
-
-// Give a tensor that lines up with a reduced result dimensions of size 1 in place of the reduced
-// axes; false: it has more dimensions than the result.
-inline bool RestoreAxes(View& view, const std::vector<bool>& reduced) {
-    const int64_t rank = static_cast<int64_t>(reduced.size());
-    const int64_t kept = rank - std::count(reduced.begin(), reduced.end(), true);
-    if (view.Rank() > kept) {
-        return false;
-    }
-    while (view.Rank() < kept) {
-        view.Unsqueeze(0);
-    }
-    for (int64_t i = 0; i < rank; ++i) {
-        if (reduced[static_cast<size_t>(i)]) {
-            view.Unsqueeze(i);  // the dimensions before are complete
-        }
-    }
-    return true;
-}
-
-// The shape of results with one number per row: 1 in place of the reduced axes.
-inline std::vector<int64_t> RowDims(const std::vector<int64_t>& dims,
-                                    const std::vector<bool>& reduced) {
-    std::vector<int64_t> result = dims;
-    for (size_t i = 0; i < dims.size(); ++i) {
-        result[i] = reduced[i] ? 1 : dims[i];
-    }
-    return result;
-}
-
-// The same without the reduced axes, as reductions without keepdim give it.
-inline View WithoutAxes(const View& view, const std::vector<bool>& reduced) {
-    std::vector<int64_t> kept;
-    for (size_t i = 0; i < reduced.size(); ++i) {
-        if (!reduced[i]) {
-            kept.push_back(view.dim[i]);
-        }
-    }
-    return View::Dense(kept);
-}
-
 constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
 
 // UB bytes per element of a tile, per number of a row tile and per row of a box.
@@ -139,13 +86,9 @@ public:
         if (space.empty()) {
             space.push_back(Dimension(1, true, operands.size()));
         }
-        for (size_t v = 0; v < operands.size(); ++v) {
-            if (operands[v].bytes > 0 &&
-                (space.back().stride[v] > 1 || space.back().stride[v] < 0)) {
-                // A strided last dimension becomes the rows of boxes with one column.
-                space.push_back(Dimension(1, !space.back().reduced, operands.size()));
-                break;
-            }
+        if (Strided(space.back(), operands) && !MoveColumns(space, operands)) {
+            // A strided last dimension becomes the rows of boxes with one column.
+            space.push_back(Dimension(1, !space.back().reduced, operands.size()));
         }
         Arrange(space, operands);
     }
@@ -235,6 +178,31 @@ private:
             : size(s), reduced(r), stride(operands, 0), from(operands, 0), to(operands, s) {}
     };
 
+    // Whether an operand in memory is neither contiguous nor the same along a dimension.
+    static bool Strided(const Dimension& dimension, const std::vector<Operand>& operands) {
+        for (size_t v = 0; v < operands.size(); ++v) {
+            const int64_t step = dimension.stride[v];
+            if (operands[v].bytes > 0 && step != 0 && step != 1) {
+                return true;
+            }
+        }
+        return false;
+    }
+    // Make a dimension that no operand strides along the last one, as that of a transposed tensor
+    // is; false: there is none. Reduced dimensions keep their order, which positions follow.
+    static bool MoveColumns(std::vector<Dimension>& space, const std::vector<Operand>& operands) {
+        bool reduces = false;
+        for (size_t i = space.size(); i > 0; --i) {
+            const Dimension& next = space[i - 1];
+            if (!(next.reduced && reduces) && !Strided(next, operands)) {
+                std::rotate(space.begin() + static_cast<int64_t>(i) - 1,
+                            space.begin() + static_cast<int64_t>(i), space.end());
+                return true;
+            }
+            reduces = reduces || next.reduced;
+        }
+        return false;
+    }
     // Whether a dimension of the arranged space is reduced.
     bool Reduces(int64_t i) const {
         return i < kMaxDims - 2 ? i >= keptOuter : (i == kMaxDims - 1) == lanes;

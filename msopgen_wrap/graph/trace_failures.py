@@ -1,0 +1,55 @@
+"""Why ``compute`` cannot be traced, as a diagnostic."""
+
+from __future__ import annotations
+
+from msopgen_wrap.diagnostics import Diagnostic
+from msopgen_wrap.spec.model import OpSpec
+
+# What PyTorch says of an operator whose sizes cannot be symbols.
+_NEEDS_NUMBERS = (
+    "SymIntArrayRef expected to contain only concrete integers",
+    "INTERNAL ASSERT FAILED",
+    "on tensor with symbolic sizes/strides",
+)
+
+
+def trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
+    """Return OPG201 for the first of the errors that tracing the sample shapes ended in."""
+    from torch._subclasses.fake_tensor import (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        UnsupportedOperatorException,
+    )
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    assert spec.compute is not None
+    text = str(failure).strip().splitlines()[0] if failure and str(failure).strip() else ""
+    text = text or type(failure).__name__
+    by_value = (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        GuardOnDataDependentSymNode,
+    )
+    why = "it is run on sample tensors of every accepted rank and on the shapes of `cases`"
+    fix = "give input `rank`/`shape` rules or a case whose shapes compute accepts"
+    if isinstance(failure, by_value):
+        text = f"it asks for the values of a tensor ({text})"
+        why = "its graph is traced once, with sizes and no values, and the kernel serves all values"
+        fix = (
+            "give what the values decide as a number or an attr (`num_classes=10`), replace a "
+            "branch by torch.where, or use `kernel:`"
+        )
+    elif isinstance(failure, UnsupportedOperatorException):
+        text = f"PyTorch does not know the shapes of the results of {text}"
+        fix = "write it with other operators, or use `kernel:`"
+    elif any(known in text for known in _NEEDS_NUMBERS):
+        text = "it calls an operator of PyTorch that takes no sizes that are symbols"
+        why = "its graph is traced once and its kernel serves every size"
+        fix = "write it with other operators (views, products and sums), or use `kernel:`"
+    return Diagnostic(
+        "OPG201",
+        f"compute of {spec.op} cannot be traced: {text}",
+        spec.compute.location,
+        why,
+        fix,
+    )
