@@ -60,15 +60,20 @@ def _trailing_comment(line: str) -> tuple[str, str]:
 
 
 def _best_cut(line: str, indent: int, limit: int) -> int:
-    """Return the last good place to break: a comma outside <>, else a word, else a comma in <>."""
-    comma = word = argument = 0
+    """Return a good place to break: after a comma outside <>, else a word, else a comma in <>.
+
+    Of the commas in the second half of the line the last one that is in the fewest brackets.
+    """
+    commas: list[tuple[int, int]] = []
+    word = argument = 0
     quoted = False
-    angles = 0
+    angles = depth = 0
     for i, c in enumerate(line[:limit]):
         if c == '"' and line[i - 1] != "\\":
             quoted = not quoted
         if quoted:
             continue
+        depth += (c in "([{") - (c in ")]}")
         if c == "<" and line[i - 1] not in " <":
             angles += 1
         elif c == ">" and angles and line[i - 1] not in " -":
@@ -76,11 +81,14 @@ def _best_cut(line: str, indent: int, limit: int) -> int:
         elif c == "," and line[i + 1 : i + 2] == " ":
             if angles:
                 argument = i + 1
-            else:
-                comma = i + 1
+            elif i >= indent + 8:
+                commas.append((depth, i + 1))
         elif c == " " and not angles and i > indent:
             word = i
-    return comma if comma > indent + 8 else word or argument
+    half = [(-nested, at) for nested, at in commas if at > (indent + limit) // 2]
+    if half:
+        return max(half)[1]
+    return commas[-1][1] if commas else word or argument
 
 
 def _open_brackets(text: str, before: list[int]) -> list[int]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
-from msopgen_wrap.graph.host_text import has_checks, to_cpp
+from msopgen_wrap.graph.host_text import to_cpp
+from msopgen_wrap.graph.integer_ranges import has_checks
 from msopgen_wrap.graph.scalars import ScalarExpr, describe, tensors_of
+from msopgen_wrap.graph.simplification import simplified
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, variant_lines
@@ -319,7 +321,7 @@ def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
 
 def _narrow_check(expr: ScalarExpr) -> str:
     """Return the check of a 64-bit integer that the kernel computes in int32."""
-    text = describe(expr).replace("%", "%%")
+    text = describe(simplified(expr)).replace("%", "%%")
     return (
         f'OPGEN_CHECK(context, opgen::FitsInt32({to_cpp(expr)}), "{text} is %lld, which '
         f'int32 cannot hold", static_cast<long long>({to_cpp(expr)}));'

@@ -6,6 +6,7 @@ from typing import Any
 
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.graph.scalars import describe
+from msopgen_wrap.graph.simplification import simplified
 from msopgen_wrap.schedule.program import F32, Scalar
 
 
@@ -16,7 +17,7 @@ def scalar_fields(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
             "type": "float" if scalar.kind == F32 else "int32_t",
             "name": name,
             "count": 0,
-            "doc": describe(scalar.expr),
+            "doc": describe(simplified(scalar.expr)),
         }
         for scalar, name in names.items()
         if name in used
@@ -32,7 +33,7 @@ def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
         {
             "name": name,
             "whole": "" if s.kind == F32 else to_cpp(s.expr),
-            "doc": describe(s.expr).replace("%", "%%"),
+            "doc": describe(simplified(s.expr)).replace("%", "%%"),
             "value": f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
         }
         for s, name in names.items()

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from msopgen_wrap.graph.host_text import bounds, is_checked, to_cpp
+from msopgen_wrap.graph.host_text import to_cpp
+from msopgen_wrap.graph.integer_ranges import bounds, is_checked
 from msopgen_wrap.graph.scalars import (
     AttrRef,
     Binary,
