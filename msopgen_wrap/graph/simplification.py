@@ -73,9 +73,10 @@ def _no_more(a: ScalarExpr, b: ScalarExpr) -> bool:
     """Whether ``a`` is never larger than ``b``."""
     if a == b or bounds(a)[1] <= bounds(b)[0]:
         return True
-    if isinstance(a, Binary) and a.op == "%" and a.right == b:
-        return bounds(b)[0] >= 0  # a remainder; of 0 it is 0
-    remainder = b.right if isinstance(b, Binary) and b.op == "-" else None
-    if a == Const(0) and isinstance(b, Binary) and isinstance(remainder, Binary):
-        return remainder.op == "%" and remainder.right == b.left and bounds(b.left)[0] >= 0
-    return False
+    if a == Const(0) and isinstance(b, Binary) and b.op == "-":
+        return _no_more(b.right, b.left)
+    if not isinstance(a, Binary) or bounds(b)[0] < 0:
+        return False
+    if a.op == "%":
+        return a.right == b  # of 0 it is 0
+    return a.op == "//" and a.left == b and bounds(a.right)[0] > 0

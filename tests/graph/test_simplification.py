@@ -29,6 +29,7 @@ CASES: list[tuple[ScalarExpr, str]] = [
     (START, "((x.shape[0] - 3) % x.shape[0])"),
     (Binary("min", START, D), "((x.shape[0] - 3) % x.shape[0])"),
     (Binary("max", Binary("-", D, REST), Const(0)), f"(x.shape[0] - {text(REST)})"),
+    (Binary("min", Binary("//", D, Const(2)), D), "(x.shape[0] // 2)"),
     # floats are not regrouped, and what may leave 64 bits is checked when it runs
     (Binary("+", Const(0.0), AttrRef("a")), "(0 + a)"),
     (Binary("-", Binary("*", N, N), Binary("*", N, N)), "((n * n) - (n * n))"),

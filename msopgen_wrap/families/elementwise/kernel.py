@@ -10,6 +10,7 @@ from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_nu
 from msopgen_wrap.families.elementwise.slots import TileSlots
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
+from msopgen_wrap.render.bytes_tile import bytes_condition, bytes_lines
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
@@ -128,7 +129,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
     gm = [
         {**row, "argument": cpp_local(row["name"]), "number": row["name"] in numbers} for row in gm
     ]
-    small = _small(spec, body)
+    small = bytes_condition(body, [str(g["type"]) for g in gm])
     slots = TileSlots(spec, body, broadcast)
     text = ProgramText(
         body,
@@ -150,7 +151,6 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
             text.base_kinds[place] = STORED_KIND[dtype]
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
-    always = len(small) == len(body.combos)
     return KernelText(
         body.class_name,
         summary(spec, plan, body),
@@ -168,7 +168,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
         slots.scratch(),
         body.buffers_in_flight(),
         body.placement.masks,
-        "" if not small else "true" if always else _one_byte(gm),
+        small,
         body.packs_operands,
         body.packs_outputs,
     )
@@ -186,20 +186,6 @@ def _place_tiles(tensors: list[dict[str, Any]], packed: bool) -> None:
         before = f"{tensor['at']} + sizeof({tensor['type']})"
 
 
-def _small(spec: OpSpec, body: Body) -> list[int]:
-    """Return the dtype combinations of a body that have 8-bit tensors."""
-    return [
-        combo
-        for combo in body.combos
-        if any(b.name == "bytes" for b in body.budgets[combo, "flat"].buffers)
-    ]
-
-
-def _one_byte(gm: list[dict[str, str]]) -> str:
-    """Return the condition under which a tensor has 8-bit elements."""
-    return " || ".join(f"sizeof({t}) == 1" for t in dict.fromkeys(g["type"] for g in gm))
-
-
 def _counts(statements: list[str]) -> list[str]:
     """Declare the element counts that the statements name."""
     joined = "\n".join(statements)
@@ -215,13 +201,13 @@ def _counts(statements: list[str]) -> list[str]:
 
 
 def _declarations(
-    body: Body, text: ProgramText, slots: TileSlots, small: list[int], statements: list[str]
+    body: Body, text: ProgramText, slots: TileSlots, small: str, statements: list[str]
 ) -> list[str]:
     """Return the tiles of Compute that are not those of queues."""
     lines = []
     joined = "\n".join(statements)
     if re.search(r"\bbytes\b", joined):
-        lines += _bytes_tile(always=len(small) == len(body.combos))
+        lines += bytes_lines(small)
     for name, cpp in {"stage": "float", "stageInt": "int32_t", "stageHalf": "half"}.items():
         if re.search(rf"\b{name}\b", joined):
             suffix = "" if cpp == "float" else f".template ReinterpretCast<{cpp}>()"
@@ -241,11 +227,3 @@ def _declarations(
         for slot in range(body.placement.masks)
     ]
     return lines + [text.aliases[a] for a in sorted(text.aliases)]
-
-
-def _bytes_tile(always: bool) -> list[str]:
-    """Declare the half tile of 8-bit tensors; only some dtypes of the kernel class may have any."""
-    tile = "bytesBuf.template Get<half>()"
-    if always:
-        return [f"LocalTensor<half> bytes = {tile};"]
-    return ["LocalTensor<half> bytes;", "if constexpr (kBytes) {", f"    bytes = {tile};", "}"]

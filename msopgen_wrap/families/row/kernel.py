@@ -12,6 +12,7 @@ from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_te
 from msopgen_wrap.families.row.slots import slot_lines
 from msopgen_wrap.render.absent_inputs import absent_types
 from msopgen_wrap.render.building_blocks import include_blocks
+from msopgen_wrap.render.bytes_tile import bytes_condition
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
@@ -130,7 +131,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         for p in spec.outputs
     ]
     gm = storage_tensors(spec, operands, outputs)
-    small = any(b.name == "bytes" for budget in body.budgets.values() for b in budget.buffers)
+    small = bytes_condition(body, [g["type"] for g in gm])
     tensors = [*(str(o["name"]) for o in (*operands, *outputs)), *body.program.scalars]
     gathered = [i for piece in pieces for i in piece.program.insts]
     rows = [i for after in streamed.rows for i in after]
@@ -192,7 +193,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         slot_lines(spec, body),
         body.buffers_in_flight() > 1,
         body.placement.masks,
-        " || ".join(f"sizeof({g['type']}) == 1" for g in gm) if small else "",
+        small,
         sections,
     )
 

@@ -11,6 +11,7 @@ from msopgen_wrap.families.row.online import Pair
 from msopgen_wrap.families.row.passes import Piece
 from msopgen_wrap.families.row.slots import compute_kinds
 from msopgen_wrap.families.row.text import RowText
+from msopgen_wrap.render.bytes_tile import bytes_lines
 from msopgen_wrap.render.kernel import constant, mask_tile, member_name, type_name
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.buffers import Placement
@@ -74,7 +75,7 @@ class SectionMaker:
     names: dict[Scalar, str]
     operands: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
-    small: bool
+    small: str
     value_names: ValueNames
 
     def __call__(
@@ -98,7 +99,7 @@ class SectionMaker:
             streamed=pairs is not None,
             covering=self.body.covering,
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
-            small=self.small,
+            small=bool(self.small),
             staged=any(expands_operands(self.spec, self.body, c) for c in self.body.combos),
         )
         text.variables = variables(insts, placement, self.value_names)
@@ -171,10 +172,7 @@ class SectionMaker:
 
         lines = [line for name, line in _COUNTS.items() if used(name)]
         if used("bytes"):
-            lines.append("LocalTensor<half> bytes;")
-            if self.small:
-                lines += ["if constexpr (kBytes) {", "    bytes = bytesBuf.template Get<half>();"]
-                lines.append("}")
+            lines += bytes_lines(self.small)
         lines += self._stages(used)
         lines += self._tiles(section, used)
         for name, place in sorted(
