@@ -158,7 +158,7 @@ class Emitter(Refusals):
             name, count = base, 0
             while name in self.operand_names.values() or name in taken or (count and name in known):
                 count += 1
-                name = f"{base}{count}"
+                name = f"{base}_{count}" if base[-1].isdigit() else f"{base}{count}"
             self.operand_names[view] = name
         return name
 
