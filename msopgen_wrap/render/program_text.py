@@ -56,6 +56,7 @@ class ProgramText:
         covering: operands that have every element of the tile.
         transposable: operands that boxes may hold transposed.
         direct: what is computed in the tiles of its queue, by role and name.
+        filled: operands whose tiles hold a number past their end, too, and keep it.
         small: whether 8-bit tensors are converted through the half tile ``bytes``.
         staged: whether operands of a box are widened in ``stage`` before they are expanded.
         boxed: the template argument that says whether tiles are boxes.
@@ -74,6 +75,7 @@ class ProgramText:
     covering: frozenset[str] = frozenset()
     transposable: frozenset[str] = frozenset()
     direct: frozenset[tuple[str, str]] = frozenset()
+    filled: frozenset[str] = frozenset()
     small: bool = False
     staged: bool = True
     boxed: str = "kBroadcast"
@@ -190,8 +192,8 @@ class ProgramText:
         """Whether the text of an instruction ends with a barrier."""
         if inst.op == "Load":
             # zeros behind the tile are the last that is written
-            tail = inst.dst is not None and inst.dst.kind != MASK and self._fill_tail(inst.dst)
-            return inst.mode not in self.covering or bool(tail)
+            tail = bool(self._load_tail(inst)) and inst.mode not in self.filled
+            return inst.mode not in self.covering or tail
         return inst.op in ("Index", "Reduce", "Expand", "Position", "Polynomial") or (
             inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
         )
@@ -326,17 +328,23 @@ class ProgramText:
         assert inst.dst is not None
         name, dst = inst.mode, self.name(inst.dst)
         bytes_ = ["bytes"] if self.small or inst.dst.kind == MASK else []
-        tail = "" if inst.dst.kind == MASK else self._fill_tail(inst.dst)
+        tail = self._load_tail(inst)
         if name not in self.covering:
             return [self._widen_operand(inst, name, dst, bytes_), *([tail] if tail else [])]
         if inst.dst.kind == MASK:
             return [f"opgen::WidenMask({dst}, {name}Local, bytes, count);"]
         lines = []
         if ("input", name) not in self.direct:
-            lines.append(f"opgen::Widen({', '.join([dst, f'{name}Local', *bytes_, 'count'])});")
+            count = "lanes" if tail and name in self.filled else "count"
+            lines.append(f"opgen::Widen({', '.join([dst, f'{name}Local', *bytes_, count])});")
+        if name in self.filled:
+            return lines
         if tail and lines:
             lines.append("PipeBarrier<PIPE_V>();")
         return [*lines, *([tail] if tail else [])]
+
+    def _load_tail(self, inst: Inst) -> str:
+        return "" if inst.dst is None or inst.dst.kind == MASK else self._fill_tail(inst.dst)
 
     def _widen_operand(self, inst: Inst, name: str, dst: str, bytes_: list[str]) -> str:
         """An operand of a box, which may have fewer elements."""

@@ -36,6 +36,8 @@ def with_numbers(compute: str, inputs: str, numbers: str, **options: object) -> 
     [
         # the numbers are read again and again, first and last
         ("[torch.relu(t + a) * b + a for t in x]", torch.float32),
+        # comparisons read past the end of a tile
+        ("[torch.where(t > a, t, b) for t in x]", torch.float32),
         pytest.param("[a - t * b for t in x]", torch.float16, marks=pytest.mark.slow),
         pytest.param("[torch.where(t > a, b, t) for t in x]", torch.int16, marks=pytest.mark.slow),
     ],

@@ -138,6 +138,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
         covering=frozenset() if broadcast else frozenset(body.operands),
         transposable=transposable,
         direct=slots.direct,
+        filled=frozenset(o["name"] for o in operands if o["number"]),
         small=bool(small),
         staged=slots.staged,
     )
