@@ -86,7 +86,7 @@ def _draw(
         high = int(param.high) if param.high is not None else min(info.max, 100)
         return torch.randint(low, high + 1, shape, generator=generator).to(dtype)
     if case.values == "whole" and param.low is None and param.high is None:
-        return torch.randint(-1, 3, shape, generator=generator).to(dtype)
+        return torch.randint(-1, 2, shape, generator=generator).to(dtype)
     if case.values == "wide" and param.low is None and param.high is None:
         return (torch.rand(shape, generator=generator) * 2 - 1).mul(WIDE).to(dtype)
     lowest = -4.0 if param.low is None else param.low

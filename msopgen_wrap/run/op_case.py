@@ -17,7 +17,7 @@ class TestCase:
         shapes: per input a shape, a tuple of shapes for a dynamic input, or None when absent.
         values: ``normal`` draws from the inputs' ranges, ``wide`` from a range where exponentials
             of float32 overflow, ``special`` mixes in inf, nan, signed zeros, subnormals and the
-            largest values, ``whole`` takes -1, 0, 1 and 2, of which many are equal.
+            largest values, ``whole`` takes -1, 0 and 1, of which many are equal.
         block_dim: 0 lets tiling see all cores, 1 restricts it to one.
         large: too big for a quick run.
     """
