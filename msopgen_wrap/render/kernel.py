@@ -10,6 +10,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import AnyBody, Body, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE
+from msopgen_wrap.schedule.working_tiles import splits_elements
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.target_text import cpp_comment
 
@@ -167,6 +168,8 @@ def _class_type(spec: OpSpec, body: Body, flags: list[str]) -> str:
     read = _tensors_read(body)
     params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
     types = [storage_type(p) for p in params]
+    if splits_elements(spec, body):
+        types = [f"opgen::PartOf<{t}>" for t in types]
     return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, *flags])}>"
 
 

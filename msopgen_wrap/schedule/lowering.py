@@ -29,6 +29,7 @@ from msopgen_wrap.schedule.program import (
     Scalar,
     Val,
     eliminate_dead,
+    only_moves,
     share_common,
 )
 from msopgen_wrap.schedule.size_reading import SizeReader
@@ -53,11 +54,13 @@ class Lowerer(SizeReader):
         expanded: calls of expand, with the sizes that they give to the iteration space.
         output_views: outputs that are written in another shape than they have.
         stretches: whether the graph expands a tensor.
+        splits: whether a kernel may move elements of 64 bits as two of 32.
     """
 
     expanded: dict[Node, Span] = field(default_factory=dict)
     output_views: dict[str, View] = field(default_factory=dict)
     stretches: bool = False
+    splits: bool = False
 
     # ---- driver --------------------------------------------------------------------------------
 
@@ -74,6 +77,7 @@ class Lowerer(SizeReader):
                 self.values[node] = self._constant(node)
             elif node.op == "call_function":
                 self.values[node] = self._call(node)
+        wide: list[str] = []
         for param in self.spec.outputs:
             result = self._output_value(param.name, self.traced.outputs[param.name])
             self._note = f"store {param.name}"
@@ -82,12 +86,20 @@ class Lowerer(SizeReader):
                 raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
             operand = self.operand(result)
             if param.dtypes[self.combo] == "int64" and self.is_wide(operand):
-                raise self.unsupported_dtype("int64", param.name)
+                wide.append(param.name)
             value = self.as_kind(operand, kind)
             self.program.store(param.name, self.tile(value), f"store {param.name}")
         self._check_spans()
         stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
-        return eliminate_dead(narrow_stores(share_common(self.program), stored))
+        program = eliminate_dead(narrow_stores(share_common(self.program), stored))
+        read = {self.operands[i.mode].tensor for i in program.loads}
+        moved = [stored[i.mode] for i in program.stores]
+        moved += [self.spec.param(name).dtypes[self.combo] for name in read]
+        if wide and not (self.splits and only_moves(program) and set(moved) == {"int64"}):
+            raise self.unsupported_dtype("int64", wide[0])
+        if wide:  # copied whole
+            program.insts = [replace(i, note=i.op.lower()) for i in program.insts]
+        return program
 
     def _constant(self, node: Node) -> Operand:
         """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""

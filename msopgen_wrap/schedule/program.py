@@ -283,6 +283,11 @@ def sources(program: Program, name: str) -> set[str]:
     return found
 
 
+def only_moves(program: Program) -> bool:
+    """Whether a program stores what it loads, and does nothing else."""
+    return all(i.op in ("Load", "Store") for i in program.insts)
+
+
 def share_common(program: Program) -> Program:
     """Compute equal expressions once (same instruction on the same operands)."""
     seen: dict[tuple[object, ...], Val] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.schedule.program import DIRECT, MASK, Val
+from msopgen_wrap.schedule.program import DIRECT, MASK, Val, only_moves
 from msopgen_wrap.spec.model import OpSpec
 
 
@@ -23,6 +23,17 @@ def needs_slot(spec: OpSpec, body: Body, role: str, name: str, combo: int, mode:
     if role == "output":
         return not direct and name not in body.placement.shared
     return not direct or mode == "broadcast"
+
+
+def splits_elements(spec: OpSpec, body: Body) -> bool:
+    """Whether a body moves elements of 64 bits, as two of 32 each: nothing is converted."""
+    return only_moves(body.program) and any(moves_wide(spec, body, c) for c in body.combos)
+
+
+def moves_wide(spec: OpSpec, body: Body, combo: int) -> bool:
+    """Whether all tensors of a combination are int64."""
+    read = [spec.param(view.tensor) for view in body.operands.values()]
+    return {p.dtypes[combo] for p in (*read, *spec.outputs)} == {"int64"}
 
 
 def uses_select(spec: OpSpec, body: Body, combo: int) -> bool:

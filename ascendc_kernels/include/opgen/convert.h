@@ -44,6 +44,11 @@ struct Storage<bool> {
 template <typename T>
 using StorageOf = typename Storage<T>::Type;
 
+// The type that elements are moved in where nothing else is done with them: those of 64 bits are
+// two of 32 bits.
+template <typename T>
+using PartOf = typename Choose<Same<T, int64_t>::value, int32_t, T>::Type;
+
 constexpr uint32_t kBlockBytes = 32;
 constexpr uint32_t kRepeatBytes = 256;
 // Instructions on masks work on whole repeats of half; see AlignLanes.
@@ -54,9 +59,7 @@ __aicore__ inline uint32_t AlignLanes(uint32_t count) {
     return (count + kMaskLanes - 1) / kMaskLanes * kMaskLanes;
 }
 
-__aicore__ inline void VectorBarrier() {
-    AscendC::PipeBarrier<PIPE_V>();
-}
+__aicore__ inline void VectorBarrier() { AscendC::PipeBarrier<PIPE_V>(); }
 
 // Set elements [count, lanes) of a tile, lanes = AlignLanes(count): comparisons read whole repeats
 // and must not see memory that was never written.
@@ -97,7 +100,8 @@ __aicore__ inline void Widen(const LocalTensor<C>& dst, const LocalTensor<T>& sr
         VectorBarrier();
         if constexpr (!Same<C, half>::value) {
             constexpr bool kToFloat = Same<C, float>::value;
-            AscendC::Cast(dst, bytes, kToFloat ? RoundMode::CAST_NONE : RoundMode::CAST_RINT, count);
+            AscendC::Cast(dst, bytes, kToFloat ? RoundMode::CAST_NONE : RoundMode::CAST_RINT,
+                          count);
         }
     } else if constexpr (Same<T, int16_t>::value && Same<C, int32_t>::value) {
         LocalTensor<float> exact = dst.template ReinterpretCast<float>();
@@ -163,8 +167,8 @@ __aicore__ inline void NarrowCopy(const LocalTensor<T>& dst, const LocalTensor<C
 }
 
 // Turn a tile of bool bytes, already converted to half, into a bit mask.
-__aicore__ inline void MaskFromHalf(const LocalTensor<uint8_t>& mask, const LocalTensor<half>& bytes,
-                                    uint32_t count) {
+__aicore__ inline void MaskFromHalf(const LocalTensor<uint8_t>& mask,
+                                    const LocalTensor<half>& bytes, uint32_t count) {
     FillTail(bytes, count, static_cast<half>(0));
     AscendC::CompareScalar(mask, bytes, static_cast<half>(0), AscendC::CMPMODE::NE,
                            AlignLanes(count));

@@ -1,9 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Tiles and how they reach UB. A flat tile is a contiguous range of elements. A box is a tile of
-// rows x cols elements of a broadcast iteration space: rows lie `pitch` elements apart in UB, and an
-// operand that is broadcast along rows, columns or both is read once and expanded in UB
-// (opgen/operand.h), never in GM. The host collapses every iteration space to at most kMaxDims dimensions (op_host tiling).
+// rows x cols elements of a broadcast iteration space: rows lie `pitch` elements apart in UB, and
+// an operand that is broadcast along rows, columns or both is read once and expanded in UB
+// (opgen/operand.h), never in GM. The host collapses every iteration space to at most kMaxDims
+// dimensions (op_host tiling).
 #ifndef OPGEN_TILE_H
 #define OPGEN_TILE_H
 
@@ -53,19 +54,11 @@ struct Walk {
         }
         return at;
     }
-    __aicore__ inline int64_t RowStride() const {
-        return stride[kOuterDims];
-    }
-    __aicore__ inline bool ByRow() const {
-        return stride[kOuterDims] != 0;
-    }
-    __aicore__ inline bool ByCol() const {
-        return stride[kOuterDims + 1] != 0;
-    }
+    __aicore__ inline int64_t RowStride() const { return stride[kOuterDims]; }
+    __aicore__ inline bool ByRow() const { return stride[kOuterDims] != 0; }
+    __aicore__ inline bool ByCol() const { return stride[kOuterDims + 1] != 0; }
     // Contiguous along the rows instead of the columns: the host has seen to that.
-    __aicore__ inline bool Transposed() const {
-        return stride[kOuterDims + 1] > 1;
-    }
+    __aicore__ inline bool Transposed() const { return stride[kOuterDims + 1] > 1; }
 };
 
 // Balanced split of `total` items over cores: the first `total % cores` cores get one more.
@@ -205,8 +198,7 @@ __aicore__ inline void StoreBox(const GlobalTensor<T>& gm, const LocalTensor<T>&
                                 const Walk& walk, const Tile& box) {
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(box.rows),
                                       static_cast<uint32_t>(box.cols * sizeof(T)), 0, 0, 0};
-    blocks.srcStride =
-        (box.pitch * sizeof(T) - AlignBlock(box.cols * sizeof(T))) / kBlockBytes;
+    blocks.srcStride = (box.pitch * sizeof(T) - AlignBlock(box.cols * sizeof(T))) / kBlockBytes;
     if (box.rows > 1) {
         blocks.dstStride = static_cast<uint32_t>((walk.RowStride() - box.cols) * sizeof(T));
     }
@@ -238,7 +230,7 @@ __aicore__ inline void Store(const GlobalTensor<T>& gm, const LocalTensor<T>& ti
 // The tiles of one core. Flat: a range of elements whose ends are multiples of kUnit. Box: a range
 // of the boxes that cover outer x rows x cols.
 class Tiles {
-public:
+ public:
     // total: elements; tileLength: elements per tile.
     __aicore__ inline void InitFlat(uint64_t total, uint32_t tileLength) {
         Share share;
@@ -307,7 +299,7 @@ public:
         return true;
     }
 
-private:
+ private:
     uint64_t next_ = 0;
     uint64_t last_ = 0;
     uint64_t step_ = 0;

@@ -26,7 +26,13 @@ from msopgen_wrap.schedule.program import (
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.reciprocals import divide_directly
 from msopgen_wrap.schedule.views import Reshaped, View
-from msopgen_wrap.schedule.working_tiles import needs_slot, slot_order, uses_select
+from msopgen_wrap.schedule.working_tiles import (
+    moves_wide,
+    needs_slot,
+    slot_order,
+    splits_elements,
+    uses_select,
+)
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
@@ -87,6 +93,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
                 operand_names=operand_names,
                 scalar_names=plan.scalar_names,
                 axis_names=ends,
+                splits=not plan.lists,
             )
             program = eliminate_dead(divide_directly(lowerer.run()))
             if combo == 0:
@@ -111,7 +118,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
 
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
-    lowerer = Lowerer(spec, traced, 0, axis_names=names)
+    lowerer = Lowerer(spec, traced, 0, axis_names=names, splits=True)
     program = eliminate_dead(divide_directly(lowerer.run()))
     return Lowered(program, {**lowerer.operands, **lowerer.indices}, lowerer.spans())
 
@@ -213,10 +220,29 @@ def _body(
         operands,
         len(spec.outputs),
     )
+    mixed = [c for c in combos if "int64" in _dtypes(spec, body, c)]
+    if splits_elements(spec, body) and not all(moves_wide(spec, body, c) for c in mixed):
+        raise OpgenError(_some_converted(spec))
     for combo in combos:
         for mode in MODES:
             body.budgets[combo, mode] = budget(spec, body, combo, mode)
     return body
+
+
+def _dtypes(spec: OpSpec, body: Body, combo: int) -> set[str]:
+    read = [spec.param(view.tensor) for view in body.operands.values()]
+    return {p.dtypes[combo] for p in (*read, *spec.outputs)}
+
+
+def _some_converted(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG332",
+        f"{spec.op} copies int64 in some dtype combinations and converts it in others",
+        spec.outputs[0].location,
+        "a copy moves each element as two of 32 bits, a conversion reads it as one number, and "
+        "both have the same kernel class",
+        "make two ops of it",
+    )
 
 
 def is_number(spec: OpSpec, tensor: str) -> bool:

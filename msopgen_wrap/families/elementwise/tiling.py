@@ -21,6 +21,7 @@ from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
+from msopgen_wrap.schedule.working_tiles import moves_wide, splits_elements
 from msopgen_wrap.templating import environment
 
 
@@ -52,6 +53,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
     ]
     values = {
         "budgets": budgets(plan),
+        "splits": any(splits_elements(spec, body) for body in plan.bodies),
         "broadcast": broadcast,
         "walks": walks,
         "placed": placed,
@@ -100,6 +102,7 @@ def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
     """Return what the kernel of each dtype combination and variant needs."""
     spec, rows = plan.spec, []
     for body in plan.bodies:
+        split = splits_elements(spec, body)
         for combo in body.combos:
             flat, box = body.budgets[combo, "flat"], body.budgets[combo, "broadcast"]
             sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
@@ -117,6 +120,7 @@ def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
                     "written": sum(DTYPE_BYTES[d] for d in written),
                     "cycles": vector_cycles(passes, plan.socs),
                     "pitch": 32 // min(*sizes, 4),
+                    "splits": split and moves_wide(spec, body, combo),
                 }
             )
     return rows

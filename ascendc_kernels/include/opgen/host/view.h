@@ -73,9 +73,7 @@ struct View {
         }
         return !empty;
     }
-    int64_t Rank() const {
-        return static_cast<int64_t>(dim.size());
-    }
+    int64_t Rank() const { return static_cast<int64_t>(dim.size()); }
     // Negative axes count from the end; false: no such axis.
     bool Axis(int64_t axis, size_t& index, int64_t extra = 0) const {
         const int64_t rank = Rank() + extra;
@@ -271,7 +269,7 @@ struct View {
         return true;
     }
 
-private:
+ private:
     void Erase(size_t i) {
         for (std::vector<int64_t>* part : {&dim, &stride, &from, &to}) {
             part->erase(part->begin() + static_cast<int64_t>(i));
@@ -283,9 +281,9 @@ private:
 struct Operand {
     std::string name;
     View view;
-    int64_t bytes;  // of an element; 0: numbers counted from the index, which have no memory
-    bool present;   // false: an optional input that the call leaves out
-    bool written = false;   // an output
+    int64_t bytes;         // of an element; 0: numbers counted from the index, which have no memory
+    bool present;          // false: an optional input that the call leaves out
+    bool written = false;  // an output
     bool transposable = false;  // the kernel can read it column by column and transpose it in UB
 
     Operand(const char* operandName, const View& operandView, int64_t bytesOfElement,
@@ -297,12 +295,29 @@ struct Operand {
         return output;
     }
     static Operand Transposable(const char* name, const View& view, int64_t bytesOfElement,
-                            bool isPresent = true) {
+                                bool isPresent = true) {
         Operand input(name, view, bytesOfElement, isPresent);
         input.transposable = true;
         return input;
     }
 };
+
+// Let every element be two of half its bytes, side by side along an axis of their own.
+inline void SplitElements(std::vector<int64_t>& dims, std::vector<Operand>& operands) {
+    dims.push_back(2);
+    for (size_t i = 0; i < operands.size(); ++i) {
+        View& view = operands[i].view;
+        for (size_t axis = 0; axis < view.stride.size(); ++axis) {
+            view.stride[axis] = Times(view.stride[axis], 2);
+        }
+        view.offset = Times(view.offset, 2);
+        view.dim.push_back(2);
+        view.stride.push_back(1);
+        view.from.push_back(0);
+        view.to.push_back(2);
+        operands[i].bytes /= 2;
+    }
+}
 
 // Strides of an operand, elements, and its first element, as the kernel's Walk reads them.
 struct OperandWalk {
