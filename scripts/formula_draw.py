@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from formula_grammar import Draft, Formula, Value
@@ -70,6 +71,45 @@ def with_attr(d: Draft) -> bool:
     return d.add(text, names, dims, False)
 
 
+def loss(d: Draft) -> bool:
+    """Draw a loss whose attr says whether and how its elements are reduced."""
+    value = d.pick(lambda v: v.is_float and v.dims[:1] != () and v.dims[0][0] != "?")
+    other = d.pick(lambda v: v.dims == value.dims and v.dtype == value.dtype)
+    text = d.rng.choice(
+        (
+            "F.mse_loss({0}, {1}, reduction=how)",
+            "F.l1_loss({0}, {1}, reduction=how)",
+            "F.huber_loss({0}, {1}, reduction=how)",
+            "F.smooth_l1_loss({0}, {1}, reduction=how, beta=0.5)",
+            "F.soft_margin_loss({0}, torch.tanh({1}), reduction=how)",
+            "F.binary_cross_entropy_with_logits({0}, torch.sigmoid({1}), reduction=how)",
+        )
+    )
+    d.attr("how", "{type: str, default: mean, allowed: [none, mean, sum]}", "mean")
+    rule = f"{value.rule} if how == 'none' else []"
+    for env in d.env:
+        env[rule] = torch.ones(())
+    return d.add(text, [value.name, other.name], (f"?{rule}",), False)
+
+
+def one_of_two(d: Draft) -> bool:
+    """Draw two formulas between which an attr chooses: they may need other passes."""
+    value = d.pick(lambda v: v.is_float and v.last_axes > 1)
+    d.attr("flag", "false", False)
+    one, two = d.rng.sample(
+        (
+            "torch.softmax({0}, -1)",
+            "{0} - {0}.mean(-2, keepdim=True)",
+            "torch.tanh({0})",
+            "{0} * {0}.amax(-1, keepdim=True)",
+            "{0}.softmax(-2).flip(-1)",
+            "{0} / ({0}.abs().sum() + 1)",
+        ),
+        2,
+    )
+    return d.add(f"{one} if flag else {two}", [value.name], value.dims, False)
+
+
 def reduced_by_attr(d: Draft) -> bool:
     if not d.values["x"].is_float:
         return False
@@ -103,6 +143,8 @@ KINDS: dict[str, Statement] = {
     "optional": optional,
     "with_attr": with_attr,
     "reduced_by_attr": reduced_by_attr,
+    "loss": loss,
+    "one_of_two": one_of_two,
 }
 
 
@@ -148,7 +190,7 @@ def draw(seed: int) -> Formula:
     x = d.values["x"]
     same = [n for n in names if (d.values[n].dims, d.values[n].dtype) == (x.dims, x.dtype)]
     inplace = same[0] if same and rng.random() < 0.15 else ""
-    return d.formula(names, inplace)
+    return replace(d.formula(names, inplace), wide=rng.random() < 0.3)
 
 
 def _inputs(d: Draft) -> None:

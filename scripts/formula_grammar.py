@@ -70,6 +70,7 @@ class Formula:
         inputs: values with what the spec says about them beside their dtype (YAML, flow style).
         attrs: name -> the YAML of its entry.
         fixed: statements instead of ``statements``, for formulas over tensor lists.
+        wide: whether the spec has a combination of dtypes per float dtype.
     """
 
     inputs: tuple[tuple[Value, str], ...]
@@ -79,20 +80,35 @@ class Formula:
     inplace: str = ""
     fixed: str = ""
     kinds: frozenset[str] = frozenset()
+    wide: bool = False
+
+    def dtypes(self, value: Value) -> str:
+        """Return the list of dtypes of a value."""
+        own = value.dtype
+        if self.wide and self.has_one_float and value.is_float:
+            return f"[{', '.join(dict.fromkeys((own, 'float16', 'bfloat16', 'float32')))}]"
+        return f"[{own}]"
+
+    @property
+    def has_one_float(self) -> bool:
+        """Whether all floats have the dtype of x and would have that of another x, too."""
+        floats = {v.dtype for v in self.values().values() if v.is_float}
+        cast = any(".to(torch." in v.text for v in self.statements)
+        return not cast and floats == {self.values()["x"].dtype}
 
     def spec(self, name: str) -> str:
         """Return the text of the spec."""
         rows = [f"op: {name}", "inputs:"]
-        rows += [f"  {v.name}: {{dtype: [{v.dtype}]{more}}}" for v, more in self.inputs]
+        rows += [f"  {v.name}: {{dtype: {self.dtypes(v)}{more}}}" for v, more in self.inputs]
         rows.append("outputs:")
         values = self.values()
         for output in self.outputs:
             value = values[output]
-            entry = f'{{dtype: [{value.dtype}], shape: "{value.rule}"}}'
+            entry = f'{{dtype: {self.dtypes(value)}, shape: "{value.rule}"}}'
             if self.fixed:
                 entry = f"{{dtype: [{value.dtype}], shape: like xs, list: true}}"
             if output == self.inplace:
-                entry = f"{{dtype: [{value.dtype}], shape: like x, inplace: x}}"
+                entry = f"{{dtype: {self.dtypes(value)}, shape: like x, inplace: x}}"
             rows.append(f"  {'x' if output == self.inplace else output}: {entry}")
         if self.attrs:
             rows += ["attrs:", *(f"  {n}: {entry}" for n, entry in self.attrs.items())]
@@ -137,6 +153,8 @@ class Formula:
         values = self.values()
         if self.fixed:
             return found
+        if self.wide:
+            found.append(replace(self, wide=False))
         if self.inplace:
             found.append(replace(self, inplace=""))
         if len(self.outputs) > 1:

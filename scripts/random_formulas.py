@@ -259,7 +259,8 @@ def _form(formula: Any) -> set[str]:
     """Return what a formula is beside its statements."""
     found = {"outputs" * min(2, len(formula.outputs)), "inplace" * bool(formula.inplace)}
     text = formula.spec("F")
-    return found | {w for w in ("optional", "[1, 8]", "allowed", "list: true") if w in text}
+    words = ("optional", "[1, 8]", "allowed", "list: true", "bfloat16, float")
+    return found | {w for w in words if w in text}
 
 
 def follow(arguments: argparse.Namespace) -> int:
