@@ -34,9 +34,13 @@ _LIBRARY.impl("place", _place_meta, "Meta")
 _LIBRARY.impl("place", _place_on_cpu, "CPU")
 
 
-def place(x: Any, dim: int, before: Any, length: Any) -> Any:
-    """Return a view of ``length`` elements along ``dim``, those of ``x`` from ``before`` on."""
-    return torch.ops.opgen.place(x, dim, before, length, x.shape[dim])
+def place(x: Any, dim: int, before: Any, length: Any, size: Any = None) -> Any:
+    """Return a view of ``length`` elements along ``dim``, those of ``x`` from ``before`` on.
+
+    ``size`` is that of ``x`` where it is known better than as the size of a view.
+    """
+    own = x.shape[dim] if size is None else size
+    return torch.ops.opgen.place(x, dim, before, length, own)
 
 
 def index_along(x: Any, dim: int, length: Any) -> Any:
@@ -146,8 +150,15 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     for shift, dim in zip(shifts, dims, strict=True):
         dim %= x.dim()
         size = x.shape[dim]
-        start = (size - shift) % size
-        x = join([_part(x, dim, start, size), _part(x, dim, 0, start)], dim)
+        if type(shift) is int:
+            start = (size - shift) % size
+            x = join([_part(x, dim, start, size), _part(x, dim, 0, start)], dim)
+            continue
+        # how many elements the end has, between 0 and the size
+        end = shift % torch.sym_max(size, 1)
+        first = place(_part(x, dim, size - end, size), dim, 0, size, end)
+        rest = place(_part(x, dim, 0, size - end), dim, end, size, size - end)
+        x = torch.where(index_along(x, dim, size) < end, first, rest)
     return x
 
 

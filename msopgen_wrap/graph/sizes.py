@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, fold
+from msopgen_wrap.graph.scalars import AttrRef, Binary, Const, DimRef, ScalarExpr, fold
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -45,15 +45,26 @@ def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, Dim
     return found
 
 
-def size_of(node: Node, axis: int, symbols: dict[sympy.Symbol, DimRef]) -> ScalarExpr | None:
-    """Return a size of a node's tensor over sizes of inputs, None when it has no such form."""
+def attr_symbols(graph: Graph, attrs: dict[str, AttrRef]) -> dict[sympy.Symbol, ScalarExpr]:
+    """Return which int attr the symbols of a traced graph are, of those in ``attrs``."""
+    found: dict[sympy.Symbol, ScalarExpr] = {}
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in attrs and attrs[node.name].integer:
+            symbol = getattr(getattr(node.meta.get("val"), "node", None), "_expr", None)
+            if isinstance(symbol, sympy.Symbol):
+                found[symbol] = attrs[node.name]
+    return found
+
+
+def size_of(node: Node, axis: int, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr | None:
+    """Return a size of a node's tensor over sizes of inputs and attrs, None where it has none."""
     size = node.meta["val"].shape[axis]
     if isinstance(size, int):
         return Const(size)
     return _convert(size.node.expr, symbols)
 
 
-def _convert(expr: Any, symbols: dict[sympy.Symbol, DimRef]) -> ScalarExpr | None:
+def _convert(expr: Any, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr | None:
     if isinstance(expr, sympy.Integer):
         return Const(int(expr))
     if isinstance(expr, sympy.Symbol):

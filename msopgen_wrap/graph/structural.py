@@ -87,6 +87,7 @@ def _insert(traced: Any, name: str, places: list[tuple[Node, tuple[Any, ...]]]) 
     before = last[-1].next if last else next(iter(graph.nodes))
     with graph.inserting_before(before):
         symbol = graph.placeholder(f"attr_{name}")
+    symbol.meta["val"] = traced.structural[name]
     traced.attrs[symbol.name] = AttrRef(name, True)
     for node, path in places:
         if path[0] == "args":

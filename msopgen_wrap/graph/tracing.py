@@ -23,6 +23,7 @@ from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.structural import count_values, restore_count
+from msopgen_wrap.graph.symbolic_indices import SymbolicIndices
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
 from msopgen_wrap.graph.trace_failures import trace_failure
 from msopgen_wrap.graph.variants import Variant
@@ -301,7 +302,7 @@ def _trace_once(
             for i in range(len(arguments))
         ]
     )
-    with torch.no_grad(), mode:
+    with torch.no_grad(), mode, SymbolicIndices():
         table = env.decompositions(decompositions())
         module = make_fx(start, decomposition_table=table)(*arguments)
     if env.refused is not None:

@@ -23,7 +23,7 @@ from msopgen_wrap.render.tiling_views import (
 )
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
-from msopgen_wrap.schedule.views import SQUEEZED, Span, View
+from msopgen_wrap.schedule.views import SQUEEZED, Span, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
 
@@ -206,7 +206,9 @@ def shared_values(
     bounds = [e for view in views for e in view.scalars()]
     narrow = plan.narrow
     spans = plan.spans()
+    stored_shapes = plan.stored_shapes()
     numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
+    numbers += [e for shape in stored_shapes.values() for e in shape.sizes]
     bounds += narrow
     expressions = [*numbers, *bounds]
     wanted = {a for e in expressions for a in attrs_of(e)}
@@ -281,6 +283,7 @@ def shared_values(
                 "name": p.name,
                 "bytes": DTYPE_BYTES[p.dtypes[0]],
                 "checks": _reach_checks(plan, p.name),
+                **_stored_sizes(stored_shapes.get(p.name)),
             }
             for p in spec.outputs
             if p.site is not None
@@ -292,6 +295,13 @@ def shared_values(
             for i, p in enumerate(spec.inputs)
         ],
     }
+
+
+def _stored_sizes(shape: StoredShape | None) -> dict[str, list[str]]:
+    """Return the sizes in C++ of a temporary that is written in another shape than it has."""
+    if shape is None:
+        return {"written": [], "own": []}
+    return {"written": [*map(to_cpp, shape.written)], "own": [*map(to_cpp, shape.own)]}
 
 
 def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:

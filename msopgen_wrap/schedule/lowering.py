@@ -38,6 +38,7 @@ from msopgen_wrap.schedule.views import (
     Reshaped,
     Span,
     Step,
+    StoredShape,
     View,
     apply_view,
 )
@@ -53,12 +54,14 @@ class Lowerer(SizeReader):
     Attributes:
         expanded: calls of expand, with the sizes that they give to the iteration space.
         output_views: outputs that are written in another shape than they have.
+        stored_shapes: sizes of the temporaries that have another shape than they are written in.
         stretches: whether the graph expands a tensor.
         splits: whether a kernel may move elements of 64 bits as two of 32.
     """
 
     expanded: dict[Node, Span] = field(default_factory=dict)
     output_views: dict[str, View] = field(default_factory=dict)
+    stored_shapes: dict[str, StoredShape] = field(default_factory=dict)
     stretches: bool = False
     splits: bool = False
 
@@ -200,6 +203,12 @@ class Lowerer(SizeReader):
         value = self.values.get(result) if isinstance(result, Node) else None
         if not isinstance(value, Reshaped):
             return result
+        if any(p.name == name and p.site is not None for p in self.spec.outputs):
+            assert isinstance(result, Node)
+            rank = len(result.meta["val"].shape)
+            own = tuple(self._known_size(result, a) for a in range(rank))
+            self.stored_shapes[name] = StoredShape(value.sizes, own)
+            return value.value
         step = _reshape_step(value.sizes)
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value

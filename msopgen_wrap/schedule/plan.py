@@ -10,7 +10,7 @@ from msopgen_wrap.graph.scalars import ScalarExpr, tensors_of
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import Program, Scalar
-from msopgen_wrap.schedule.views import Span, View
+from msopgen_wrap.schedule.views import Span, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Body:
         outputs: how many output queues it has.
         budgets: (combo, mode) -> UB budget.
         output_views: outputs that are written in another shape than they have.
+        stored_shapes: the sizes of temporaries that are written in another shape than they have.
         spans: sizes of the iteration space that no operand has.
     """
 
@@ -137,6 +138,7 @@ class Body:
     output_views: dict[str, View] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
     indices: dict[str, View] = field(default_factory=dict)
+    stored_shapes: dict[str, StoredShape] = field(default_factory=dict)
 
     @property
     def packs_operands(self) -> bool:
@@ -220,6 +222,7 @@ class OpPlan(Generic[AnyBody]):
         views = [*self.operands().values(), *self.output_views().values()]
         numbers += [e for view in (*views, *self.indices().values()) for e in view.scalars()]
         numbers += [e for _, span in self.spans() for e in span.sizes]
+        numbers += [e for shape in self.stored_shapes().values() for e in shape.sizes]
         read = {v.tensor for v in self.operands().values()} | {s.tensor for _, s in self.spans()}
         read |= {tensor for e in (*numbers, *self.narrow) for tensor in tensors_of(e)}
         return [p.name for p in self.spec.inputs if p.site is not None and p.name in read]
@@ -231,6 +234,10 @@ class OpPlan(Generic[AnyBody]):
     def output_views(self) -> dict[str, View]:
         """Return the outputs that are written in another shape; the same in every body."""
         return self.bodies[0].output_views if self.bodies else {}
+
+    def stored_shapes(self) -> dict[str, StoredShape]:
+        """Return sizes of temporaries written in another shape; the same in every body."""
+        return self.bodies[0].stored_shapes if self.bodies else {}
 
     def indices(self) -> dict[str, View]:
         """Return the numbers counted from the index in all bodies, by the name of their walk."""

@@ -15,8 +15,8 @@ from msopgen_wrap.graph.scalars import (
     fold,
     with_numel,
 )
-from msopgen_wrap.graph.sizes import size_of, size_symbols
-from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name
+from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 
@@ -52,30 +52,39 @@ class SizeReader(Emitter):
         )
 
     def _intermediate_size(self, source: Node, axis: int) -> ScalarExpr | None:
-        if target_name(source) in RESHAPES:
+        while target_name(source) in IDENTITY:
+            source = source.args[0]  # type: ignore[assignment]
+        if target_name(source) in {*RESHAPES, "aten.expand.default"}:
             sizes: Any = source.args[1]
             if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
                 return self.scalar_expr(sizes[axis])
+        return self._size_of(source, axis)
+
+    def _size_of(self, source: Node, axis: int) -> ScalarExpr | None:
+        """Return a size as the trace knows it; it has the sample's value of a counting attr."""
         if any(ref.name in self.traced.structural for ref in self.traced.attrs.values()):
-            return None  # sizes in the graph hold the sample's value of a counting attr
+            return None
         return size_of(source, axis, self.size_symbols())
 
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
         if isinstance(view, View) and view.steps:
-            size = size_of(source, axis, self.size_symbols())
+            size = self._size_of(source, axis)
             if size is not None:
                 return size
         result: ScalarExpr = self._size(source, axis)
         return result
 
     def size_symbols(self) -> Any:
-        """Return which size of which input every symbol of the graph is."""
+        """Return which size of which input, or which attr, every symbol of the graph is."""
         known = size_symbols(self.traced.graph, self.traced.inputs)
-        return {
+        sizes: dict[Any, ScalarExpr] = {
             symbol: replace(ref, signed=self.axis_names.get((ref.tensor, ref.axis)))
             for symbol, ref in known.items()
         }
+        # a structural attr is in some sizes by its value in the sample
+        free = {k: r for k, r in self.traced.attrs.items() if r.name not in self.traced.structural}
+        return {**attr_symbols(self.traced.graph, free), **sizes}
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         dims: Any = node.args[1]

@@ -157,6 +157,24 @@ class Span:
 
 
 @dataclass(frozen=True)
+class StoredShape:
+    """Sizes of a temporary that is written in another shape than it has.
+
+    Attributes:
+        written: the sizes that the kernel works through.
+        own: the sizes that the temporary has.
+    """
+
+    written: tuple[ScalarExpr, ...]
+    own: tuple[ScalarExpr, ...]
+
+    @property
+    def sizes(self) -> tuple[ScalarExpr, ...]:
+        """All sizes."""
+        return (*self.written, *self.own)
+
+
+@dataclass(frozen=True)
 class Reshaped:
     """A value that an output holds in another shape.
 

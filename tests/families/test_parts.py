@@ -177,6 +177,37 @@ def test_other_formulas_keep_their_diagnostic(name):
     assert [d.code for d in caught.value.diagnostics] == [code], caught.value
 
 
+IN_PLACE = {
+    # other outputs come before, and all cores wait
+    "other axes": ("s = x.sum(0)\nx = x + x.mean(-1, keepdim=True)", "[x[1]]", ["s", "x"]),
+    "another shape": ("s = x[:, 1:] * 2\nx = x + 1", "[x[0], x[1] - 1]", ["s", "x"]),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["other axes", pytest.param("another shape", marks=pytest.mark.slow)]
+)
+def test_what_is_in_place_is_written_when_all_others_have_read_it(name, tmp_path):
+    compute, shape, parts = IN_PLACE[name]
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        f"op: InPlaceLast{list(IN_PLACE).index(name)}\ninputs:\n"
+        "  x: {dtype: float32, rank: 2}\noutputs:\n  x: {dtype: x, inplace: x}\n"
+        f'  s: {{dtype: x, shape: "{shape}"}}\nbackward: none\ncompute: |\n'
+        + "".join(f"  {line}\n" for line in compute.splitlines()),
+        encoding="utf-8",
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    plan = op.plan
+    assert [p.name for part in plan.parts for p in part.spec.outputs] == parts
+    assert plan.waits == [False, True]
+    x = torch.randn(130, 1000, generator=torch.Generator().manual_seed(0))
+    outputs, golden, result = op.run({"x": x}, mode="check")
+    for output in ("x", "s"):
+        check(outputs[output], golden[output], 4)
+    assert [f for f in result.findings if f.severity == "error"] == []
+
+
 def test_the_last_part_makes_what_is_in_place():
     spec = make_spec("a = x * x.sum(0)\nb = x.sum(1)", outputs="a b", inplace={"a": "x"})
     x = replace(spec.inputs[0], min_rank=2, max_rank=2)

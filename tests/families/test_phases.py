@@ -59,6 +59,22 @@ CASES = {
     "softmax from the last to the first": Case(
         "z = x.softmax(-1).flip(-1)", "like x", [("row", "max1 sum1"), ("elementwise", "z")]
     ),
+    "repeated rows": Case(
+        "z = x.repeat(3, 1).softmax(-1)",
+        "[x[0] * 3, x[1]]",
+        [("elementwise", "value1"), ("row", "z")],
+    ),
+    "repeated rows, then numbers": Case(
+        "z = x.repeat(3, 1) * 2",
+        "[x[0] * 3, x[1]]",
+        [("elementwise", "value1"), ("elementwise", "z")],
+    ),
+    "a number of all, then rows": Case(
+        "z = (x * x.var()).mean(-1)",
+        "[*x[:-1]]",
+        [("row", "value1"), ("row", "z")],
+        "x: {dtype: DTYPES, rank: [1, 8]}",
+    ),
     "groups of a softmax": Case(
         "z = x.softmax(-1).view(x.shape[0], 3, -1).sum(-1)",
         "[x[0], 3]",

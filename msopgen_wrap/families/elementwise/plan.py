@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -25,7 +26,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.reciprocals import divide_directly
-from msopgen_wrap.schedule.views import Reshaped, View
+from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
 from msopgen_wrap.schedule.working_tiles import (
     moves_wide,
     needs_slot,
@@ -73,6 +74,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
     spec, variants = plan.spec, plan.variants
     operand_names: dict[View, str] = {}
     stored: list[dict[str, View]] = []
+    shapes: list[dict[str, StoredShape]] = []
     indices: dict[str, View] = {}
     narrow: dict[ScalarExpr, None] = {}
     for index in plan.served:
@@ -99,6 +101,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             if combo == 0:
                 _check_one_shape(spec, traced, lowerer)
             stored.append(lowerer.output_views)
+            shapes.append(lowerer.stored_shapes)
             plan.stretched |= lowerer.stretches
             operands = lowerer.loaded(program)
             indices.update(lowerer.indices)
@@ -106,10 +109,10 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             join_group(groups, program, operands, combo)
         for program, operands, combos in groups:
             plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
-    if any(views != stored[0] for views in stored):
+    if any(v != stored[0] for v in stored) or any(s != shapes[0] for s in shapes):
         raise OpgenError(_other_layout(spec))
     for body in plan.bodies:
-        body.output_views = stored[0]
+        body.output_views, body.stored_shapes = stored[0], shapes[0]
         used = [i.mode for i in body.program.insts if i.op == "Index"]
         body.indices = {name: indices[name] for name in dict.fromkeys(used)}
     plan.narrow = list(narrow)
@@ -178,7 +181,9 @@ def _traced(
 
 
 def _refuse_structural(spec: OpSpec, traced: TracedGraph) -> None:
-    names = [n for n in traced.structural if spec.attr(n).type != "str"]
+    # those that count something are back in the graph
+    counts = count_attrs(spec)
+    names = [n for n in traced.structural if spec.attr(n).type != "str" and n not in counts]
     if not names:
         return
     attr = spec.attr(names[0])
@@ -188,7 +193,7 @@ def _refuse_structural(spec: OpSpec, traced: TracedGraph) -> None:
             f"attr {attr.name!r} shapes the graph of an elementwise op",
             attr.location,
             "its value is used as a dimension, a length or a branch, which tiling data cannot be",
-            "give it `allowed:` values",
+            "give it `allowed:` values, or `min: 1` where it counts something",
         )
     )
 

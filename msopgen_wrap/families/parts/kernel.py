@@ -34,6 +34,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             classes=[kernel.classes for kernel in kernels],
             entry=kernel_args(spec),
             workspace=bool(plan.temporaries) or any(kernel.workspace for kernel in kernels),
+            waits=any(plan.waits),
             temporaries=plan.temporaries,
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
@@ -56,6 +57,8 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
                 "modes": modes,
                 "workspace": kernel.workspace,
                 "waits": waits,
+                "overwrites": any(p.inplace for p in part.spec.outputs)
+                and not part.temporaries_read(),
             }
         )
     return {"key": 10 * variant, "note": plan.variants[variant].label(), "parts": rows}

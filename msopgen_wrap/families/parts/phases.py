@@ -23,6 +23,7 @@ from msopgen_wrap.schedule.calls import (
     IDENTITY,
     RESHAPES,
     VIEW_OPS,
+    is_expanded,
     target_name,
 )
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -141,12 +142,18 @@ class Phases:
         return False
 
     def _before_view(self, traced: TracedGraph) -> bool:
-        """Plan the value that the first view moves which is not taken of an input."""
+        """Plan the value that the first view moves which is not taken of an input.
+
+        An input whose repeated elements are to lie one behind the other is written so.
+        """
         for node in traced.graph.nodes:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - AXES_OF_ONE
-            if node.op != "call_function" or not moves or _is_given(node.args[0]):
+            if node.op != "call_function" or not moves:
                 continue
-            return self._write(node.args[0])
+            if not _is_given(node.args[0]):
+                return self._write(node.args[0])
+            if target_name(node) in RESHAPES and is_expanded(node.args[0]):
+                return self._write(node)
         return False
 
     def _before_reduction(self, traced: TracedGraph) -> bool:
@@ -288,7 +295,8 @@ def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
 def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node]:
     """Return the values that pointwise work makes of needed ones alone, as far down as it goes.
 
-    Other arguments may be made of inputs alone.
+    Other arguments may be made of inputs alone. A number loses its axes of one on the way: how many
+    there are depends on the rank of what was reduced.
 
     Args:
         rest: what is computed after the pass.
@@ -301,7 +309,9 @@ def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node
         pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY | _FILLS
         tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
         made = [n for n in tensors if n in inside]
-        alike = any(_same_shape(node, n) for n in needed)
+        number = not node.meta["val"].dim()
+        alike = number or any(_same_shape(node, n) for n in needed)
+        pointwise |= number and target_name(node) in AXES_OF_ONE
         others = [n for n in tensors if n not in inside]
         if pointwise and made and alike and not any(map(_is_reduced, others)):
             inside[node] = None

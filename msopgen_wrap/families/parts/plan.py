@@ -73,7 +73,7 @@ def plan_parts(
         {"parts": 0},
         made=plans,
         temporaries=temporaries,
-        waits=_waits(plans),
+        waits=[wait for passes in made for wait in _waits(passes)],
     )
 
 
@@ -104,15 +104,24 @@ def _passes(
 
     Each output joins the first group whose plan can make it too. Every part reads what it needs of
     the inputs again. An output that no part makes by itself is cut into phases. Outputs in place
-    are all made by the last part: others would read what it wrote.
+    are all made by the last part, with all others where that can make them: no part may read what
+    it wrote.
     """
+    inplace = [p for p in spec.outputs if p.inplace]
+    if inplace:
+        phases = Phases(spec, variants, plan_one, taken)
+        try:
+            phases.make(spec.outputs)
+            return _used(phases.plans)
+        except OpgenError as error:
+            if len(inplace) == len(spec.outputs) or not curable(error):
+                raise
     phases = Phases(spec, variants, plan_one, taken)
-    if any(p.inplace for p in spec.outputs):
-        phases.make(spec.outputs)
-    else:
-        for output in spec.outputs:
-            if not _join(phases.plans, output, plan_one):
-                phases.make([output])
+    for output in spec.outputs:
+        if not output.inplace and not _join(phases.plans, output, plan_one):
+            phases.make([output])
+    if inplace:
+        phases.make(inplace)
     return _used(phases.plans)
 
 
@@ -153,10 +162,15 @@ def _used(plans: Sequence[OpPlan[Any]]) -> list[OpPlan[Any]]:
 
 
 def _waits(plans: Sequence[OpPlan[Any]]) -> list[bool]:
+    """Return which passes wait for all cores.
+
+    They read what others have written, or overwrite what others may still read.
+    """
     waits: list[bool] = []
     written: set[str] = set()
     for plan in plans:
-        waits.append(not written.isdisjoint(plan.temporaries_read()))
+        overwrites = bool(waits) and any(p.inplace for p in plan.spec.outputs)
+        waits.append(overwrites or not written.isdisjoint(plan.temporaries_read()))
         if waits[-1]:
             written = set()
         written |= {p.name for p in plan.spec.outputs if p.site is not None}

@@ -238,6 +238,8 @@ class GraphAxes(Refusals):
             if param.site is None or not isinstance(node, Node):
                 continue
             axes = self.of.get(node, ())
+            if node in self.reshaped:
+                raise self.other_axes(node)
             if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
                 continue
             if len(axes) != len(kept) or any(
