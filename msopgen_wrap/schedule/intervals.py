@@ -19,6 +19,8 @@ from msopgen_wrap.torch_import import torch
 Node = torch.fx.Node
 Interval = tuple[ScalarExpr, ScalarExpr]
 
+# Tiling functions refuse longer rows where a kernel gives positions.
+MOST_POSITIONS = 2**24
 _INT32 = (Const(-(2**31)), Const(2**31 - 1))
 _DTYPES: dict[str, Interval] = {
     "bool": (Const(0), Const(1)),
@@ -67,6 +69,24 @@ def _of_signs(factors: Interval) -> Interval | None:
     if least.value < -1 or greatest.value > 1:
         return None
     return Const(min(0, least.value)), Const(1)
+
+
+def _remainders(divisors: Interval | None) -> Interval | None:
+    """Return the bounds of remainders, which have the sign of a literal divisor."""
+    divisor = _literal(divisors)
+    return (Const(min(divisor + 1, 0)), Const(max(divisor - 1, 0))) if divisor else None
+
+
+def _quotients(dividends: Interval, divisors: Interval | None) -> Interval | None:
+    """Return the bounds of whole quotients by a positive literal, rounded in any direction."""
+    divisor = _literal(divisors)
+    return hull([dividends, (Const(0), Const(0))]) if divisor and divisor > 0 else None
+
+
+def _literal(interval: Interval | None) -> int | None:
+    if interval is None or interval[0] != interval[1] or not isinstance(interval[0], Const):
+        return None
+    return int(interval[0].value)
 
 
 def hull(intervals: list[Interval]) -> Interval:
@@ -136,8 +156,16 @@ class Intervals:
         if name == "clamp" and len(arguments) == 3 and None not in arguments[1:]:
             # also of an input that int32 does not hold: what is beyond counts as its end
             return hull([i for i in arguments[1:] if i is not None])
+        if name in ("argmax", "argmin"):
+            return Const(0), Const(MOST_POSITIONS - 1)
         if first is None:
             return None
+        if name == "remainder" and len(arguments) > 1:
+            return _remainders(arguments[1])
+        if name in ("div", "floor_divide") and len(arguments) > 1:
+            return _quotients(first, arguments[1])
+        if name == "abs":
+            return _least([Const(0), *first]), _greatest([fold("neg", first[0]), first[1]])
         if name == "sum":
             return _total(first, self.elements(node))
         if name == "prod":

@@ -39,6 +39,11 @@ CASES: dict[str, tuple[str, Any, list[tuple[int, ...]]]] = {
         ShapeReduce("x", (-2,), True),
         [(9001, 7), (40003, 3)],
     ),
+    "distances from the largest": (
+        "x * ((torch.arange(x.shape[-1]) - x.argmax(-1, keepdim=True)).abs() % 5)",
+        ShapeLike("x"),
+        [(5, 9000)],
+    ),
     "steps": (
         "x * torch.arange(3, 3 + 2 * x.shape[-1], 2) / x.sum(-1, keepdim=True)",
         ShapeLike("x"),

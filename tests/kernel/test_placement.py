@@ -94,6 +94,13 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, str], str]] = {
         {"z": "like x"},
         "float32",
     ),
+    "counted remainders": (
+        "i = torch.arange(x.shape[1]) + torch.arange(x.shape[0]).unsqueeze(1)\n"
+        "z = torch.where(i % 2 == 0, x, (3 - i).abs() // 4 + (5 - i) % -3)",
+        SHAPES,
+        {"z": "like x"},
+        "float32",
+    ),
     "counted floats": (
         "torch.linspace(0, 1, 7) * x[:, :1]",
         SHAPES[:2],
