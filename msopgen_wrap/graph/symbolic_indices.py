@@ -21,7 +21,7 @@ class SymbolicIndices(TorchFunctionMode):
         if func is torch.Tensor.__getitem__:
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             symbolic = any(isinstance(item, torch.SymInt) for item in index)
-            if symbolic and not any(isinstance(item, (torch.Tensor, list)) for item in index):
+            if symbolic and not any(isinstance(i, (torch.Tensor, list, bool)) for i in index):
                 return _selected(args[0], index)
         return func(*args, **(kwargs or {}))
 
