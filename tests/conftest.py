@@ -27,17 +27,31 @@ def _own_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPGEN_TIMEOUT", raising=False)
 
 
+_HEADING = "======== "
+
+
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """Return ``check(path, text)``: the golden file must hold ``text``; see ``--update-golden``."""
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, dict[str, str]], None]:
+    """Return ``check(path, files)``: a golden file must hold these texts and no others.
+
+    A golden file holds the files of one project, each under a heading with its path; see
+    ``--update-golden``.
+    """
     update = request.config.getoption("--update-golden")
 
-    def check(path: Path, text: str) -> None:
+    def check(path: Path, files: dict[str, str]) -> None:
+        assert not [name for name, text in files.items() if f"\n{_HEADING}" in f"\n{text}"]
         if update:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            parts = [f"{_HEADING}{name}\n{files[name]}" for name in sorted(files)]
+            path.write_text("".join(parts), encoding="utf-8")
             return
         assert path.is_file(), f"no golden file {path}; make it with --update-golden"
-        assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; --update-golden"
+        parts = f"\n{path.read_text(encoding='utf-8')}".split(f"\n{_HEADING}")[1:]
+        # Splitting took the last newline of all texts but the last one's.
+        held = dict(f"{part}\n".split("\n", 1) for part in [*parts[:-1], parts[-1][:-1]])
+        assert set(files) == set(held), "generated files come or go; --update-golden"
+        for name, text in files.items():
+            assert text == held[name], f"{name} differs from {path.name}; --update-golden"
 
     return check

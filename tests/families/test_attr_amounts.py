@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import BuiltOp, check
 
 from msopgen_wrap.families import plan_op

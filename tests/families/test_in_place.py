@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError

@@ -13,15 +13,11 @@ import itertools
 import math
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import BuiltOp, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError

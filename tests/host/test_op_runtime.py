@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import struct
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from op_sources import HOST_CPP, TILING_H
 
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_text, registered_keys

@@ -5,15 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import math
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError

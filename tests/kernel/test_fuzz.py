@@ -8,14 +8,10 @@ generated kernels order their instructions themselves, with auto-sync off.
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from harness import THRESHOLD, BuiltOp, make_spec
 
 from msopgen_wrap.build.emulation_library import load_emulation_library

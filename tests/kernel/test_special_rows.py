@@ -8,14 +8,9 @@ that overflows, for instance). What differs on purpose is declared with ``aten.s
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from harness import BuiltOp, make_spec, poison
 
 from msopgen_wrap.spec.compute_runner import compile_compute

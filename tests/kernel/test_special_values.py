@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import special_values as sweep
+import torch
 from harness import BuiltOp
 
 from msopgen_wrap.families import plan_op

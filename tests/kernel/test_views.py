@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from harness import BuiltOp, check
 
 from msopgen_wrap.diagnostics import OpgenError

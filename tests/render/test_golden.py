@@ -39,8 +39,7 @@ def test_sources(op, style, golden):
     files = generated(op, style)
     folders = {path.split("/")[0] for path in files}
     assert {"op_host", "op_kernel", "op_api", "torch_ext", "framework", "tests"} <= folders
-    for path, text in files.items():
-        golden(GOLDEN / style / Path(op).name / f"{path}.golden", text)
+    golden(GOLDEN / style / f"{Path(op).name}.golden", files)
 
 
 @pytest.mark.parametrize(("op", "style"), CASES[:2])

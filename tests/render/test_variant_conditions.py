@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.families import plan_op

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
 from block_coverage import BLOCKS, block_lines, statements, unreached
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,15 +5,10 @@ An exception that is no ``OpgenError`` reaches the user as OPG099, an internal e
 
 from __future__ import annotations
 
-import sys
 import zlib
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from allowed_calls import METHODS, WITHOUT_SAMPLE, calls, every_name, spec_of
 from harness import BuiltOp
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
+import special_fits as fits
 
 from msopgen_wrap.schedule import special_fits as table
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-import special_fits as fits
 
 # Half of float32's spacing is 6e-8: fits add little to what rounding costs.
 BOUND = 3e-7

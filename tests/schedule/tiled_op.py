@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernel"))
-
 from harness import BuiltOp, make_spec
 
 from msopgen_wrap.run.op_abi import ShapeOnly

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import derive_torch_names as derivation
+import pytest
 
 from msopgen_wrap.spec import torch_names
 

@@ -12,9 +12,9 @@ namespace opgen {
 // erfc of |x|, into dst: t p(t) exp(-x^2) with t = 1 / (1 + |x| / 2), degree 8 fit (1e-7).
 __aicore__ inline void ErfcOfAbs(const Tile32& dst, const Tile32& x, const Tile32& t0,
                                  const Tile32& t1, uint32_t count) {
-    constexpr float kFit[] = {0.28208908438682556f,  0.28229770064353943f,  0.24393315613269806f,
-                              0.19822287559509277f,  -0.013030537404119968f, 0.253645122051239f,
-                              -0.461597204208374f,   0.2701089084148407f,   -0.05566902086138725f};
+    constexpr float kFit[] = {0.28208908438682556f, 0.28229770064353943f,   0.24393315613269806f,
+                              0.19822287559509277f, -0.013030537404119968f, 0.253645122051239f,
+                              -0.461597204208374f,  0.2701089084148407f,    -0.05566902086138725f};
     // Beyond 16 erfc is 0 in float; the bound keeps t in the range of the fit and lets NaN through.
     AscendC::Abs(t0, x, count);
     VectorBarrier();
@@ -42,7 +42,7 @@ __aicore__ inline void ErfcOfAbs(const Tile32& dst, const Tile32& x, const Tile3
 // Odd polynomial below 1 (1e-9), 1 - erfc above.
 __aicore__ inline void Erf(const Tile32& dst, const Tile32& x, const Tile32& t0, const Tile32& t1,
                            const Tile32& t2, const MaskTile& mask, uint32_t count) {
-    constexpr float kFit[] = {1.1283791065216064f,    -0.3761262595653534f,  0.1128358542919159f,
+    constexpr float kFit[] = {1.1283791065216064f,    -0.3761262595653534f, 0.1128358542919159f,
                               -0.026853810995817184f, 0.00518832728266716f, -0.0008010189631022513f,
                               7.853847637306899e-05f};
     ErfcOfAbs(dst, x, t0, t1, count);

@@ -12,8 +12,8 @@ namespace opgen {
 // exp(x) - 1: Taylor to x^8 below 1/2 (1e-8), exp elsewhere.
 __aicore__ inline void Expm1(const Tile32& dst, const Tile32& x, const Tile32& t0, const Tile32& t1,
                              const MaskTile& mask, uint32_t count) {
-    constexpr float kSeries[] = {1.0f,           1.0f / 2.0f,   1.0f / 6.0f,    1.0f / 24.0f,
-                                 1.0f / 120.0f,  1.0f / 720.0f, 1.0f / 5040.0f, 1.0f / 40320.0f};
+    constexpr float kSeries[] = {1.0f,          1.0f / 2.0f,   1.0f / 6.0f,    1.0f / 24.0f,
+                                 1.0f / 120.0f, 1.0f / 720.0f, 1.0f / 5040.0f, 1.0f / 40320.0f};
     AscendC::Abs(t1, x, count);
     VectorBarrier();
     AscendC::CompareScalar(mask, t1, 0.5f, CMPMODE::LT, count);
@@ -28,8 +28,8 @@ __aicore__ inline void Expm1(const Tile32& dst, const Tile32& x, const Tile32& t
 }
 
 // log(1 + x) = log(u) + (x - (u - 1)) / u with u = fl(1 + x): the second term gives back what the
-// rounding of u lost. It is NaN for x = -1 and inf, where log(u) alone is right. The sum is written as
-// a difference from 0 - log(u), which is +0 for u = 1: -0 - (+0) keeps the sign of a zero x.
+// rounding of u lost. It is NaN for x = -1 and inf, where log(u) alone is right. The sum is written
+// as a difference from 0 - log(u), which is +0 for u = 1: -0 - (+0) keeps the sign of a zero x.
 __aicore__ inline void Log1p(const Tile32& dst, const Tile32& x, const Tile32& t0, const Tile32& t1,
                              const MaskTile& mask, uint32_t count) {
     AscendC::Adds(t0, x, 1.0f, count);

@@ -9,8 +9,8 @@
 
 namespace opgen {
 
-// high = a number of the upper 12 significant bits of x, rest = x - high of as many: products of two
-// halves are exact. x is finite; rest may be x.
+// high = a number of the upper 12 significant bits of x, rest = x - high of as many: products of
+// two halves are exact. x is finite; rest may be x.
 __aicore__ inline void SplitBits(const Tile32& high, const Tile32& rest, const Tile32& x,
                                  uint32_t count) {
     LocalTensor<int32_t> bits = high.template ReinterpretCast<int32_t>();
@@ -36,9 +36,9 @@ __aicore__ inline void SubtractProducts(const Tile32& rest, const Tile32& q, con
     VectorBarrier();
 }
 
-// floor(a / b); NaN for infinite a, as PyTorch has it. The rounded quotient can be the next integer:
-// then a - quotient * b, from exact products of halves, has the other sign than b. An infinite b
-// counts as the largest number there: floor(-1 / inf) is -1.
+// floor(a / b); NaN for infinite a, as PyTorch has it. The rounded quotient can be the next
+// integer: then a - quotient * b, from exact products of halves, has the other sign than b. An
+// infinite b counts as the largest number there: floor(-1 / inf) is -1.
 __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const Tile32& b,
                                      const Tile32& t0, const Tile32& t1, const Tile32& t2,
                                      const Tile32& t3, const Tile32& t4, const MaskTile& mask,

@@ -1,10 +1,11 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of floats and bit masks, and what the elementary functions share. Conventions of all of them:
-// dst and the scratch tiles t0, t1, ... are distinct from each other and from the sources; masks are
-// bit masks of uint8_t; `count` is a multiple of 64 wherever a mask is used (see AlignLanes). NaN
-// gives NaN and infinities give the limits. Coefficients are least-squares minimax fits; the bounds
-// in comments are relative errors of the formula, before the rounding of the instructions themselves.
+// Tiles of floats and bit masks, and what the elementary functions share. Conventions of all of
+// them: dst and the scratch tiles t0, t1, ... are distinct from each other and from the sources;
+// masks are bit masks of uint8_t; `count` is a multiple of 64 wherever a mask is used (see
+// AlignLanes). NaN gives NaN and infinities give the limits. Coefficients are least-squares minimax
+// fits; the bounds in comments are relative errors of the formula, before the rounding of the
+// instructions themselves.
 #ifndef OPGEN_FLOAT_TILE_H
 #define OPGEN_FLOAT_TILE_H
 

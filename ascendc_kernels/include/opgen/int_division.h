@@ -14,8 +14,9 @@ using TileInt = LocalTensor<int32_t>;
 // dst = mask ? a : b; Select moves 32-bit words of any meaning.
 __aicore__ inline void SelectInt(const TileInt& dst, const MaskTile& mask, const TileInt& a,
                                  const TileInt& b, uint32_t count) {
-    AscendC::Select(dst.template ReinterpretCast<float>(), mask, a.template ReinterpretCast<float>(),
-                    b.template ReinterpretCast<float>(), SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
+    AscendC::Select(dst.template ReinterpretCast<float>(), mask,
+                    a.template ReinterpretCast<float>(), b.template ReinterpretCast<float>(),
+                    SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
 }
 
 // dst = src >> bits with zeros shifted in.
@@ -103,8 +104,8 @@ __aicore__ inline void DivideTrunc(const TileInt& dst, const TileInt& a, const T
     VectorBarrier();
 }
 
-// Greatest common divisor of two int32 magnitudes by Euclid's algorithm. Lanes need different numbers
-// of divisions: all take kSteps, and a lane whose rest is 0 keeps its result.
+// Greatest common divisor of two int32 magnitudes by Euclid's algorithm. Lanes need different
+// numbers of divisions: all take kSteps, and a lane whose rest is 0 keeps its result.
 template <int32_t kSteps>
 __aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& b, const Tile32& f0,
                            const Tile32& f1, const TileInt& i0, const TileInt& i1,

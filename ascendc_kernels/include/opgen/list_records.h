@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of the tensors of a list, of which cores have any part each: every core leaves what its
-// part of a tensor gives as a record in the workspace, and one core per tensor joins its records.
+// Reductions of the tensors of a list, of which cores have any part each: every core leaves what
+// its part of a tensor gives as a record in the workspace, and one core per tensor joins its
+// records.
 #ifndef OPGEN_LIST_RECORDS_H
 #define OPGEN_LIST_RECORDS_H
 
@@ -11,11 +12,11 @@
 
 namespace opgen {
 
-// A record is a block of numbers, of which the first one counts. The tensors lie end to end, so a core
-// that goes on to the next tensor, or a tensor that goes on to the next core, both lead to the next
-// record: core + tensor numbers them without gaps, and those of a tensor lie side by side.
+// A record is a block of numbers, of which the first one counts. The tensors lie end to end, so a
+// core that goes on to the next tensor, or a tensor that goes on to the next core, both lead to the
+// next record: core + tensor numbers them without gaps, and those of a tensor lie side by side.
 class ListRecords {
-public:
+ public:
     static constexpr uint32_t kMaxCores = 64;
 
     // tensors: of the list; units: of kUnit elements, of all tensors.
@@ -58,7 +59,7 @@ public:
         ReduceColumns<kKind>(acc, own, own, box);
     }
 
-private:
+ private:
     // Which core has a unit; see Share.
     __aicore__ inline uint32_t CoreOf(uint64_t unit) const {
         const uint64_t larger = extra_ * (each_ + 1);

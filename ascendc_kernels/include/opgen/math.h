@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// All elementary functions on tiles, for kernels that are written by hand; a generated kernel includes
-// the headers of the functions that it calls.
+// All elementary functions on tiles, for kernels that are written by hand; a generated kernel
+// includes the headers of the functions that it calls.
 #ifndef OPGEN_MATH_H
 #define OPGEN_MATH_H
 

@@ -11,11 +11,12 @@
 
 namespace opgen {
 
-// Broadcast source rows over a box: source row r starts `rowBlocks` blocks after row r - 1 (0: one row
-// for all) and its blocks are read `blockStride` blocks apart (0: the first block for all columns).
+// Broadcast source rows over a box: source row r starts `rowBlocks` blocks after row r - 1 (0: one
+// row for all) and its blocks are read `blockStride` blocks apart (0: the first block for all
+// columns).
 template <typename T>
 __aicore__ inline void BroadcastRows(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const Tile& box, uint32_t rowBlocks, uint32_t blockStride) {
+                                     const Tile& box, uint32_t rowBlocks, uint32_t blockStride) {
     constexpr uint32_t kLanes = kRepeatBytes / sizeof(T);
     constexpr uint32_t kBlock = kBlockBytes / sizeof(T);
     constexpr uint32_t kMaxRepeat = 255;
@@ -28,10 +29,10 @@ __aicore__ inline void BroadcastRows(const LocalTensor<T>& dst, const LocalTenso
             const LocalTensor<T> from = src[row * rowBlocks * kBlock];
             for (uint32_t done = 0; done < whole; done += kMaxRepeat) {
                 const uint32_t repeat = whole - done < kMaxRepeat ? whole - done : kMaxRepeat;
-                AscendC::Copy(to[done * kLanes], from[blockStride * done * kLanes],
-                              static_cast<uint64_t>(kLanes), static_cast<uint8_t>(repeat),
-                              {1, static_cast<uint16_t>(blockStride), kRepeatBytes / kBlockBytes,
-                               next});
+                AscendC::Copy(
+                    to[done * kLanes], from[blockStride * done * kLanes],
+                    static_cast<uint64_t>(kLanes), static_cast<uint8_t>(repeat),
+                    {1, static_cast<uint16_t>(blockStride), kRepeatBytes / kBlockBytes, next});
             }
             if (whole * kLanes < box.pitch) {
                 AscendC::Copy(to[whole * kLanes], from[blockStride * whole * kLanes],
@@ -45,12 +46,11 @@ __aicore__ inline void BroadcastRows(const LocalTensor<T>& dst, const LocalTenso
         const uint64_t mask = box.pitch - col < kLanes ? box.pitch - col : kLanes;
         for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
             const uint32_t repeat = box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat;
-            AscendC::Copy(dst[row * box.pitch + col],
-                          src[row * rowBlocks * kBlock + (blockStride ? col : 0)], mask,
-                          static_cast<uint8_t>(repeat),
-                          {1, static_cast<uint16_t>(blockStride),
-                           static_cast<uint16_t>(box.pitch / kBlock),
-                           static_cast<uint16_t>(rowBlocks)});
+            AscendC::Copy(
+                dst[row * box.pitch + col], src[row * rowBlocks * kBlock + (blockStride ? col : 0)],
+                mask, static_cast<uint8_t>(repeat),
+                {1, static_cast<uint16_t>(blockStride), static_cast<uint16_t>(box.pitch / kBlock),
+                 static_cast<uint16_t>(rowBlocks)});
         }
     }
 }
@@ -101,7 +101,8 @@ __aicore__ inline LocalTensor<C> Slot(AscendC::TBuf<AscendC::TPosition::VECCALC>
                                              index * tileLength * static_cast<uint32_t>(sizeof(C)));
 }
 
-// The tile of one tensor in a buffer that holds a tile of several; `at` is where it starts, in bytes.
+// The tile of one tensor in a buffer that holds a tile of several; `at` is where it starts, in
+// bytes.
 template <typename T>
 __aicore__ inline LocalTensor<T> TileIn(const LocalTensor<uint8_t>& buffer, uint32_t at) {
     return buffer[at].template ReinterpretCast<T>();
@@ -115,8 +116,8 @@ constexpr uint32_t kOwnSlots = Same<C, T>::value ? 0 : 1;
 template <bool kBroadcast, typename C, typename T>
 constexpr uint32_t kOperandSlots = kBroadcast ? 1 : kOwnSlots<C, T>;
 
-// The tile that an operand with every element of the tile, or an output, is computed in: the queue's
-// own where it holds the type already, else a scratch slot.
+// The tile that an operand with every element of the tile, or an output, is computed in: the
+// queue's own where it holds the type already, else a scratch slot.
 template <typename C, typename T>
 __aicore__ inline LocalTensor<C> ComputeTile(const LocalTensor<T>& tile,
                                              AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,

@@ -1,8 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Reductions over boxes. box.lanes: a box has one row per kept element and is reduced along its columns;
-// otherwise one row per reduced element and is reduced along its rows. The result is a row tile:
-// `rows` numbers (lanes) or `pitch` numbers.
+// Reductions over boxes. box.lanes: a box has one row per kept element and is reduced along its
+// columns; otherwise one row per reduced element and is reduced along its rows. The result is a row
+// tile: `rows` numbers (lanes) or `pitch` numbers.
 #ifndef OPGEN_ROW_H
 #define OPGEN_ROW_H
 
@@ -48,8 +48,8 @@ __aicore__ inline void ReduceRepeats(const Tile32& dst, const Tile32& src, uint3
     VectorBarrier();
 }
 
-// The first 64 lanes of each row of tmp = all 64-lane chunks of the row joined; rows of more than one
-// repeat, `tmpPitch` elements apart in tmp. tmp may be src, with the pitch of the box.
+// The first 64 lanes of each row of tmp = all 64-lane chunks of the row joined; rows of more than
+// one repeat, `tmpPitch` elements apart in tmp. tmp may be src, with the pitch of the box.
 template <int32_t kKind, bool kInPlace, typename C>
 __aicore__ inline void FoldRows(const LocalTensor<C>& tmp, uint32_t tmpPitch,
                                 const LocalTensor<C>& src, const Tile& box) {
@@ -58,8 +58,8 @@ __aicore__ inline void FoldRows(const LocalTensor<C>& tmp, uint32_t tmpPitch,
     const uint32_t whole = box.cols / kFloatLanes;
     const uint32_t tail = box.cols % kFloatLanes;
     for (uint32_t row = 0; row < box.rows; row += kMaxRepeat) {
-        const uint8_t repeat = static_cast<uint8_t>(
-            box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat);
+        const uint8_t repeat =
+            static_cast<uint8_t>(box.rows - row < kMaxRepeat ? box.rows - row : kMaxRepeat);
         const LocalTensor<C> to = tmp[row * tmpPitch];
         const uint32_t from = row * box.pitch;
         const uint8_t step = static_cast<uint8_t>(rowBlocks);
@@ -111,8 +111,8 @@ __aicore__ inline void FoldLongRow(const LocalTensor<C>& tmp, const LocalTensor<
     }
 }
 
-// The first 64 lanes of each row of tmp = the row of the box joined, for rows of more than one repeat.
-// tmp holds a tile, or is src. Returns how far apart the rows of tmp are.
+// The first 64 lanes of each row of tmp = the row of the box joined, for rows of more than one
+// repeat. tmp holds a tile, or is src. Returns how far apart the rows of tmp are.
 template <int32_t kKind, bool kInPlace, typename C>
 __aicore__ inline uint32_t FoldLanes(const LocalTensor<C>& tmp, const LocalTensor<C>& src,
                                      const Tile& box) {
@@ -197,9 +197,7 @@ __aicore__ inline void ReduceInPlace(const Tile32& dst, const Tile32& src, const
 }
 
 // How many numbers a row tile of this box has.
-__aicore__ inline uint32_t RowCount(const Tile& box) {
-    return box.lanes ? box.rows : box.pitch;
-}
+__aicore__ inline uint32_t RowCount(const Tile& box) { return box.lanes ? box.rows : box.pitch; }
 
 // The same in whole blocks of floats.
 __aicore__ inline uint32_t RowBlocks(const Tile& box) {

@@ -15,7 +15,7 @@ namespace opgen {
 // The work of a row kernel: items are boxes of kept elements, chunks the boxes of reduced elements
 // that each item goes through.
 class RowTiles {
-public:
+ public:
     // tiling: lanes, outerDims (kept ones first, keptOuter of them), rowCount, colCount, boxRows,
     // boxCols, pitchUnit, split.
     template <typename Tiling>
@@ -92,7 +92,7 @@ public:
     uint64_t firstChunk = 0;
     uint64_t lastChunk = 0;
 
-private:
+ private:
     __aicore__ inline static uint32_t Part(uint64_t size, uint64_t first, uint64_t most) {
         return static_cast<uint32_t>(size - first < most ? size - first : most);
     }
@@ -125,7 +125,7 @@ private:
 // slots alternate: a core cannot write a set again before all cores have read it, because the other
 // set's synchronisation lies between.
 class Exchange {
-public:
+ public:
     // slots: accumulators joined at once; lanes: numbers per slot.
     __aicore__ inline void Init(GM_ADDR workspace, uint32_t slots, uint32_t lanes) {
         cores_ = static_cast<uint32_t>(AscendC::GetBlockNum());
@@ -146,9 +146,7 @@ public:
         AscendC::PipeBarrier<PIPE_ALL>();
         AscendC::SyncAll();
     }
-    __aicore__ inline uint32_t Cores() const {
-        return cores_;
-    }
+    __aicore__ inline uint32_t Cores() const { return cores_; }
     __aicore__ inline void Read(const Tile32& to, uint32_t core, uint32_t slot,
                                 uint32_t count) const {
         Order<AscendC::HardEvent::V_MTE2>();
@@ -167,11 +165,9 @@ public:
         }
     }
     // The next exchange uses the other set of slots.
-    __aicore__ inline void Flip() {
-        set_ = 1 - set_;
-    }
+    __aicore__ inline void Flip() { set_ = 1 - set_; }
 
-private:
+ private:
     __aicore__ inline uint32_t At(uint32_t core, uint32_t slot) const {
         return ((set_ * slots_ + slot) * cores_ + core) * lanes_;
     }

@@ -4,8 +4,8 @@
 // through in chunks: the sum of exp(x - largest), and the sum of squared distances from the mean.
 // Each chunk gives its own pair of numbers, and pairs are merged: of chunks, then of cores.
 //
-// `spare` is scratch of several row tiles, `rowLength` numbers apart; `tile` is scratch of a box and
-// `blocks` of one block per row.
+// `spare` is scratch of several row tiles, `rowLength` numbers apart; `tile` is scratch of a box
+// and `blocks` of one block per row.
 #ifndef OPGEN_ROW_ONLINE_H
 #define OPGEN_ROW_ONLINE_H
 
@@ -58,7 +58,8 @@ __aicore__ inline void MergeExpSums(const Tile32& largest, const Tile32& sum, co
     VectorBarrier();
 }
 
-// Add a box to `largest` and to `sum`, the sum of exp(x - largest). At the start they are -inf and 0.
+// Add a box to `largest` and to `sum`, the sum of exp(x - largest). At the start they are -inf and
+// 0.
 __aicore__ inline void AddExpSum(const Tile32& largest, const Tile32& sum, const Tile32& x,
                                  const Tile32& tile, const Tile32& spare, uint32_t rowLength,
                                  const Tile32& blocks, const Tile& box) {

@@ -1,10 +1,11 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Operands and values of a row kernel that have fewer elements than a box: one per row, or one box
-// part that many boxes share. They are joined with a box by the strides of the instruction; where no
-// instruction can, they are expanded to every element.
+// part that many boxes share. They are joined with a box by the strides of the instruction; where
+// no instruction can, they are expanded to every element.
 //
-// A row tile holds one number per row of results: box.rows numbers (box.lanes) or box.pitch numbers.
+// A row tile holds one number per row of results: box.rows numbers (box.lanes) or box.pitch
+// numbers.
 #ifndef OPGEN_ROW_OPERANDS_H
 #define OPGEN_ROW_OPERANDS_H
 
@@ -70,10 +71,10 @@ __aicore__ inline void ApplyToBox(const Tile32& dst, const Tile32& whole, const 
             for (uint32_t done = 0; done < repeats; done += kMaxRepeat) {
                 const uint32_t now = repeats - done < kMaxRepeat ? repeats - done : kMaxRepeat;
                 const uint32_t at = start + done * kFloatLanes;
-                ApplyLayout<kOp, kWholeFirst>(
-                    dst[at], whole[at], other[from + layout.blockStride * done * kFloatLanes],
-                    kFloatLanes, now, layout.blockStride, kRepeatBlocks,
-                    layout.blockStride * kRepeatBlocks);
+                ApplyLayout<kOp, kWholeFirst>(dst[at], whole[at],
+                                              other[from + layout.blockStride * done * kFloatLanes],
+                                              kFloatLanes, now, layout.blockStride, kRepeatBlocks,
+                                              layout.blockStride * kRepeatBlocks);
             }
             const uint32_t tail = repeats * kFloatLanes;
             if (tail < box.pitch) {
@@ -140,9 +141,7 @@ __aicore__ inline void ExpandRow(const LocalTensor<C>& dst, const LocalTensor<C>
 }
 
 // How many numbers of a row tile belong to the box.
-__aicore__ inline uint32_t RowElements(const Tile& box) {
-    return box.lanes ? box.rows : box.cols;
-}
+__aicore__ inline uint32_t RowElements(const Tile& box) { return box.lanes ? box.rows : box.cols; }
 
 // Whether an operand has a number of its own for every row; if not, one serves all of them.
 __aicore__ inline bool EachRow(const Walk& walk, const Tile& box) {
@@ -167,14 +166,16 @@ __aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>
         if constexpr (sizeof(T) > sizeof(float)) {
             if (!EachRow(walk, box)) {
                 // the other half of what is one block once it is narrowed
-                LoadRange(tile[kBlockBytes / sizeof(T)], gm[static_cast<uint64_t>(walk.At(box))], 1);
+                LoadRange(tile[kBlockBytes / sizeof(T)], gm[static_cast<uint64_t>(walk.At(box))],
+                          1);
             }
         }
     }
 }
 
 // The numbers that a walk counts for the rows of a box.
-__aicore__ inline void CountRow(const LocalTensor<int32_t>& dst, const Walk& walk, const Tile& box) {
+__aicore__ inline void CountRow(const LocalTensor<int32_t>& dst, const Walk& walk,
+                                const Tile& box) {
     const uint32_t count = RowCount(box);
     const int64_t step = walk.stride[box.lanes ? kOuterDims : kOuterDims + 1];
     AscendC::CreateVecIndex(dst, static_cast<int32_t>(0), count);
@@ -201,8 +202,8 @@ __aicore__ inline void FillFromBlock(const LocalTensor<C>& dst, const LocalTenso
     BroadcastRows(dst, block, line, 0, 0);
 }
 
-// Widen what LoadRow copied into a row slot. `scratch` has 64 bytes per row of the box. Numbers that
-// lie apart must be of a floating-point type (the tiling function checks it).
+// Widen what LoadRow copied into a row slot. `scratch` has 64 bytes per row of the box. Numbers
+// that lie apart must be of a floating-point type (the tiling function checks it).
 template <typename C, typename T>
 __aicore__ inline void WidenRow(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
                                 const Tile32& scratch, const LocalTensor<half>& bytes,
@@ -259,7 +260,7 @@ __aicore__ inline void WidenRowMask(const LocalTensor<uint8_t>& mask,
 // it is held in: T itself, or float.
 template <typename C, typename T>
 class Kept {
-public:
+ public:
     // length: elements of a box.
     __aicore__ inline void Init(AscendC::TPipe* pipe, uint32_t length) {
         pipe->InitBuffer(buffer_, length * static_cast<uint32_t>(sizeof(C)));
@@ -291,16 +292,14 @@ public:
             VectorBarrier();
         }
     }
-    __aicore__ inline LocalTensor<C> Get() const {
-        return tile_;
-    }
+    __aicore__ inline LocalTensor<C> Get() const { return tile_; }
     __aicore__ inline BoxLayout Layout(const Walk& walk, const Tile& box) const {
         constexpr uint32_t kNarrowBlocks = sizeof(C) / sizeof(T);
         const uint32_t row = walk.ByCol() ? box.pitch / kFloatBlock : kNarrowBlocks;
         return {walk.ByRow() ? row : 0, walk.ByCol() ? 1u : 0u};
     }
 
-private:
+ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> buffer_;
     LocalTensor<C> tile_;
     int64_t at_ = 0;

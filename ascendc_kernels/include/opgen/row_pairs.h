@@ -13,8 +13,8 @@
 
 namespace opgen {
 
-// dst[r] = the 8 numbers of block r joined, for whole groups of 8 blocks. `tmp` is scratch of as many
-// elements.
+// dst[r] = the 8 numbers of block r joined, for whole groups of 8 blocks. `tmp` is scratch of as
+// many elements.
 template <int32_t kKind, typename C>
 __aicore__ inline void JoinNeighbours(const LocalTensor<C>& dst, const LocalTensor<C>& blocks,
                                       const LocalTensor<C>& tmp, uint32_t rows) {
@@ -31,8 +31,8 @@ __aicore__ inline void JoinNeighbours(const LocalTensor<C>& dst, const LocalTens
     }
 }
 
-// dst[r] = row r of the box joined, and more numbers up to whole groups of 8. tmp holds a tile, or is
-// src. `scratch` has one block per row.
+// dst[r] = row r of the box joined, and more numbers up to whole groups of 8. tmp holds a tile, or
+// is src. `scratch` has one block per row.
 template <int32_t kKind, bool kInPlace, typename C>
 __aicore__ inline void ReduceLanesPairwise(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                            const LocalTensor<C>& tmp, const Tile32& scratch,

@@ -22,11 +22,11 @@ __aicore__ inline uint32_t ColumnPitch(const Tile& box) {
     return AlignBlock(Bytes<T>(box.rows)) / static_cast<uint32_t>(sizeof(T));
 }
 
-// Copy an operand's part of a tile to UB; the columns of a transposed operand one after another, and
-// zeros up to the pitch of the box.
+// Copy an operand's part of a tile to UB; the columns of a transposed operand one after another,
+// and zeros up to the pitch of the box.
 template <bool kBroadcast, typename T>
 __aicore__ inline void LoadTransposable(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                                    const Walk& walk, const Tile& part) {
+                                        const Walk& walk, const Tile& part) {
     if constexpr (kBroadcast) {
         if (walk.Transposed()) {
             const uint32_t pitch = ColumnPitch<T>(part);
@@ -50,15 +50,14 @@ __aicore__ inline void LoadTransposable(const LocalTensor<T>& tile, const Global
 // Transpose the columns that LoadTransposable brought: row r of the box is written at r * pitch.
 template <typename T>
 __aicore__ inline void TransposeColumns(const LocalTensor<T>& dst, const LocalTensor<T>& columns,
-                                   const Tile& box) {
+                                        const Tile& box) {
     using Word = typename Choose<sizeof(T) == 2, uint16_t, uint32_t>::Type;
-    constexpr uint32_t kRows = kBlockBytes / sizeof(T);  // that a block of 16 columns has
-    constexpr uint32_t kParts = kTransposeBlock / kRows;      // 32-byte parts of a row of 16 elements
+    constexpr uint32_t kRows = kBlockBytes / sizeof(T);   // that a block of 16 columns has
+    constexpr uint32_t kParts = kTransposeBlock / kRows;  // 32-byte parts of a row of 16 elements
     const uint32_t next = ColumnPitch<T>(box);
     const uint32_t repeat = box.pitch / kTransposeBlock;
     const AscendC::TransDataTo5HDParams blocks(
-        false, false, static_cast<uint8_t>(repeat),
-        static_cast<uint16_t>(repeat > 1 ? kParts : 0),
+        false, false, static_cast<uint8_t>(repeat), static_cast<uint16_t>(repeat > 1 ? kParts : 0),
         static_cast<uint16_t>(repeat > 1 ? kTransposeBlock * next / kRows : 0));
     for (uint32_t row = 0; row < box.rows; row += kRows) {
         uint64_t from[kTransposeBlock];

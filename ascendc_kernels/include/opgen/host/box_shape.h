@@ -62,7 +62,7 @@ struct BoxShape {
         }
     }
 
-private:
+ private:
     // Whole rows, in `parts` boxes or more along the rows.
     void TryRows(int64_t parts) {
         for (int64_t more = 0; more < kMostTiles; ++more) {
@@ -78,8 +78,7 @@ private:
         for (int64_t more = 0; more < kMostTiles; ++more) {
             const int64_t wanted = CeilDiv((more + 1) * coresOfChip_, bands);
             Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, parts + more), kUnit)));
-            Try(1, std::min(allCols_,
-                            AlignUp(CeilDiv(allCols_, std::max(parts, wanted)), kUnit)));
+            Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, std::max(parts, wanted)), kUnit)));
         }
     }
     // Boxes of whole blocks of the transposition. Narrow ones have short rows, wide ones short
@@ -102,7 +101,8 @@ private:
         const int64_t row = std::max(kLeastRow, AlignUp(boxCols, pitchUnit_));
         double elements = static_cast<double>(boxRows * row);
         if (transposed_) {
-            elements = std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
+            elements =
+                std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
         }
         SharedTiles shared;
         shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_);

@@ -55,7 +55,7 @@ struct SharedTiles {
         cores = CeilDiv(tiles, each);
     }
 
-private:
+ private:
     // The first tile of a core has nothing to overlap with.
     static double Time(int64_t tiles, int64_t each, double tileCycles) {
         return kLaunchCycles * static_cast<double>(CeilDiv(tiles, each)) +

@@ -38,7 +38,7 @@ struct ElementwiseTiling {
     int64_t colCount = 0;
     int64_t boxRows = 0;
     int64_t boxCols = 0;
-    int64_t pitchUnit = 0;  // rows of a tile start at multiples of it
+    int64_t pitchUnit = 0;              // rows of a tile start at multiples of it
     std::vector<OperandWalk> walks;     // per operand
     std::vector<OperandBounds> bounds;  // per operand
 

@@ -23,7 +23,8 @@ struct IterationSpace {
     std::vector<std::vector<int64_t>> to;      // and end
     std::vector<bool> memory;                  // per operand: not numbers counted from the index
     std::vector<bool> nothing;                 // per operand: no element is its own
-    bool transposed = false;  // operands that stride along the columns are contiguous along the rows
+    bool transposed =
+        false;  // operands that stride along the columns are contiguous along the rows
 
     // All operands must broadcast to `dims`.
     void Build(const std::vector<int64_t>& dims, const std::vector<Operand>& operands) {
@@ -93,9 +94,9 @@ struct IterationSpace {
         }
         return true;
     }
-    // Where operands stride along the last dimension: make the one before it a dimension along which
-    // all of these are contiguous, so that the kernel reads them in columns and transposes these in
-    // UB. False: there is none, or the others could not be copied box by box.
+    // Where operands stride along the last dimension: make the one before it a dimension along
+    // which all of these are contiguous, so that the kernel reads them in columns and transposes
+    // these in UB. False: there is none, or the others could not be copied box by box.
     bool TransposeRows(const std::vector<Operand>& operands) {
         if (dim.size() < 2) {
             return false;
@@ -108,7 +109,8 @@ struct IterationSpace {
             }
             const size_t own = static_cast<size_t>(
                 std::find(stride[v].begin(), stride[v].end(), 1) - stride[v].begin());
-            if (own >= last || (rows != last && rows != own) || !CanTranspose(v, own, operands[v])) {
+            if (own >= last || (rows != last && rows != own) ||
+                !CanTranspose(v, own, operands[v])) {
                 return false;
             }
             rows = own;
@@ -163,7 +165,7 @@ struct IterationSpace {
         return true;
     }
 
-private:
+ private:
     // Whether an operand with memory is neither contiguous nor the same along the last dimension.
     bool Strides(size_t operand) const {
         return memory[operand] && stride[operand].back() != 0 && stride[operand].back() != 1;

@@ -14,7 +14,8 @@
 
 namespace opgen {
 
-// Mark the reduced axes of a space of `rank` dimensions; false: an axis is out of range or repeated.
+// Mark the reduced axes of a space of `rank` dimensions; false: an axis is out of range or
+// repeated.
 inline bool MarkAxes(const std::vector<int64_t>& axes, int64_t rank, std::vector<bool>& reduced) {
     reduced.assign(static_cast<size_t>(rank), false);
     for (size_t i = 0; i < axes.size(); ++i) {

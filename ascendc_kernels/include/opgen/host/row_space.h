@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host side of row kernels: the iteration space of a reduction as rows and columns, and how it is cut
-// into boxes. C++11, no CANN header needed.
+// Host side of row kernels: the iteration space of a reduction as rows and columns, and how it is
+// cut into boxes. C++11, no CANN header needed.
 #ifndef OPGEN_HOST_ROW_SPACE_H
 #define OPGEN_HOST_ROW_SPACE_H
 
@@ -40,25 +40,25 @@ struct RowBudgets {
 };
 
 class RowSpace {
-public:
+ public:
     // Sizes and strides as the kernel's Walk reads them: outer dimensions (kept ones first), rows,
     // columns.
     int64_t dim[kMaxDims];
     std::vector<std::vector<int64_t>> stride;
     std::vector<int64_t> offset;
     std::vector<OperandBounds> bounds;  // where the elements of each operand begin and end
-    int64_t keptOuter = 0;     // number of kept outer dimensions
-    bool lanes = true;         // the columns are reduced
-    int64_t reducedCount = 1;  // elements per reduction
-    bool fits = true;          // false: more outer dimensions than a Walk has
+    int64_t keptOuter = 0;              // number of kept outer dimensions
+    bool lanes = true;                  // the columns are reduced
+    int64_t reducedCount = 1;           // elements per reduction
+    bool fits = true;                   // false: more outer dimensions than a Walk has
 
     int64_t boxRows = 1;
     int64_t boxCols = 1;
     int64_t items = 0;
     int64_t chunks = 0;
     bool resident = false;
-    bool split = false;      // all cores share the chunks of every item
-    int64_t copies = 2;      // of the queues
+    bool split = false;  // all cores share the chunks of every item
+    int64_t copies = 2;  // of the queues
     int64_t usedCores = 1;
     int64_t tileLength = 0;  // elements a tile holds; 0: not even one row group fits
     int64_t rowLength = 0;   // numbers a row tile holds
@@ -93,8 +93,8 @@ public:
         Arrange(space, operands);
     }
 
-    // How many of `most` cores pay off: a core more takes time at the launch, and reads once more what
-    // all rows share. vectorCycles: of an element.
+    // How many of `most` cores pay off: a core more takes time at the launch, and reads once more
+    // what all rows share. vectorCycles: of an element.
     int64_t WorthwhileCores(const std::vector<Operand>& operands, double vectorCycles,
                             const CoreRates& rates, int64_t most) const {
         double all = 1;
@@ -167,7 +167,7 @@ public:
         return walk;
     }
 
-private:
+ private:
     struct Dimension {
         int64_t size;
         bool reduced;
@@ -210,8 +210,8 @@ private:
     static void Append(std::vector<Dimension>& space, const Dimension& next) {
         bool merges = !space.empty() && space.back().reduced == next.reduced;
         for (size_t v = 0; merges && v < next.stride.size(); ++v) {
-            merges = space.back().stride[v] == next.stride[v] * next.size &&
-                     next.from[v] == 0 && next.to[v] == next.size;
+            merges = space.back().stride[v] == next.stride[v] * next.size && next.from[v] == 0 &&
+                     next.to[v] == next.size;
         }
         if (!merges) {
             space.push_back(next);

@@ -28,12 +28,8 @@ struct WholeNumbers {
         fit = !__builtin_mul_overflow(a, b, &result) && fit;
         return result;
     }
-    int64_t Neg(int64_t a) {
-        return Sub(0, a);
-    }
-    int64_t Abs(int64_t a) {
-        return a < 0 ? Neg(a) : a;
-    }
+    int64_t Neg(int64_t a) { return Sub(0, a); }
+    int64_t Abs(int64_t a) { return a < 0 ? Neg(a) : a; }
     // Rounds toward minus infinity, as Python does.
     int64_t FloorDiv(int64_t a, int64_t b) {
         if (b == 0 || (a == INT64_MIN && b == -1)) {
