@@ -73,6 +73,19 @@ def _shapes(attr: Attr, part: TracedGraph, cut_with: Callable[[str, Any], Traced
     return not compared
 
 
+def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
+    """Return which axes of size 1 the operand of a reduction has.
+
+    A temporary that was made with ``keepdim`` has them where the attr says; a reduction over all
+    axes of it then covers other axes of the operands beside it.
+    """
+    if torch.Tag.reduction not in getattr(node.target, "tags", ()):
+        return ()
+    value = node.args[0].meta.get("val") if isinstance(node.args[0], torch.fx.Node) else None
+    shape = value.shape if isinstance(value, torch.Tensor) else ()
+    return tuple(axis for axis, size in enumerate(shape) if isinstance(size, int) and size == 1)
+
+
 def _form(traced: TracedGraph) -> str:
     """Return a text that is equal for graphs of the same calls, whatever their nodes are called."""
     number = {node: i for i, node in enumerate(traced.graph.nodes)}
@@ -85,6 +98,6 @@ def _form(traced: TracedGraph) -> str:
         given = torch.fx.node.map_aggregate((node.args, node.kwargs), named)
         # the tensor that a constant holds is not in its node
         target = id(node) if node.op == "get_attr" else node.target
-        rows.append((node.op, str(target), given))
+        rows.append((node.op, str(target), given, _kept_axes(node)))
     outputs = {name: named(value) for name, value in traced.outputs.items()}
     return repr((rows, outputs))

@@ -34,6 +34,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.size_reading import SizeReader
 from msopgen_wrap.schedule.views import (
+    PLACE,
     SQUEEZED,
     Reshaped,
     Span,
@@ -152,8 +153,15 @@ class Lowerer(SizeReader):
         return tuple(span for span in found if not span.covered(whole))
 
     def note_span(self, node: Node) -> None:
-        """Remember the sizes of a call of expand that lines up with the iteration space."""
-        sizes: Any = self._static(node.args[1])
+        """Remember the sizes of a call of expand that lines up with the iteration space.
+
+        Along an axis in which the result is placed, the space is as long as the whole.
+        """
+        sizes: Any = list(self._static(node.args[1]))
+        users = list(node.users)
+        if users and all(target_name(user) == PLACE for user in users):
+            for user in users:
+                sizes[int(user.args[1])] = 1  # type: ignore[arg-type]
         self.expanded[node] = Span.of(sizes)
 
     def _check_spans(self) -> None:

@@ -33,6 +33,10 @@ CASES = {
     "a shift": Case("x - x.roll(n, 1)", "like x", (0, 1, -3, 1000)),
     "a shift of all": Case("torch.roll(x, n)", "like x", (0, 5, -3)),
     "rows times shifted ones": Case("(x * x.roll(n, 1)).sum(-1)", "[x[0]]", (0, 1, -3)),
+    "axes of one in the workspace": Case("x.sum(n, keepdim=True).var()", "[]", (0, 1, -1)),
+    "axes of one beside whole ones": Case(
+        "x * x.sum(n, keepdim=True).square().sum((0, 1), keepdim=True)", "like x", (0, 1, -2)
+    ),
     "a count": Case("x.repeat(n, 1)", "[x[0] * n, x[1]]", (1, 2, 3), COUNT),
     "a count, then numbers": Case(
         "x.repeat_interleave(n, -1) * 2", "[x[0], x[1] * n]", (1, 2, 3), COUNT

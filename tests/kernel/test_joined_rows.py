@@ -10,6 +10,7 @@ import torch
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.spec.model import (
+    DimBinary,
     DimConst,
     DimOf,
     DimSlice,
@@ -86,6 +87,19 @@ def test_joined_tensors_are_reduced(name, dtype, tmp_path):
             for p in op.spec.inputs
         }
         outputs, golden, result = op.run(inputs, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape
+
+
+def test_edges_repeated_around_rows(tmp_path):
+    """An edge is expanded along the axis in which it is placed, and only to its own length."""
+    compute = "F.pad(x, [2, 1], mode='replicate').softmax(-2).amax(-2)"
+    rule = ShapeList((DimOf("x", 0), DimBinary("+", DimOf("x", 2), DimConst(3))))
+    spec = make_spec(compute, "x", shapes={"z": rule}, dtypes=("float32",))
+    spec = replace(spec, inputs=(replace(spec.inputs[0], min_rank=3, max_rank=3),))
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(3, 4, 5), (70, 33, 129)]:
+        outputs, golden, result = op.run({"x": torch.rand(shape) + 0.5}, mode="check")
         check(outputs["z"], golden["z"])
         assert result.findings == [], shape
 

@@ -76,6 +76,9 @@ class GraphAxes(Refusals):
     of: dict[Node, Axes] = field(default_factory=dict)
     free: set[Node] = field(default_factory=set)
     _noted: bool = False  # a reduction has been met; one of axes of size 1 alone reduces none
+    # Axes that every reduction lists. Where all operands have size 1 there they are reduced, too:
+    # which axes these are can depend on an attr that shaped a temporary.
+    _listed: frozenset[int] = frozenset()
     reshaped: set[Node] = field(default_factory=set)
     sizes: dict[int, Any] = field(default_factory=dict)
 
@@ -89,6 +92,8 @@ class GraphAxes(Refusals):
                 self.of[node] = self._aligned(result_shape(node))
             elif node.op == "call_function":
                 self.of[node] = self._node_axes(node)
+        present = {a for node, axes in self.of.items() if node.users for a in axes}
+        self.reduced |= self._listed - present
         self._check_sizes()
 
     def _aligned(self, shape: tuple[Any, ...]) -> Axes:
@@ -180,6 +185,8 @@ class GraphAxes(Refusals):
         # axes before the first one of the space are none of it
         sizes = result_shape(node.args[0])
         beyond = any(a is None and not is_one(n) for a, n in zip(known, sizes, strict=True))
+        listed = frozenset(dims if len(known) == self.rank else ())
+        self._listed = self._listed & listed if self._noted else listed
         if not self._noted:
             self._noted, self.reduced = True, axes
         elif beyond or axes != self.reduced:
