@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from msopgen_wrap.diagnostics import Diagnostic
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+fake_tensor = torch._subclasses.fake_tensor
 
 # What PyTorch says of an operator whose sizes cannot be symbols.
 _NEEDS_NUMBERS = (
@@ -15,19 +22,12 @@ _NEEDS_NUMBERS = (
 
 def trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
     """Return OPG201 for the first of the errors that tracing the sample shapes ended in."""
-    from torch._subclasses.fake_tensor import (
-        DataDependentOutputException,
-        DynamicOutputShapeException,
-        UnsupportedOperatorException,
-    )
-    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
     assert spec.compute is not None
     text = str(failure).strip().splitlines()[0] if failure and str(failure).strip() else ""
     text = text or type(failure).__name__
     by_value = (
-        DataDependentOutputException,
-        DynamicOutputShapeException,
+        fake_tensor.DataDependentOutputException,
+        fake_tensor.DynamicOutputShapeException,
         GuardOnDataDependentSymNode,
     )
     why = "it is run on sample tensors of every accepted rank and on the shapes of `cases`"
@@ -39,7 +39,7 @@ def trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
             "give what the values decide as a number or an attr (`num_classes=10`), replace a "
             "branch by torch.where, or use `kernel:`"
         )
-    elif isinstance(failure, UnsupportedOperatorException):
+    elif isinstance(failure, fake_tensor.UnsupportedOperatorException):
         text = f"PyTorch does not know the shapes of the results of {text}"
         fix = "write it with other operators, or use `kernel:`"
     elif any(known in text for known in _NEEDS_NUMBERS):
