@@ -141,7 +141,7 @@ def build_operators(
     """
     progress("op_host")
     host = build_host(specs, project, portable=portable)
-    headers = _tiling_headers(specs, project)
+    headers = tiling_headers(specs, project)
     own = generated_sources(project, [project / "op_kernel" / f"{s.name}.cpp" for s in specs])
 
     def kernel(spec: OpSpec, variant: KernelVariant) -> tuple[str, str, Path]:
@@ -194,10 +194,13 @@ def build_host(specs: Sequence[OpSpec], project: Path, *, portable: bool = False
     )
 
 
-def _tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
-    """Headers with the 8.1-style tiling structs, read from the host library as CANN reads them.
+def tiling_headers(specs: Sequence[OpSpec], project: Path) -> dict[str, Path]:
+    """Return headers with the 8.1-style tiling structs, by op, read from the host library.
 
     A 9.x project has its structs in ``op_kernel`` and needs none.
+
+    Raises:
+        OpgenError: op_host does not compile.
     """
     old_style = [s for s in specs if (project / "op_host" / f"{s.name}_tiling.h").is_file()]
     if not old_style:

@@ -36,6 +36,11 @@ from msopgen_wrap.spec.model import OpSpec
 @click.option("--diff", "show_diff", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited, too.")
 @click.option("--keep", is_flag=True, help="Leave edited files as they are, write the rest.")
+@click.option(
+    "--compile-commands",
+    is_flag=True,
+    help="Also write compile_commands.json, for editors on this machine.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what changed as JSON.")
 def command(
     specs: tuple[Path, ...],
@@ -47,6 +52,7 @@ def command(
     show_diff: bool,
     force: bool,
     keep: bool,
+    compile_commands: bool,
     as_json: bool,
 ) -> int:
     """Scaffold a project from SPECS (files, or folders of *.yaml), or update an existing one.
@@ -87,6 +93,10 @@ def command(
         {},
     )
     changes = write_project(files, root, manifest, force=force, keep=keep)
+    if compile_commands and (keep or not changes.conflicts):
+        from msopgen_wrap.build.compile_commands import write_compile_commands
+
+        write_compile_commands(loaded, root)
     return _report(changes, root, loaded, keep, as_json)
 
 
