@@ -86,17 +86,42 @@ __aicore__ inline bool Elementwise(Frame& f) {
     switch (TILING_KEY_VAR) {
         UNARY(1, Acos)
         UNARY(2, Acosh)
-    UNARY(3, Asin)
-    UNARY(4, Asinh) UNARY(5, Atan) UNARY(6, Atanh) UNARY(7, Ceil) UNARY(8, Cos) UNARY(9, Cosh)
-        UNARY(10, Digamma) UNARY(11, Erf) UNARY(12, Erfc) UNARY(13, Floor) UNARY(14, Frac)
-            UNARY(15, Lgamma) UNARY(16, Log) UNARY(17, Log10) UNARY(18, Log2) UNARY(19, Round)
-                UNARY(20, Sigmoid) UNARY(21, Sign) UNARY(22, Silu) UNARY(23, Sin) UNARY(24, Sinh)
-                    UNARY(25, Tan) UNARY(26, Tanh) UNARY(27, Trunc) UNARY(28, Gelu)
-                        UNARY(29, FasterGelu) UNARY(30, FasterGeluV2) BINARY(40, Fmod)
-                            BINARY(41, Hypot) BINARY(42, Power) BINARY(43, GeGLU)
-                                BINARY(44, ReGlu) case 45:
-        SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
-        return true;
+        UNARY(3, Asin)
+        UNARY(4, Asinh)
+        UNARY(5, Atan)
+        UNARY(6, Atanh)
+        UNARY(7, Ceil)
+        UNARY(8, Cos)
+        UNARY(9, Cosh)
+        UNARY(10, Digamma)
+        UNARY(11, Erf)
+        UNARY(12, Erfc)
+        UNARY(13, Floor)
+        UNARY(14, Frac)
+        UNARY(15, Lgamma)
+        UNARY(16, Log)
+        UNARY(17, Log10)
+        UNARY(18, Log2)
+        UNARY(19, Round)
+        UNARY(20, Sigmoid)
+        UNARY(21, Sign)
+        UNARY(22, Silu)
+        UNARY(23, Sin)
+        UNARY(24, Sinh)
+        UNARY(25, Tan)
+        UNARY(26, Tanh)
+        UNARY(27, Trunc)
+        UNARY(28, Gelu)
+        UNARY(29, FasterGelu)
+        UNARY(30, FasterGeluV2)
+        BINARY(40, Fmod)
+        BINARY(41, Hypot)
+        BINARY(42, Power)
+        BINARY(43, GeGLU)
+        BINARY(44, ReGlu)
+        case 45:
+            SwiGLU<T>(f.Z<T>(), f.X<T>(), f.Y<T>(), f.params.scalar[0], f.Tmp(), n);
+            return true;
         case 46:
             Apply<T, Sigmoid<T, false>>(f);
             return true;
@@ -344,8 +369,12 @@ __aicore__ inline bool Reductions(Frame& f) {
         REDUCE(300, ReduceSum)
         REDUCE(301, ReduceMean)
         REDUCE(302, ReduceMax)
-        REDUCE(303, ReduceMin) REDUCE(304, ReduceProd) REDUCE(305, ReduceAny)
-            REDUCE(306, ReduceAll) default : return false;
+        REDUCE(303, ReduceMin)
+        REDUCE(304, ReduceProd)
+        REDUCE(305, ReduceAny)
+        REDUCE(306, ReduceAll)
+        default:
+            return false;
     }
 }
 
