@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from harness import BuiltOp, check, make_spec
 
-from msopgen_wrap.spec.model import Attr
+from msopgen_wrap.spec.model import Attr, DimConst, DimOf, ShapeList
 
 PAIRS = [
     ((0,), (0,)),
@@ -97,6 +99,27 @@ def test_kernels(compute, dtypes, out_dtypes, tmp_path):
                 outputs, golden, result = op.run({"x": x, "y": y}, {}, mode=mode)
                 check(outputs["z"], golden["z"], 2)
                 assert result.findings == [], (dtype, shapes)
+
+
+@pytest.mark.parametrize("first", ["row", "matrix"])
+def test_outputs_that_differ_by_a_leading_one(first, tmp_path):
+    """The space has the dimensions of the first output; the other may have more or fewer."""
+    shapes = {
+        "row": ShapeList((DimOf("x", 1),)),
+        "matrix": ShapeList((DimConst(1), DimOf("x", 1))),
+    }
+    names = [first, *(shapes.keys() - {first})]
+    code = "matrix = F.leaky_relu(w, 0.2)\nrow = w.select(0, -1)"
+    rule = {"w": shapes["matrix"]}
+    spec = make_spec(code, "x w", " ".join(names), shapes=shapes, input_shapes=rule)
+    x, w = spec.inputs
+    op = BuiltOp(replace(spec, inputs=(replace(x, min_rank=2, max_rank=2), w)), tmp_path)
+    for length in (1, 7, 100003):
+        given = {"x": torch.randn(2, length), "w": torch.randn(1, length)}
+        outputs, golden, result = op.run(given, mode="check")
+        for name in names:
+            check(outputs[name], golden[name])
+        assert result.findings == [], length
 
 
 @pytest.mark.slow

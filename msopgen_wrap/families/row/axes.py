@@ -76,8 +76,8 @@ class GraphAxes(Refusals):
     of: dict[Node, Axes] = field(default_factory=dict)
     free: set[Node] = field(default_factory=set)
     _noted: bool = False  # a reduction has been met; one of axes of size 1 alone reduces none
-    # Axes that every reduction lists. Where all operands have size 1 there they are reduced, too:
-    # which axes these are can depend on an attr that shaped a temporary.
+    # Axes that every reduction lists. Where an operand has them and all have size 1 there they are
+    # reduced, too: which axes these are can depend on an attr that shaped a temporary.
     _listed: frozenset[int] = frozenset()
     reshaped: set[Node] = field(default_factory=set)
     sizes: dict[int, Any] = field(default_factory=dict)
@@ -92,8 +92,10 @@ class GraphAxes(Refusals):
                 self.of[node] = self._aligned(result_shape(node))
             elif node.op == "call_function":
                 self.of[node] = self._node_axes(node)
-        present = {a for node, axes in self.of.items() if node.users for a in axes}
-        self.reduced |= self._listed - present
+        read = [n for n in self.of if n.op == "placeholder" and n.users]
+        if any(len(result_shape(node)) == self.rank for node in read):
+            present = {a for node, axes in self.of.items() if node.users for a in axes}
+            self.reduced |= self._listed - present
         self._check_sizes()
 
     def _aligned(self, shape: tuple[Any, ...]) -> Axes:

@@ -49,11 +49,12 @@ struct IterationSpace {
             std::vector<int64_t> last;
             for (size_t v = 0; v < operands.size(); ++v) {
                 const View& view = operands[v].view;
-                const size_t lead = dims.size() - view.dim.size();
-                const bool own = i >= lead && view.dim[i - lead] != 1;
-                steps.push_back(own ? view.stride[i - lead] : 0);
-                first.push_back(own ? view.from[i - lead] : 0);
-                last.push_back(nothing[v] ? 0 : (own ? view.to[i - lead] : dims[i]));
+                const int64_t behind = DimensionBehind(view, dims.size(), i);
+                const bool own = behind >= 0;
+                const size_t at = static_cast<size_t>(own ? behind : 0);
+                steps.push_back(own ? view.stride[at] : 0);
+                first.push_back(own ? view.from[at] : 0);
+                last.push_back(nothing[v] ? 0 : (own ? view.to[at] : dims[i]));
             }
             Append(dims[i], steps, first, last);
         }

@@ -75,11 +75,12 @@ class RowSpace {
             Dimension next(dims[i], reduced[i], operands.size());
             for (size_t v = 0; v < operands.size(); ++v) {
                 const View& view = operands[v].view;
-                const size_t lead = dims.size() - view.dim.size();
-                const bool own = i >= lead && view.dim[i - lead] != 1;
-                next.stride[v] = own ? view.stride[i - lead] : 0;
-                next.from[v] = own ? view.from[i - lead] : 0;
-                next.to[v] = view.Nothing() ? 0 : (own ? view.to[i - lead] : dims[i]);
+                const int64_t behind = DimensionBehind(view, dims.size(), i);
+                const bool own = behind >= 0;
+                const size_t at = static_cast<size_t>(own ? behind : 0);
+                next.stride[v] = own ? view.stride[at] : 0;
+                next.from[v] = own ? view.from[at] : 0;
+                next.to[v] = view.Nothing() ? 0 : (own ? view.to[at] : dims[i]);
             }
             Append(space, next);
         }

@@ -391,6 +391,14 @@ inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<in
     return true;
 }
 
+// Which dimension of a view lies behind dimension i of a space of `rank`; -1: the view is the same
+// for all of it. Shapes line up at their ends, and a view of more dimensions starts with ones.
+inline int64_t DimensionBehind(const View& view, size_t rank, size_t i) {
+    const int64_t at = static_cast<int64_t>(i) + static_cast<int64_t>(view.dim.size()) -
+                       static_cast<int64_t>(rank);
+    return at >= 0 && view.dim[static_cast<size_t>(at)] != 1 ? at : -1;
+}
+
 // Whether two shapes are equal but for leading ones.
 inline bool SameDims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     const std::vector<int64_t>& longer = a.size() > b.size() ? a : b;
