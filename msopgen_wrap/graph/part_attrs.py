@@ -79,7 +79,8 @@ def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
     A temporary that was made with ``keepdim`` has them where the attr says; a reduction over all
     axes of it then covers other axes of the operands beside it.
     """
-    if torch.Tag.reduction not in getattr(node.target, "tags", ()):
+    # Older versions of torch have no such tag: graphs then differ by their calls alone.
+    if getattr(torch.Tag, "reduction", None) not in getattr(node.target, "tags", ()):
         return ()
     value = node.args[0].meta.get("val") if isinstance(node.args[0], torch.fx.Node) else None
     shape = value.shape if isinstance(value, torch.Tensor) else ()

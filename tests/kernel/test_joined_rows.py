@@ -104,6 +104,19 @@ def test_edges_repeated_around_rows(tmp_path):
         assert result.findings == [], shape
 
 
+def test_a_reduction_over_a_new_axis_beside_one_over_rows(tmp_path):
+    """No operand has the new axis, so tiling finds the others where they are."""
+    compute = "x.argmin(-1).to(torch.int32).unsqueeze(-2).argmax(-2).to(torch.int32)"
+    rule = ShapeList((DimOf("x", 0),))
+    spec = make_spec(compute, "x", shapes={"z": rule}, dtypes=("int16",), out_dtypes=("int32",))
+    spec = replace(spec, inputs=(replace(spec.inputs[0], min_rank=2, max_rank=2),))
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(3, 5), (0, 3), (70, 129)]:
+        x = torch.randint(-99, 99, shape, dtype=torch.int16)
+        outputs, golden, _ = op.run({"x": x}, mode="check")
+        assert torch.equal(outputs["z"], golden["z"].to(torch.int32)), shape
+
+
 @pytest.mark.slow
 def test_a_piece_without_elements(tmp_path):
     op = BuiltOp(spec_of("columns", "float32"), tmp_path)
