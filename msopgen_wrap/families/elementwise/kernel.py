@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_number
@@ -56,11 +56,11 @@ class KernelText:
     bytes: str
     packed_operands: bool
     packed_outputs: bool
-    type_params: list[str] = field(init=False)
 
-    def __post_init__(self) -> None:
+    @property
+    def type_params(self) -> list[str]:
         """The template parameters: the storage types."""
-        self.type_params = [g["type"] for g in self.gm]
+        return [g["type"] for g in self.gm]
 
 
 def render_kernel(plan: ElementwisePlan, style: str) -> list[GeneratedFile]:

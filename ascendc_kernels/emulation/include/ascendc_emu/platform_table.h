@@ -6,10 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ascendc_emu/arch_facts.h"
 
 namespace ascendc_emu {
+// The rows of a CSV text by the names of its first line; a quoted cell may contain commas.
+std::vector<std::map<std::string, std::string>> CsvRows(const char *text);
+
 struct SocFacts {
     std::string name;    // "Ascend910B3"
     std::string family;  // "Ascend910B"

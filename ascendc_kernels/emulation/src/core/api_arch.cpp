@@ -7,9 +7,9 @@
 #include <mutex>
 #include <set>
 #include <sstream>
-#include <vector>
 
 #include "ascendc_emu/core.h"
+#include "ascendc_emu/platform_table.h"
 
 namespace ascendc_emu {
 namespace {
@@ -24,37 +24,21 @@ struct ApiTable {
     std::map<std::string, ApiFacts> apis;
 };
 
-std::vector<std::string> Cells(const std::string& line) {
-    std::vector<std::string> cells;
-    std::istringstream rest(line);
-    for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
-    return cells;
-}
-
 // The columns are api, archs, types_<arch> of one or more architectures, page.
 ApiTable Read() {
     static const std::string prefix = "types_";
     ApiTable table;
-    std::vector<std::string> header;
-    std::istringstream lines(kTable);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.empty()) continue;
-        const std::vector<std::string> cells = Cells(line);
-        if (header.empty()) header = cells;
-        const bool first = table.archs.empty() && table.apis.empty() && header == cells;
-        ApiFacts facts;
-        for (size_t i = 0; i < header.size(); ++i) {
-            const std::string cell = i < cells.size() ? cells[i] : "";
-            const bool types = header[i].compare(0, prefix.size(), prefix) == 0;
-            const int32_t arch = types ? std::atoi(header[i].c_str() + prefix.size()) : 0;
-            if (types && first) table.archs.insert(arch);
-            if (types) facts.types[arch] = cell;
-            if (header[i] == "page") facts.page = cell;
-            if (header[i] != "archs") continue;
-            std::istringstream words(cell);
-            for (int32_t word = 0; words >> word;) facts.archs.insert(word);
+    for (const auto& row : CsvRows(kTable)) {
+        ApiFacts& facts = table.apis[row.at("api")];
+        facts.page = row.at("page");
+        std::istringstream words(row.at("archs"));
+        for (int32_t word = 0; words >> word;) facts.archs.insert(word);
+        for (const auto& cell : row) {
+            if (cell.first.compare(0, prefix.size(), prefix) != 0) continue;
+            const int32_t arch = std::atoi(cell.first.c_str() + prefix.size());
+            table.archs.insert(arch);
+            facts.types[arch] = cell.second;
         }
-        if (!first) table.apis[cells[0]] = facts;
     }
     return table;
 }

@@ -37,33 +37,9 @@ std::vector<std::string> Cells(const std::string &line) {
     return cells;
 }
 
-using Row = std::map<std::string, std::string>;
-
-// Rows by the names of the first line.
-std::vector<Row> Table(const char *text) {
-    std::vector<Row> rows;
-    std::vector<std::string> header;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.empty()) {
-            continue;
-        }
-        const std::vector<std::string> cells = Cells(line);
-        if (header.empty()) {
-            header = cells;
-            continue;
-        }
-        rows.emplace_back();
-        for (size_t i = 0; i < header.size() && i < cells.size(); ++i) {
-            rows.back()[header[i]] = cells[i];
-        }
-    }
-    return rows;
-}
-
 std::vector<SocFacts> Parse() {
     std::vector<SocFacts> socs;
-    for (const Row &row : Table(kTable)) {
+    for (const auto &row : CsvRows(kTable)) {
         SocFacts facts;
         facts.columns = row;
         facts.name = facts.Text("soc");
@@ -75,7 +51,7 @@ std::vector<SocFacts> Parse() {
 
 std::vector<ArchFacts> ParseArchs() {
     std::vector<ArchFacts> archs;
-    for (const Row &row : Table(kArchTable)) {
+    for (const auto &row : CsvRows(kArchTable)) {
         const auto number = [&](const char *column, int base = 10) {
             return std::strtoul(row.at(column).c_str(), nullptr, base);
         };
@@ -104,6 +80,27 @@ const std::vector<SocFacts> &Rows() {
     return rows;
 }
 }  // namespace
+
+std::vector<std::map<std::string, std::string>> CsvRows(const char *text) {
+    std::vector<std::map<std::string, std::string>> rows;
+    std::vector<std::string> header;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty()) {
+            continue;
+        }
+        const std::vector<std::string> cells = Cells(line);
+        if (header.empty()) {
+            header = cells;
+            continue;
+        }
+        rows.emplace_back();
+        for (size_t i = 0; i < header.size() && i < cells.size(); ++i) {
+            rows.back()[header[i]] = cells[i];
+        }
+    }
+    return rows;
+}
 
 uint64_t SocFacts::Number(const char *column) const {
     return std::strtoull(Text(column).c_str(), nullptr, 10);
