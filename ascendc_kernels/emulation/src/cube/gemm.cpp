@@ -1,5 +1,5 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "cube/gemm.h"
+#include "cube/cube.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include "ascendc_emu/copy_api.h"
 #include "ascendc_emu/types.h"
-#include "cube/cube_state.h"
+#include "cube/cube.h"
 
 namespace ascendc_emu {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/scheduler.h"
-#include "cube/cube_state.h"
+#include "cube/cube.h"
 
 namespace ascendc_emu {
 namespace {

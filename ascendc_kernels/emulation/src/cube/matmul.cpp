@@ -17,11 +17,7 @@
 #include "ascendc_emu/types.h"
 #include "core/scheduler.h"
 #include "core/thread_object.h"
-#include "cube/cube_state.h"
-#include "cube/element.h"
-#include "cube/gemm.h"
-#include "cube/matrix_span.h"
-#include "cube/unpack.h"
+#include "cube/cube.h"
 
 namespace ascendc_emu {
 namespace {

@@ -8,9 +8,7 @@
 
 #include "ascendc_emu/types.h"
 #include "core/thread_object.h"
-#include "cube/cube_state.h"
-#include "cube/gemm.h"
-#include "cube/unpack.h"
+#include "cube/cube.h"
 
 namespace ascendc_emu {
 namespace {

@@ -59,7 +59,7 @@ Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
     uint64_t hi = o.hi;
     const Buffer* buffer = step.state.FindBuffer(o.buffer);
     // Rows given by address (TransDataTo5HD) carry no bounds: the buffer they start in has some.
-    // Operands of the cube without bounds have none (AddOperand of cube_state.cpp).
+    // Operands of the cube without bounds have none (AddOperand of cube.cpp).
     if (hi == 0 && !buffer && o.mem == Mem::kUb) buffer = step.state.BufferAt(o.mem, o.addr);
     if (hi == 0 && buffer && buffer->life != Life::kGone) {
         lo = buffer->addr;

@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "ascendc_emu/system_api.h"
-#include "vector/convert.h"
+#include "vector/floats.h"
 #include "vector/lanes.h"
-#include "vector/math.h"
 
 namespace ascendc_emu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/operands.h"
 #include "core/scheduler.h"
-#include "vector/convert.h"
+#include "vector/floats.h"
 #include "vector/lanes.h"
 
 namespace ascendc_emu {

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vector/convert.h"
+#include "vector/floats.h"
 #include "vector/lanes.h"
-#include "vector/math.h"
 
 namespace ascendc_emu {
 namespace {

@@ -11,9 +11,8 @@
 
 #include "ascendc_emu/reduce_api.h"
 #include "core/scheduler.h"
-#include "vector/convert.h"
+#include "vector/floats.h"
 #include "vector/lanes.h"
-#include "vector/math.h"
 
 namespace ascendc_emu {
 namespace {
