@@ -5,6 +5,7 @@
 #define ASCENDC_EMU_SANITIZER_CHECKER_H
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,13 +17,14 @@
 #include "ascendc_emu/core.h"
 #include "ascendc_emu/launch.h"
 #include "ascendc_emu/record.h"
-#include "gm_shadow.h"
-#include "options.h"
 #include "report.h"
+#include "shadow.h"
 #include "state.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
+
+struct OutputTrace;
 
 // A part of global memory the kernel may touch.
 struct Region {
@@ -145,7 +147,7 @@ class Checker : public Sink {
     void CollectWriters(uint64_t begin, uint64_t end, OutputTrace* trace);
     Finding WriterFinding(Epoch near) const;
 
-    // plain_stores.cpp: stores of plain C++ to UB
+    // Stores of plain C++ to UB.
     static void TakePointer(CoreState& state, uint64_t begin, uint64_t end);
     static void DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end);
     static void AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand);
@@ -218,7 +220,23 @@ struct Checker::Step {
     size_t sources = 0;            // sources whose data the results depend on
 };
 
-// Whether what a product's operand lacks is part of every element of the result (product.cpp).
+// What an instruction does with an operand.
+inline bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
+
+// tensor(i) gives a reference, so nobody knows whether it was read or written. On global memory,
+// where cores meet, it counts as a read: nearly all are.
+inline bool ByReference(const Record& r) {
+    return r.scalarAccess && std::strcmp(r.op, "operator()") == 0;
+}
+inline bool Writes(const Record& r, const Operand& o) {
+    return (static_cast<int>(o.access) & 2) && !(o.mem == Mem::kGm && ByReference(r));
+}
+
+inline bool HasPart(const char* text, const char* part) {
+    return std::strstr(text, part) != nullptr;
+}
+
+// Whether what a product's operand lacks is part of every element of the result (data_flow.cpp).
 bool SpoilsProduct(const Record& r, const LaneRuns& source);
 
 const char* PositionName(uint8_t position);

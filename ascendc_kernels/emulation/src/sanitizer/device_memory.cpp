@@ -5,8 +5,6 @@
 #include <cstdlib>
 
 #include "ascendc_emu/launch.h"
-#include "gm_shadow.h"
-#include "options.h"
 
 namespace ascendc_emu {
 namespace sanitizer {

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "local_shadow.h"
-#include "outputs.h"
 #include "report.h"
+#include "shadow.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -40,6 +39,25 @@ class RunSet {
  private:
     std::map<uint64_t, uint64_t> runs_;  // begin -> end
 };
+
+// What the writers of an output leave behind when their launch is over.
+struct OutputTrace {
+    struct Run {
+        uint64_t begin;
+        uint64_t end;
+        uint32_t core;
+        size_t finding;
+    };
+    std::vector<Run> runs;           // in order
+    std::vector<Finding> findings;   // each names a source line that wrote
+    std::vector<std::string> cores;  // names of the cores that ran
+    std::vector<int> kinds;          // their CoreKind
+    uint32_t item = 0;               // bytes of an element; 0: not known
+};
+
+// Makes the finding about `gaps` (not empty) of an output at [begin, end).
+Finding UnwrittenFinding(const OutputTrace& trace, const std::string& name, uint64_t begin,
+                         uint64_t end, const std::vector<ByteRun>& gaps);
 
 class DeviceMemory {
  public:

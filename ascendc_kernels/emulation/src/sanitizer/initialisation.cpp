@@ -15,35 +15,11 @@ namespace sanitizer {
 
 namespace {
 
-bool HasPart(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
-
 // A value that decides which data is used. The indices of Sort and TopK are not: they only go where
 // their values go, those of padding to the end that nobody looks at. Neither is what quantisation
 // adds.
 bool IsIndex(const Record& r, const Operand& o) {
     return (HasPart(o.role, "ffset") && !HasPart(r.op, "uant")) || HasPart(o.role, "attern");
-}
-
-enum class Flow {
-    kLanes,   // part i of the destination comes from part i of the source
-    kBlocks,  // the same, block by block of a copy, where the destination may be padded
-    kWhole,   // any part may come from any part
-};
-
-Flow FlowOf(const Record& r, const Operand& dst, const LaneRuns&) {
-    if (r.perLane) return Flow::kLanes;
-    for (const char* part : {"Reduce", "Brcb", "Cast", "Compare"}) {
-        if (HasPart(r.op, part)) return Flow::kLanes;
-    }
-    bool plainCopy = HasPart(r.op, "DataCopy") && dst.mem != Mem::kL1;
-    return plainCopy ? Flow::kBlocks : Flow::kWhole;
-}
-
-const Operand* Source(const Record& r) {
-    for (int i = 0; i < r.count; ++i) {
-        if (static_cast<int>(r.operands[i].access) & 1) return &r.operands[i];
-    }
-    return nullptr;
 }
 
 }  // namespace
@@ -97,11 +73,7 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
             if (lo >= hi) continue;
             if (lanes.runs.empty()) first = lo;
             uint64_t lane = lanes.total + (lo - at);
-            if (!lanes.runs.empty() && lanes.runs.back().end == lane) {
-                lanes.runs.back().end = lane + (hi - lo);
-            } else {
-                lanes.runs.push_back({lane, lane + (hi - lo)});
-            }
+            AddRun(&lanes.runs, lane, lane + (hi - lo));
         }
         lanes.total += bytes;
     });
@@ -133,41 +105,6 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     step.poison.push_back(std::move(lanes));
 }
 
-// Of byte `offset` of an operand without data: the bits that hold none. All, unless Compare wrote
-// it.
-uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset) {
-    if (o.mem != Mem::kUb || !Contiguous(o)) return 0xff;
-    const CoreState& state = step.state;
-    auto found = state.partBytes.find(o.addr + offset);
-    if (found == state.partBytes.end()) return 0xff;
-    const Epoch writer = state.shadow[static_cast<int>(Mem::kUb)]->Writer(o.addr + offset);
-    // In place the instruction itself counts as the writer by now.
-    return found->second.first == writer || writer == step.me ? found->second.second : 0xff;
-}
-
-// Compare gives a bit per element: the first and last byte of what comes from garbage may have bits
-// that do not.
-void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source,
-                            const ByteRun& run) {
-    const uint64_t size = std::max<uint64_t>(1, DTypeBits(source.operand->dtype) / 8);
-    if (dst.mem != Mem::kUb || !Contiguous(dst)) return;
-    auto& parts = step.state.partBytes;
-    if (parts.size() > 4096) parts.clear();
-    const uint64_t first = run.begin / size;
-    const uint64_t last = (run.end + size - 1) / size;
-    for (uint64_t byte : {first / 8, (last - 1) / 8}) {
-        uint8_t bits = 0;
-        for (uint64_t lane = std::max(first, byte * 8); lane < std::min(last, byte * 8 + 8);
-             ++lane) {
-            bits |= static_cast<uint8_t>(1u << lane % 8);
-        }
-        auto& part = parts[dst.addr + byte];
-        part.second = part.first == step.me ? part.second | bits : bits;
-        part.first = step.me;
-        if (first / 8 == (last - 1) / 8) break;
-    }
-}
-
 // An instruction whose indices lead nowhere is about to be stopped: were they ever written?
 void Checker::ReportEmptyIndices(Step& step) {
     const Record& r = step.record;
@@ -177,136 +114,6 @@ void Checker::ReportEmptyIndices(Step& step) {
             o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
         if (inside && (static_cast<int>(o.access) & 1) && IsIndex(r, o)) ReadData(step, o, false);
     }
-}
-
-// Bytes of `run` whose result depends on garbage: all but those of And whose other operand is 0,
-// and of Or whose other operand has all bits set, as kernels clear what a mask leaves out.
-void Checker::PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
-                            std::vector<ByteRun>* bad) {
-    const Record& r = step.record;
-    const bool isAnd = std::strcmp(r.op, "And") == 0;
-    const Operand* other = nullptr;
-    if (isAnd || std::strcmp(r.op, "Or") == 0) {
-        for (int i = 0; i < r.count; ++i) {
-            const Operand& o = r.operands[i];
-            if (&o != source.operand && (static_cast<int>(o.access) & 1)) other = &o;
-        }
-    }
-    const uint8_t* memory = other ? step.state.core->memory[static_cast<int>(other->mem)] : nullptr;
-    if (!memory || std::any_of(step.poison.begin(), step.poison.end(),
-                               [&](const LaneRuns& p) { return p.operand == other; })) {
-        bad->push_back(run);
-        return;
-    }
-    const uint8_t decided = isAnd ? 0 : 0xff;
-    uint64_t lane = 0;
-    ForEachSpan(r, *other, [&](uint64_t at, uint64_t bytes) {
-        const uint64_t end = std::min(run.end, lane + bytes);
-        for (uint64_t i = std::max(run.begin, lane); i < end; ++i) {
-            const uint8_t value = memory[at + (i - lane)];
-            if (value == decided) continue;
-            const uint8_t garbage = GarbageBits(step, *source.operand, i);
-            if (((isAnd ? value : ~value) & garbage) == 0) continue;
-            if (!bad->empty() && bad->back().end == i) {
-                bad->back().end = i + 1;
-            } else {
-                bad->push_back({i, i + 1});
-            }
-        }
-        lane += bytes;
-    });
-}
-
-void Checker::WriteData(Step& step, const Operand& o) {
-    const Record& r = step.record;
-    CoreState& state = step.state;
-    bool gm = o.mem == Mem::kGm;
-    LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
-    auto mark = [&](uint64_t lo, uint64_t hi, bool value) {
-        if (gm) {
-            gm_.SetInitialised(lo, hi, value);
-        } else {
-            shadow->SetInitialised(lo, hi, value);
-        }
-    };
-    // An atomic add to memory nobody cleared stays garbage.
-    if (!o.atomic) {
-        ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) { mark(at, at + bytes, true); });
-    } else if (gm && step.poison.empty()) {
-        using Content = DeviceMemory::Content;
-        const Region* region = FindRegion(o.addr);
-        const bool program = region && region->kind == OPGEN_GM_OTHER;
-        if (program && DeviceMemory::Instance().ContentAt(o.addr) != Content::kGarbage) {
-            doubtful_.insert(step.me.Bits());
-        }
-    }
-    if (step.poison.empty()) return;
-
-    uint64_t total = 0;
-    ForEachSpan(r, o, [&](uint64_t, uint64_t bytes) { total += bytes; });
-    std::vector<ByteRun> bad;
-    size_t others = 0;
-    for (const LaneRuns& source : step.poison) others += source.operand != &o;
-    bool accumulates = static_cast<int>(o.access) & 1;
-    bool allWhole = others != 0 && others == step.sources - (accumulates ? 1 : 0);
-    // Every element of a product depends on each of its operands.
-    const bool product = r.pipe == Pipe::kM || r.pipe == Pipe::kFix;
-    bool oneWhole = false;
-    Epoch origin;
-    for (const LaneRuns& source : step.poison) {
-        // What an instruction adds to (Mmad to L0C) keeps its place.
-        Flow flow = source.operand == &o ? Flow::kLanes : FlowOf(r, o, source);
-        if (flow == Flow::kWhole) {
-            const bool whole = source.runs.size() == 1 &&
-                               source.runs[0].end - source.runs[0].begin == source.total;
-            allWhole &= whole;
-            oneWhole |= whole || SpoilsProduct(r, source);
-            origin = source.origin;
-            continue;
-        }
-        if (source.operand != &o) allWhole = false;
-        // Selected lanes are only known at run time: trust the mask.
-        if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
-        uint64_t from = source.total;
-        uint64_t to = total;
-        const Operand* src = Source(r);
-        bool blocks = flow == Flow::kBlocks && src && src->repeats * src->blocks > 1 &&
-                      src->repeats * src->blocks == o.repeats * o.blocks;
-        uint64_t unit = std::max<uint64_t>(1, DTypeBits(o.dtype) / 8);
-        for (const ByteRun& run : source.runs) {
-            if (blocks || (flow == Flow::kBlocks && from != to)) {
-                uint64_t sb = src ? std::max<uint64_t>(1, src->blockBytes) : 1;
-                uint64_t db = std::max<uint64_t>(1, o.blockBytes);
-                for (uint64_t b = run.begin / sb; b * sb < run.end; ++b) {
-                    uint64_t lo = std::max(run.begin, b * sb) - b * sb;
-                    uint64_t hi = std::min(run.end, (b + 1) * sb) - b * sb;
-                    lo = std::min(lo, db);
-                    hi = std::min(hi, db);
-                    if (lo < hi) bad.push_back({b * db + lo, b * db + hi});
-                }
-            } else if (from == to) {
-                PushUndecided(step, source, run, &bad);
-            } else {
-                if (HasPart(r.op, "Compare")) KeepPartBytes(step, o, source, run);
-                uint64_t lo = run.begin * to / from / unit * unit;
-                uint64_t hi = (run.end * to + from - 1) / from;
-                bad.push_back({lo, (hi + unit - 1) / unit * unit});
-            }
-        }
-        origin = source.origin;
-    }
-    if (allWhole || (product && oneWhole)) bad.push_back({0, total});
-    if (bad.empty()) return;
-    origins_[step.me.Bits()] = origin;
-    uint64_t lane = 0;
-    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
-        for (const ByteRun& run : bad) {
-            uint64_t lo = std::max(run.begin, lane);
-            uint64_t hi = std::min(run.end, lane + bytes);
-            if (lo < hi) mark(at + (lo - lane), at + (hi - lane), false);
-        }
-        lane += bytes;
-    });
 }
 
 // Says who wrote data to `region` that was computed from memory that holds none.
@@ -418,6 +225,79 @@ void Checker::ReportPoisonedOutputs() {
                         static_cast<unsigned long long>(bytes), region.name.c_str());
         Findings::Instance().Add(f);
     }
+}
+
+// ---- Stores of plain C++ through pointers into UB (GetPhyAddr, arrays of the C interface). Nothing
+// records them, so bytes without data get a mark when the pointer is taken, and what no longer has
+// the mark when it is read holds data.
+
+namespace {
+
+constexpr uint8_t kMark = 0xa5;
+// A value is written as a whole: one byte without the mark speaks for its neighbours.
+constexpr uint64_t kWord = 8;
+
+// What is left of some runs of bytes without [begin, end).
+std::vector<ByteRun> Without(const std::vector<ByteRun>& runs, uint64_t begin, uint64_t end) {
+    std::vector<ByteRun> rest;
+    for (const ByteRun& run : runs) {
+        if (run.begin < begin) rest.push_back({run.begin, std::min(run.end, begin)});
+        if (run.end > end) rest.push_back({std::max(run.begin, end), run.end});
+    }
+    return rest;
+}
+
+// Of bytes without data in [begin, end), those that have lost the mark hold some.
+void AdoptRun(const uint8_t* memory, LocalShadow* shadow, uint64_t begin, uint64_t end) {
+    while (begin < end) {
+        const uint64_t next = std::min(end, begin / kWord * kWord + kWord);
+        const bool marked =
+            std::all_of(memory + begin, memory + next, [](uint8_t byte) { return byte == kMark; });
+        if (!marked) shadow->SetInitialised(begin, next, true);
+        begin = next;
+    }
+}
+
+uint8_t* Memory(const CoreState& state) { return state.core->memory[static_cast<int>(Mem::kUb)]; }
+
+}  // namespace
+
+void Checker::TakePointer(CoreState& state, uint64_t begin, uint64_t end) {
+    // Only what no earlier pointer covers: there the mark may be overwritten already.
+    std::vector<ByteRun> fresh = {{begin, end}};
+    for (const ByteRun& known : state.pointed) fresh = Without(fresh, known.begin, known.end);
+    std::vector<ByteRun> empty;
+    for (const ByteRun& run : fresh) {
+        state.pointed.push_back(run);
+        if (!GetOptions().uninit) continue;
+        empty.clear();
+        state.Shadow(Mem::kUb).UninitialisedRuns(run.begin, run.end, &empty);
+        for (const ByteRun& e : empty) {
+            const uint64_t lo = std::max(e.begin, run.begin), hi = std::min(e.end, run.end);
+            if (lo < hi) std::memset(Memory(state) + lo, kMark, hi - lo);
+        }
+    }
+}
+
+void Checker::DropPointers(CoreState& state, Mem mem, uint64_t begin, uint64_t end) {
+    if (mem != Mem::kUb || state.pointed.empty()) return;
+    state.pointed = Without(state.pointed, begin, end);
+}
+
+void Checker::AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand) {
+    LocalShadow& shadow = state.Shadow(Mem::kUb);
+    std::vector<ByteRun> empty;
+    ForEachSpan(record, operand, [&](uint64_t at, uint64_t bytes) {
+        for (const ByteRun& known : state.pointed) {
+            const uint64_t from = std::max(at, known.begin), to = std::min(at + bytes, known.end);
+            if (from >= to) continue;
+            empty.clear();
+            shadow.UninitialisedRuns(from, to, &empty);
+            for (const ByteRun& run : empty) {
+                AdoptRun(Memory(state), &shadow, std::max(run.begin, from), std::min(run.end, to));
+            }
+        }
+    });
 }
 
 }  // namespace sanitizer

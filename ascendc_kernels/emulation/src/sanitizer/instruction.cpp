@@ -3,7 +3,6 @@
 // One instruction: its operands, whom they race with, what they leave behind.
 #include <algorithm>
 
-#include "access.h"
 #include "checker.h"
 
 namespace ascendc_emu {

@@ -1,5 +1,5 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "local_shadow.h"
+#include "shadow.h"
 
 #include <algorithm>
 #include <cstring>
@@ -190,21 +190,14 @@ bool LocalShadow::Unread(uint64_t begin, uint64_t end, Epoch writer) const {
 
 void LocalShadow::UninitialisedRuns(uint64_t begin, uint64_t end, std::vector<ByteRun>* out) const {
     if (!Clip(begin, &end)) return;
-    auto add = [out](uint64_t lo, uint64_t hi) {
-        if (!out->empty() && out->back().end == lo) {
-            out->back().end = hi;
-        } else {
-            out->push_back({lo, hi});
-        }
-    };
     LookAtCells(begin, end, [&](const Cell& cell, uint64_t at, uint32_t mask, uint64_t bytes) {
         uint32_t missing = mask & ~cell.init;
         if (missing == kAllBytes) {
-            add(at, at + bytes);
+            AddRun(out, at, at + bytes);
             return;
         }
         for (uint32_t b = 0; missing >> b && b < kGranule; ++b) {
-            if (missing >> b & 1) add(at + b, at + b + 1);
+            if (missing >> b & 1) AddRun(out, at + b, at + b + 1);
         }
     });
 }

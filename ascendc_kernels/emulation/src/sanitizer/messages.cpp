@@ -375,19 +375,5 @@ void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
     }
 }
 
-// Values that got lost because two cores changed one line matter once somebody else reads them.
-void Checker::ReportSharedLines(const Step& step, uint64_t begin, uint64_t end) {
-    const uint32_t core = static_cast<uint32_t>(step.state.core->id);
-    for (auto line = sharedLines_.lower_bound(begin / kCacheLine);
-         line != sharedLines_.end() && line->first * kCacheLine < end;) {
-        if (step.record.scalarAccess && gm_.Holds(core, line->first)) {
-            ++line;
-            continue;
-        }
-        Findings::Instance().Add(line->second);
-        line = sharedLines_.erase(line);
-    }
-}
-
 }  // namespace sanitizer
 }  // namespace ascendc_emu

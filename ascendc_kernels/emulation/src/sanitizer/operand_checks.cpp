@@ -3,7 +3,6 @@
 // Where the operands of an instruction lie and whether they may be used there and now.
 #include <algorithm>
 
-#include "access.h"
 #include "checker.h"
 #include "core/api_arch.h"
 #include "core/bounds.h"
@@ -212,106 +211,6 @@ void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_
     // The copy itself is cut off where the tensor ends, so the kernel can go on and show more.
     if (over < (writes ? kGmCutOff : kGmReadCutOff)) return;
     TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
-}
-
-void Checker::CheckLife(Step& step, const Operand& o) {
-    const Record& r = step.record;
-    const Buffer* known = step.state.FindBuffer(o.buffer);
-    if (!known) return;
-    const Buffer& b = *known;
-    if (b.life == Life::kAllocated) CheckQueueSkipped(step, o, b);
-    if (b.life == Life::kAllocated || b.life == Life::kDeQueued || b.life == Life::kPlain) return;
-    bool writes = Writes(r, o);
-    uint64_t begin, end;
-    Extent(r, o, &begin, &end);
-    // After Destroy or Reset the addresses are as good as before, until InitBuffer gives them away.
-    if (b.life == Life::kGone && !step.state.GivenAway(o.buffer, begin, end)) return;
-    Finding f = Start(step.state, writes ? "ErrorWrite1" : "ErrorRead1", r.op, r.loc);
-    f.pipe = PipeName(step.pipe);
-    Describe(step.state, o, begin, end, &f);
-    f.hasOther = b.last.file != nullptr;
-    f.other.file = b.last.file ? b.last.file : "";
-    f.other.line = b.last.line;
-    switch (b.life) {
-        case Life::kFree:
-            f.what =
-                Format("%s of %s is a tensor that is not allocated: it was freed", o.role, r.op);
-            f.why = "after FreeTensor the next AllocTensor hands the memory to another tile";
-            f.fix = "use the tensor before FreeTensor";
-            f.other.op = "FreeTensor";
-            f.other.access = "freed";
-            RememberStaleUse(step, o, writes, &f);
-            break;
-        case Life::kGone:
-            f.what = Format(
-                "%s of %s lies in a buffer that TPipe or TBufPool has released and given "
-                "to another",
-                o.role, r.op);
-            f.why = "after Reset and Destroy the next InitBuffer gets the memory";
-            f.fix = "get the tensor again after the new InitBuffer";
-            f.hasOther = false;
-            break;
-        default: {
-            bool byProducer = step.pipe == b.producer;
-            if (!writes && (byProducer || b.producer == b.consumer)) return;
-            f.check = "ErrorBuffer2";
-            f.what = Format("%s of %s is a tensor that is in the queue", o.role, r.op);
-            f.why =
-                "between EnQue and DeQue a tensor belongs to the queue; nothing orders this "
-                "access after the producer";
-            f.fix = "DeQue the tensor before using it";
-            f.other.op = "EnQue";
-            f.other.access = "enqueued";
-        }
-    }
-    Findings::Instance().Add(f);
-}
-
-// FreeTensor only lets the producer go on: its memory is still there, and a kernel that allocates
-// no more from the queue is none the worse for using it. It is an error once the memory is given
-// away (ReportStaleUses), and at once where it writes over what the consumer may still be reading.
-void Checker::RememberStaleUse(const Step& step, const Operand& o, bool writes, Finding* finding) {
-    Buffer& b = step.state.buffers[o.buffer];
-    const auto consumed = b.drained.local.at[b.consumer];
-    const bool races = writes && step.pipe != b.consumer &&
-                       step.state.clock[step.pipe].local.at[b.consumer] < consumed &&
-                       step.state.LimitsFor(step.pipe).war[b.consumer] != kForever;
-    finding->warning = !races && b.freed && !GetOptions().freedTensorIsError;
-    if (!finding->warning) return;
-    b.stale.push_back({step.pipe, step.me.Seq(), *finding});
-    if (b.stale.size() > 64) b.stale.erase(b.stale.begin());
-}
-
-// A tensor that its consumer uses between AllocTensor and EnQue. With flags or barriers of the
-// kernel's own that is right; where only the queue of another tensor orders the two pipes, it is
-// luck.
-void Checker::CheckQueueSkipped(Step& step, const Operand& o, const Buffer& b) {
-    if (!Reads(o) || !b.queued || step.pipe != b.consumer || b.producer == b.consumer) return;
-    const Record& r = step.record;
-    CoreState& state = step.state;
-    const LocalShadow& shadow = state.Shadow(o.mem);
-    LocalClock written;
-    uint64_t first = ~uint64_t{0};
-    ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
-        first = std::min(first, at);
-        shadow.Dependencies(at, at + bytes, false, &written);
-    });
-    const uint64_t filled = written.at[b.producer];
-    const PipeClock& clock = state.clock[step.pipe];
-    if (filled <= clock.manual.at[b.producer] || filled > clock.local.at[b.producer]) return;
-    Finding f = Start(state, "ErrorBuffer2", r.op, r.loc);
-    f.pipe = PipeName(step.pipe);
-    uint64_t begin, end;
-    Extent(r, o, &begin, &end);
-    Describe(state, o, begin, end, &f);
-    const Epoch writer = shadow.Writer(first);
-    if (writer.Pipe() == b.producer) SetOther(writer, "write", &f);
-    f.what = Format("%s of %s is a tensor of the %s that has not been through its queue", o.role,
-                    r.op, BufferText(b).c_str());
-    f.why = Format("pipe %s waits for pipe %s here only because another tensor was dequeued",
-                   PipeName(step.pipe), PipeName(b.producer));
-    f.fix = "EnQue the tensor once it is filled and DeQue it before this";
-    Findings::Instance().Add(f);
 }
 
 void Checker::CheckOverlap(Step& step) {

@@ -3,8 +3,6 @@
 // Outputs of which a part was never written. Instructions are followed in the shadow of global
 // memory. Stores of plain C++ are not: so an output is filled with a pattern before the launch,
 // what differs from that afterwards was stored, and what does not gets back what was there.
-#include "outputs.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
