@@ -16,8 +16,8 @@ from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
+from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
-from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch

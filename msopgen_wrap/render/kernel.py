@@ -8,9 +8,9 @@ from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.kernel_classes import splits_elements
 from msopgen_wrap.schedule.plan import AnyBody, Body, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE
-from msopgen_wrap.schedule.working_tiles import splits_elements
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.target_text import cpp_comment
 

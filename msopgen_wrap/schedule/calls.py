@@ -1,15 +1,20 @@
-"""Calls of a traced graph: their names, which of them only view, and their registered lowerings."""
+"""Calls of a traced graph: names, which of them view or reduce, lowerings, and what is refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.schedule.views import PLACE
+from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
     from msopgen_wrap.schedule.lowering import Lowerer
+
 
 Node = torch.fx.Node
 
@@ -107,3 +112,113 @@ def is_expanded(node: Any) -> bool:
             return False
         node = node.args[0]
     return False
+
+
+# Reductions over `dim` lists; the value says which combination of elements it is.
+REDUCTIONS = {
+    "sum.dim_IntList": "sum",
+    "sum.default": "sum",
+    "mean.dim": "mean",
+    "mean.default": "mean",
+    "prod.dim_int": "prod",
+    "prod.default": "prod",
+    "amax.default": "max",
+    "amin.default": "min",
+    "max.default": "max",
+    "min.default": "min",
+    "max.dim": "max_dim",
+    "min.dim": "min_dim",
+    "any.dim": "any",
+    "any.dims": "any",
+    "any.default": "any",
+    "all.dim": "all",
+    "all.dims": "all",
+    "all.default": "all",
+    "argmax.default": "argmax",
+    "argmin.default": "argmin",
+}
+
+
+def reduction_kind(node: Node) -> str | None:
+    """Return which reduction a call is, None for any other node."""
+    if node.op != "call_function":
+        return None
+    target = target_name(node)
+    return REDUCTIONS.get(target.removeprefix("aten.")) if target.startswith("aten.") else None
+
+
+def reduced_dims(node: Node, rank: int) -> tuple[int, ...]:
+    """Return the reduced dims of a reduction of an operand of ``rank``, non-negative, sorted."""
+    dims: Any = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return tuple(range(rank))
+    if isinstance(dims, int):
+        dims = [dims]
+    return tuple(sorted(int(d) % rank if rank else 0 for d in dims))  # type: ignore[union-attr]
+
+
+@dataclass
+class Refusals:
+    """Diagnostics for the parts of a spec that have no lowering."""
+
+    spec: OpSpec
+
+    def location(self, word: str) -> Location:
+        """Return the place of ``word`` in ``compute``, or the start of ``compute``."""
+        return find_in_compute(self.spec, word)
+
+    def unsupported(self, node: Node, what: str = "") -> Diagnostic:
+        """Return the diagnostic for an ATen op without a lowering."""
+        target = target_name(node)
+        base = target.split(".")[1] if target.startswith("aten.") else target
+        return Diagnostic(
+            "OPG331",
+            f"{target} {'on ' + what + ' ' if what else ''}has no vector lowering",
+            self.location(base.strip("_")),
+            "compute is turned into AscendC vector instructions for arch 2201; this operation is "
+            "neither pointwise nor a reduction the schedules know",
+            "write it with supported operations, or point the spec at your own kernel with "
+            "`kernel: path/to/kernel.cpp` (compute stays as the golden reference)",
+        )
+
+    def unsupported_dtype(self, dtype: str, name: str, node: Node | None = None) -> OpgenError:
+        """Return the error for a dtype that has no vector arithmetic."""
+        where = self.spec.param(name).location if name else self.location("")
+        what = f"{name} is {dtype}" if name else f"{target_name(node)} gives {dtype}"
+        return OpgenError(
+            Diagnostic(
+                "OPG332",
+                f"{what}, which has no vector arithmetic in generated kernels",
+                where,
+                "arch 2201 computes in float16, float32, int16 and int32; other dtypes are "
+                "widened to those without loss, and 64-bit integers only where literals, sizes and "
+                "attrs bound them",
+                "use int32, or write the kernel yourself with `kernel:`",
+            )
+        )
+
+    def wide_literal(self, value: int) -> OpgenError:
+        """Return the error for an integer that int32 does not hold."""
+        return OpgenError(
+            Diagnostic(
+                "OPG332",
+                f"{value} is beyond int32, in which generated kernels compute integers",
+                self.location(str(abs(value))),
+                "arch 2201 computes in float16, float32, int16 and int32",
+                "compute with floats, or write the kernel yourself with `kernel:`",
+            )
+        )
+
+
+def find_in_compute(spec: OpSpec, word: str) -> Location:
+    """Return the first place of ``word`` in ``compute``, or where ``compute`` starts."""
+    if spec.compute is None:
+        return Location(spec.path)
+    start = spec.compute.location
+    if word and start.line:
+        rows = spec.source.splitlines()
+        for line in range(start.line, min(len(rows), start.line + 200) + 1):
+            found = re.search(rf"\b{re.escape(word)}\b", rows[line - 1])
+            if found:
+                return Location(start.file, line, found.start() + 1, len(word))
+    return start

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.scalars import Const
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.lowering import Lowerer, lowers, wrap_small
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
-from msopgen_wrap.schedule.small_integers import wrap_small
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node

@@ -19,7 +19,7 @@ from msopgen_wrap.graph.scalars import (
     is_integer,
 )
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.schedule.calls import DIFFERENCES, Node
+from msopgen_wrap.schedule.calls import DIFFERENCES, Node, Refusals
 from msopgen_wrap.schedule.intervals import Interval, Intervals
 from msopgen_wrap.schedule.program import (
     COMPUTE_KIND,
@@ -32,7 +32,6 @@ from msopgen_wrap.schedule.program import (
     Scalar,
     Val,
 )
-from msopgen_wrap.schedule.refusals import Refusals
 from msopgen_wrap.schedule.views import Counted, Reshaped, View
 from msopgen_wrap.spec.taken_names import cpp_local
 

@@ -1,4 +1,4 @@
-"""Lower a traced ATen graph to a vector program: the driver, and views of inputs."""
+"""Lower a traced ATen graph to a vector program: the driver, views of inputs, counted numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, with_numel
-from msopgen_wrap.graph.sizes import reduced_count
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold, with_numel
+from msopgen_wrap.graph.sizes import reduced_count, size_of
+from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
     HANDLERS,
@@ -21,8 +22,9 @@ from msopgen_wrap.schedule.calls import (
     lowers,
     target_name,
 )
-from msopgen_wrap.schedule.narrowing import narrow_stores
+from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
+    I32,
     STORED_KIND,
     Operand,
     Program,
@@ -36,6 +38,7 @@ from msopgen_wrap.schedule.size_reading import SizeReader
 from msopgen_wrap.schedule.views import (
     PLACE,
     SQUEEZED,
+    Counted,
     Reshaped,
     Span,
     Step,
@@ -43,6 +46,7 @@ from msopgen_wrap.schedule.views import (
     View,
     apply_view,
 )
+from msopgen_wrap.torch_import import torch
 
 # The modules of lowerings need both.
 __all__ = ["Lowerer", "lowers"]
@@ -247,3 +251,43 @@ def _axes_in(expr: ScalarExpr) -> int:
     if isinstance(expr, Unary):
         return _axes_in(expr.arg)
     return int(isinstance(expr, DimRef))
+
+
+SMALL_BITS = {"int8": 24, "uint8": 24, "int16": 16}
+
+
+def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
+    """Wrap an int32 result to the range of int8, uint8 or int16, as two's complement does."""
+    bits = SMALL_BITS.get(dtype)
+    if bits is None or not isinstance(value, Val) or value.kind != I32:
+        return value
+    up = low.emit("ShiftLeft", I32, value, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
+    down = "ShiftRightLogical" if dtype == "uint8" else "ShiftRight"
+    return low.emit(down, I32, up, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
+
+
+
+
+def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:
+    length = size_of(node, 0, low.size_symbols())
+    if length is None:
+        raise OpgenError(low.unsupported(node, "a length that does not follow from sizes"))
+    first, difference = low.scalar_expr(start), low.scalar_expr(step)
+    floating = bool(node.meta["val"].dtype.is_floating_point)
+    if not floating:
+        first, difference = fold("int", first), fold("int", difference)
+        low.check_bounds(node, intervals.counted(length, first, difference))
+    return View("", 1, counted=Counted(length, first, difference, floating))
+
+
+@lowers("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
+def _arange(low: Lowerer, node: Node) -> Any:
+    values: list[Any] = list(node.args)
+    start = values[0] if len(values) > 1 else 0
+    step = values[2] if len(values) > 2 else 1
+    return _counted(low, node, start, step)
+
+
+@lowers("prims.iota.default")
+def _iota(low: Lowerer, node: Node) -> Any:
+    return _counted(low, node, node.kwargs.get("start", 0), node.kwargs.get("step", 1))

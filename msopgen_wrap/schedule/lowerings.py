@@ -2,9 +2,7 @@
 
 from msopgen_wrap.schedule import (  # noqa: F401
     bessel_functions,
-    counted_numbers,
     number_parts,
     pointwise,
-    polygamma,
     special_functions,
 )

@@ -7,9 +7,8 @@ import math
 from typing import Any
 
 from msopgen_wrap.graph.scalars import Const, fold
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.lowering import Lowerer, lowers, wrap_small
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
-from msopgen_wrap.schedule.small_integers import wrap_small
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import Const
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.lowering import Lowerer, lowers, wrap_small
 from msopgen_wrap.schedule.mathematics import block
 from msopgen_wrap.schedule.program import F32, I32, MASK, Scalar, Val
-from msopgen_wrap.schedule.small_integers import wrap_small
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node

@@ -8,9 +8,8 @@ from typing import Any
 from msopgen_wrap.graph.scalars import Const, fold
 from msopgen_wrap.schedule import comparisons, mathematics
 from msopgen_wrap.schedule.calls import DIFFERENCES
-from msopgen_wrap.schedule.lowering import Lowerer, lowers
+from msopgen_wrap.schedule.lowering import SMALL_BITS, Lowerer, lowers, wrap_small
 from msopgen_wrap.schedule.program import F32, I32, MASK, Operand, Scalar, Val
-from msopgen_wrap.schedule.small_integers import SMALL_BITS, wrap_small
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node

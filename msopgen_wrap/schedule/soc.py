@@ -1,11 +1,18 @@
-"""Limits of the SoCs a plan must fit, from the one table of hardware facts."""
+"""What plans know of a SoC: its limits, and how long its vector unit works on an element.
+
+Tiling weighs further cores against the work of the vector unit. That is an estimate from the number
+of instructions alone: all of them at the full rate of the unit, without start-up, bank conflicts or
+slower instructions such as Div.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.platforms import architectures, platforms
+from msopgen_wrap.platforms import architectures, platform, platforms
+from msopgen_wrap.schedule.program import DIRECT, Program, Val
 
 
 @dataclass(frozen=True)
@@ -38,3 +45,59 @@ def soc_limits(soc: str) -> SocLimits:
             )
         )
     return SocLimits(soc, min(p.ub for p in parts), min(p.vector_cores for p in parts))
+
+
+_LANE_BYTES = 4  # values are computed in 32 bits
+# Passes over a tile that a building block makes, as the counting sink sees them; all other
+# instructions are one. How long the division takes depends on the dtype: this is float32.
+PASSES = {
+    "opgen::Expm1": 20,
+    "opgen::Log1p": 10,
+    "opgen::Tanh": 29,
+    "opgen::Sinh": 22,
+    "opgen::Cosh": 6,
+    "opgen::Erf": 50,
+    "opgen::Erfc": 31,
+    "opgen::Sin": 32,
+    "opgen::Cos": 33,
+    "opgen::Tan": 66,
+    "opgen::Atan": 30,
+    "opgen::Asin": 25,
+    "opgen::Acos": 27,
+    "opgen::Asinh": 27,
+    "opgen::Acosh": 22,
+    "opgen::Atanh": 20,
+    "opgen::Atan2": 41,
+    "opgen::Pow": 23,
+    "opgen::Fmod": 252,
+    "opgen::Remainder": 261,
+    "opgen::FloorQuotient": 34,
+    "opgen::DivideFloor": 31,
+    "opgen::DivideTrunc": 40,
+    "opgen::Gcd": 2213,
+    "opgen::RoundTo": 2,
+}
+
+
+def vector_passes(program: Program, dtypes: Iterable[str]) -> int:
+    """Return how many vector instructions go over an element.
+
+    Args:
+        program: of the kernel; values of rows do not count.
+        dtypes: of the operands and outputs: those that are not computed in are converted.
+    """
+    passes = sum(dtype not in DIRECT for dtype in dtypes)
+    for inst in program.insts:
+        if inst.op in ("Load", "Store") or (inst.dst is not None and inst.dst.extent == "row"):
+            continue
+        if inst.op == "Polynomial":
+            passes += 2 * len(inst.mode.split(","))
+        elif any(isinstance(a, Val) for a in inst.args):
+            passes += PASSES.get(inst.op, 1)
+    return passes
+
+
+def vector_cycles(passes: int, socs: Iterable[str]) -> float:
+    """Return the cycles per element of so many instructions, on the slowest of some SoCs."""
+    rate = min(int(platform(soc).columns["vec_calc_size"]) for soc in socs)
+    return passes * _LANE_BYTES / rate

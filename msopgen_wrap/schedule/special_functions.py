@@ -3,6 +3,14 @@
 Each is a formula for pieces of the line with a fit on every piece (``special_fits``: within 3e-7 of
 the exact function, but for those of 16-bit outputs). All pieces are computed and one is selected,
 so a piece may give anything outside its own interval.
+
+A value has to be as exact as the outputs that it becomes. An output of 16 bits is rounded to 11
+(float16) or 8 (bfloat16) of them, so that a shorter fit serves where the value reaches nothing
+else, and no operation between makes its error larger.
+
+The polygamma functions of a literal order are the derivatives of digamma:
+psi_n(x) = (-1)^(n + 1) n! zeta(n + 1, x), and zeta(s, x) is the sum of (x + k)^-s over all k: its
+first terms, and the Euler-Maclaurin series of the rest. Negative arguments are reflected.
 """
 
 from __future__ import annotations
@@ -11,16 +19,60 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.schedule import special_fits as fits
-from msopgen_wrap.schedule.calls import DIFFERENCES
+from msopgen_wrap.schedule.calls import DIFFERENCES, RESHAPES, VIEW_OPS, target_name
 from msopgen_wrap.schedule.formulas import Number, OddFit, where
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.mathematics import block
-from msopgen_wrap.schedule.precision import is_rounded_to_16_bits
 from msopgen_wrap.schedule.program import F32
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
+
+SHORT = frozenset({"float16", "bfloat16"})
+# Their results have no larger relative errors than their operands have (a sum of those).
+_KEEPING = frozenset(
+    {
+        "aten.mul.Tensor",
+        "aten.mul.Scalar",
+        "aten.div.Tensor",
+        "aten.div.Scalar",
+        "aten.neg.default",
+        "aten.abs.default",
+        "aten.relu.default",
+        "aten.clone.default",
+        "aten.detach.default",
+        "aten.alias.default",
+        "aten._to_copy.default",
+        *VIEW_OPS,
+        *RESHAPES,
+    }
+)
+
+
+def is_rounded_to_16_bits(low: Lowerer, node: Node) -> bool:
+    """Whether a node becomes 16-bit float outputs only, by operations that keep its error."""
+    return _reaches_short_outputs(low, node, set())
+
+
+def _reaches_short_outputs(low: Lowerer, node: Node, seen: set[Node]) -> bool:
+    if node in seen:
+        return True
+    seen.add(node)
+    dtypes = {
+        param.dtypes[low.combo]
+        for param in low.spec.outputs
+        if low.traced.outputs.get(param.name) is node
+    }
+    if not dtypes <= SHORT:
+        return False
+    users = [user for user in node.users if user.op != "output"]
+    if any(target_name(user) not in _KEEPING for user in users):
+        return False
+    return all(_reaches_short_outputs(low, user, seen) for user in users)
+
+
 Formula = Callable[[Number], Number]
 
 NEAR_ZEROS = (
@@ -153,3 +205,66 @@ def _gelu(low: Lowerer, node: Node) -> Any:
         return (x * 0.5 * tail).value
     # x sigmoid(logit); e^-logit overflows to inf, which gives the right 0
     return (x / (x.odd_fit(fit, -1.0).exp() + 1)).value
+
+
+# Beyond, (x + k)^-s leaves float32 for arguments that matter.
+MAX_ORDER = 8
+# Terms of the sum before the series, and Bernoulli numbers B2, B4, ... of the series.
+_TERMS = 8
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
+
+
+def _power(base: Number, exponent: int) -> Number:
+    result = base
+    for _ in range(exponent - 1):
+        result = result * base
+    return result
+
+
+def zeta(s: int, x: Number) -> Number:
+    """The Hurwitz zeta function of an order from 2 on, for ``x`` from 0 on."""
+    total = _power(1 / x, s)
+    for k in range(1, _TERMS):
+        total = total + _power(1 / (x + float(k)), s)
+    inverse = 1 / (x + float(_TERMS))
+    square = inverse * inverse
+    series, rising = [1 / (s - 1)], float(s)
+    for j, bernoulli in enumerate(_BERNOULLI, 1):
+        series.append(bernoulli / math.factorial(2 * j) * rising)
+        rising *= (s + 2 * j - 1) * (s + 2 * j)
+    rest = square.polynomial(tuple(series)) + inverse * 0.5
+    return total + _power(inverse, s - 1) * rest
+
+
+def cotangent_derivative(n: int) -> tuple[float, ...]:
+    """Return the coefficients of the polynomial in c = cot(t) for d^n c / dt^n."""
+    poly = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * a for k, a in enumerate(poly)][1:]
+        poly = [0.0] * (len(slope) + 2)
+        for k, a in enumerate(slope):
+            poly[k] -= a
+            poly[k + 2] -= a
+    return tuple(poly)
+
+
+@lowers("aten.polygamma.default", differs=NEAR_ZEROS)
+def _polygamma(low: Lowerer, node: Node) -> Any:
+    n: Any = node.args[0]
+    if type(n) is not int or not 1 <= n <= MAX_ORDER:
+        raise OpgenError(low.unsupported(node, f"an order other than a literal 0 to {MAX_ORDER}"))
+    x = Number(low, low.tile(low.as_kind(low.operand(node.args[1]), F32)))
+    negative = x < 0
+    sign = (-1.0) ** (n + 1)
+    positive = sign * math.factorial(n) * zeta(n + 1, where(negative, 1 - x, x) + 0.0)
+    # psi_n(1 - x) + (-1)^(n + 1) psi_n(x) = (-1)^n pi d^n cot(pi x) / dx^n
+    r = x - x.rounded()
+    sine = sine_of_turns(r)
+    cotangent = sine_of_turns(0.5 - abs(r)) / sine
+    slope = cotangent.polynomial(cotangent_derivative(n))
+    reflected = -(math.pi ** (n + 1)) * slope - sign * positive
+    # like PyTorch's: an infinity at the poles; psi_1(-inf) and psi_n(inf) are no numbers
+    reflected = where(abs(sine) > 0, reflected, sign * math.inf)
+    if n == 1:
+        return where(negative, reflected + 0.0 * x, positive).value
+    return where(negative, reflected, positive + 0.0 * x).value

@@ -25,7 +25,7 @@ from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.graph.scalars import Const, evaluate
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.schedule.view_sizes import apply_steps
+from msopgen_wrap.schedule.ranks import apply_steps
 from msopgen_wrap.spec.model import Attr, DimSlice, ShapeList
 
 # Defaults that say nothing about which attr a number is.

@@ -19,7 +19,6 @@ from msopgen_wrap.schedule import (
     mathematics,
     number_parts,
     pointwise,
-    polygamma,
     special_functions,
 )
 from msopgen_wrap.schedule.calls import HANDLERS, Handler
@@ -29,7 +28,7 @@ MODULES = {
     module.__name__
     for module in (
         *(pointwise, mathematics, comparisons),
-        *(special_functions, bessel_functions, number_parts, polygamma),
+        *(special_functions, bessel_functions, number_parts),
     )
 }
 FLOATS = ("float32", "float16", "bfloat16")

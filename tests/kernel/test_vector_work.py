@@ -8,7 +8,7 @@ import pytest
 
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.run.measurement import measure_op
-from msopgen_wrap.schedule.vector_work import PASSES, vector_cycles, vector_passes
+from msopgen_wrap.schedule.soc import PASSES, vector_cycles, vector_passes
 from msopgen_wrap.spec.loader import load_spec
 
 SPEC = (

@@ -14,8 +14,17 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
-from msopgen_wrap.schedule.class_names import class_name, share_classes
+from msopgen_wrap.schedule.kernel_classes import (
+    class_name,
+    moves_wide,
+    needs_slot,
+    share_classes,
+    slot_order,
+    splits_elements,
+    uses_select,
+)
 from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import (
     DIRECT,
@@ -25,15 +34,7 @@ from msopgen_wrap.schedule.program import (
     join_group,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.reciprocals import divide_directly
 from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
-from msopgen_wrap.schedule.working_tiles import (
-    moves_wide,
-    needs_slot,
-    slot_order,
-    splits_elements,
-    uses_select,
-)
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msopgen_wrap.render.kernel import constant, member_name, output_param, type_name
+from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import Body
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, MASK, STORED_KIND
-from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.taken_names import cpp_local
 

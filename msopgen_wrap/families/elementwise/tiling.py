@@ -18,10 +18,10 @@ from msopgen_wrap.render.tiling import (
 )
 from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.kernel_classes import moves_wide, splits_elements
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
-from msopgen_wrap.schedule.working_tiles import moves_wide, splits_elements
+from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 from msopgen_wrap.templating import environment
 
 

@@ -15,8 +15,8 @@ from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.kernel import KernelSources
+from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 

@@ -13,7 +13,7 @@ from msopgen_wrap.render.tiling import TILE_LENGTH, combo_dtypes, field_row
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import UNIT, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
+from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 
 _HEADERS = ('"opgen_tile_budget.h"', '"opgen_view.h"')
 _BLOCK_BYTES = 32

@@ -24,11 +24,11 @@ from msopgen_wrap.schedule.calls import (
     RESHAPES,
     VIEW_OPS,
     is_expanded,
+    reduction_kind,
     target_name,
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
-from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
 

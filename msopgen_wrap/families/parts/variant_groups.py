@@ -13,8 +13,8 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant, shape_rules
-from msopgen_wrap.schedule.class_names import words
-from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
+from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
+from msopgen_wrap.schedule.kernel_classes import words
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 Group = tuple[int, ...]

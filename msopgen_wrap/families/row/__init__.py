@@ -13,8 +13,8 @@ from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.kernel import KernelPart, KernelSources
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 

@@ -9,9 +9,15 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, target_name
-from msopgen_wrap.schedule.reductions import reduced_dims, reduction_kind
-from msopgen_wrap.schedule.refusals import Refusals
+from msopgen_wrap.schedule.calls import (
+    RESHAPES,
+    VIEW_OPS,
+    Node,
+    Refusals,
+    reduced_dims,
+    reduction_kind,
+    target_name,
+)
 from msopgen_wrap.torch_import import torch
 
 Axes = tuple["int | None", ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msopgen_wrap.families.row.passes import Passes, Piece
+from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import (
     EVENT_IDS,
     RESIDENT,
@@ -17,7 +18,6 @@ from msopgen_wrap.schedule.plan import (
 )
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, DTYPE_BYTES, MASK
 from msopgen_wrap.schedule.views import FULL
-from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec
 
 # Row tiles of scratch that merging takes (opgen/row_online.h).

@@ -13,12 +13,12 @@ from msopgen_wrap.schedule.calls import (
     RESHAPES,
     VIEW_OPS,
     Node,
+    reduction_kind,
     target_name,
     tensor_arguments,
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.program import Inst, Val
-from msopgen_wrap.schedule.reductions import reduction_kind
 from msopgen_wrap.schedule.views import FULL, PLACE, ROW, SQUEEZED, View
 from msopgen_wrap.torch_import import torch
 

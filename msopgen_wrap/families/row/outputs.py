@@ -8,8 +8,13 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import GraphAxes, result_shape
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
-from msopgen_wrap.schedule.calls import RESHAPES, Node, target_name, tensor_arguments
-from msopgen_wrap.schedule.reductions import reduction_kind
+from msopgen_wrap.schedule.calls import (
+    RESHAPES,
+    Node,
+    reduction_kind,
+    target_name,
+    tensor_arguments,
+)
 from msopgen_wrap.spec.model import OpSpec
 
 

@@ -36,8 +36,9 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
-from msopgen_wrap.schedule.class_names import class_name, share_classes
 from msopgen_wrap.schedule.covering import covering_operands
+from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
 from msopgen_wrap.schedule.program import (
     DIRECT,
@@ -49,7 +50,6 @@ from msopgen_wrap.schedule.program import (
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.reciprocals import divide_directly, inverse_roots
 from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import OpSpec
 

@@ -7,10 +7,9 @@ from typing import Any
 from msopgen_wrap.families.row.lowering import RowLowerer
 from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, fold
 from msopgen_wrap.schedule import comparisons
-from msopgen_wrap.schedule.calls import DIFFERENCES, Node
+from msopgen_wrap.schedule.calls import DIFFERENCES, REDUCTIONS, Node, reduction_kind
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Scalar, Val
-from msopgen_wrap.schedule.reductions import REDUCTIONS, reduction_kind
 
 DIFFERENCES.update(
     dict.fromkeys(

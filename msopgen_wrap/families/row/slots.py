@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msopgen_wrap.families.row.body import RowBody, covers, expands_operands, pass_words, spare_rows
 from msopgen_wrap.render.kernel import constant, member_name, type_name
+from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
 from msopgen_wrap.schedule.program import MASK, STORED_KIND
-from msopgen_wrap.schedule.working_tiles import slot_order
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
 

@@ -22,7 +22,7 @@ from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
-from msopgen_wrap.schedule.vector_work import vector_cycles, vector_passes
+from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 from msopgen_wrap.schedule.views import FULL, SQUEEZED
 from msopgen_wrap.templating import environment
 
