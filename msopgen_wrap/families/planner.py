@@ -10,7 +10,6 @@ from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
-from msopgen_wrap.families.in_place import check_in_place
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
@@ -144,3 +143,26 @@ def _too_big(
         f"bytes per element: {names}",
         "split the op into two, read fewer inputs at once, or write the kernel with `kernel:`",
     )
+
+
+def check_in_place(plan: OpPlan[Any]) -> None:
+    """Refuse a pass that overwrites an input of which it reads moved elements.
+
+    Raises:
+        OpgenError: OPG339.
+    """
+    for output in plan.spec.outputs:
+        for body in plan.bodies if output.inplace else ():
+            moved = [v for v in body.operands.values() if v.tensor == output.inplace]
+            if any(view.rearranged for view in moved):
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG339",
+                        f"output {output.name!r} is in place and made of other elements of "
+                        f"{output.inplace!r} than those it overwrites",
+                        output.location,
+                        "tiles and cores run in any order: an element would be overwritten before "
+                        "another tile reads it",
+                        "give the op an output of its own instead of `inplace:`",
+                    )
+                )

@@ -123,7 +123,7 @@ def project_spec_path(spec: OpSpec) -> str:
 
 def _spec_copy(spec: OpSpec) -> GeneratedFile:
     """Copy the spec: schema header for editors, paths of handwritten sources made local."""
-    from msopgen_wrap.families.handwritten.sources import project_source
+    from msopgen_wrap.families.handwritten import project_source
 
     text = spec.source
     for key, name in (("kernel", spec.kernel), ("tiling", spec.tiling)):

@@ -29,7 +29,7 @@ def rendered_spec(spec: OpSpec, vendor: str) -> Path:
     # The planner is imported where it is needed: with it comes torch.
     handwritten = []
     if spec.kernel is not None:
-        from msopgen_wrap.families.handwritten.sources import kernel_sources
+        from msopgen_wrap.families.handwritten import kernel_sources
 
         handwritten = kernel_sources(spec)
     texts = [text for file in handwritten for text in (file.path, file.text)]

@@ -46,7 +46,6 @@ from msopgen_wrap.schedule.views import (
     View,
     apply_view,
 )
-from msopgen_wrap.torch_import import torch
 
 # The modules of lowerings need both.
 __all__ = ["Lowerer", "lowers"]
@@ -264,8 +263,6 @@ def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
     up = low.emit("ShiftLeft", I32, value, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
     down = "ShiftRightLogical" if dtype == "uint8" else "ShiftRight"
     return low.emit(down, I32, up, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
-
-
 
 
 def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:

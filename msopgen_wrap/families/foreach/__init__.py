@@ -7,10 +7,12 @@ from collections.abc import Callable
 from msopgen_wrap.families.elementwise.kernel import render_kernel
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, plan_pointwise
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.foreach.plan import check_lists, check_tensors
-from msopgen_wrap.families.foreach.reduction_kernel import render_reductions
-from msopgen_wrap.families.foreach.reductions import plan_reductions
-from msopgen_wrap.families.foreach.tiling import render_reduction_tiling, render_tiling
+from msopgen_wrap.families.foreach.plan import check_lists, check_tensors, plan_reductions
+from msopgen_wrap.families.foreach.text import (
+    render_reduction_tiling,
+    render_reductions,
+    render_tiling,
+)
 from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant

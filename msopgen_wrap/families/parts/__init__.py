@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msopgen_wrap.families.family import Family, PartFamily
-from msopgen_wrap.families.parts.kernel import render_kernel
 from msopgen_wrap.families.parts.phases import PlanOne
 from msopgen_wrap.families.parts.plan import PartsPlan, plan_parts
-from msopgen_wrap.families.parts.tiling import render_tiling
+from msopgen_wrap.families.parts.text import render_kernel, render_tiling
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.kernel import KernelSources

@@ -16,12 +16,10 @@ from dataclasses import replace
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.row import reductions  # noqa: F401  (registers the lowerings)
-from msopgen_wrap.families.row.axes import GraphAxes
+from msopgen_wrap.families.row.axes import GraphAxes, check_outputs
 from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
-from msopgen_wrap.families.row.extents import assign_extents, kept_operands
+from msopgen_wrap.families.row.extents import assign_extents, covering_operands, kept_operands
 from msopgen_wrap.families.row.lowering import RowLowerer
-from msopgen_wrap.families.row.outputs import check_outputs
 from msopgen_wrap.families.row.passes import (
     Piece,
     holds_last_chunk,
@@ -36,7 +34,6 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
-from msopgen_wrap.schedule.covering import covering_operands
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
