@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from msopgen_wrap.build.aclnn_library import nnopbase_dir
 from msopgen_wrap.build.emulation import PRELUDE
 from msopgen_wrap.build.emulation import kernel_defines as arch_defines
 from msopgen_wrap.build.emulation_library import include_dirs
-from msopgen_wrap.build.operators import kernel_defines
+from msopgen_wrap.build.operators import kernel_defines, nnopbase_dir
 from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.spec.model import OpSpec

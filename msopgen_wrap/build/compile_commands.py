@@ -11,12 +11,33 @@ from pathlib import Path
 
 from ..spec.model import OpSpec
 from . import emulation
-from .aclnn_library import nnopbase_dir
 from .emulation_library import include_dirs
-from .operators import kernel_defines, tiling_headers
+from .operators import KernelVariant, kernel_defines, nnopbase_dir, tiling_headers
 from .toolchain import find_toolchain
 
 NAME = "compile_commands.json"
+
+
+def source_commands(
+    spec: OpSpec, project: Path, variants: Sequence[KernelVariant]
+) -> list[tuple[Path, list[str]]]:
+    """Return the kernel, host and aclnn sources of an op, each with its own compiler flags.
+
+    Args:
+        project: root of the tree; the paths are below it.
+        variants: the kernel is there once for each.
+    """
+    own = [f"-I{project / folder}" for folder in ("op_host", "op_kernel", "op_api")]
+    own += [f"-isystem{folder}" for folder in (*include_dirs(), nnopbase_dir())]
+    device = [*own, *emulation.kernel_defines(), *emulation.PRELUDE]
+    kernel = project / "op_kernel" / f"{spec.name}.cpp"
+    host = project / "op_host" / f"{spec.name}.cpp"
+    aclnn = project / "op_api" / f"aclnn_{spec.name}.cpp"
+    kernels = [
+        (kernel, [*device, *(f"-D{d}" for d in kernel_defines(spec, v.combo, v.absent))])
+        for v in variants
+    ]
+    return [*kernels, (host, own), (aclnn, own)]
 
 
 def write_compile_commands(specs: Sequence[OpSpec], project: Path) -> Path:
@@ -35,22 +56,15 @@ def write_compile_commands(specs: Sequence[OpSpec], project: Path) -> Path:
     root = project.absolute()
     headers = tiling_headers(specs, project)
     base = [find_toolchain().cxx, "-std=c++17", "-fsyntax-only"]
-    base += [f"-I{root / folder}" for folder in ("op_host", "op_kernel", "op_api")]
-    base += [f"-isystem{folder}" for folder in (*include_dirs(), nnopbase_dir())]
     rows = []
     for spec in specs:
         header = headers.get(spec.op)
-        kernel = [*emulation.kernel_defines(), *emulation.PRELUDE]
-        kernel += [f"-D{define}" for define in kernel_defines(spec, 0)]
-        kernel += ["-include", str(header)] if header else []
-        sources = {
-            f"op_kernel/{spec.name}.cpp": kernel,
-            f"op_host/{spec.name}.cpp": [],
-            f"op_api/aclnn_{spec.name}.cpp": [],
-        }
-        for name, flags in sources.items():
-            file = str(root / name)
-            rows.append({"directory": str(root), "file": file, "arguments": [*base, *flags, file]})
+        struct = ["-include", str(header)] if header else []
+        (kernel, *others) = source_commands(spec, root, [KernelVariant(0)])
+        for source, flags in ((kernel[0], [*kernel[1], *struct]), *others):
+            file = str(source)
+            arguments = [*base, *flags, file]
+            rows.append({"directory": str(root), "file": file, "arguments": arguments})
     path = project / NAME
     path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return path

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..diagnostics import Diagnostic, Location, OpgenError
 from ..resources import data_dir
 from . import cache
-from .cache_entry import moved_text
+from .cache import moved_text
 from .toolchain import common_flags, find_toolchain, run_compiler
 
 

@@ -23,8 +23,7 @@ from .core_kinds import (
 )
 from .emulation_library import emulation_library
 from .object_file import ObjectGroup
-from .toolchain import find_toolchain
-from .warning_flags import warnings_as_errors
+from .toolchain import find_toolchain, warnings_as_errors
 
 # half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
 # include.

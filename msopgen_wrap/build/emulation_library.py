@@ -1,23 +1,33 @@
-"""Build the emulation library (``libascendc_emulation-<hash>.so``) and load it."""
+"""The emulation library, ``libascendc_emulation-<hash>.so``: found in a wheel or built, loaded.
+
+Half of the time to compile one of its small sources goes into the standard headers. Sources of one
+folder therefore share a translation unit, some at a time: a unit is a text of ``#include`` lines.
+Names in anonymous namespaces must be unique within a folder; the compiler reports a clash.
+
+A wheel made by ``scripts/build_wheels.sh`` holds
+``ascendc_kernels/prebuilt/<machine>-<cpu level>/libascendc_emulation-<hash>.so``. It serves where
+it loads, with the machine's own libc and libstdc++; elsewhere, and in a checkout, the library is
+built from source. ``build/wheel_library.py`` makes the files.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
-from .cpu_level import cpu_level
-from .emulation_units import Unit, library_units
 from .forwarding_headers import forwarding_folder
-from .prebuilt_library import prebuilt_library
-from .toolchain import find_toolchain
+from .toolchain import cpu_level, find_toolchain, machine_name
 
 Progress = Callable[[str], None]
 LIBRARY = "ascendc_emulation"
@@ -141,3 +151,72 @@ def platform_table() -> Path:
 def load_emulation_library() -> ctypes.CDLL:
     """Load the library into this process once."""
     return ctypes.CDLL(str(emulation_library().path), mode=ctypes.RTLD_GLOBAL)
+
+
+# Large enough to share most of the headers, small enough for several compilers at once and for
+# recompiling one after an edit.
+UNIT_SOURCES = 6
+
+# Compiled by themselves: the files of src/vector define the same small functors per element type,
+# and crash.cpp defines __cxa_throw, which other headers declare.
+_ALONE = ("src/vector", "src/core/crash.cpp")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit.
+
+    Attributes:
+        name: for progress and listings.
+        sources: paths relative to the emulation's folder.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The unit's own source."""
+        return "".join(f'#include "{name}"\n' for name in self.sources)
+
+
+def library_units(root: Path) -> list[Unit]:
+    """Cut the sources in ``root/src`` into units, the same for the same names; the longest first.
+
+    The order keeps several compilers busy to the end.
+    """
+    sources = (root / "src").glob("**/*.cpp")
+    sizes = {s.relative_to(root).as_posix(): s.stat().st_size for s in sources}
+    names = sorted(sizes)
+    units = [Unit(Path(n).stem, (n,)) for n in names if n.startswith(_ALONE)]
+    shared = [n for n in names if not n.startswith(_ALONE)]
+    for folder, group in groupby(shared, key=lambda n: n.rpartition("/")[0]):
+        members = list(group)
+        count = -(-len(members) // UNIT_SOURCES)
+        for index in range(count):
+            units.append(Unit(f"{Path(folder).name} {index + 1}", tuple(members[index::count])))
+    return sorted(units, key=lambda unit: -sum(sizes[name] for name in unit.sources))
+
+
+FOLDER = "prebuilt"
+
+
+def prebuilt_library() -> Path | None:
+    """Return the wheel's library for this machine, None where there is none that loads."""
+    folder = data_dir("ascendc_kernels") / FOLDER / f"{machine_name()}-{cpu_level().name}"
+    found = sorted(folder.glob("lib*.so"))
+    return found[0] if found and _loads(found[0]) else None
+
+
+def _loads(library: Path) -> bool:
+    """Whether this machine's loader accepts the library; asked once per library and machine."""
+    key = cache.text_hash(cache.file_hash(library), machine_name(), str(library))
+
+    def ask(folder: Path) -> list[Path]:
+        code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", code, str(library)], capture_output=True)
+        (folder / "answer").write_text("yes" if done.returncode == 0 else "no", encoding="utf-8")
+        return []
+
+    folder, _ = cache.cached("prebuilt", key, library.name, ask)
+    return (folder / "answer").read_text(encoding="utf-8") == "yes"

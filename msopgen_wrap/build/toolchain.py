@@ -1,4 +1,11 @@
-"""The host C++ compiler: found once, checked, and run with errors turned into diagnostics."""
+"""The host C++ compiler, found once and checked, and the CPU level that it compiles for.
+
+Kernels, op_host sources and the emulation library are compiled for a level of the architecture,
+not for one CPU. One build of the library then serves tests, packages and every machine of that
+level. On x86-64 the level with AVX2 (x86-64-v3: Intel since 2013, AMD since 2015) is several times
+as fast as the baseline on half-precision data; other machines get the baseline.
+OPGEN_CPU_LEVEL=baseline chooses the baseline anywhere, for packages that must run on any machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,72 @@ from ..diagnostics import Diagnostic, Location, OpgenError
 from ..machine_errors import disk_full_message
 from .child_processes import run_child
 from .compiler_errors import compiler_diagnostics
-from .cpu_level import cpu_level, machine_name
+
+ENVIRONMENT = "OPGEN_CPU_LEVEL"
+
+
+@dataclass(frozen=True)
+class CpuLevel:
+    """A level of an architecture.
+
+    Attributes:
+        name: as installers and listings print it.
+        flags: compiler flags (spelled out: older compilers do not know the level's name).
+        features: what /proc/cpuinfo must list for it.
+    """
+
+    name: str
+    flags: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+
+X86_64_V3 = CpuLevel(
+    "x86-64-v3",
+    ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe", "-mpopcnt"),
+    ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "popcnt"),
+)
+
+
+def machine_name(name: str = "") -> str:
+    """Return an architecture (default: this machine's) as CANN spells it: x86_64, aarch64."""
+    name = (name or platform.machine()).lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
+def cpu_level() -> CpuLevel:
+    """Return the level this process compiles for.
+
+    Raises:
+        OpgenError: OPG308, OPGEN_CPU_LEVEL is neither empty nor ``baseline``.
+    """
+    chosen = os.environ.get(ENVIRONMENT, "")
+    if chosen not in ("", "baseline"):
+        raise OpgenError(
+            Diagnostic(
+                "OPG308",
+                f"{ENVIRONMENT}={chosen} is not a CPU level",
+                why="code is compiled for this machine's level, or for the baseline",
+                fix=f"unset {ENVIRONMENT}, or set it to baseline",
+            )
+        )
+    machine = machine_name()
+    if machine == "x86_64" and not chosen and set(X86_64_V3.features) <= _cpu_features():
+        return X86_64_V3
+    return CpuLevel({"x86_64": "x86-64", "aarch64": "armv8-a"}.get(machine, machine))
+
+
+@functools.lru_cache(maxsize=1)
+def _cpu_features() -> frozenset[str]:
+    """Return the features that every core of this machine has."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return frozenset()
+    for line in text.splitlines():
+        if line.startswith("flags"):
+            return frozenset(line.partition(":")[2].split())
+    return frozenset()
+
 
 MIN_GCC = (10, 0)
 MIN_CLANG = (11, 0)
@@ -154,6 +226,25 @@ def base_flags(family: str) -> list[str]:
     if family == "gcc":
         flags.append("-fno-gnu-unique")
     return flags
+
+
+# A kernel entry has CANN's parameters, used or not, and the name of its op, ``asinh`` as well.
+_STRICT = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+_STRICT_BY_FAMILY = {
+    # These depend on what the optimiser of one version makes of the code.
+    "gcc": (
+        "-Wno-builtin-declaration-mismatch",
+        "-Wno-maybe-uninitialized",
+        "-Wno-array-bounds",
+        "-Wno-stringop-overflow",
+    ),
+    "clang": ("-Wno-incompatible-library-redeclaration", "-Wno-unknown-warning-option"),
+}
+
+
+def warnings_as_errors(family: str) -> list[str]:
+    """Return the warning flags of the kit's own code for a compiler family (``gcc``, ``clang``)."""
+    return [*_STRICT, *_STRICT_BY_FAMILY[family]]
 
 
 def _unknown(name: str) -> re.Pattern[str]:

@@ -17,10 +17,8 @@ from pathlib import Path
 from ..resources import data_dir
 from . import cache
 from .compiled_objects import relative_names
-from .cpu_level import X86_64_V3, CpuLevel, machine_name
-from .emulation_library import LIBRARY, library_flags, platform_table
-from .emulation_units import Unit, library_units
-from .toolchain import base_flags
+from .emulation_library import LIBRARY, Unit, library_flags, library_units, platform_table
+from .toolchain import X86_64_V3, CpuLevel, base_flags, machine_name
 
 # The levels a wheel of an architecture holds.
 LEVELS = {

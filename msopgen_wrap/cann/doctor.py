@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from msopgen_wrap.build.cpu_level import machine_name
+from msopgen_wrap.build import shared_object
+from msopgen_wrap.build.toolchain import machine_name
 from msopgen_wrap.cann_discovery import CannTree, find_cann
 from msopgen_wrap.diagnostics import HealthCheck
-from msopgen_wrap.package import elf
 from msopgen_wrap.package.vendors import (
     VendorPackage,
     custom_opp_entries,
@@ -301,9 +301,9 @@ def _library_problems(package: VendorPackage, environ: Mapping[str, str]) -> lis
     if not package.opapi.is_file():
         return []
     try:
-        needed = elf.needed(package.opapi)
-        runpath = elf.runpath(package.opapi) or ""
-    except (elf.ElfError, OSError, ValueError):
+        needed = shared_object.needed(package.opapi)
+        runpath = shared_object.runpath(package.opapi) or ""
+    except (shared_object.ElfError, OSError, ValueError):
         return [
             HealthCheck(
                 f"vendor {package.vendor}",

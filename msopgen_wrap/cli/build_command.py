@@ -60,11 +60,11 @@ def command(
     Exit code: 0 built, 1 a source or CANN's build failed, 2 wrong usage, 3 the machine lacks a
     compiler or CANN (the message says what, and what to run where).
     """
-    from msopgen_wrap.build import cpu_level
+    from msopgen_wrap.build import toolchain
     from msopgen_wrap.package.project_tree import read_project
 
     if baseline:
-        os.environ[cpu_level.ENVIRONMENT] = "baseline"
+        os.environ[toolchain.ENVIRONMENT] = "baseline"
 
     tree = read_project(project)
     folder = out or project / "dist"

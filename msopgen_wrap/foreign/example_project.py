@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msopgen_wrap.build.rewriting.source_overlay import local_sources
+from msopgen_wrap.build.rewriting.kernel_sources import local_sources
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.foreign.program_runner import ProgramOptions, compile_program, run_program
 from msopgen_wrap.foreign.program_sources import folder_sources, taken_cmake

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build import cache
+from msopgen_wrap.build.child_processes import run_watched
 from msopgen_wrap.build.core_kinds import (
     AIC_PREFIX,
     CorePass,
@@ -23,8 +24,8 @@ from msopgen_wrap.build.core_kinds import (
 from msopgen_wrap.build.emulation import kernel_defines, process_end_flags
 from msopgen_wrap.build.emulation_library import emulation_library, include_dirs
 from msopgen_wrap.build.object_file import ObjectGroup
-from msopgen_wrap.build.rewriting.kernel_sources import dialect_flags
-from msopgen_wrap.build.rewriting.source_overlay import (
+from msopgen_wrap.build.rewriting.kernel_sources import (
+    dialect_flags,
     local_sources,
     mirrored,
     overlay_flags,
@@ -49,7 +50,6 @@ from msopgen_wrap.foreign.program_sources import (
     program_texts,
 )
 from msopgen_wrap.platforms import platform
-from msopgen_wrap.run.child_process import run_child
 from msopgen_wrap.run.sync_option import check_options
 
 
@@ -391,7 +391,7 @@ def _run(
             environment["OPGEN_TIMEOUT"] = f"{options.limit:g}"
         if not script:  # which may take its time between two launches
             environment["OPGEN_PROGRAM_LIMIT"] = "1"
-        done = run_child(
+        done = run_watched(
             command,
             cwd=cwd or options.place,
             env=environment,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..build.shared_object import read_symbols
 from ..diagnostics import HealthCheck, OpgenError
-from .elf_symbols import read_symbols
 from .runtime_build import TorchNpuWheel, build_runtime, find_wheel
 from .selection import choose
 from .torch_build import TESTED, build_problem, install_cure

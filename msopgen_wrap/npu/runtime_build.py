@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..build import cache
+from ..build.shared_object import read_symbols
 from ..build.toolchain import common_flags, find_toolchain, run_compiler
 from ..diagnostics import Diagnostic, OpgenError
 from ..platforms import DEFAULT_SOC, reference_parts
 from ..resources import data_dir
-from .elf_symbols import read_symbols
 
 # Libraries of CANN that torch_npu links against but uses through libascendcl or dlsym only.
 FACADES = ("libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")

@@ -76,7 +76,7 @@ def _candidate_folders() -> list[Path]:
 
 def is_emulated_library(library: Path) -> bool:
     """Whether this file is the kit's own libascendcl (it exports ``opgen_acl_set_error``)."""
-    from .elf_symbols import read_symbols
+    from ..build.shared_object import read_symbols
 
     try:
         return "opgen_acl_set_error" in read_symbols(library).defined

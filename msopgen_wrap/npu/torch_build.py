@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..build.shared_object import read_symbols
 from ..diagnostics import Diagnostic, OpgenError
 from ..torch_ext.torch_versions import TESTED
-from .elf_symbols import read_symbols
 from .runtime_build import TorchNpuWheel
 
 _TABLE = "AcceleratorAllocatorConfig"

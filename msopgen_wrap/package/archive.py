@@ -20,7 +20,7 @@ from pathlib import Path
 
 import jinja2
 
-from msopgen_wrap.build.cpu_level import machine_name
+from msopgen_wrap.build.toolchain import machine_name
 from msopgen_wrap.resources import data_dir
 
 _HEADER = "package/run_header.sh.jinja"

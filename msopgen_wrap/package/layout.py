@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msopgen_wrap.build.cpu_level import cpu_level, machine_name
+from msopgen_wrap.build import shared_object
+from msopgen_wrap.build.toolchain import cpu_level, machine_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.package import elf, ops_info
+from msopgen_wrap.package import ops_info
 from msopgen_wrap.package.project_tree import ProjectTree
 from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
 from msopgen_wrap.project.soc_targets import soc_target
@@ -129,7 +130,7 @@ def _units_of(spec: OpSpec, units: Sequence[str]) -> list[str]:
 
 
 def _build_opapi(project: ProjectTree) -> Path:
-    from msopgen_wrap.build.aclnn_library import build_opapi
+    from msopgen_wrap.build.operators import build_opapi
 
     return build_opapi(project.root, project.specs, portable=True)
 
@@ -159,9 +160,9 @@ def _place(tree: VendorTree, source: Path, name: str, *links: str) -> Path:
     # libcust_opapi.so has loaded the runtime before, and the loader knows it by its SONAME.
     for count in range(len(places), -1, -1):
         try:
-            elf.set_runpath(path, ":".join(places[:count]))
+            shared_object.set_runpath(path, ":".join(places[:count]))
             break
-        except elf.ElfError:
+        except shared_object.ElfError:
             if count == 0:
                 raise
     tree.files.append(name)
@@ -181,9 +182,9 @@ def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
     queue = list(libraries)
     while queue:
         library = queue.pop()
-        folders = [Path(p) for p in (elf.runpath(library) or "").split(":") if p]
+        folders = [Path(p) for p in (shared_object.runpath(library) or "").split(":") if p]
         folders.append(library.parent)
-        for name in elf.needed(library):
+        for name in shared_object.needed(library):
             source = next((f / name for f in folders if (f / name).is_file()), None)
             if source is None and name.startswith(_EMULATION):
                 raise OpgenError(
@@ -204,7 +205,9 @@ def _runtime(tree: VendorTree, libraries: Sequence[Path]) -> None:
 
 def check_one_runtime(libraries: Sequence[Path]) -> None:
     """Refuse to pack libraries that were linked with different builds of the emulation."""
-    versions = {n for lib in libraries for n in elf.needed(lib) if n.startswith(_EMULATION)}
+    versions = {
+        n for lib in libraries for n in shared_object.needed(lib) if n.startswith(_EMULATION)
+    }
     if len(versions) > 1:
         raise OpgenError(
             Diagnostic(

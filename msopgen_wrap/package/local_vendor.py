@@ -33,8 +33,7 @@ def build_local_vendor(
         OpgenError: a source does not compile, there is no compiler, or (OPG653) the kit's sources
             changed meanwhile.
     """
-    from msopgen_wrap.build.aclnn_library import build_opapi
-    from msopgen_wrap.build.operators import build_operators
+    from msopgen_wrap.build.operators import build_opapi, build_operators
     from msopgen_wrap.package.layout import check_one_runtime
 
     built = build_operators(specs, project, progress=progress)

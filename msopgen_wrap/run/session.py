@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import IO, Any
 
+from msopgen_wrap.build.child_processes import StopWatch
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.run.child_process import StopWatch
 from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.known_builds import known_build
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport

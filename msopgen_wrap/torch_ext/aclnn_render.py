@@ -68,7 +68,7 @@ def render_aclnn(specs: Sequence[OpSpec], options: object = None) -> list[Genera
     """Return ``op_api/aclnn_<op>.h`` and ``.cpp`` for every spec.
 
     The sources compile against the emulation's ``aclnn/opgen_call.h`` and are linked with
-    ``runtime/nnopbase`` into ``libcust_opapi.so`` (:mod:`msopgen_wrap.build.aclnn_library`). The
+    ``runtime/nnopbase`` into ``libcust_opapi.so`` (:mod:`msopgen_wrap.build.operators`). The
     headers have the parameters that opbuild gives the op on a machine with CANN.
 
     Args:

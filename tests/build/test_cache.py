@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock
 
 from msopgen_wrap.build import cache
-from msopgen_wrap.build.cache_entry import MANIFEST, read_manifest
+from msopgen_wrap.build.cache import MANIFEST, read_manifest
 from msopgen_wrap.cli import doctor_checks
 
 

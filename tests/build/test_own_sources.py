@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from msopgen_wrap.build import emulation, operators
-from msopgen_wrap.build.aclnn_library import nnopbase_dir
-from msopgen_wrap.build.emulation_library import include_dirs
-from msopgen_wrap.build.warning_flags import generated_sources, warnings_as_errors
+from msopgen_wrap.build import operators
+from msopgen_wrap.build.compile_commands import source_commands
+from msopgen_wrap.build.operators import generated_sources
+from msopgen_wrap.build.toolchain import warnings_as_errors
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.manifest import Manifest
 from msopgen_wrap.project.tree import ProjectOptions, render_project
@@ -82,19 +82,10 @@ def sources(spec: OpSpec, root: Path, every: bool) -> list[tuple[Path, list[str]
         every: the kernel with every dtype and without each optional input, instead of with the
             first dtype, all inputs present and all that are optional left out.
     """
-    own = [f"-I{root / folder}" for folder in ("op_host", "op_kernel", "op_api")]
-    system = [f"-isystem{folder}" for folder in (*include_dirs(), nnopbase_dir())]
     variants = operators.kernel_variants(spec)
     if not every:
         variants = [v for v in variants if v.combo == 0 and v.absent in ((), variants[-1].absent)]
-    kernel = root / "op_kernel" / f"{spec.name}.cpp"
-    device = [*emulation.kernel_defines(), *emulation.PRELUDE]
-    found = [
-        (kernel, [*own, *system, *device, *(f"-D{d}" for d in defines)])
-        for defines in (operators.kernel_defines(spec, v.combo, v.absent) for v in variants)
-    ]
-    host = [root / "op_host" / f"{spec.name}.cpp", root / "op_api" / f"aclnn_{spec.name}.cpp"]
-    return [*found, *((source, [*own, *system]) for source in host)]
+    return source_commands(spec, root, variants)
 
 
 def check(specs: Sequence[OpSpec], root: Path, family: str, every: bool = False) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.build import emulation_library, prebuilt_library, wheel_library
-from msopgen_wrap.build.cpu_level import CpuLevel, cpu_level, machine_name
-from msopgen_wrap.build.emulation_units import library_units
+from msopgen_wrap.build import emulation_library, wheel_library
+from msopgen_wrap.build.emulation_library import library_units
+from msopgen_wrap.build.toolchain import CpuLevel, cpu_level, machine_name
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.resources import data_dir
 
@@ -18,7 +18,7 @@ from msopgen_wrap.resources import data_dir
 def kit(tmp_path, monkeypatch) -> Path:
     """A kit folder whose wheel may carry libraries, with a cache of its own."""
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(prebuilt_library, "data_dir", lambda _: tmp_path / "kit")
+    monkeypatch.setattr(emulation_library, "data_dir", lambda _: tmp_path / "kit")
     return tmp_path / "kit" / "prebuilt" / f"{machine_name()}-{cpu_level().name}"
 
 
@@ -32,12 +32,12 @@ def library(folder: Path, source: str) -> Path:
 
 
 def test_a_checkout_has_none(kit):
-    assert prebuilt_library.prebuilt_library() is None
+    assert emulation_library.prebuilt_library() is None
 
 
 def test_one_that_loads_is_used(kit):
     path = library(kit, "int x = 1;")
-    assert prebuilt_library.prebuilt_library() == path
+    assert emulation_library.prebuilt_library() == path
     assert emulation_library.emulation_library().path == path
 
 
@@ -55,7 +55,7 @@ def test_one_that_loads_is_used(kit):
 )
 def test_one_that_does_not_load_is_passed_over(kit, damage):
     damage(library(kit, "int x = 1;"))
-    assert prebuilt_library.prebuilt_library() is None
+    assert emulation_library.prebuilt_library() is None
 
 
 def test_the_tag_is_the_newest_glibc_needed(kit):

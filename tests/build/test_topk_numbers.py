@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.emulation import compile_kernel
-from msopgen_wrap.build.rewriting.topk_numbers import topk_flags
+from msopgen_wrap.build.rewriting.kernel_sources import topk_flags
 
 HEADER = ["-include", "ascendc_emu/topk_numbers.h"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.emulation_library import include_dirs
+from msopgen_wrap.build.shared_object import read_symbols
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.npu import launcher, runtime_build, selection
-from msopgen_wrap.npu.elf_symbols import read_symbols
 
 
 @pytest.fixture(scope="session")

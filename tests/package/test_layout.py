@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.build.cpu_level import machine_name
-from msopgen_wrap.build.toolchain import find_toolchain
+from msopgen_wrap.build import shared_object
+from msopgen_wrap.build.toolchain import find_toolchain, machine_name
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.package import elf, layout
+from msopgen_wrap.package import layout
 from msopgen_wrap.package.archive import run_name
 from msopgen_wrap.package.builder import build_cpu_package
 from msopgen_wrap.package.ops_info import (
@@ -157,7 +157,11 @@ def test_libraries_find_the_runtime_relative_to_themselves(vendor, libraries, tm
         path = filled.path / name
         assert cache not in path.read_bytes(), f"{name} names the build machine's cache"
         if path.suffix == ".so" and "opgen_runtime" not in name:
-            folders = elf.runpath(path).replace("$ORIGIN", str(path.parent.absolute())).split(":")
+            folders = (
+                shared_object.runpath(path)
+                .replace("$ORIGIN", str(path.parent.absolute()))
+                .split(":")
+            )
             assert any((Path(f) / "libascendc_emulation-1234.so").is_file() for f in folders), name
     moved = tmp_path / "elsewhere"
     filled.path.rename(moved)
@@ -313,16 +317,16 @@ def test_op_proto_header():
 def test_elf_refuses_what_is_no_library(tmp_path):
     path = tmp_path / "x.so"
     path.write_bytes(b"\x7fELF")
-    with pytest.raises(elf.ElfError):
-        elf.runpath(path)
+    with pytest.raises(shared_object.ElfError):
+        shared_object.runpath(path)
 
 
 def test_elf_refuses_a_path_that_does_not_fit(libraries, tmp_path):
     path = tmp_path / "x.so"
     path.write_bytes(libraries["host"].read_bytes())
-    with pytest.raises(elf.ElfError, match="does not fit"):
-        elf.set_runpath(path, "x" * 5000)
-    assert elf.needed(path)[0] == "libascendc_emulation-1234.so"
+    with pytest.raises(shared_object.ElfError, match="does not fit"):
+        shared_object.set_runpath(path, "x" * 5000)
+    assert shared_object.needed(path)[0] == "libascendc_emulation-1234.so"
 
 
 def test_libraries_of_two_emulation_builds_are_refused(libraries, tmp_path):

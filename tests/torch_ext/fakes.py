@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msopgen_wrap.build.aclnn_library import nnopbase_dir
 from msopgen_wrap.build.emulation_library import include_dirs
+from msopgen_wrap.build.operators import nnopbase_dir
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec

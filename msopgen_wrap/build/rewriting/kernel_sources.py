@@ -1,7 +1,9 @@
-"""A kernel's own sources as g++ takes them."""
+"""A kernel's own sources as g++ takes them: what they reach, and rewritten copies of them."""
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +11,9 @@ from pathlib import Path
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.rewriting.device_dialect import host_text
-from msopgen_wrap.build.rewriting.source_overlay import (
-    local_sources,
-    mirrored,
-    overlay_flags,
-    write_overlay,
-)
-from msopgen_wrap.build.rewriting.source_text import blank_comments
-from msopgen_wrap.build.rewriting.topk_numbers import topk_flags
+from msopgen_wrap.build.rewriting.source_text import blank_comments, is_linkage_head, open_heads
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.resources import data_dir
 
 # ASSERT is empty in the device compiler's release builds, so a missing semicolon before it passes
 # there: "x = y\n ASSERT(...);". A comment line in front is a false alarm without consequence.
@@ -157,3 +153,144 @@ def _early_headers(texts: Mapping[Path, str], source: Path) -> list[Path]:
 def _include(headers: Sequence[Path]) -> list[str]:
     flags = ["-include", "kernel_operator.h"] if headers else []
     return flags + [flag for path in headers for flag in ("-include", str(path))]
+
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+def local_sources(source: Path, folders: Sequence[Path]) -> dict[Path, str]:
+    """Return the source and the headers it reaches, as text by absolute path.
+
+    Args:
+        source: absolute path.
+        folders: include folders of the user; other headers are left out.
+
+    Raises:
+        OSError: the source itself cannot be read; headers that cannot are the compiler's business.
+    """
+    found = {source: _text(source)}
+    roots = [f.absolute() for f in folders]
+    known: dict[tuple[Path, str, bool], Path | None] = {}
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        for quoted, angled in _INCLUDE.findall(found[path]):
+            key = (path.parent, quoted or angled, bool(quoted))
+            if key not in known:
+                places = [path.parent, *roots, source.parent] if quoted else roots
+                known[key] = _first_file(quoted or angled, places)
+            header = known[key]
+            if header is None or header in found:
+                continue
+            try:
+                found[header] = _text(header)
+            except OSError:
+                continue
+            waiting.append(header)
+    return found
+
+
+def _text(path: Path) -> str:
+    # Without the mark that editors on Windows begin a file with: text may come to stand before it.
+    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+
+
+def _first_file(name: str, folders: Sequence[Path]) -> Path | None:
+    for folder in folders:
+        candidate = folder / name
+        if candidate.is_file():
+            return candidate.resolve()
+    return None
+
+
+def write_overlay(root: Path, texts: Mapping[Path, str]) -> None:
+    """Mirror rewritten files below ``root``, so that includes of one another find the copies.
+
+    Args:
+        texts: rewritten text by absolute path; all that :func:`local_sources` found.
+    """
+    for path, text in texts.items():
+        target = mirrored(root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for name in {quoted for quoted, _ in _INCLUDE.findall(text) if quoted.startswith("/")}:
+            if Path(name).resolve() in texts:
+                # Relative: the mirror may be moved as a whole.
+                near = os.path.relpath(mirrored(root, Path(name).resolve()), target.parent)
+                text = text.replace(f'"{name}"', f'"{near}"')
+        target.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def overlay_flags(root: Path, source: Path, folders: Sequence[Path]) -> list[str]:
+    """Return the compiler flags that find the mirrored files, and then the original ones.
+
+    Args:
+        source: absolute path of the original; its folder comes last.
+        folders: the include folders the originals are found by.
+    """
+    originals = [f.absolute().resolve() for f in folders]
+    copies = [mirrored(root, folder) for folder in originals]
+    flags = [f"-I{folder}" for folder in (*copies, *originals) if folder.is_dir()]
+    near = (mirrored(root, source.parent), source.parent)
+    flags += [f"-I{folder}" for folder in near if folder.is_dir()]
+    # Line tables name the originals, like __FILE__.
+    return [*flags, f"-fdebug-prefix-map={root}="]
+
+
+def mirrored(root: Path, path: Path) -> Path:
+    """Return where ``path`` is mirrored below ``root``."""
+    return root / path.relative_to(path.anchor)
+
+
+_TOPK_HEADER = "ascendc_emu/topk_numbers.h"
+_USING = re.compile(r"\busing\s+namespace\s+(?:\w+::)*(\w+)")
+
+
+def topk_flags(texts: Sequence[str]) -> list[str]:
+    """Return the flags for sources that take numbers from the device library's header of TopK.
+
+    That header leaves ``EIGHT``, ``SIXTEEN`` ... in the global scope. Kernels with numbers of their
+    own by these names would find two, so a source gets those only that it uses and does not define.
+
+    Args:
+        texts: of the sources and headers, comments blanked.
+    """
+    names, uses, definitions = _patterns()
+    used = {m for text in texts for m in uses.findall(text)}
+    if not used:
+        return []
+    opened = {m for text in texts for m in _USING.findall(text)}
+    own = {
+        m["macro"] or m["name"] or m["member"]
+        for text in texts
+        for m in definitions.finditer(text)
+        if m["macro"] or _is_global(text, m.start(), opened)
+    }
+    if used <= own:
+        return []
+    return ["-include", _TOPK_HEADER, *(f"-DOPGEN_OWN_{n}" for n in names if n in own)]
+
+
+@functools.lru_cache(maxsize=1)
+def _patterns() -> tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]]:
+    """Return the names, a pattern of their uses and one of their definitions."""
+    path = data_dir("ascendc_kernels") / "emulation" / "include" / _TOPK_HEADER
+    names = tuple(re.findall(r"ifndef OPGEN_OWN_(\w+)", path.read_text(encoding="utf-8")))
+    any_name = "|".join(names)
+    definitions = (
+        rf"^[ \t]*#[ \t]*define[ \t]+(?P<macro>{any_name})\b"
+        rf"|\b(?:constexpr|const)\b[^;()]*?(?<![=+*/-]\s)\b(?P<name>{any_name})\s*[={{]"
+        rf"|\benum\b[^;()]*?(?<![=+*/-]\s)\b(?P<member>{any_name})\s*[=,}}]"
+    )
+    uses = re.compile(rf"(?<!::)(?<!\.)\b({any_name})\b")
+    return names, uses, re.compile(definitions, re.MULTILINE)
+
+
+def _is_global(text: str, at: int, opened: set[str]) -> bool:
+    """Whether what is defined at an offset is found without a qualifier."""
+    for head in open_heads(text, at):
+        if is_linkage_head(head):
+            continue
+        namespace = re.search(r"\bnamespace\b\s*((?:\w+(?:::)?)*)\s*$", head)
+        if namespace is None or (namespace[1] and namespace[1].split("::")[-1] not in opened):
+            return False
+    return True

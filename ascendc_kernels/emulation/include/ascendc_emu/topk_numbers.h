@@ -2,7 +2,7 @@
 //
 // Numbers that the device library's header of TopK leaves in the global scope, where some kernels
 // use them. Which releases include that header differs, so only sources that use a name get this
-// file (msopgen_wrap/build/rewriting/topk_numbers.py), with OPGEN_OWN_<name> for those that they
+// file (msopgen_wrap/build/rewriting/kernel_sources.py), with OPGEN_OWN_<name> for those that they
 // define themselves.
 #ifndef ASCENDC_EMU_TOPK_NUMBERS_H
 #define ASCENDC_EMU_TOPK_NUMBERS_H
