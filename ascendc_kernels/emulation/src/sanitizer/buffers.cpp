@@ -52,23 +52,32 @@ bool Travels(const CoreState& state, const Buffer& buffer) {
     });
 }
 
+Buffer DeclaredBuffer(const BufferEvent& e) {
+    Buffer b;
+    b.queued = e.kind == BufferKind::kInit;
+    b.placed = e.kind != BufferKind::kRaw;
+    b.life = b.queued ? Life::kFree : Life::kPlain;
+    b.mem = e.mem;
+    b.position = e.position;
+    b.dstPosition = e.dstPosition;
+    b.queue = e.queue;
+    b.producer = Dense(e.producer);
+    b.consumer = Dense(e.consumer);
+    b.addr = e.addr;
+    b.bytes = e.bytes;
+    b.declared = b.last = e.loc;
+    return b;
+}
+
+bool OfAnotherQueue(const BufferEvent& e, const Buffer& b) {
+    return e.queue != 0 && b.queue != 0 && e.queue != b.queue;
+}
+
 }  // namespace
 
 void Checker::OnBuffer(Core& core, const BufferEvent& e) {
     CoreState& state = State(core);
-    if (e.kind == BufferKind::kRelease) {
-        for (auto& entry : state.buffers) {
-            Buffer& b = entry.second;
-            if (e.buffer != 0 && entry.first != e.buffer) continue;
-            // A pool releases its range, a pipe everything.
-            if (e.bytes != 0 && (b.mem != e.mem || b.addr < e.addr || b.addr >= e.addr + e.bytes)) {
-                continue;
-            }
-            ReportLeak(state, b);
-            b.life = Life::kGone;
-        }
-        return;
-    }
+    if (e.kind == BufferKind::kRelease) return ReleaseBuffers(state, e);
     if (e.kind == BufferKind::kPointer) {
         TakePointer(state, e.addr, e.addr + e.bytes);
         if (!state.glimpses.empty()) LookThroughPointers(state);
@@ -79,106 +88,113 @@ void Checker::OnBuffer(Core& core, const BufferEvent& e) {
     // travel with the operands; only where the first ones were made is worth remembering.
     if (e.kind == BufferKind::kRaw && ++state.rawBuffers > 1024) return;
     Buffer& b = state.buffers[e.buffer];
-    auto misuse = [&](const char* check, const char* op, const std::string& what, const char* why,
-                      const char* fix) {
-        Finding f = Start(state, check, op, e.loc);
-        f.what = what;
-        f.why = why;
-        f.fix = fix;
-        Findings::Instance().Add(f);
-    };
     switch (e.kind) {
         case BufferKind::kInit:
         case BufferKind::kInitBuf:
         case BufferKind::kInitPool:
         case BufferKind::kRaw:
-            b = Buffer();
-            b.queued = e.kind == BufferKind::kInit;
-            b.placed = e.kind != BufferKind::kRaw;
-            b.life = b.queued ? Life::kFree : Life::kPlain;
-            b.mem = e.mem;
-            b.position = e.position;
-            b.dstPosition = e.dstPosition;
-            b.queue = e.queue;
-            b.producer = Dense(e.producer);
-            b.consumer = Dense(e.consumer);
-            b.addr = e.addr;
-            b.bytes = e.bytes;
-            b.declared = b.last = e.loc;
-            if (e.kind != BufferKind::kRaw) {
-                state.Shadow(e.mem).SetInitialised(e.addr, e.addr + e.bytes, false);
-                DropPointers(state, e.mem, e.addr, e.addr + e.bytes);
-            }
+            b = DeclaredBuffer(e);
+            if (b.placed) ClearData(state, b);
             return;
         case BufferKind::kAlloc:
-            if (b.life == Life::kGone) return;
-            b.life = Life::kAllocated;
-            b.last = b.allocated = e.loc;
-            b.allocatedAt = state.seq;
-            state.Acquire(Dense(e.producer), b.drained);
-            ReportStaleUses(state, b);
-            // A lone buffer still holds its last tile, and public kernels go on computing with
-            // that.
-            if (GetOptions().freedTensorIsError || !AloneInQueue(state, b)) {
-                state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
-                DropPointers(state, b.mem, b.addr, b.addr + b.bytes);
-            }
-            if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
-                misuse("EventId", "AllocTensor",
-                       Format("%d tensors of %s queues are in use at once", TensorsInUse(state, b),
-                              PositionName(b.position)),
-                       "every one of them holds one of the 8 event ids of its two pipes",
-                       "free tensors earlier, or let several tensors share one buffer");
-            }
-            return;
+            return OnAlloc(state, e, b);
         case BufferKind::kEnQue:
-            if (e.queue != 0 && b.queue != 0 && e.queue != b.queue) {
-                misuse("ErrorBuffer1", "EnQue",
-                       "EnQue of a tensor that belongs to the " + BufferText(b),
-                       "a tensor can only travel through the queue it was allocated from",
-                       "EnQue it to the queue whose AllocTensor made it");
-            } else if (b.queued && b.life != Life::kAllocated && b.life != Life::kDeQueued) {
-                misuse("ErrorBuffer2", "EnQue",
-                       std::string("EnQue of a tensor that is ") +
-                           (b.life == Life::kEnQueued ? "already in the queue" : "not allocated"),
-                       "EnQue is legal after AllocTensor or DeQue only",
-                       "keep the order AllocTensor, EnQue, DeQue, FreeTensor");
-            }
-            b.life = Life::kEnQueued;
-            b.enqueued = true;
-            b.last = e.loc;
-            b.filled = state.ReleaseByQueue(Dense(e.producer));
-            return;
+            return OnEnQue(state, e, b);
         case BufferKind::kDeQue:
             b.life = Life::kDeQueued;
             b.last = e.loc;
-            state.Acquire(Dense(e.consumer), b.filled);
-            return;
+            return state.Acquire(Dense(e.consumer), b.filled);
         case BufferKind::kFree:
-            if (e.queue != 0 && b.queue != 0 && e.queue != b.queue) {
-                misuse("ErrorBuffer1", "FreeTensor",
-                       "FreeTensor of a tensor that belongs to the " + BufferText(b),
-                       "a tensor must be freed by the queue it was allocated from",
-                       "FreeTensor it with the queue whose AllocTensor made it");
-            } else if (b.life == Life::kFree) {
-                misuse("ErrorFree", "FreeTensor", "tensor of the " + BufferText(b) + " freed twice",
-                       "the second FreeTensor sets the queue's event again",
-                       "free each allocated tensor once");
-            } else if (b.life == Life::kEnQueued) {
-                misuse("ErrorBuffer2", "FreeTensor", "FreeTensor of a tensor still in the queue",
-                       "the consumer has not taken it out, so nothing waits for the producer",
-                       "DeQue it first");
-            }
-            b.life = Life::kFree;
-            b.freed = true;
-            b.last = e.loc;
-            b.drained = state.ReleaseByQueue(Dense(e.consumer));
-            return;
+            return OnFree(state, e, b);
         case BufferKind::kGet:
         case BufferKind::kPointer:
         case BufferKind::kRelease:
             return;
     }
+}
+
+void Checker::ReleaseBuffers(CoreState& state, const BufferEvent& e) {
+    for (auto& entry : state.buffers) {
+        Buffer& b = entry.second;
+        if (e.buffer != 0 && entry.first != e.buffer) continue;
+        // A pool releases its range, a pipe everything.
+        if (e.bytes != 0 && (b.mem != e.mem || b.addr < e.addr || b.addr >= e.addr + e.bytes)) {
+            continue;
+        }
+        ReportLeak(state, b);
+        b.life = Life::kGone;
+    }
+}
+
+// What lies in the buffer from before is nobody's data any more.
+void Checker::ClearData(CoreState& state, const Buffer& b) {
+    state.Shadow(b.mem).SetInitialised(b.addr, b.addr + b.bytes, false);
+    DropPointers(state, b.mem, b.addr, b.addr + b.bytes);
+}
+
+void Checker::OnAlloc(CoreState& state, const BufferEvent& e, Buffer& b) {
+    if (b.life == Life::kGone) return;
+    b.life = Life::kAllocated;
+    b.last = b.allocated = e.loc;
+    b.allocatedAt = state.seq;
+    state.Acquire(Dense(e.producer), b.drained);
+    ReportStaleUses(state, b);
+    // A lone buffer still holds its last tile, and public kernels go on computing with that.
+    if (GetOptions().freedTensorIsError || !AloneInQueue(state, b)) ClearData(state, b);
+    if (b.producer != b.consumer && TensorsInUse(state, b) > kEventIds) {
+        Findings::Instance().Add(
+            Start(state, "EventId", "AllocTensor", e.loc,
+                  {Format("%d tensors of %s queues are in use at once", TensorsInUse(state, b),
+                          PositionName(b.position)),
+                   "every one of them holds one of the 8 event ids of its two pipes",
+                   "free tensors earlier, or let several tensors share one buffer"}));
+    }
+}
+
+void Checker::OnEnQue(CoreState& state, const BufferEvent& e, Buffer& b) {
+    if (OfAnotherQueue(e, b)) {
+        Findings::Instance().Add(
+            Start(state, "ErrorBuffer1", "EnQue", e.loc,
+                  {"EnQue of a tensor that belongs to the " + BufferText(b),
+                   "a tensor can only travel through the queue it was allocated from",
+                   "EnQue it to the queue whose AllocTensor made it"}));
+    } else if (b.queued && b.life != Life::kAllocated && b.life != Life::kDeQueued) {
+        Findings::Instance().Add(
+            Start(state, "ErrorBuffer2", "EnQue", e.loc,
+                  {std::string("EnQue of a tensor that is ") +
+                       (b.life == Life::kEnQueued ? "already in the queue" : "not allocated"),
+                   "EnQue is legal after AllocTensor or DeQue only",
+                   "keep the order AllocTensor, EnQue, DeQue, FreeTensor"}));
+    }
+    b.life = Life::kEnQueued;
+    b.enqueued = true;
+    b.last = e.loc;
+    b.filled = state.ReleaseByQueue(Dense(e.producer));
+}
+
+void Checker::OnFree(CoreState& state, const BufferEvent& e, Buffer& b) {
+    if (OfAnotherQueue(e, b)) {
+        Findings::Instance().Add(
+            Start(state, "ErrorBuffer1", "FreeTensor", e.loc,
+                  {"FreeTensor of a tensor that belongs to the " + BufferText(b),
+                   "a tensor must be freed by the queue it was allocated from",
+                   "FreeTensor it with the queue whose AllocTensor made it"}));
+    } else if (b.life == Life::kFree) {
+        Findings::Instance().Add(Start(state, "ErrorFree", "FreeTensor", e.loc,
+                                       {"tensor of the " + BufferText(b) + " freed twice",
+                                        "the second FreeTensor sets the queue's event again",
+                                        "free each allocated tensor once"}));
+    } else if (b.life == Life::kEnQueued) {
+        Findings::Instance().Add(
+            Start(state, "ErrorBuffer2", "FreeTensor", e.loc,
+                  {"FreeTensor of a tensor still in the queue",
+                   "the consumer has not taken it out, so nothing waits for the producer",
+                   "DeQue it first"}));
+    }
+    b.life = Life::kFree;
+    b.freed = true;
+    b.last = e.loc;
+    b.drained = state.ReleaseByQueue(Dense(e.consumer));
 }
 
 // A buffer that goes away while a tensor of it is in use.

@@ -48,6 +48,13 @@ struct LaneRuns {
     uint64_t total = 0;
 };
 
+// Which bytes of a destination come from which of a source.
+enum class Flow {
+    kLanes,   // part i of the destination comes from part i of the source
+    kBlocks,  // the same, block by block of a copy, where the destination may be padded
+    kWhole,   // any part may come from any part
+};
+
 class Checker : public Sink {
  public:
     ~Checker() override { RestoreOutputs(); }
@@ -63,25 +70,46 @@ class Checker : public Sink {
  private:
     CoreState& State(Core& core);
     void Resize(size_t cores);
-    void ReportLeak(const CoreState& state, const Buffer& buffer);
 
     struct Step;
-    // operand_checks.cpp: where operands lie
-    // Outside: reported; races with what really lies there would only repeat it.
-    enum class Place { kInside, kOutside, kNowhere };
-    Place CheckPlace(Step& step, const Operand& operand);
-    void CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
-    void CheckGlobalTensor(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    // buffers.cpp: the life of buffers
+    void ReleaseBuffers(CoreState& state, const BufferEvent& event);
+    static void ClearData(CoreState& state, const Buffer& buffer);
+    void OnAlloc(CoreState& state, const BufferEvent& event, Buffer& buffer);
+    void OnEnQue(CoreState& state, const BufferEvent& event, Buffer& buffer);
+    void OnFree(CoreState& state, const BufferEvent& event, Buffer& buffer);
+    void ReportLeak(const CoreState& state, const Buffer& buffer);
     void CheckLife(Step& step, const Operand& operand);
     void RememberStaleUse(const Step& step, const Operand& operand, bool writes, Finding* finding);
     void ReportStaleUses(const CoreState& state, Buffer& buffer);
     void CheckQueueSkipped(Step& step, const Operand& operand, const Buffer& buffer);
+
+    // operand_checks.cpp: where operands lie
+    // Outside: reported; races with what really lies there would only repeat it.
+    enum class Place { kInside, kOutside, kNowhere };
+    Place CheckPlace(Step& step, const Operand& operand);
+    void CheckAlignment(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void CheckCapacity(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void ReportOutside(Step& step, const Operand& operand, ByteRun used, ByteRun bounds);
+    void WarnBehindTensor(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void CheckGmPlace(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    bool InSystemWorkspace(const Region& region, uint64_t end) const;
+    [[noreturn]] void StopOutsideRegions(Step& step, const Operand& operand, uint64_t begin,
+                                         uint64_t end);
+    void CheckGmTail(Step& step, const Operand& operand, const Region& region, uint64_t begin,
+                     uint64_t end);
+    void CheckGlobalTensor(Step& step, const Operand& operand, uint64_t begin, uint64_t end);
     void CheckOverlap(Step& step);
     void CheckScalarScope(Step& step);
     void CheckScope(Step& step);
     void CheckArch(Step& step);
 
     // instruction.cpp: what one instruction reads and writes
+    void ReportNote(const Step& step);
+    void CheckOperands(Step& step, Place* places);
+    void ReadOperands(Step& step, const Place* places);
+    void WriteOperands(Step& step, const Place* places);
+    void FillByReference(const Record& record, const Place* places);
     void WaitAutomatically(Step& step);
     // Whether all that is read holds data.
     bool ReadOperand(Step& step, const Operand& operand);
@@ -101,14 +129,24 @@ class Checker : public Sink {
                        const Finding& finding);
     void Decide(CoreState& state, Mem mem, uint64_t begin, uint64_t end);
     void ReportUndecided(CoreState& state);
+    Conflicts WithoutPolled(Step& step, const Conflicts& conflicts);
     void ReportGm(Step& step, const Operand& operand, const GmHits& hits);
-    void ReportSharedLines(const Step& step, uint64_t begin, uint64_t end);
     void Settle(CoreState& state);
     void SettleScalarWrites();
 
+    // data_cache.cpp: values that the scalar unit's cache and memory disagree about
+    Finding CacheFinding(const Step& step, const Operand& operand, const std::vector<ByteRun>& runs,
+                         Epoch writer, Words words) const;
+    void ReportCachedBytes(const Step& step, const Operand& operand, const GmHits& hits);
+    void ReportCacheLines(const Step& step, const Operand& operand, const GmHits& hits);
+    void ReportUnlessNotes(const Operand& operand, const Finding& finding);
+    void ReportSharedLines(const Step& step, uint64_t begin, uint64_t end);
+
     // polling.cpp: flags in global memory
     void KeepStore(const Step& step, const Operand& operand, uint64_t begin, uint64_t end);
+    void CollectStores(const Step& step, uint64_t begin, uint64_t end, Glimpse* glimpse);
     void Glance(Step& step, const Operand& operand, GmHits* hits);
+    void KeepGlimpse(Step& step, Glimpse glimpse);
     void ShowBefore(uint64_t begin, const std::vector<uint8_t>& bytes);
     void ShowNow();
     void UseGlimpses(Step& step);
@@ -128,15 +166,24 @@ class Checker : public Sink {
     bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand, bool allData);
     void ReportEmptyIndices(Step& step);
+    void ReportPoisonedOutputs();
+    void KeepLostLines();
+    using PoisonTold = std::map<std::pair<const Region*, uint32_t>, size_t>;
+    void KeepPoisoned(uint64_t begin, uint64_t end, Epoch writer, PoisonTold* told);
+    void KeepContents(bool known);
+    Finding PoisonedOutput(const Region& region, Epoch writer) const;
+
+    // data_flow.cpp: which bytes come from such that hold none
     static uint8_t GarbageBits(const Step& step, const Operand& operand, uint64_t offset);
-    static void KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source,
+    static void KeepPartBytes(const Step& step, const Operand& dst, const LaneRuns& source,
                               const ByteRun& run);
     static void PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
                               std::vector<ByteRun>* bad);
+    void MarkData(CoreState& state, Mem mem, uint64_t begin, uint64_t end, bool value);
+    static void PushEmptyLanes(const Step& step, const Operand& dst, const LaneRuns& source,
+                               Flow flow, uint64_t total, std::vector<ByteRun>* bad);
+    static std::vector<ByteRun> EmptyLanes(const Step& step, const Operand& operand, Epoch* origin);
     void WriteData(Step& step, const Operand& operand);
-    void ReportPoisonedOutputs();
-    void KeepContents(bool known);
-    Finding PoisonedOutput(const Region& region, Epoch writer) const;
 
     // outputs.cpp: what of an output nobody has written
     void MarkOutputs();
@@ -153,6 +200,9 @@ class Checker : public Sink {
     static void AdoptPlainStores(CoreState& state, const Record& record, const Operand& operand);
 
     // sync.cpp
+    void OnSetFlag(CoreState& state, const SyncEvent& event);
+    void OnWaitFlag(CoreState& state, const SyncEvent& event);
+    void CheckSyncSpace(CoreState& state, const SyncEvent& event);
     void OnCross(CoreState& state, const SyncEvent& event);
     void OnMeeting(CoreState& state, const SyncEvent& event);
     void ReportLeftCrossFlags();
@@ -160,6 +210,11 @@ class Checker : public Sink {
 
     // messages.cpp
     Finding Start(const CoreState& state, const char* check, const char* op, Loc loc) const;
+    Finding Start(const CoreState& state, const char* check, const char* op, Loc loc,
+                  Words words) const;
+    // About bytes [begin, end) of an operand.
+    Finding Start(const Step& step, const char* check, const Operand& operand, uint64_t begin,
+                  uint64_t end) const;
     void Describe(const CoreState& state, const Operand& operand, uint64_t begin, uint64_t end,
                   Finding* finding) const;
     void SetOther(Epoch epoch, const char* access, Finding* finding) const;

@@ -4,6 +4,7 @@
 // with it.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "checker.h"
 
@@ -141,6 +142,89 @@ void GmShadow::Clean(uint32_t core, uint64_t address, bool entire) {
     }
     DropLine(core, address / kCacheLine);
     cache.erase(address / kCacheLine);
+}
+
+Finding Checker::CacheFinding(const Step& step, const Operand& o, const std::vector<ByteRun>& runs,
+                              Epoch writer, Words words) const {
+    Finding f = Start(step.state, "DataCache", step.record.op, step.record.loc, std::move(words));
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, runs.front().begin, runs.back().end, &f);
+    SetOther(writer, "write", &f);
+    return f;
+}
+
+// Bytes whose value in a data cache is not that in memory.
+void Checker::ReportCachedBytes(const Step& step, const Operand& o, const GmHits& hits) {
+    const Record& r = step.record;
+    if (!hits.dirty.empty()) {
+        Findings::Instance().Add(CacheFinding(
+            step, o, hits.dirty, hits.dirtyWriter,
+            {Format("%s of %s reads global memory whose new value is still in a data cache", o.role,
+                    r.op),
+             "SetValue on a GlobalTensor writes to the core's data cache, not to memory",
+             "DataCacheCleanAndInvalid the written lines after SetValue, then synchronise"}));
+    }
+    if (!hits.stale.empty()) {
+        Findings::Instance().Add(CacheFinding(
+            step, o, hits.stale, hits.staleWriter,
+            {Format("%s of %s reads a value cached before memory changed", o.role, r.op),
+             "the scalar unit's data cache is not coherent with copies or with other cores",
+             "DataCacheCleanAndInvalid the line before reading it again"}));
+    }
+}
+
+// Lines that are written back whole, with more than what was changed in them.
+void Checker::ReportCacheLines(const Step& step, const Operand& o, const GmHits& hits) {
+    const Record& r = step.record;
+    const std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
+    if (hits.dirtyLine) {
+        Findings::Instance().Add(CacheFinding(
+            step, o, here, hits.dirtyLine,
+            {Format("%s of %s is in a cache line that a scalar unit has changed and not yet "
+                    "written back",
+                    o.role, r.op),
+             "a cache line of 64 bytes is written back whole, at the end of the kernel at the "
+             "latest: that undoes this copy",
+             "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two "
+             "in different lines"}));
+    }
+    if (hits.staleLine) {
+        const Finding f = CacheFinding(
+            step, o, here, hits.staleLine,
+            {Format("%s of %s changes a cache line loaded before another unit wrote to it", o.role,
+                    r.op),
+             "a cache line of 64 bytes is written back whole: that undoes the other write",
+             "DataCacheCleanAndInvalid the line before SetValue, or keep the two in "
+             "different lines"});
+        const bool notes =
+            hits.staleLine.Pipe() == kPS && hits.staleLine.Core() != step.state.core->id;
+        if (notes) {
+            ReportUnlessNotes(o, f);
+        } else {
+            Findings::Instance().Add(f);
+        }
+    }
+    if (hits.sharedLine) {
+        ReportUnlessNotes(
+            o, CacheFinding(
+                   step, o, here, hits.sharedLine,
+                   {Format("%s of %s is in a cache line that another core's scalar unit also "
+                           "writes",
+                           o.role, r.op),
+                    "a cache line of 64 bytes is written back whole: one core's values get lost",
+                    "give every core its own 64-byte line, or write with DataCopyPad"}));
+    }
+}
+
+// Notes of a core for itself stay in its cache: see ReportSharedLines.
+void Checker::ReportUnlessNotes(const Operand& o, const Finding& finding) {
+    const Region* region = FindRegion(o.addr);
+    const int kind = region ? region->kind : OPGEN_GM_INOUT;
+    if (kind == OPGEN_GM_OTHER || kind == OPGEN_GM_WORKSPACE) {
+        sharedLines_.emplace(o.addr / kCacheLine, finding);
+    } else {
+        Findings::Instance().Add(finding);
+    }
 }
 
 // Values that got lost because two cores changed one line matter once somebody else reads them.

@@ -13,13 +13,7 @@ namespace sanitizer {
 
 namespace {
 
-enum class Flow {
-    kLanes,   // part i of the destination comes from part i of the source
-    kBlocks,  // the same, block by block of a copy, where the destination may be padded
-    kWhole,   // any part may come from any part
-};
-
-Flow FlowOf(const Record& r, const Operand& dst, const LaneRuns&) {
+Flow FlowOf(const Record& r, const Operand& dst) {
     if (r.perLane) return Flow::kLanes;
     for (const char* part : {"Reduce", "Brcb", "Cast", "Compare"}) {
         if (HasPart(r.op, part)) return Flow::kLanes;
@@ -30,9 +24,21 @@ Flow FlowOf(const Record& r, const Operand& dst, const LaneRuns&) {
 
 const Operand* Source(const Record& r) {
     for (int i = 0; i < r.count; ++i) {
-        if (static_cast<int>(r.operands[i].access) & 1) return &r.operands[i];
+        if (Reads(r.operands[i])) return &r.operands[i];
     }
     return nullptr;
+}
+
+// Adds what of a copy's destination comes from `run`, block by block.
+void PushBlocks(uint32_t sourceBytes, uint32_t targetBytes, const ByteRun& run,
+                std::vector<ByteRun>* bad) {
+    const uint64_t from = std::max<uint64_t>(1, sourceBytes);
+    const uint64_t to = std::max<uint64_t>(1, targetBytes);
+    for (uint64_t b = run.begin / from; b * from < run.end; ++b) {
+        const uint64_t lo = std::min(std::max(run.begin, b * from) - b * from, to);
+        const uint64_t hi = std::min(std::min(run.end, (b + 1) * from) - b * from, to);
+        if (lo < hi) bad->push_back({b * to + lo, b * to + hi});
+    }
 }
 
 constexpr uint64_t kLineBytes = 32;  // of a fractal: K elements of one row (L0A) or column (L0B)
@@ -85,7 +91,7 @@ uint8_t Checker::GarbageBits(const Step& step, const Operand& o, uint64_t offset
 
 // Compare gives a bit per element: the first and last byte of what comes from garbage may have bits
 // that do not.
-void Checker::KeepPartBytes(Step& step, const Operand& dst, const LaneRuns& source,
+void Checker::KeepPartBytes(const Step& step, const Operand& dst, const LaneRuns& source,
                             const ByteRun& run) {
     const uint64_t size = std::max<uint64_t>(1, DTypeBits(source.operand->dtype) / 8);
     if (dst.mem != Mem::kUb || !Contiguous(dst)) return;
@@ -116,7 +122,7 @@ void Checker::PushUndecided(const Step& step, const LaneRuns& source, const Byte
     if (isAnd || std::strcmp(r.op, "Or") == 0) {
         for (int i = 0; i < r.count; ++i) {
             const Operand& o = r.operands[i];
-            if (&o != source.operand && (static_cast<int>(o.access) & 1)) other = &o;
+            if (&o != source.operand && Reads(o)) other = &o;
         }
     }
     const uint8_t* memory = other ? step.state.core->memory[static_cast<int>(other->mem)] : nullptr;
@@ -140,22 +146,81 @@ void Checker::PushUndecided(const Step& step, const LaneRuns& source, const Byte
     });
 }
 
+// Says of bytes whether they hold data.
+void Checker::MarkData(CoreState& state, Mem mem, uint64_t begin, uint64_t end, bool value) {
+    if (mem == Mem::kGm) {
+        gm_.SetInitialised(begin, end, value);
+    } else {
+        state.Shadow(mem).SetInitialised(begin, end, value);
+    }
+}
+
+// Adds what of a destination of `total` bytes comes from the bytes without data of a source. `flow`
+// is not kWhole.
+void Checker::PushEmptyLanes(const Step& step, const Operand& dst, const LaneRuns& source,
+                             Flow flow, uint64_t total, std::vector<ByteRun>* bad) {
+    const Record& r = step.record;
+    const uint64_t from = source.total;
+    const Operand* src = Source(r);
+    const bool blocks = flow == Flow::kBlocks && src && src->repeats * src->blocks > 1 &&
+                        src->repeats * src->blocks == dst.repeats * dst.blocks;
+    const uint64_t unit = std::max<uint64_t>(1, DTypeBits(dst.dtype) / 8);
+    for (const ByteRun& run : source.runs) {
+        if (blocks || (flow == Flow::kBlocks && from != total)) {
+            PushBlocks(src ? src->blockBytes : 1, dst.blockBytes, run, bad);
+        } else if (from == total) {
+            PushUndecided(step, source, run, bad);
+        } else {
+            if (HasPart(r.op, "Compare")) KeepPartBytes(step, dst, source, run);
+            const uint64_t lo = run.begin * total / from / unit * unit;
+            const uint64_t hi = (run.end * total + from - 1) / from;
+            bad->push_back({lo, (hi + unit - 1) / unit * unit});
+        }
+    }
+}
+
+// The bytes of a destination, counted along it, that come from memory without data; *origin: who
+// read that first.
+std::vector<ByteRun> Checker::EmptyLanes(const Step& step, const Operand& o, Epoch* origin) {
+    const Record& r = step.record;
+    uint64_t total = 0;
+    ForEachSpan(r, o, [&](uint64_t, uint64_t bytes) { total += bytes; });
+    std::vector<ByteRun> bad;
+    size_t others = 0;
+    for (const LaneRuns& source : step.poison) others += source.operand != &o;
+    bool allWhole = others != 0 && others == step.sources - (Reads(o) ? 1 : 0);
+    bool oneWhole = false;
+    for (const LaneRuns& source : step.poison) {
+        // What an instruction adds to (Mmad to L0C) keeps its place.
+        const Flow flow = source.operand == &o ? Flow::kLanes : FlowOf(r, o);
+        if (flow == Flow::kWhole) {
+            const bool whole = source.runs.size() == 1 &&
+                               source.runs[0].end - source.runs[0].begin == source.total;
+            allWhole &= whole;
+            oneWhole |= whole || SpoilsProduct(r, source);
+        } else {
+            if (source.operand != &o) allWhole = false;
+            // Selected lanes are only known at run time: trust the mask.
+            if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
+            PushEmptyLanes(step, o, source, flow, total, &bad);
+        }
+        *origin = source.origin;
+    }
+    // Every element of a product depends on each of its operands.
+    const bool product = r.pipe == Pipe::kM || r.pipe == Pipe::kFix;
+    if (allWhole || (product && oneWhole)) bad.push_back({0, total});
+    return bad;
+}
+
 void Checker::WriteData(Step& step, const Operand& o) {
     const Record& r = step.record;
     CoreState& state = step.state;
-    bool gm = o.mem == Mem::kGm;
-    LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
-    auto mark = [&](uint64_t lo, uint64_t hi, bool value) {
-        if (gm) {
-            gm_.SetInitialised(lo, hi, value);
-        } else {
-            shadow->SetInitialised(lo, hi, value);
-        }
-    };
     // An atomic add to memory nobody cleared stays garbage.
     if (!o.atomic) {
-        ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) { mark(at, at + bytes, true); });
-    } else if (gm && step.poison.empty()) {
+        ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
+            MarkData(state, o.mem, at, at + bytes, true);
+        });
+    } else if (o.mem == Mem::kGm && step.poison.empty()) {
         using Content = DeviceMemory::Content;
         const Region* region = FindRegion(o.addr);
         const bool program = region && region->kind == OPGEN_GM_OTHER;
@@ -165,60 +230,8 @@ void Checker::WriteData(Step& step, const Operand& o) {
     }
     if (step.poison.empty()) return;
 
-    uint64_t total = 0;
-    ForEachSpan(r, o, [&](uint64_t, uint64_t bytes) { total += bytes; });
-    std::vector<ByteRun> bad;
-    size_t others = 0;
-    for (const LaneRuns& source : step.poison) others += source.operand != &o;
-    bool accumulates = static_cast<int>(o.access) & 1;
-    bool allWhole = others != 0 && others == step.sources - (accumulates ? 1 : 0);
-    // Every element of a product depends on each of its operands.
-    const bool product = r.pipe == Pipe::kM || r.pipe == Pipe::kFix;
-    bool oneWhole = false;
     Epoch origin;
-    for (const LaneRuns& source : step.poison) {
-        // What an instruction adds to (Mmad to L0C) keeps its place.
-        Flow flow = source.operand == &o ? Flow::kLanes : FlowOf(r, o, source);
-        if (flow == Flow::kWhole) {
-            const bool whole = source.runs.size() == 1 &&
-                               source.runs[0].end - source.runs[0].begin == source.total;
-            allWhole &= whole;
-            oneWhole |= whole || SpoilsProduct(r, source);
-            origin = source.origin;
-            continue;
-        }
-        if (source.operand != &o) allWhole = false;
-        // Selected lanes are only known at run time: trust the mask.
-        if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
-        uint64_t from = source.total;
-        uint64_t to = total;
-        const Operand* src = Source(r);
-        bool blocks = flow == Flow::kBlocks && src && src->repeats * src->blocks > 1 &&
-                      src->repeats * src->blocks == o.repeats * o.blocks;
-        uint64_t unit = std::max<uint64_t>(1, DTypeBits(o.dtype) / 8);
-        for (const ByteRun& run : source.runs) {
-            if (blocks || (flow == Flow::kBlocks && from != to)) {
-                uint64_t sb = src ? std::max<uint64_t>(1, src->blockBytes) : 1;
-                uint64_t db = std::max<uint64_t>(1, o.blockBytes);
-                for (uint64_t b = run.begin / sb; b * sb < run.end; ++b) {
-                    uint64_t lo = std::max(run.begin, b * sb) - b * sb;
-                    uint64_t hi = std::min(run.end, (b + 1) * sb) - b * sb;
-                    lo = std::min(lo, db);
-                    hi = std::min(hi, db);
-                    if (lo < hi) bad.push_back({b * db + lo, b * db + hi});
-                }
-            } else if (from == to) {
-                PushUndecided(step, source, run, &bad);
-            } else {
-                if (HasPart(r.op, "Compare")) KeepPartBytes(step, o, source, run);
-                uint64_t lo = run.begin * to / from / unit * unit;
-                uint64_t hi = (run.end * to + from - 1) / from;
-                bad.push_back({lo, (hi + unit - 1) / unit * unit});
-            }
-        }
-        origin = source.origin;
-    }
-    if (allWhole || (product && oneWhole)) bad.push_back({0, total});
+    const std::vector<ByteRun> bad = EmptyLanes(step, o, &origin);
     if (bad.empty()) return;
     origins_[step.me.Bits()] = origin;
     uint64_t lane = 0;
@@ -226,7 +239,7 @@ void Checker::WriteData(Step& step, const Operand& o) {
         for (const ByteRun& run : bad) {
             uint64_t lo = std::max(run.begin, lane);
             uint64_t hi = std::min(run.end, lane + bytes);
-            if (lo < hi) mark(at + (lo - lane), at + (hi - lane), false);
+            if (lo < hi) MarkData(state, o.mem, at + (lo - lane), at + (hi - lane), false);
         }
         lane += bytes;
     });

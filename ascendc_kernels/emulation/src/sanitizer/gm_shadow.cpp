@@ -60,10 +60,7 @@ void GmShadow::Start(Page& page, uint64_t number) {
             page.uniform.init = value;
             continue;
         }
-        if (!page.cells) {
-            page.cells.reset(new GmCell[kCellsPerPage]);
-            for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
-        }
+        if (!page.cells) Split(&page);
         for (uint64_t b = lo; b < hi; ++b) {
             uint32_t& init = page.cells[(b - begin) / kGranule].init;
             uint32_t bit = 1u << (b % kGranule);
@@ -76,6 +73,27 @@ GmCell& GmShadow::CellAt(uint64_t granule) {
     const uint64_t number = NumberOf(granule * kGranule);
     Page& page = PageAt(number);
     return page.cells ? page.cells[granule - BeginOf(number) / kGranule] : page.uniform;
+}
+
+// One cell per granule from now on.
+void GmShadow::Split(Page* page) {
+    page->cells.reset(new GmCell[kCellsPerPage]);
+    std::fill(page->cells.get(), page->cells.get() + kCellsPerPage, page->uniform);
+}
+
+// Back to one cell if all are the same and whole.
+void GmShadow::Merge(Page* page) {
+    const GmCell& first = page->cells[0];
+    auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
+    if (!plain(first.writerMask) || !plain(first.readerMask) || !plain(first.init) ||
+        !plain(first.written) || !plain(first.plainMask)) {
+        return;
+    }
+    for (uint64_t i = 0; i < kCellsPerPage; ++i) {
+        if (!page->cells[i].Single() || !page->cells[i].SameState(first)) return;
+    }
+    page->uniform = first;
+    page->cells.reset();
 }
 
 // Calls f(cell, first byte, mask, bytes): a whole page at once where its state is uniform.
@@ -93,10 +111,7 @@ void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
             begin = stop;
             continue;
         }
-        if (!page.cells) {
-            page.cells.reset(new GmCell[kCellsPerPage]);
-            for (uint64_t i = 0; i < kCellsPerPage; ++i) page.cells[i] = page.uniform;
-        }
+        if (!page.cells) Split(&page);
         uint64_t first = (begin - pageBegin) / kGranule;
         uint64_t last = (stop - 1 - pageBegin) / kGranule;
         for (uint64_t i = first; i <= last; ++i) {
@@ -105,24 +120,7 @@ void GmShadow::ForCells(uint64_t begin, uint64_t end, bool change, F f) {
             uint64_t hi = std::min(stop, cellBegin + kGranule) - cellBegin;
             f(page.cells[i], cellBegin, ByteMask(lo, hi), kGranule);
         }
-        if (whole && change) {
-            bool same = true;
-            for (uint64_t i = 1; i < kCellsPerPage && same; ++i) {
-                const GmCell& a = page.cells[0];
-                const GmCell& b = page.cells[i];
-                same = a.SameState(b) && !b.writer2 && !b.reader2 && b.dirty == 0 &&
-                       b.writerMask == a.writerMask && b.readerMask == a.readerMask &&
-                       b.written == a.written && b.atomic == a.atomic && b.plain == a.plain &&
-                       b.plainMask == a.plainMask;
-            }
-            const GmCell& a = page.cells[0];
-            auto plain = [](uint32_t mask) { return mask == 0 || mask == kAllBytes; };
-            if (same && !a.writer2 && !a.reader2 && a.dirty == 0 && plain(a.writerMask) &&
-                plain(a.readerMask) && plain(a.init) && plain(a.written) && plain(a.plainMask)) {
-                page.uniform = a;
-                page.cells.reset();
-            }
-        }
+        if (whole && change) Merge(&page);
         begin = stop;
     }
 }
@@ -153,35 +151,41 @@ void GmShadow::ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t by
     }
 }
 
-void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
-                         const GmAccess& access, GmHits* out) {
+namespace {
+
+// What a write to bytes `mask` of a cell races with.
+void AddWriteConflicts(const GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                       const GmAccess& access, Conflicts* out) {
     for (int i = 0; i < 2; ++i) {
         Epoch w = i ? cell.writer2 : cell.writer;
         if (!w || w == access.me || !((i ? cell.writer2Mask : cell.writerMask) & mask)) continue;
         if (cell.atomic && access.atomic) continue;
         if (!Ordered(w, access.limits->waw, access)) {
-            out->conflicts.Add(Hazard::kWaw, w, begin, begin + bytes);
+            out->Add(Hazard::kWaw, w, begin, begin + bytes);
         }
     }
     // Atomic writes commute with each other, but not with what filled the memory before them.
     if (access.atomic && cell.atomic && (cell.plainMask & mask) &&
         !Ordered(cell.plain, access.limits->waw, access)) {
-        out->conflicts.Add(Hazard::kWaw, cell.plain, begin, begin + bytes);
-    }
-    if (!access.atomic) {
-        cell.plain = Epoch();
-        cell.plainMask = 0;
-    } else if (cell.writer && !cell.atomic) {
-        cell.plain = cell.writer;
-        cell.plainMask = cell.writerMask;
+        out->Add(Hazard::kWaw, cell.plain, begin, begin + bytes);
     }
     for (int i = 0; i < 2; ++i) {
         Epoch r = i ? cell.reader2 : cell.reader;
         if (!r || !((i ? cell.reader2Mask : cell.readerMask) & mask)) continue;
         if (r.Core() == access.core && r.Seq() == access.me.Seq()) continue;
         if (!Ordered(r, access.limits->war, access)) {
-            out->conflicts.Add(Hazard::kWar, r, begin, begin + bytes);
+            out->Add(Hazard::kWar, r, begin, begin + bytes);
         }
+    }
+}
+
+void RememberWriter(GmCell& cell, uint32_t mask, const GmAccess& access) {
+    if (!access.atomic) {
+        cell.plain = Epoch();
+        cell.plainMask = 0;
+    } else if (cell.writer && !cell.atomic) {
+        cell.plain = cell.writer;
+        cell.plainMask = cell.writerMask;
     }
     if (cell.writer == access.me) {
         cell.writerMask |= mask;
@@ -198,6 +202,14 @@ void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t b
     }
     cell.written |= mask;
     cell.atomic = access.atomic;
+}
+
+}  // namespace
+
+void GmShadow::WriteCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,
+                         const GmAccess& access, GmHits* out) {
+    AddWriteConflicts(cell, begin, mask, bytes, access, &out->conflicts);
+    RememberWriter(cell, mask, access);
     if (access.scalar) cell.dirtier = access.me;
     if (access.scalar || cell.dirty != 0) {
         SetDirty(cell, access.scalar ? cell.dirty | mask : cell.dirty & ~mask);

@@ -112,7 +112,7 @@ void Checker::ReportEmptyIndices(Step& step) {
         const Operand& o = r.operands[i];
         const bool inside =
             o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
-        if (inside && (static_cast<int>(o.access) & 1) && IsIndex(r, o)) ReadData(step, o, false);
+        if (inside && Reads(o) && IsIndex(r, o)) ReadData(step, o, false);
     }
 }
 
@@ -145,8 +145,32 @@ Finding Checker::PoisonedOutput(const Region& region, Epoch writer) const {
     return f;
 }
 
-// Hands what the launch did to the program's device memory on to later launches and to the host.
-void Checker::KeepContents(bool known) {
+namespace {
+
+// Calls f(begin, end, filled) for the runs of a cell's bytes [begin, begin + bytes) that a kernel
+// wrote; filled: with data.
+template <typename F>
+void ForWrittenRuns(const GmCell& cell, uint64_t begin, uint64_t bytes, F f) {
+    const uint32_t good = cell.written & cell.init;
+    if (good == kAllBytes) return f(begin, begin + bytes, true);
+    if (good == 0 && cell.written == kAllBytes) return f(begin, begin + bytes, false);
+    for (uint64_t at = begin; at < begin + bytes; at += kGranule) {
+        for (uint32_t b = 0; b < kGranule;) {
+            uint32_t e = b + 1;
+            const bool written = cell.written >> b & 1;
+            const bool filled = good >> b & 1;
+            while (e < kGranule && (cell.written >> e & 1) == written && (good >> e & 1) == filled)
+                ++e;
+            if (written) f(at + b, at + e, filled);
+            b = e;
+        }
+    }
+}
+
+}  // namespace
+
+// Values that got lost because two cores changed one line matter to whoever reads the memory later.
+void Checker::KeepLostLines() {
     DeviceMemory& memory = DeviceMemory::Instance();
     for (const auto& line : sharedLines_) {
         const uint64_t begin = line.first * kCacheLine;
@@ -158,6 +182,30 @@ void Checker::KeepContents(bool known) {
             Findings::Instance().Add(line.second);
         }
     }
+}
+
+// Bytes [begin, end) that `writer` filled with what it computed from memory without data. `told`:
+// the findings kept so far, by region and source line.
+void Checker::KeepPoisoned(uint64_t begin, uint64_t end, Epoch writer, PoisonTold* told) {
+    DeviceMemory& memory = DeviceMemory::Instance();
+    const Region* region = FindRegion(begin);
+    if (!region || region->kind != OPGEN_GM_OTHER || !memory.Tracks(begin, end)) return;
+    if (!writer || writer.Core() >= identities_.size()) return;
+    const auto key = std::make_pair(region, writer.Site());
+    auto found = told->find(key);
+    if (found == told->end()) {
+        Finding f = PoisonedOutput(*region, writer);
+        f.begin = region->begin;  // Fetched counts from there
+        found = told->emplace(key, memory.Remember(f)).first;
+    }
+    memory.Poisoned(begin, std::min(end, region->end), found->second);
+}
+
+// Hands what the launch did to the program's device memory on to later launches and to the host.
+// known: the launch has ended as it should.
+void Checker::KeepContents(bool known) {
+    DeviceMemory& memory = DeviceMemory::Instance();
+    KeepLostLines();
     if (!memory.TracksAny()) return;
     for (const Region& region : regions_) {
         // An op's tensors are known by their kind, and checked by ReportPoisonedOutputs.
@@ -167,43 +215,20 @@ void Checker::KeepContents(bool known) {
     for (const Region& region : regions_) {
         if (region.kind == OPGEN_GM_OTHER && region.fresh) KeepWriters(region);
     }
-    std::map<std::pair<const Region*, uint32_t>, size_t> told;
+    PoisonTold told;
     gm_.ForTouched([&](const GmCell& cell, uint64_t begin, uint64_t bytes) {
-        if (cell.reader) {
-            const Region* region = FindRegion(begin);
-            if (region && region->fresh)
-                memory.ReadByKernel(begin, std::min(begin + bytes, region->end));
+        const Region* region = cell.reader ? FindRegion(begin) : nullptr;
+        if (region && region->fresh) {
+            memory.ReadByKernel(begin, std::min(begin + bytes, region->end));
         }
         if (cell.written == 0) return;
-        auto run = [&](uint64_t lo, uint64_t hi, bool filled) {
-            if (filled) return memory.Filled(lo, hi);
-            const Region* region = FindRegion(lo);
-            if (!region || region->kind != OPGEN_GM_OTHER || !memory.Tracks(lo, hi)) return;
-            if (!cell.writer || cell.writer.Core() >= identities_.size()) return;
-            const auto key = std::make_pair(region, cell.writer.Site());
-            auto found = told.find(key);
-            if (found == told.end()) {
-                Finding f = PoisonedOutput(*region, cell.writer);
-                f.begin = region->begin;  // Fetched counts from there
-                found = told.emplace(key, memory.Remember(f)).first;
+        ForWrittenRuns(cell, begin, bytes, [&](uint64_t lo, uint64_t hi, bool filled) {
+            if (filled) {
+                memory.Filled(lo, hi);
+            } else {
+                KeepPoisoned(lo, hi, cell.writer, &told);
             }
-            memory.Poisoned(lo, std::min(hi, region->end), found->second);
-        };
-        const uint32_t good = cell.written & cell.init;
-        if (good == kAllBytes) return run(begin, begin + bytes, true);
-        if (good == 0 && cell.written == kAllBytes) return run(begin, begin + bytes, false);
-        for (uint64_t at = begin; at < begin + bytes; at += kGranule) {
-            for (uint32_t b = 0; b < kGranule;) {
-                uint32_t e = b + 1;
-                const bool written = cell.written >> b & 1;
-                const bool filled = good >> b & 1;
-                while (e < kGranule && (cell.written >> e & 1) == written &&
-                       (good >> e & 1) == filled)
-                    ++e;
-                if (written) run(at + b, at + e, filled);
-                b = e;
-            }
-        }
+        });
     });
 }
 

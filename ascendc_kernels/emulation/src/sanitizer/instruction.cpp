@@ -42,33 +42,18 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     if (!hidden_.empty()) ShowNow();
     Settle(state);
     if (!scalarWrites_.empty()) SettleScalarWrites();
-    int pipe = Dense(r.pipe);
-    uint64_t seq = state.Issue(pipe);
+    const int pipe = Dense(r.pipe);
+    const uint64_t seq = state.Issue(pipe);
     Step step{
         state,    r,
         pipe,     Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.op, r.loc)),
         Limits(), {},
         0};
-    if (r.note) {
-        Finding f = Start(state, "ErrorParam", r.op, r.loc);
-        f.pipe = PipeName(pipe);
-        f.what = r.note;
-        f.why = "the documentation of the API allows other values only";
-        f.fix = "pass a value in the documented range";
-        Findings::Instance().Add(f);
-    }
+    if (r.note) ReportNote(step);
     if (core.soc && core.soc->apisListed) CheckArch(step);
     CheckScope(step);
-    Place place[Record::kMaxOperands];
-    for (int i = 0; i < r.count; ++i) {
-        place[i] = CheckPlace(step, r.operands[i]);
-        if (place[i] != Place::kNowhere && r.operands[i].mem != Mem::kGm) {
-            CheckLife(step, r.operands[i]);
-        }
-    }
-    bool inside =
-        std::none_of(place, place + r.count, [](Place p) { return p == Place::kOutside; });
-    if (inside) CheckOverlap(step);
+    Place places[Record::kMaxOperands];
+    CheckOperands(step, places);
     if (pipe == kPS && state.autoSync) WaitAutomatically(step);
     if (!state.glimpses.empty()) UseGlimpses(step);
     // unitFlag: Fixpipe follows the Mmad that fills L0C, and the next Mmad the Fixpipe that empties
@@ -76,36 +61,70 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     const int partner = pipe == kPM ? kPFix : kPM;
     if (r.unitFlag != 0) state.Acquire(pipe, state.unit[partner]);
     step.limits = state.LimitsFor(pipe);
+    ReadOperands(step, places);
+    WriteOperands(step, places);
+    if (ByReference(r) && GetOptions().uninit) FillByReference(r, places);
+    if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
+}
+
+// A parameter outside of its range, as the instruction itself has noted.
+void Checker::ReportNote(const Step& step) {
+    const Record& r = step.record;
+    Finding f = Start(step.state, "ErrorParam", r.op, r.loc,
+                      {r.note, "the documentation of the API allows other values only",
+                       "pass a value in the documented range"});
+    f.pipe = PipeName(step.pipe);
+    Findings::Instance().Add(f);
+}
+
+// Where the operands lie and whether they may be used there: one place for each.
+void Checker::CheckOperands(Step& step, Place* places) {
+    const Record& r = step.record;
+    bool inside = true;
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
-        if (place[i] == Place::kNowhere || !Reads(o)) continue;
+        places[i] = CheckPlace(step, o);
+        if (places[i] != Place::kNowhere && o.mem != Mem::kGm) CheckLife(step, o);
+        inside &= places[i] != Place::kOutside;
+    }
+    if (inside) CheckOverlap(step);
+}
+
+void Checker::ReadOperands(Step& step, const Place* places) {
+    const Record& r = step.record;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (places[i] == Place::kNowhere || !Reads(o)) continue;
         bool allData = false;
-        if (place[i] == Place::kInside) {
+        if (places[i] == Place::kInside) {
             allData = ReadOperand(step, o);
         } else {
             MarkRead(step, o);
         }
         if (GetOptions().uninit && !ByReference(r)) ReadData(step, o, allData);
     }
+}
+
+void Checker::WriteOperands(Step& step, const Place* places) {
+    const Record& r = step.record;
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
-        if (place[i] == Place::kNowhere || !Writes(r, o)) continue;
+        if (places[i] == Place::kNowhere || !Writes(r, o)) continue;
         // Where nothing doubtful has been read, one look at the memory does for both.
         const bool fills = GetOptions().uninit && step.poison.empty() && !o.atomic;
-        if (place[i] == Place::kInside) WriteOperand(step, o, fills);
-        if (GetOptions().uninit && !(fills && place[i] == Place::kInside)) WriteData(step, o);
+        if (places[i] == Place::kInside) WriteOperand(step, o, fills);
+        if (GetOptions().uninit && !(fills && places[i] == Place::kInside)) WriteData(step, o);
     }
-    if (ByReference(r) && GetOptions().uninit) {
-        // What is done with the reference, nobody sees: it may be where the data comes from.
-        for (int i = 0; i < r.count; ++i) {
-            const Operand& o = r.operands[i];
-            if (place[i] != Place::kInside || o.mem != Mem::kGm) continue;
-            ForEachSpan(r, o, [&](uint64_t at, uint64_t bytes) {
-                gm_.SetInitialised(at, at + bytes, true);
-            });
-        }
+}
+
+// What is done with a reference, nobody sees: it may be where the data comes from.
+void Checker::FillByReference(const Record& r, const Place* places) {
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (places[i] != Place::kInside || o.mem != Mem::kGm) continue;
+        ForEachSpan(r, o,
+                    [&](uint64_t at, uint64_t bytes) { gm_.SetInitialised(at, at + bytes, true); });
     }
-    if (r.unitFlag == 3) state.unit[pipe] = state.Release(pipe);
 }
 
 // The compiler makes the scalar unit wait for what it depends on (auto-sync). The scalar unit

@@ -3,6 +3,7 @@
 // The words of the reports: who, where, what it collides with and the cure.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "checker.h"
 
@@ -100,6 +101,23 @@ Finding Checker::Start(const CoreState& state, const char* check, const char* op
     f.coreKind = KindName(state.core->kind);
     f.block = state.core->blockIdx;
     f.subBlock = state.core->subBlockIdx;
+    return f;
+}
+
+Finding Checker::Start(const CoreState& state, const char* check, const char* op, Loc loc,
+                       Words words) const {
+    Finding f = Start(state, check, op, loc);
+    f.what = std::move(words.what);
+    f.why = std::move(words.why);
+    f.fix = std::move(words.fix);
+    return f;
+}
+
+Finding Checker::Start(const Step& step, const char* check, const Operand& o, uint64_t begin,
+                       uint64_t end) const {
+    Finding f = Start(step.state, check, step.record.op, step.record.loc);
+    f.pipe = PipeName(step.pipe);
+    Describe(step.state, o, begin, end, &f);
     return f;
 }
 
@@ -277,102 +295,36 @@ void Checker::SettleScalarWrites() {
     scalarWrites_.clear();
 }
 
-void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
-    const Record& r = step.record;
+// What nothing orders, but for flags that the core has polled: reading one orders what follows
+// after what its writer had completed.
+Conflicts Checker::WithoutPolled(Step& step, const Conflicts& conflicts) {
     CoreState& state = step.state;
-    if (!hits.conflicts.Empty()) {
-        Conflicts kept;
-        for (const Conflict& c : hits.conflicts.Items()) {
-            // A scalar read of what another core's scalar unit wrote is how cores poll a flag: it
-            // orders what follows after what the writer had completed.
-            if (r.scalarAccess && c.hazard == Hazard::kRaw && c.other.Pipe() == kPS) {
-                auto released = scalarReleases_.find(c.begin / kCacheLine);
-                if (released != scalarReleases_.end()) {
-                    state.AcquireFrom(kPS, released->second);
-                    continue;
-                }
+    const bool scalar = step.record.scalarAccess;
+    Conflicts kept;
+    for (const Conflict& c : conflicts.Items()) {
+        // A scalar read of what another core's scalar unit wrote is how cores poll a flag.
+        if (scalar && c.hazard == Hazard::kRaw && c.other.Pipe() == kPS) {
+            auto released = scalarReleases_.find(c.begin / kCacheLine);
+            if (released != scalarReleases_.end()) {
+                state.AcquireFrom(kPS, released->second);
+                continue;
             }
-            if (r.scalarAccess && c.hazard != Hazard::kRaw && c.other.Pipe() == kPS) continue;
-            // A store that this core has seen in a flag it polled.
-            if (state.seen.count(c.other.Bits()) != 0) continue;
-            kept.Add(c.hazard, c.other, c.begin, c.end);
         }
+        if (scalar && c.hazard != Hazard::kRaw && c.other.Pipe() == kPS) continue;
+        // A store that this core has seen in a flag it polled.
+        if (state.seen.count(c.other.Bits()) != 0) continue;
+        kept.Add(c.hazard, c.other, c.begin, c.end);
+    }
+    return kept;
+}
+
+void Checker::ReportGm(Step& step, const Operand& o, const GmHits& hits) {
+    if (!hits.conflicts.Empty()) {
+        const Conflicts kept = WithoutPolled(step, hits.conflicts);
         if (!kept.Empty()) ReportConflicts(step, o, kept);
     }
-    auto disagrees = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
-                         const char* why, const char* fix) {
-        Finding f = Start(state, "DataCache", r.op, r.loc);
-        f.pipe = PipeName(step.pipe);
-        if (!runs.empty()) Describe(state, o, runs.front().begin, runs.back().end, &f);
-        SetOther(writer, "write", &f);
-        f.what = what;
-        f.why = why;
-        f.fix = fix;
-        return f;
-    };
-    auto cache = [&](const std::vector<ByteRun>& runs, Epoch writer, const std::string& what,
-                     const char* why, const char* fix) {
-        Findings::Instance().Add(disagrees(runs, writer, what, why, fix));
-    };
-    if (!hits.dirty.empty()) {
-        cache(hits.dirty, hits.dirtyWriter,
-              Format("%s of %s reads global memory whose new value is still in a data cache",
-                     o.role, r.op),
-              "SetValue on a GlobalTensor writes to the core's data cache, not to memory",
-              "DataCacheCleanAndInvalid the written lines after SetValue, then synchronise");
-    }
-    if (!hits.stale.empty()) {
-        cache(hits.stale, hits.staleWriter,
-              Format("%s of %s reads a value cached before memory changed", o.role, r.op),
-              "the scalar unit's data cache is not coherent with copies or with other cores",
-              "DataCacheCleanAndInvalid the line before reading it again");
-    }
-    std::vector<ByteRun> here{{o.addr, o.addr + o.blockBytes}};
-    if (hits.dirtyLine) {
-        cache(
-            here, hits.dirtyLine,
-            Format("%s of %s is in a cache line that a scalar unit has changed and not yet written "
-                   "back",
-                   o.role, r.op),
-            "a cache line of 64 bytes is written back whole, at the end of the kernel at the "
-            "latest: that undoes this copy",
-            "DataCacheCleanAndInvalid the line after SetValue and before this, or keep the two in "
-            "different lines");
-    }
-    auto unlessNotes = [&](const Finding& f) {
-        const Region* region = FindRegion(o.addr);
-        const int kind = region ? region->kind : OPGEN_GM_INOUT;
-        if (kind == OPGEN_GM_OTHER || kind == OPGEN_GM_WORKSPACE) {
-            // Notes of a core for itself stay in its cache: see ReportSharedLines.
-            sharedLines_.emplace(o.addr / kCacheLine, f);
-        } else {
-            Findings::Instance().Add(f);
-        }
-    };
-    if (hits.staleLine) {
-        const Finding f =
-            disagrees(here, hits.staleLine,
-                      Format("%s of %s changes a cache line loaded before another unit wrote to it",
-                             o.role, r.op),
-                      "a cache line of 64 bytes is written back whole: that undoes the other write",
-                      "DataCacheCleanAndInvalid the line before SetValue, or keep the two in "
-                      "different lines");
-        const bool notes = hits.staleLine.Pipe() == kPS && hits.staleLine.Core() != state.core->id;
-        if (notes) {
-            unlessNotes(f);
-        } else {
-            Findings::Instance().Add(f);
-        }
-    }
-    if (hits.sharedLine) {
-        const Finding f = disagrees(
-            here, hits.sharedLine,
-            Format("%s of %s is in a cache line that another core's scalar unit also writes",
-                   o.role, r.op),
-            "a cache line of 64 bytes is written back whole: one core's values get lost",
-            "give every core its own 64-byte line, or write with DataCopyPad");
-        unlessNotes(f);
-    }
+    ReportCachedBytes(step, o, hits);
+    ReportCacheLines(step, o, hits);
 }
 
 }  // namespace sanitizer

@@ -16,89 +16,104 @@ namespace {
 // An access that starts this close behind a tensor most likely ran over its end.
 constexpr uint64_t kJustPast = 4096;
 
+// Device memory of `len` bytes takes up len, rounded up to 32, and 32 more bytes (aclrtMalloc,
+// aclrtMallocAlign32).
+constexpr uint64_t kAllocationUnit = 32;
+
+// Where the tensor of an operand on the chip begins and ends; end 0: nobody knows.
+ByteRun BoundsOf(const CoreState& state, const Operand& o) {
+    if (o.hi != 0) return {o.lo, o.hi};
+    const Buffer* buffer = state.FindBuffer(o.buffer);
+    // Rows given by address (TransDataTo5HD) carry no bounds: the buffer they start in has some.
+    // Operands of the cube without bounds have none (AddOperand of cube.cpp).
+    if (!buffer && o.mem == Mem::kUb) buffer = state.BufferAt(o.mem, o.addr);
+    if (!buffer || buffer->life == Life::kGone) return {o.lo, 0};
+    return {buffer->addr, buffer->addr + buffer->bytes};
+}
+
 }  // namespace
 
 Checker::Place Checker::CheckPlace(Step& step, const Operand& o) {
-    const Record& r = step.record;
-    Core& core = *step.state.core;
     uint64_t begin, end;
-    if (!Extent(r, o, &begin, &end)) return Place::kNowhere;
-    bool writes = Writes(r, o);
-    if (o.align > 1 && o.addr % o.align != 0) {
-        Finding f = Start(step.state, writes ? "ErrorWrite4" : "ErrorRead4", r.op, r.loc);
-        f.pipe = PipeName(step.pipe);
-        Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role, r.op,
-                        o.align, o.align, static_cast<int>(o.addr % o.align));
-        f.why = Format("%s is addressed in units of %d bytes", f.memory.c_str(), o.align);
-        f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
-        Findings::Instance().Add(f);
-    }
+    if (!Extent(step.record, o, &begin, &end)) return Place::kNowhere;
+    CheckAlignment(step, o, begin, end);
     if (o.mem == Mem::kGm) {
         CheckGmPlace(step, o, begin, end);
         return Place::kInside;
     }
-
-    uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
-    if (begin >= capacity || end > capacity) {
-        RequireInitialised(core, o.buffer, o.addr, o.mem, r.op, o.role, r.loc);
-        ReportEmptyIndices(step);
-        Finding f = Start(step.state, "ErrorBuffer3", r.op, r.loc);
-        f.pipe = PipeName(step.pipe);
-        Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s ends %llu bytes past the end of %s, which has %llu", o.role, r.op,
-                        static_cast<unsigned long long>(end - capacity), Name(o.mem),
-                        static_cast<unsigned long long>(capacity));
-        f.why = "the core has no memory there";
-        f.fix = "make the tile smaller, or correct offset, count, repeat or strides";
-        Findings::Instance().Add(f);
-        TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
-    }
-    uint64_t lo = o.lo;
-    uint64_t hi = o.hi;
-    const Buffer* buffer = step.state.FindBuffer(o.buffer);
-    // Rows given by address (TransDataTo5HD) carry no bounds: the buffer they start in has some.
-    // Operands of the cube without bounds have none (AddOperand of cube.cpp).
-    if (hi == 0 && !buffer && o.mem == Mem::kUb) buffer = step.state.BufferAt(o.mem, o.addr);
-    if (hi == 0 && buffer && buffer->life != Life::kGone) {
-        lo = buffer->addr;
-        hi = buffer->addr + buffer->bytes;
-    }
-    if (hi != 0 && (end > hi || begin < lo)) {
-        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
-        f.pipe = PipeName(step.pipe);
-        Describe(step.state, o, begin, end, &f);
-        f.what = Format("%s of %s %s %llu bytes %s its tensor", o.role, r.op,
-                        writes ? "writes" : "reads",
-                        static_cast<unsigned long long>(end > hi ? end - hi : lo - begin),
-                        end > hi ? "past the end of" : "before");
-        f.why = Format("the tensor has %llu bytes from its start",
-                       static_cast<unsigned long long>(hi - lo));
-        f.fix = "InitBuffer with more bytes, or correct count, mask, repeat or strides";
-        Findings::Instance().Add(f);
+    CheckCapacity(step, o, begin, end);
+    const ByteRun bounds = BoundsOf(step.state, o);
+    if (bounds.end != 0 && (end > bounds.end || begin < bounds.begin)) {
+        ReportOutside(step, o, {begin, end}, bounds);
         return Place::kOutside;
     }
     // Copies fill whole blocks, also the last one of a tensor.
     const uint64_t tensorEnd = (o.tensorEnd + 31) / 32 * 32;
-    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < hi && end > tensorEnd &&
+    if (o.hi != 0 && o.tensorEnd != 0 && tensorEnd < bounds.end && end > tensorEnd &&
         GetOptions().suspicious) {
-        Finding f = Start(step.state, writes ? "ErrorWrite2" : "ErrorRead3", r.op, r.loc);
-        f.warning = true;
-        f.pipe = PipeName(step.pipe);
-        Describe(step.state, o, begin, end, &f);
-        f.what = Format(
-            "%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
-            "was taken from",
-            o.role, r.op, writes ? "writes" : "reads",
-            static_cast<unsigned long long>(end - o.tensorEnd));
-        f.why =
-            "the tensor was made shorter than this; what lies behind it may belong to another one";
-        f.fix =
-            "take a longer tensor (Get with more elements), or correct count, mask, repeat or "
-            "strides";
-        Findings::Instance().Add(f);
+        WarnBehindTensor(step, o, begin, end);
     }
     return Place::kInside;
+}
+
+void Checker::CheckAlignment(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    if (o.align <= 1 || o.addr % o.align == 0) return;
+    const Record& r = step.record;
+    Finding f = Start(step, Writes(r, o) ? "ErrorWrite4" : "ErrorRead4", o, begin, end);
+    f.what = Format("%s of %s is not %d-byte aligned (address %% %d = %d)", o.role, r.op, o.align,
+                    o.align, static_cast<int>(o.addr % o.align));
+    f.why = Format("%s is addressed in units of %d bytes", f.memory.c_str(), o.align);
+    f.fix = "start the tensor at an aligned offset, or move unaligned data with DataCopyPad";
+    Findings::Instance().Add(f);
+}
+
+// Stops the launch where a core has no memory.
+void Checker::CheckCapacity(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    const Record& r = step.record;
+    Core& core = *step.state.core;
+    const uint64_t capacity = core.capacity[static_cast<int>(o.mem)];
+    if (begin < capacity && end <= capacity) return;
+    RequireInitialised(core, o.buffer, o.addr, o.mem, r.op, o.role, r.loc);
+    ReportEmptyIndices(step);
+    Finding f = Start(step, "ErrorBuffer3", o, begin, end);
+    f.what = Format("%s of %s ends %llu bytes past the end of %s, which has %llu", o.role, r.op,
+                    static_cast<unsigned long long>(end - capacity), Name(o.mem),
+                    static_cast<unsigned long long>(capacity));
+    f.why = "the core has no memory there";
+    f.fix = "make the tile smaller, or correct offset, count, repeat or strides";
+    Findings::Instance().Add(f);
+    TrapCheck(core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+}
+
+void Checker::ReportOutside(Step& step, const Operand& o, ByteRun used, ByteRun bounds) {
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    const bool past = used.end > bounds.end;
+    Finding f = Start(step, writes ? "ErrorWrite2" : "ErrorRead3", o, used.begin, used.end);
+    f.what = Format(
+        "%s of %s %s %llu bytes %s its tensor", o.role, r.op, writes ? "writes" : "reads",
+        static_cast<unsigned long long>(past ? used.end - bounds.end : bounds.begin - used.begin),
+        past ? "past the end of" : "before");
+    f.why = Format("the tensor has %llu bytes from its start",
+                   static_cast<unsigned long long>(bounds.end - bounds.begin));
+    f.fix = "InitBuffer with more bytes, or correct count, mask, repeat or strides";
+    Findings::Instance().Add(f);
+}
+
+void Checker::WarnBehindTensor(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    Finding f = Start(step, writes ? "ErrorWrite2" : "ErrorRead3", o, begin, end);
+    f.warning = true;
+    f.what = Format(
+        "%s of %s %s %llu bytes past the end of its tensor, inside the buffer the tensor "
+        "was taken from",
+        o.role, r.op, writes ? "writes" : "reads",
+        static_cast<unsigned long long>(end - o.tensorEnd));
+    f.why = "the tensor was made shorter than this; what lies behind it may belong to another one";
+    f.fix =
+        "take a longer tensor (Get with more elements), or correct count, mask, repeat or strides";
+    Findings::Instance().Add(f);
 }
 
 // The size given to SetGlobalBuffer bounds nothing on the device, but it tells what the kernel
@@ -124,85 +139,94 @@ void Checker::CheckGlobalTensor(Step& step, const Operand& o, uint64_t begin, ui
     Findings::Instance().Add(f);
 }
 
-// Device memory of `len` bytes takes up len, rounded up to 32, and 32 more bytes (aclrtMalloc,
-// aclrtMallocAlign32).
-constexpr uint64_t kAllocationUnit = 32;
+// Whether what is read lies before the kernel's workspace, where the system's part of it is.
+bool Checker::InSystemWorkspace(const Region& region, uint64_t end) const {
+    const Region* const behind = FindRegion(region.end);
+    return region.kind == OPGEN_GM_OTHER && behind && behind->kind == OPGEN_GM_WORKSPACE &&
+           end <= behind->end;
+}
 
 // Warns about a tail read inside the tensor's allocation; stops the launch when more is out of
 // bounds than the copy cuts off.
 void Checker::CheckGmPlace(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
     if (regions_.empty()) return;
-    const Record& r = step.record;
-    bool writes = Writes(r, o);
     const Region* region = FindRegion(begin);
-    if (region && end <= region->end) return CheckGlobalTensor(step, o, begin, end);
-    Finding f = Start(step.state, "", r.op, r.loc);
-    f.pipe = PipeName(step.pipe);
-    Describe(step.state, o, begin, end, &f);
-    const Region* before = region ? nullptr : RegionBefore(begin);
-    if (before && begin - before->end < kJustPast) {
-        f.check = writes ? "ErrorWrite2" : "ErrorRead3";
-        f.what = Format(
-            "%s of %s %s byte %llu of %s, which has %llu", o.role, r.op,
-            writes ? "writes" : "reads", static_cast<unsigned long long>(begin - before->begin),
-            before->name.c_str(), static_cast<unsigned long long>(before->end - before->begin));
-        f.why = "global memory behind the tensor belongs to somebody else";
-        f.fix = "check the GM offset and the loop bounds: block index, tile index, element size";
-        Findings::Instance().Add(f);
-        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
-                  f.what.c_str());
-    }
-    if (!region) {
-        f.check = writes ? "ErrorWrite1" : "ErrorRead1";
-        f.what = Format("%s of %s %s global memory that belongs to no tensor of this launch",
-                        o.role, r.op, writes ? "writes" : "reads");
-        f.why = "the address lies outside all inputs, outputs and the workspace";
-        f.fix = "check the GM offset: block index, tile index and element size";
-        Findings::Instance().Add(f);
-        TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s",
-                  f.what.c_str());
-    }
-    uint64_t over = end - region->end;
-    f.check = writes ? "ErrorWrite2" : "ErrorRead3";
-    const Region* const behind = FindRegion(region->end);
-    if (!writes && region->kind == OPGEN_GM_OTHER && behind && behind->kind == OPGEN_GM_WORKSPACE &&
-        end <= behind->end) {
+    if (!region) StopOutsideRegions(step, o, begin, end);
+    if (end <= region->end) return CheckGlobalTensor(step, o, begin, end);
+    const Record& r = step.record;
+    if (!Writes(r, o) && InSystemWorkspace(*region, end)) {
         // The system's part of the workspace lies before the kernel's, so the read does not fault.
+        Finding f = Start(step, "ErrorRead3", o, begin, end);
         f.warning = true;
         f.what = Format("%s of %s reads %llu bytes before the start of %s", o.role, r.op,
-                        static_cast<unsigned long long>(region->end - begin), behind->name.c_str());
+                        static_cast<unsigned long long>(region->end - begin),
+                        FindRegion(region->end)->name.c_str());
         f.why = "the system's part of the workspace lies there: what it holds is nobody's data";
         f.fix = "check the offset, or leave out what lies before the first element";
         Findings::Instance().Add(f);
         return;
     }
-    f.what =
-        Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
-               writes ? "writes" : "reads", static_cast<unsigned long long>(over),
-               region->name.c_str(), static_cast<unsigned long long>(region->end - region->begin));
-    f.fix = "copy the tail with DataCopyPad and the exact byte count";
+    CheckGmTail(step, o, *region, begin, end);
+}
+
+// An access that starts where the launch has no memory.
+void Checker::StopOutsideRegions(Step& step, const Operand& o, uint64_t begin, uint64_t end) {
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    const char* const does = writes ? "writes" : "reads";
+    Finding f = Start(step, "", o, begin, end);
+    const Region* before = RegionBefore(begin);
+    if (before && begin - before->end < kJustPast) {
+        f.check = writes ? "ErrorWrite2" : "ErrorRead3";
+        f.what =
+            Format("%s of %s %s byte %llu of %s, which has %llu", o.role, r.op, does,
+                   static_cast<unsigned long long>(begin - before->begin), before->name.c_str(),
+                   static_cast<unsigned long long>(before->end - before->begin));
+        f.why = "global memory behind the tensor belongs to somebody else";
+        f.fix = "check the GM offset and the loop bounds: block index, tile index, element size";
+    } else {
+        f.check = writes ? "ErrorWrite1" : "ErrorRead1";
+        f.what = Format("%s of %s %s global memory that belongs to no tensor of this launch",
+                        o.role, r.op, does);
+        f.why = "the address lies outside all inputs, outputs and the workspace";
+        f.fix = "check the GM offset: block index, tile index and element size";
+    }
+    Findings::Instance().Add(f);
+    TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
+}
+
+// An access that starts in a region and ends behind it.
+void Checker::CheckGmTail(Step& step, const Operand& o, const Region& region, uint64_t begin,
+                          uint64_t end) {
+    const Record& r = step.record;
+    const bool writes = Writes(r, o);
+    const uint64_t over = end - region.end;
+    const uint64_t size = region.end - region.begin;
     // Counted from the start of the tensor, which a device allocation aligns; the host's need not
     // be.
-    const uint64_t size = region->end - region->begin;
     const uint64_t room = (size + kAllocationUnit - 1) / kAllocationUnit * kAllocationUnit;
-    if (!writes && end <= region->begin + room + kAllocationUnit) {
+    Finding f = Start(step, writes ? "ErrorWrite2" : "ErrorRead3", o, begin, end);
+    f.what = Format("%s of %s %s %llu bytes past the end of %s (%llu bytes)", o.role, r.op,
+                    writes ? "writes" : "reads", static_cast<unsigned long long>(over),
+                    region.name.c_str(), static_cast<unsigned long long>(size));
+    f.fix = "copy the tail with DataCopyPad and the exact byte count";
+    if (!writes && end <= region.begin + room + kAllocationUnit) {
         // Reads garbage but does not fault.
         f.warning = true;
         f.why = "only the padding that every allocation has lies there";
         Findings::Instance().Add(f);
         return;
     }
-    if (end <= region->begin + room) {
+    if (end <= region.begin + room) {
         // As much as every allocation has, as long as the tensor is all of it.
-        const Region* next =
-            FindRegion(region->end) ? FindRegion(region->end) : FindRegion(end - 1);
+        const Region* next = FindRegion(region.end) ? FindRegion(region.end) : FindRegion(end - 1);
         f.why = next ? Format("these bytes are the first of %s", next->name.c_str())
-                : region->slice
+                : region.slice
                     ? "the tensor is a slice of a larger one, which has data there"
                     : "allocations are rounded up to 32 bytes, so nothing is lost as long as the "
                       "tensor has one of its own; where it is a view or a slice of a larger one, "
                       "this destroys its neighbour";
-        f.warning = !next && !region->slice && !GetOptions().tailWriteIsError;
+        f.warning = !next && !region.slice && !GetOptions().tailWriteIsError;
         Findings::Instance().Add(f);
         return;
     }

@@ -88,18 +88,58 @@ void Checker::ShowNow() {
     hidden_.clear();
 }
 
+namespace {
+
+// Where a read of global memory puts what it reads; null: not to memory of the core.
+const Operand* LocalTarget(const Record& r) {
+    const Operand* dst = nullptr;
+    for (int i = 0; i < r.count; ++i) {
+        const Operand& o = r.operands[i];
+        if (o.mem != Mem::kGm && Writes(r, o)) dst = &o;
+    }
+    return dst;
+}
+
+// Whether a conflict is that the read gets one of these stores.
+bool IsReadOf(const Conflict& c, const Glimpse& glimpse) {
+    return c.hazard == Hazard::kRaw &&
+           std::any_of(glimpse.parts.begin(), glimpse.parts.end(), [&](const Glimpse::Part& p) {
+               const auto& all = p.store.writers;
+               return std::find(all.begin(), all.end(), c.other) != all.end();
+           });
+}
+
+}  // namespace
+
+// The stores in [begin, end) that nothing has told the reading core about. It gets the bytes before
+// a store that it looks at for the first time.
+void Checker::CollectStores(const Step& step, uint64_t begin, uint64_t end, Glimpse* glimpse) {
+    CoreState& state = step.state;
+    const auto core = static_cast<uint32_t>(state.core->id);
+    flagStores_.ForOverlaps(begin, end, [&](uint64_t at, const FlagStore& store) {
+        const Epoch writer = store.writers[0];
+        // What scalar units write for each other is told apart elsewhere.
+        if (step.record.scalarAccess && writer.Pipe() == kPS) return;
+        const bool news = std::any_of(store.writers.begin(), store.writers.end(), [&](Epoch w) {
+            return w.Core() != core && state.seen.count(w.Bits()) == 0 &&
+                   !state.clock[step.pipe].Knows(w, core);
+        });
+        if (!news) return;
+        Glimpse::Part part;
+        part.bytes = {std::max(at, begin), std::min(store.end, end)};
+        part.shown = !state.looked.insert(writer.Bits()).second;
+        if (!part.shown) ShowBefore(at, store.before);
+        part.store = store;
+        part.store.before.clear();
+        glimpse->parts.push_back(std::move(part));
+    });
+}
+
 // A read of global memory: takes those conflicts out of *hits that may belong to a poll.
 void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
     const Record& r = step.record;
-    CoreState& state = step.state;
-    const auto core = static_cast<uint32_t>(state.core->id);
-    const Operand* dst = nullptr;
-    for (int i = 0; i < r.count; ++i) {
-        const Operand& other = r.operands[i];
-        if ((static_cast<int>(other.access) & 2) != 0 && other.mem != Mem::kGm) dst = &other;
-    }
-    if (r.scalarAccess ? std::strcmp(r.op, "operator()") == 0 : !dst || dst->mem != Mem::kUb)
-        return;
+    const Operand* dst = LocalTarget(r);
+    if (r.scalarAccess ? ByReference(r) : !dst || dst->mem != Mem::kUb) return;
 
     Glimpse glimpse;
     glimpse.source = {~uint64_t{0}, 0};
@@ -112,35 +152,16 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
         ++spans;
     });
     if (spans == 0 || bytes > kMostPolledBytes) return;
-    ForEachSpan(r, o, [&](uint64_t at, uint64_t n) {
-        flagStores_.ForOverlaps(at, at + n, [&](uint64_t begin, const FlagStore& store) {
-            const Epoch writer = store.writers[0];
-            // What scalar units write for each other is told apart elsewhere.
-            if (r.scalarAccess && writer.Pipe() == kPS) return;
-            const bool news = std::any_of(store.writers.begin(), store.writers.end(), [&](Epoch w) {
-                return w.Core() != core && state.seen.count(w.Bits()) == 0 &&
-                       !state.clock[step.pipe].Knows(w, core);
-            });
-            if (!news) return;
-            Glimpse::Part part;
-            part.bytes = {std::max(begin, at), std::min(store.end, at + n)};
-            part.shown = !state.looked.insert(writer.Bits()).second;
-            if (!part.shown) ShowBefore(begin, store.before);
-            part.store = store;
-            part.store.before.clear();
-            glimpse.parts.push_back(std::move(part));
-        });
-    });
+    ForEachSpan(r, o, [&](uint64_t at, uint64_t n) { CollectStores(step, at, at + n, &glimpse); });
     if (glimpse.parts.empty()) return;
 
     glimpse.me = step.me;
-    glimpse.stores = state.stores;
+    glimpse.stores = step.state.stores;
     if (dst && !r.scalarAccess) {
         glimpse.mem = dst->mem;
-        glimpse.begin = dst->addr;
-        uint64_t end = dst->addr;
-        ForEachSpan(r, *dst, [&](uint64_t at, uint64_t n) { end = std::max(end, at + n); });
-        glimpse.end = end;
+        glimpse.begin = glimpse.end = dst->addr;
+        ForEachSpan(r, *dst,
+                    [&](uint64_t at, uint64_t n) { glimpse.end = std::max(glimpse.end, at + n); });
         glimpse.linear = spans == 1;
     }
     const Glimpse::Part& first = glimpse.parts[0];
@@ -149,16 +170,14 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
 
     Conflicts kept;
     for (const Conflict& c : hits->conflicts.Items()) {
-        const bool part =
-            c.hazard == Hazard::kRaw &&
-            std::any_of(glimpse.parts.begin(), glimpse.parts.end(), [&](const Glimpse::Part& p) {
-                const auto& all = p.store.writers;
-                return std::find(all.begin(), all.end(), c.other) != all.end();
-            });
-        if (!part) kept.Add(c.hazard, c.other, c.begin, c.end);
+        if (!IsReadOf(c, glimpse)) kept.Add(c.hazard, c.other, c.begin, c.end);
     }
     hits->conflicts = kept;
+    KeepGlimpse(step, std::move(glimpse));
+}
 
+void Checker::KeepGlimpse(Step& step, Glimpse glimpse) {
+    CoreState& state = step.state;
     if (Supersede(state, &glimpse)) {
         auto& polled = state.polled;
         const bool known = std::any_of(polled.begin(), polled.end(), [&](const ByteRun& run) {
@@ -171,7 +190,7 @@ void Checker::Glance(Step& step, const Operand& o, GmHits* hits) {
         state.glimpses.pop_front();
     }
     state.glimpses.push_back(std::move(glimpse));
-    if (r.scalarAccess) Observe(state, state.glimpses.back(), 0, 0);
+    if (step.record.scalarAccess) Observe(state, state.glimpses.back(), 0, 0);
 }
 
 // What the core read before of the same bytes is out of date now. Returns whether it polls them.

@@ -77,6 +77,13 @@ struct Finding {
     uint64_t count = 1;
 };
 
+// What is wrong with the operands as they are, which rule says so, what to change.
+struct Words {
+    std::string what;
+    std::string why;
+    std::string fix;
+};
+
 class Findings {
  public:
     static Findings& Instance();

@@ -143,8 +143,12 @@ struct GmCell {
     bool atomic = false;   // last write was an atomic add, max or min
 
     bool SameState(const GmCell& o) const {
-        return writer == o.writer && reader == o.reader && init == o.init;
+        return writer == o.writer && reader == o.reader && init == o.init &&
+               writerMask == o.writerMask && readerMask == o.readerMask && written == o.written &&
+               atomic == o.atomic && plain == o.plain && plainMask == o.plainMask;
     }
+    // No second writer or reader, and nothing in a data cache.
+    bool Single() const { return !writer2 && !reader2 && dirty == 0; }
 };
 
 // An access to global memory.
@@ -259,6 +263,8 @@ class GmShadow {
     Page& PageAt(uint64_t number);
     void Start(Page& page, uint64_t number);
     GmCell& CellAt(uint64_t granule);
+    static void Split(Page* page);
+    static void Merge(Page* page);
     template <typename F>
     void ForCells(uint64_t begin, uint64_t end, bool change, F f);
     void ReadCell(GmCell& cell, uint64_t begin, uint32_t mask, uint64_t bytes,

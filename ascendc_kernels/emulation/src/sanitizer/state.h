@@ -260,8 +260,7 @@ struct CoreState {
     std::vector<Written> extents = std::vector<Written>(4096);  // of the latest writes, by seq
     std::unique_ptr<LocalShadow> shadow[kMemCount];
 
-    std::vector<ByteRun>
-        pointed;  // bytes of UB that plain C++ may have written: see TakePointer
+    std::vector<ByteRun> pointed;  // bytes of UB that plain C++ may have written: see TakePointer
 
     std::deque<Glimpse> glimpses;         // in the order of their copies
     std::vector<ByteRun> polled;          // global memory that this core has polled

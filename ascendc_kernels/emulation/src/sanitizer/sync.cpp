@@ -6,68 +6,28 @@
 namespace ascendc_emu {
 namespace sanitizer {
 
+namespace {
+
+// A call as the kernel writes it.
+std::string CallText(const char* name, const SyncEvent& e) {
+    return Format("%s<HardEvent::%s_%s>(%d)", name, PipeName(Dense(e.src)), PipeName(Dense(e.dst)),
+                  e.id);
+}
+
+}  // namespace
+
+// One case per call.
 void Checker::OnSync(Core& core, const SyncEvent& e) {
     CoreState& state = State(core);
     if (!hidden_.empty()) ShowNow();
     Settle(state);
-    int src = Dense(e.src);
-    int dst = Dense(e.dst);
-    auto report = [&](const char* check, const char* op, const std::string& what, const char* why,
-                      const std::string& fix) {
-        Finding f = Start(state, check, op, e.loc);
-        f.what = what;
-        f.why = why;
-        f.fix = fix;
-        return f;
-    };
+    const int src = Dense(e.src);
+    const uint32_t id = static_cast<uint32_t>(core.id);
     switch (e.kind) {
-        case SyncKind::kSetFlag: {
-            if (e.id < 0 || e.id >= kEventIds) return;  // the core itself refuses such an id
-            Flag& flag = state.flags[src][dst][e.id];
-            if (flag.set && !flag.told) {
-                flag.told = true;
-                Finding f = report(
-                    "ErrorSync4", "SetFlag",
-                    Format("event %d of %s_%s is set a second time before anybody waited for it",
-                           e.id, PipeName(src), PipeName(dst)),
-                    "setting a set flag is undefined and hangs at the next PipeBarrier<PIPE_ALL>",
-                    Format(
-                        "WaitFlag<HardEvent::%s_%s>(%d) between the two, or use another event id",
-                        PipeName(src), PipeName(dst), e.id));
-                f.pipe = PipeName(src);
-                f.hasOther = true;
-                f.other.op = "SetFlag";
-                f.other.file = flag.loc.file ? flag.loc.file : "";
-                f.other.line = flag.loc.line;
-                f.other.pipe = PipeName(src);
-                f.other.access = "set";
-                Findings::Instance().Add(f);
-            }
-            ++flag.set;
-            flag.clock = state.Release(src);
-            flag.loc = e.loc;
-            return;
-        }
-        case SyncKind::kWaitFlag: {
-            if (e.id < 0 || e.id >= kEventIds) return;
-            Flag& flag = state.flags[src][dst][e.id];
-            if (!flag.set) {
-                Finding f = report(
-                    "ErrorSync3", "WaitFlag",
-                    Format("WaitFlag<HardEvent::%s_%s>(%d) waits for a flag nobody set",
-                           PipeName(src), PipeName(dst), e.id),
-                    "the pipe waits for ever: the launch times out (507014)",
-                    Format("add SetFlag<HardEvent::%s_%s>(%d) after the producing instruction",
-                           PipeName(src), PipeName(dst), e.id));
-                f.pipe = PipeName(dst);
-                Findings::Instance().Add(f);
-                return;
-            }
-            if (--flag.set == 0) flag.told = false;
-            state.Acquire(dst, flag.clock);
-            if (dst == kPS && !state.glimpses.empty()) LookThroughPointers(state);
-            return;
-        }
+        case SyncKind::kSetFlag:
+            return OnSetFlag(state, e);
+        case SyncKind::kWaitFlag:
+            return OnWaitFlag(state, e);
         case SyncKind::kPipeBarrier:
             if (e.src == Pipe::kAll) {
                 state.BarrierAll();
@@ -81,52 +41,29 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             state.Acquire(Dense(Pipe::kMte3), state.Release(kPS));
             return;
         case SyncKind::kPipeReset:
-            state.BarrierAll();
-            return;
+            return state.BarrierAll();
         case SyncKind::kCrossSet:
         case SyncKind::kCrossWait:
-            OnCross(state, e);
-            return;
+            return OnCross(state, e);
         case SyncKind::kSyncArrive:
         case SyncKind::kSyncLeave:
-            OnMeeting(state, e);
-            return;
+            return OnMeeting(state, e);
         case SyncKind::kBlockSet: {
             state.BarrierAll();
             CrossClock& slot = blockFlags_[e.id];
-            slot = Join(slot, Release(state.clock[kPS], static_cast<uint32_t>(core.id)));
+            slot = Join(slot, Release(state.clock[kPS], id));
             return;
         }
-        case SyncKind::kBlockWait: {
+        case SyncKind::kBlockWait:
             state.AcquireFrom(kPS, blockFlags_[e.id]);
-            state.BarrierAll();
-            return;
-        }
-        case SyncKind::kSyncSpace: {
-            std::vector<ByteRun> garbage;
-            if (GetOptions().uninit) gm_.UninitialisedRuns(e.addr, e.addr + e.bytes, &garbage);
-            if (garbage.empty()) return;
-            Finding f =
-                report("ErrorRead2", e.op, Format("gmWorkspace of %s holds no data", e.op),
-                       "the cores count in it from zero: what an earlier kernel left there makes "
-                       "them pass too early or wait for ever",
-                       "fill it with zeros before, on the host or on every core");
-            f.role = "gmWorkspace";
-            f.memory = "GM";
-            if (const Region* region = FindRegion(e.addr)) {
-                f.name = region->name;
-                f.begin = e.addr - region->begin;
-                f.end = f.begin + e.bytes;
-            }
-            Findings::Instance().Add(f);
-            return;
-        }
+            return state.BarrierAll();
+        case SyncKind::kSyncSpace:
+            return CheckSyncSpace(state, e);
         case SyncKind::kDirectStore: {
             CrossClock& slot = directStores_[e.addr];
-            slot = Join(slot, Release(state.Release(kPS), static_cast<uint32_t>(core.id)));
+            slot = Join(slot, Release(state.Release(kPS), id));
             gm_.SetInitialised(e.addr, e.addr + e.bytes, true);
-            flagStores_.Forget(e.addr, e.addr + e.bytes);
-            return;
+            return flagStores_.Forget(e.addr, e.addr + e.bytes);
         }
         case SyncKind::kDirectLoad: {
             auto stored = directStores_.find(e.addr);
@@ -134,13 +71,76 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
             return;
         }
         case SyncKind::kCacheClean:
-            gm_.Clean(static_cast<uint32_t>(core.id), e.addr, e.bytes == 0);
-            return;
+            return gm_.Clean(id, e.addr, e.bytes == 0);
         case SyncKind::kAllocEvent:
         case SyncKind::kReleaseEvent:
         case SyncKind::kFetchEvent:
             return;
     }
+}
+
+void Checker::OnSetFlag(CoreState& state, const SyncEvent& e) {
+    if (e.id < 0 || e.id >= kEventIds) return;  // the core itself refuses such an id
+    const int src = Dense(e.src), dst = Dense(e.dst);
+    Flag& flag = state.flags[src][dst][e.id];
+    if (flag.set && !flag.told) {
+        flag.told = true;
+        Finding f =
+            Start(state, "ErrorSync4", "SetFlag", e.loc,
+                  {Format("event %d of %s_%s is set a second time before anybody waited for it",
+                          e.id, PipeName(src), PipeName(dst)),
+                   "setting a set flag is undefined and hangs at the next PipeBarrier<PIPE_ALL>",
+                   CallText("WaitFlag", e) + " between the two, or use another event id"});
+        f.pipe = PipeName(src);
+        f.hasOther = true;
+        f.other.op = "SetFlag";
+        f.other.file = flag.loc.file ? flag.loc.file : "";
+        f.other.line = flag.loc.line;
+        f.other.pipe = PipeName(src);
+        f.other.access = "set";
+        Findings::Instance().Add(f);
+    }
+    ++flag.set;
+    flag.clock = state.Release(src);
+    flag.loc = e.loc;
+}
+
+void Checker::OnWaitFlag(CoreState& state, const SyncEvent& e) {
+    if (e.id < 0 || e.id >= kEventIds) return;
+    const int dst = Dense(e.dst);
+    Flag& flag = state.flags[Dense(e.src)][dst][e.id];
+    if (!flag.set) {
+        Finding f = Start(state, "ErrorSync3", "WaitFlag", e.loc,
+                          {CallText("WaitFlag", e) + " waits for a flag nobody set",
+                           "the pipe waits for ever: the launch times out (507014)",
+                           "add " + CallText("SetFlag", e) + " after the producing instruction"});
+        f.pipe = PipeName(dst);
+        Findings::Instance().Add(f);
+        return;
+    }
+    if (--flag.set == 0) flag.told = false;
+    state.Acquire(dst, flag.clock);
+    if (dst == kPS && !state.glimpses.empty()) LookThroughPointers(state);
+}
+
+// The workspace that SyncAll counts in.
+void Checker::CheckSyncSpace(CoreState& state, const SyncEvent& e) {
+    std::vector<ByteRun> garbage;
+    if (GetOptions().uninit) gm_.UninitialisedRuns(e.addr, e.addr + e.bytes, &garbage);
+    if (garbage.empty()) return;
+    Finding f = Start(state, "ErrorRead2", e.op, e.loc,
+                      {Format("gmWorkspace of %s holds no data", e.op),
+                       "the cores count in it from zero: what an earlier kernel left there makes "
+                       "them pass too early or wait for ever",
+                       "fill it with zeros before, on the host or on every core"});
+    f.role = "gmWorkspace";
+    f.memory = "GM";
+    if (const Region* region = FindRegion(e.addr)) {
+        f.name = region->name;
+        f.begin = e.addr - region->begin;
+        f.end = f.begin + e.bytes;
+    }
+    Findings::Instance().Add(f);
 }
 
 // The n-th CrossCoreSetFlag(mode, id) of every sender makes up round n; the receivers' counters
