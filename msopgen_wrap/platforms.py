@@ -1,7 +1,8 @@
 """Hardware facts per SoC and architecture, from two tables of the emulation and nowhere else.
 
 ``platform_facts.csv`` has a row per SoC, ``architectures.csv`` one per architecture: how it is
-emulated, which macros its compiler defines, what its cores are.
+emulated, which macros its compiler defines, what its cores are. What CANN's tools call a SoC
+(compute unit, msopgen name, arch macros of the CPU-debug build) is derived from these rows.
 """
 
 from __future__ import annotations
@@ -249,3 +250,73 @@ def approximation(soc: str) -> list[Diagnostic]:
             severity="warning",
         )
     ]
+
+
+@dataclass(frozen=True)
+class SocTarget:
+    """One SoC family as CANN's build tools see it.
+
+    Attributes:
+        unit: compute unit and ``AddConfig`` name, e.g. ``ascend910b``.
+        msopgen: value for ``msopgen gen -c``: ``ai_core-<exact name>``. The exact name matters:
+            ``ai_core-ascend910b`` means the older ascend910 to msopgen.
+        soc: the exact SoC behind ``msopgen`` in lower case, e.g. ``ascend910b1``.
+        aicore: value of ``__CCE_AICORE__``, e.g. 220.
+        dav: the arch macro of the official CPU-debug build, e.g. ``__DAV_C220__``.
+        npu_arch: value of ``__NPU_ARCH__`` in 9.x, e.g. 2201.
+    """
+
+    unit: str
+    msopgen: str
+    soc: str
+    aicore: int
+    dav: str
+    npu_arch: int
+
+    @property
+    def kernel_defines(self) -> tuple[str, ...]:
+        """The arch macros, ready for ``-D``."""
+        return (f"__CCE_AICORE__={self.aicore}", self.dav, f"__NPU_ARCH__={self.npu_arch}")
+
+
+def soc_family(name: str) -> str:
+    """Return the compute unit of an exact SoC name or of a family name, in lower case.
+
+    Raises:
+        KeyError: the table has neither such a SoC nor such a family.
+    """
+    wanted = name.lower()
+    for platform in platforms():
+        if wanted in (platform.name, platform.family):
+            return platform.family
+    raise KeyError(name)
+
+
+def soc_target(name: str) -> SocTarget:
+    """Return the build names of a SoC given by family or exact name (case-insensitive).
+
+    Raises:
+        KeyError: unknown SoC.
+    """
+    family = soc_family(name)
+    members = [p for p in platforms() if p.family == family]
+    exact = [p for p in members if p.name == name.lower()]
+    part = (exact or members)[0]
+    row = part.columns
+    core = row["CCEC_AIC_version"].removeprefix("dav-").split("-")[0]
+    return SocTarget(
+        unit=family,
+        msopgen=f"ai_core-{part.name}",
+        soc=part.name,
+        aicore=int(row["AIC_version"].rsplit("-", 1)[1]),
+        dav=f"__DAV_{core.upper()}__",
+        npu_arch=int(row["npu_arch_9x"]),
+    )
+
+
+def soc_targets(names: list[str] | tuple[str, ...]) -> list[SocTarget]:
+    """Return one target per family, in the order first named."""
+    seen: dict[str, SocTarget] = {}
+    for name in names:
+        seen.setdefault(soc_family(name), soc_target(name))
+    return list(seen.values())

@@ -148,9 +148,9 @@ class Examiner:
 
     def _run(self, spec: Any) -> Outcome:
         from msopgen_wrap.build.emulation_library import load_emulation_library
+        from msopgen_wrap.run.cached_specs import rendered_spec
         from msopgen_wrap.run.case_runner import run_case
         from msopgen_wrap.run.preparation import load_op
-        from msopgen_wrap.run.rendered_specs import rendered_spec
 
         runtime = load_op(spec, rendered_spec(spec, "opgen"))
         library = load_emulation_library()

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..diagnostics import Diagnostic, Location, OpgenError
-from ..machine_errors import disk_full_message
+from ..diagnostics import Diagnostic, Location, OpgenError, disk_full_message
 from .child_processes import run_child
 from .compiler_errors import compiler_diagnostics
 

@@ -19,7 +19,7 @@ from msopgen_wrap.cann.verify_report import (
     found_checks,
 )
 from msopgen_wrap.cann_discovery import CannTree
-from msopgen_wrap.project.soc_targets import SocTarget, soc_target, soc_targets
+from msopgen_wrap.platforms import SocTarget, soc_target, soc_targets
 
 
 def preludes(project: Path, ops: Sequence[OpSource], work: Path) -> dict[str, Path]:

@@ -15,8 +15,7 @@ import click
 
 from msopgen_wrap import __version__
 from msopgen_wrap.cli import output
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.machine_errors import machine_error
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError, machine_error
 
 # name -> (one-line help, section); the module is msopgen_wrap.cli.<name>_command.
 COMMANDS = {

@@ -13,8 +13,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.machine_errors import is_about_machine
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, is_about_machine
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from msopgen_wrap.diagnostics import Diagnostic, render
-from msopgen_wrap.machine_errors import is_about_machine
+from msopgen_wrap.diagnostics import Diagnostic, is_about_machine, render
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -100,8 +100,7 @@ def command(
 
 
 def _decisions(spec: OpSpec, shapes: dict[str, Any]) -> list[TilingDecision]:
-    from msopgen_wrap.run.given_shapes import RefusedShapes
-    from msopgen_wrap.run.tiling_decisions import tiling_decisions
+    from msopgen_wrap.run.tiling_decisions import RefusedShapes, tiling_decisions
 
     def progress(text: str) -> None:
         if sys.stderr.isatty():
@@ -116,7 +115,7 @@ def _decisions(spec: OpSpec, shapes: dict[str, Any]) -> list[TilingDecision]:
 def _tiling_lines(
     plan: OpPlan, shapes: dict[str, Any], decisions: list[TilingDecision]
 ) -> list[str]:
-    from msopgen_wrap.run.given_shapes import frozen_shapes, shape_text
+    from msopgen_wrap.run.tiling_decisions import frozen_shapes, shape_text
     from msopgen_wrap.schedule.report import tiling_lines
 
     given = ", ".join(f"{k}={shape_text(v)}" for k, v in frozen_shapes(shapes).items())
@@ -124,8 +123,8 @@ def _tiling_lines(
 
 
 def _measured(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
-    from msopgen_wrap.run.given_shapes import RefusedShapes
     from msopgen_wrap.run.measurement import measure_op
+    from msopgen_wrap.run.tiling_decisions import RefusedShapes
 
     try:
         return measure_op(spec, shapes)

@@ -129,7 +129,7 @@ def _run_program(source: Path, arguments: tuple[str, ...], options: dict[str, An
     sources, arguments = _split_sources(arguments)
     headers = tuple(options["include_files"])
     if options["tiling_from"] is not None:
-        from msopgen_wrap.foreign.tiling_header import project_tiling_header
+        from msopgen_wrap.foreign.unit_tests import project_tiling_header
 
         tiling = project_tiling_header(
             options["tiling_from"],

@@ -67,7 +67,7 @@ def command(
         from msopgen_wrap.cli.test_output import LiveView, print_report
         from msopgen_wrap.run.results import TestReport
         from msopgen_wrap.run.run_environment import run_environment
-        from msopgen_wrap.run.targets import resolve_target
+        from msopgen_wrap.run.session import resolve_target
 
         console = output.table_console(sys.stderr if as_json else sys.stdout)
         # FORCE_COLOR makes rich take a pipe for a terminal.

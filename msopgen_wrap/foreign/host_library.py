@@ -20,9 +20,14 @@ from msopgen_wrap.build.emulation_library import include_dirs as emulation_inclu
 from msopgen_wrap.build.object_file import read_object
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.foreign.extensions import python_headers
-from msopgen_wrap.foreign.include_finder import IncludeFinder, for_other_arch, repository_root
-from msopgen_wrap.foreign.neighbour_sources import defines_one, defining_sources
 from msopgen_wrap.foreign.op_project import OpProject
+from msopgen_wrap.foreign.repository_sources import (
+    IncludeFinder,
+    defines_one,
+    defining_sources,
+    for_other_arch,
+    repository_root,
+)
 
 _OPT, _CODE = "-O1", "OPG514"
 # CANN links OpDefs and tiling functions into different libraries; helpers that headers define in

@@ -15,8 +15,8 @@ from typing import Any
 
 from msopgen_wrap.build.rewriting.source_text import blank_comments, matching, split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.foreign.attr_text import attr_value
-from msopgen_wrap.foreign.include_finder import host_sources
+from msopgen_wrap.foreign.repository_sources import host_sources
+from msopgen_wrap.foreign.run_inputs import attr_value
 
 _CAST = re.compile(r"(?:static_cast\s*<\s*([\w:]+)\s*>\s*\(|\(\s*(float|double|bool|int\w*)\s*\))")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

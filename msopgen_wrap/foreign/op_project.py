@@ -11,13 +11,13 @@ from typing import Any
 from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_GE_NAME
-from msopgen_wrap.foreign.include_finder import (
+from msopgen_wrap.foreign.repository_sources import (
     IncludeFinder,
     for_other_arch,
     host_sources,
+    registering_sources,
     repository_root,
 )
-from msopgen_wrap.foreign.neighbour_sources import registering_sources
 from msopgen_wrap.platforms import covers, families, is_soc
 from msopgen_wrap.spec.names import macro_names, snake_case
 

@@ -36,9 +36,7 @@ from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.compile_options import read_options
 from msopgen_wrap.foreign.extensions import extension, script_command
-from msopgen_wrap.foreign.include_finder import program_folders
-from msopgen_wrap.foreign.launch_header import add_launchers
-from msopgen_wrap.foreign.launch_source import cube_kind
+from msopgen_wrap.foreign.launch_source import add_launchers, cube_kind
 from msopgen_wrap.foreign.program_sources import (
     TWIN_DEFINES,
     SourceKind,
@@ -49,8 +47,9 @@ from msopgen_wrap.foreign.program_sources import (
     is_twin,
     program_texts,
 )
+from msopgen_wrap.foreign.repository_sources import program_folders
 from msopgen_wrap.platforms import platform
-from msopgen_wrap.run.sync_option import check_options
+from msopgen_wrap.run.run_environment import check_options
 
 
 @dataclass(frozen=True)

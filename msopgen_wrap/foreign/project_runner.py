@@ -14,8 +14,13 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.host_library import build_host_library
 from msopgen_wrap.foreign.launcher_attrs import arranged_attrs
 from msopgen_wrap.foreign.op_project import OpProject, combos, declaration_problems, open_project
-from msopgen_wrap.foreign.project_kernels import Progress, ProjectKernels
-from msopgen_wrap.foreign.tensor_formats import refresh, settle_formats, tensors_of
+from msopgen_wrap.foreign.project_kernels import (
+    Progress,
+    ProjectKernels,
+    refresh,
+    settle_formats,
+    tensors_of,
+)
 from msopgen_wrap.platforms import (
     DEFAULT_SOC,
     approximation,

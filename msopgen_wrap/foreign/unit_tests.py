@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
+from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.rewriting.source_text import blank_comments
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.host_library import build_host_library
-from msopgen_wrap.foreign.include_finder import HOST_SUFFIXES, IncludeFinder, repository_root
 from msopgen_wrap.foreign.op_project import combos, loose_name, open_project
 from msopgen_wrap.foreign.program_sources import cmake_text
+from msopgen_wrap.foreign.project_runner import ProjectRunner
+from msopgen_wrap.foreign.repository_sources import HOST_SUFFIXES, IncludeFinder, repository_root
 from msopgen_wrap.platforms import platform
 
 _LEVELS = 5
@@ -233,3 +235,43 @@ def _test_macros(test: Path, kernels: Sequence[Path]) -> list[str]:
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
+
+
+def project_tiling_header(
+    root: Path,
+    *,
+    op: str | None,
+    soc: str,
+    include_dirs: Sequence[Path] = (),
+    kernels: Sequence[Path] = (),
+) -> Path:
+    """Compile a project's op_host and return the header with its tiling structs.
+
+    CANN's cmake makes such a header for unit tests of kernels whose tiling is declared with
+    ``BEGIN_TILING_DATA_DEF`` on the host.
+
+    Args:
+        root: folder with ``op_host/`` and ``op_kernel/``.
+        op: op type; None when the project has one op.
+        soc, include_dirs: as for the program.
+        kernels: sources that may define the struct themselves.
+
+    Raises:
+        OpgenError: as of :class:`ProjectRunner`; OPG907, the op registers no struct.
+    """
+    runner = ProjectRunner(root, soc=soc, include_dirs=include_dirs)
+    name = runner.declaration(op)["op"]
+    own = [p for p in kernels if root.resolve() in p.resolve().parents]
+    kernel = next((p for p in own if "op_kernel" in p.resolve().parts), None)
+    header = kernel_tiling_header(name, runner.runtime.tiling_defs(), kernel=kernel)
+    if header is None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG907",
+                f"op_host registers no tiling struct of op {name}",
+                Location(str(root / "op_host")),
+                why=f"no REGISTER_TILING_DATA_CLASS({name}, ...) is there",
+                fix="leave --tiling-from out when the kernel includes the struct's header itself",
+            )
+        )
+    return header

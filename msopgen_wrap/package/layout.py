@@ -19,8 +19,8 @@ from msopgen_wrap.build.toolchain import cpu_level, machine_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.package import ops_info
 from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.platforms import soc_target
 from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
-from msopgen_wrap.project.soc_targets import soc_target
 from msopgen_wrap.spec.model import OpSpec
 
 RUNTIME_FOLDER = "opgen_runtime"
@@ -300,3 +300,46 @@ def _dynamic_sources(tree: VendorTree, project: ProjectTree) -> None:
         if path.is_file() and path.suffix in (".cpp", ".h", ".hpp"):
             name = path.relative_to(root).as_posix()
             _write(tree, f"{folder}/{name}", path.read_text(encoding="utf-8"))
+
+
+def build_local_vendor(
+    project: Path,
+    specs: Sequence[OpSpec],
+    out: Path,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Compile a project for this CPU and return a folder ``ASCEND_CUSTOM_OPP_PATH`` can name.
+
+    Only ``op_api/lib/`` is filled: the library, and beside it the list of the host library and the
+    kernels, which stay in the build cache. ``opgen build`` makes the folder that can be moved.
+
+    Args:
+        project: root of the generated project.
+        specs: its ops.
+        out: the vendor folder; its name should be the vendor's.
+        progress: called with a short text per step.
+
+    Raises:
+        OpgenError: a source does not compile, there is no compiler, or (OPG653) the kit's sources
+            changed meanwhile.
+    """
+    from msopgen_wrap.build.operators import build_opapi, build_operators
+
+    built = build_operators(specs, project, progress=progress)
+    progress("aclnn library")
+    library = build_opapi(project, specs)
+    kernels = [path for by_key in built.kernels.values() for path in by_key.values()]
+    check_one_runtime([built.host, library, *kernels])
+    folder = out / "op_api" / "lib"
+    folder.mkdir(parents=True, exist_ok=True)
+    # A new file, not an overwritten one: a process may have the old one loaded.
+    partial = folder / ".libcust_opapi.so"
+    shutil.copyfile(library, partial)
+    partial.replace(folder / "libcust_opapi.so")
+    lines = [f"host {built.host}"]
+    for spec in specs:
+        for key, kernel in built.kernels[spec.op].items():
+            lines.append(f"{spec.op} * {key} {kernel} {spec.name}")
+    (folder / KERNEL_LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return out

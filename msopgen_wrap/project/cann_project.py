@@ -15,9 +15,9 @@ from typing import Protocol
 
 from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.platforms import soc_targets
 from msopgen_wrap.project.msopgen_json import MsopgenRun, msopgen_json, patch_presets, run_msopgen
 from msopgen_wrap.project.onnx_plugin import render_onnx_plugin
-from msopgen_wrap.project.soc_targets import soc_targets
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec

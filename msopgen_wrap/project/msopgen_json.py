@@ -19,7 +19,7 @@ from typing import Any
 from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
-from msopgen_wrap.project.soc_targets import soc_targets
+from msopgen_wrap.platforms import soc_targets
 from msopgen_wrap.spec.model import Attr, OpSpec, TensorParam
 
 _ATTR_TO_MSOPGEN = {

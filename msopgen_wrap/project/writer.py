@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.machine_errors import disk_full
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, disk_full
 from msopgen_wrap.manifest import MANIFEST, Manifest, digest, read_manifest
 from msopgen_wrap.render.files import GeneratedFile
 

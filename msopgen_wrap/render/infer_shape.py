@@ -28,7 +28,7 @@ from msopgen_wrap.spec.model import (
     TensorParam,
 )
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
-from msopgen_wrap.target_text import cpp_int, cpp_string
+from msopgen_wrap.templating import cpp_int, cpp_string
 
 _CALLS = {"+": "Add", "-": "Sub", "*": "Mul", "//": "FloorDiv", "%": "Mod", "min": "Min"}
 _CALLS["max"] = "Max"

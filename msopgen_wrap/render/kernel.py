@@ -12,7 +12,7 @@ from msopgen_wrap.schedule.kernel_classes import splits_elements
 from msopgen_wrap.schedule.plan import AnyBody, Body, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE
 from msopgen_wrap.spec.model import OpSpec, TensorParam
-from msopgen_wrap.target_text import cpp_comment
+from msopgen_wrap.templating import cpp_comment
 
 # Types of AscendC that look like the type of a tensor: TBuf is not that of a tensor buf.
 ASCENDC_TYPES = {"TBuf", "TBufHandle", "TBufPool", "TEventID", "TPipe", "TPosition", "TQue"}

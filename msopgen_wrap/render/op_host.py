@@ -16,8 +16,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.infer_shape import infer_data_type_body, infer_shape_body
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
-from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
-from msopgen_wrap.templating import environment
+from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string, environment
 
 __all__ = ["TilingText", "render_op_host", "tiling_header_path"]
 

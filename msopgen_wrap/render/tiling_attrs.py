@@ -10,7 +10,7 @@ from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
-from msopgen_wrap.target_text import cpp_float, cpp_int, cpp_string
+from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string
 
 _ATTR_GET = {
     "int": ("int64_t", "GetInt"),

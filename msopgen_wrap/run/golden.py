@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.run.kernel_steps import KernelSteps
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.run.provenance import Provenance
+from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch

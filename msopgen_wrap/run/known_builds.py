@@ -50,8 +50,7 @@ def known_build(job: Job) -> KnownBuild | None:
     from msopgen_wrap.build import cache
     from msopgen_wrap.build.operators import build_operators
     from msopgen_wrap.diagnostics import OpgenError
-    from msopgen_wrap.run.known_grids import accepted_shapes
-    from msopgen_wrap.run.rendered_specs import rendered_spec
+    from msopgen_wrap.run.cached_specs import accepted_shapes, rendered_spec
     from msopgen_wrap.spec.loader import load_specs
 
     try:

@@ -13,7 +13,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.dtypes import BY_GE
 from msopgen_wrap.run import op_abi as abi
-from msopgen_wrap.run.sync_option import synchronised_by_source
+from msopgen_wrap.run.run_environment import synchronised_by_source
 
 MODES = ("fast", "check", "profile")
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from msopgen_wrap.build.operators import BuiltOperators, build_operators
 from msopgen_wrap.diagnostics import Diagnostic, Location
+from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.cases import case_grid
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
-from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import quiet_torch
 

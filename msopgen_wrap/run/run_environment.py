@@ -1,9 +1,10 @@
-"""In which environment a test ran: what a reader needs to repeat it."""
+"""The environment of a run: mode, SoC, threads, and the sanitizer's options in ``OPGEN_CHECK``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -47,3 +48,28 @@ def environment_text(environment: Mapping[str, Any]) -> str:
         f"environment: CPU emulation, mode {mode}; SoC {environment['soc']}; "
         f"auto-sync {environment['auto_sync']}; accuracy rule {environment['accuracy_rule']}"
     )
+
+
+def check_options(off: bool) -> str | None:
+    """Return the value of ``OPGEN_CHECK`` for a run, None to leave it: the user's choice wins."""
+    given = os.environ.get("OPGEN_CHECK", "")
+    if not off or _decided(given.split(",")):
+        return None
+    return ",".join(item for item in (given, "auto-sync=project") if item)
+
+
+@contextmanager
+def synchronised_by_source(library: Any, off: bool) -> Iterator[None]:
+    """Demand explicit synchronisation inside if ``off``, unless the user has chosen."""
+    if check_options(off) is None:
+        yield
+        return
+    library.opgen_sanitizer_option(b"auto-sync=project")
+    try:
+        yield
+    finally:
+        library.opgen_sanitizer_option(b"auto-sync=on")
+
+
+def _decided(items: Iterable[str]) -> bool:
+    return any(item.strip().startswith("auto-sync=") for item in items)

@@ -22,8 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.build.child_processes import end_children_on_signals
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.machine_errors import is_about_machine, machine_error
+from msopgen_wrap.diagnostics import (
+    Diagnostic,
+    Location,
+    OpgenError,
+    is_about_machine,
+    machine_error,
+)
 from msopgen_wrap.run.crashes import crash_diagnostic
 from msopgen_wrap.run.known_builds import KnownBuild
 from msopgen_wrap.run.op_case import TestCase
@@ -133,12 +138,11 @@ def run_job(job: Job, emit: Emit) -> None:
 
 
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
+    from msopgen_wrap.run.cached_specs import known_grid, rendered_spec
     from msopgen_wrap.run.case_runner import run_case
     from msopgen_wrap.run.cases import whole_number_cases
     from msopgen_wrap.run.coverage import bounded_reason
-    from msopgen_wrap.run.known_grids import known_grid
     from msopgen_wrap.run.preparation import load_op
-    from msopgen_wrap.run.rendered_specs import rendered_spec
 
     def stage(name: str, started: float) -> None:
         seconds = time.perf_counter() - started

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind
-from msopgen_wrap.target_text import cpp_comment
-from msopgen_wrap.templating import render_template
+from msopgen_wrap.templating import cpp_comment, render_template
 from msopgen_wrap.torch_ext.signature import (
     aclnn_attrs,
     aclnn_inputs,

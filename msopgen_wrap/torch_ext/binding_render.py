@@ -9,8 +9,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast, ShapeRule, TensorParam
-from msopgen_wrap.target_text import cpp_comment, cpp_string
-from msopgen_wrap.templating import render_template, static_text
+from msopgen_wrap.templating import cpp_comment, cpp_string, render_template, static_text
 from msopgen_wrap.torch_ext.shape_code import CppShapes
 from msopgen_wrap.torch_ext.signature import aclnn_name, fresh_outputs, torch_schema
 

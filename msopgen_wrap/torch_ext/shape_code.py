@@ -25,7 +25,7 @@ from msopgen_wrap.spec.model import (
     ShapeRule,
 )
 from msopgen_wrap.spec.shapes import format_test
-from msopgen_wrap.target_text import cpp_int, cpp_string
+from msopgen_wrap.templating import cpp_int, cpp_string
 
 _CPP_BINARY = {"//": "FloorDiv", "%": "FloorMod"}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import aclnn_attr, aclnn_input, aclnn_output
-from msopgen_wrap.target_text import cpp_string
+from msopgen_wrap.templating import cpp_string
 
 _SCHEMA_ATTRS = {
     "int": "int",

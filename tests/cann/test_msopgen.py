@@ -7,6 +7,7 @@ import json
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.platforms import soc_target
 from msopgen_wrap.project.cann_project import (
     STYLES,
     CannOptions,
@@ -15,7 +16,6 @@ from msopgen_wrap.project.cann_project import (
     write_msopgen_project,
 )
 from msopgen_wrap.project.msopgen_json import cpp_default, msopgen_entry, patch_presets
-from msopgen_wrap.project.soc_targets import soc_target
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import Attr
 from msopgen_wrap.spec.names import check_vendor

@@ -16,8 +16,7 @@ import pytest
 
 from msopgen_wrap.build import toolchain
 from msopgen_wrap.cli import app, output
-from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.machine_errors import disk_full_message, machine_error
+from msopgen_wrap.diagnostics import OpgenError, disk_full_message, machine_error
 
 SPEC = "op: Demo\ninputs:\n  x: float32\noutputs:\n  y: like x\ncompute: x + 1\n"
 # exec has no --json: what it prints is the program's.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from msopgen_wrap.foreign.attr_text import AttrText, attr_value
+from msopgen_wrap.foreign.run_inputs import AttrText, attr_value
 
 VALUES = [
     ("none", "str", "none"),

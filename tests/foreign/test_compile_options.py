@@ -9,7 +9,7 @@ import pytest
 
 from msopgen_wrap.foreign.compile_options import read_options
 from msopgen_wrap.foreign.program_runner import ProgramOptions, run_program
-from msopgen_wrap.run.sync_option import check_options
+from msopgen_wrap.run.run_environment import check_options
 
 MINE = "add_ops_compile_options(OP_NAME MyOp OPTIONS --cce-auto-sync=off -Wall)"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.cli.app import run as opgen
-from msopgen_wrap.foreign.launch_header import add_launchers, kernel_parameters
+from msopgen_wrap.foreign.launch_source import add_launchers, kernel_parameters
 
 KERNEL = """
 #include "kernel_operator.h"

@@ -10,11 +10,15 @@ from repository_sources import FILES, PROJECT, SECOND
 
 from msopgen_wrap.build.arch_conditions import text_for
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.foreign.include_finder import IncludeFinder, for_other_arch, repository_root
-from msopgen_wrap.foreign.neighbour_sources import registering_sources
+from msopgen_wrap.foreign.kernel_text import declared_name, has_c_linkage
 from msopgen_wrap.foreign.op_project import open_project
 from msopgen_wrap.foreign.project_runner import ProjectRunner
-from msopgen_wrap.foreign.template_kernel import declared_name, has_c_linkage
+from msopgen_wrap.foreign.repository_sources import (
+    IncludeFinder,
+    for_other_arch,
+    registering_sources,
+    repository_root,
+)
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.tensors import Tensor, TensorSpec

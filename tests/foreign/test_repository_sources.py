@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.foreign.include_finder import program_folders
 from msopgen_wrap.foreign.program_runner import ProgramOptions, run_program
+from msopgen_wrap.foreign.repository_sources import program_folders
 
 # The device compiler knows EVENT_ID0 before any include: the macro does not reach its declaration.
 KERNEL = """#ifndef EVENT_ID0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.toolchain import machine_name
-from msopgen_wrap.package.archive import make_run
+from msopgen_wrap.package.builder import make_run
 from msopgen_wrap.project.cann_project import render_install_scripts
 from msopgen_wrap.spec.model import Code, OpSpec, ShapeLike, TensorParam
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from msopgen_wrap.package.archive import make_run
+from msopgen_wrap.package.builder import make_run
 
 
 @pytest.fixture

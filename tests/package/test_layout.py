@@ -13,8 +13,7 @@ from msopgen_wrap.build import shared_object
 from msopgen_wrap.build.toolchain import find_toolchain, machine_name
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.package import layout
-from msopgen_wrap.package.archive import run_name
-from msopgen_wrap.package.builder import build_cpu_package
+from msopgen_wrap.package.builder import build_cpu_package, run_name
 from msopgen_wrap.package.ops_info import (
     binary_info_config,
     binary_name,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.build.emulation_library import load_emulation_library
+from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.case_runner import run_case
 from msopgen_wrap.run.cases import case_grid
 from msopgen_wrap.run.preparation import load_op
-from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.run.worker import elements
 from msopgen_wrap.spec.loader import load_specs
 

@@ -131,7 +131,7 @@ def test_command_shows_rule_reach_and_environment(monkeypatch: pytest.MonkeyPatc
         ([noted, case(2, 2)], 0, ["0.2*", "3 with |golden| < 1", "rule relative:", "PASS"]),
         ([case(1, 1)], 1, ["incomplete", "two tiles on one core", "INCOMPLETE"]),
     ]:
-        monkeypatch.setattr("msopgen_wrap.run.targets.resolve_target", lambda *_: [None])
+        monkeypatch.setattr("msopgen_wrap.run.session.resolve_target", lambda *_: [None])
         monkeypatch.setattr(
             "msopgen_wrap.run.session.run_tests", lambda *_, r=results: TestReport([op(*r)])
         )

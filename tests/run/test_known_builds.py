@@ -14,9 +14,8 @@ import pytest
 
 from msopgen_wrap.build import cache, operators
 from msopgen_wrap.build.operators import BuiltOperators
+from msopgen_wrap.run.cached_specs import accepted_shapes, rendered_spec
 from msopgen_wrap.run.known_builds import KnownBuild, known_build
-from msopgen_wrap.run.known_grids import accepted_shapes
-from msopgen_wrap.run.rendered_specs import rendered_spec
 from msopgen_wrap.run.worker import Job
 from msopgen_wrap.spec.loader import load_specs
 

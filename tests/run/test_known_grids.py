@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.run import cases, golden
-from msopgen_wrap.run.known_grids import known_grid
+from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from msopgen_wrap.run.provenance import Provenance
+from msopgen_wrap.run.reference_modes import Provenance
 
 CALCULATED = {
     "round": lambda x, n: (x * 3).round().to(torch.int8),

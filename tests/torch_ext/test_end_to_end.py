@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.package.local_vendor import build_local_vendor
+from msopgen_wrap.package.layout import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 
 from .fakes import spec

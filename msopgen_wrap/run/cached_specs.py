@@ -1,17 +1,22 @@
-"""The sources that ``opgen test SPEC`` runs: rendered once, kept in the build cache.
+"""What the build cache keeps of a spec for ``opgen test``: its sources, and the shapes it takes.
 
 A second run of the same spec then neither traces ``compute`` nor compiles: the folder is the same,
-so compiled objects are found again, and a finding names a file that is still there.
+so compiled objects are found again, and a finding names a file that is still there. Nor does it ask
+``compute`` which shapes it takes: that runs on meta tensors, for which torch imports its compiler,
+as long as torch itself takes.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 from importlib import metadata
 from pathlib import Path
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.cases import case_grid
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.model import OpSpec
 
 _PARTS = ("op_host", "op_kernel")
@@ -58,3 +63,41 @@ def kit_hash() -> str:
     sources = sorted(p for p in [*files, *tables] if p.is_file())
     digests = [part for path in sources for part in (path.name, cache.file_hash(path))]
     return cache.text_hash(metadata.version("torch"), *digests)
+
+
+_FILE = "accepted.json"
+
+
+def known_grid(
+    spec: OpSpec, *, large: bool = False, answers: dict[str, bool] | None = None
+) -> list[TestCase]:
+    """Return the grid as ``case_grid`` does.
+
+    Args:
+        answers: what ``accepted_shapes`` gave, where that is known.
+
+    Raises:
+        OpgenError: the cache cannot be written.
+    """
+    return case_grid(
+        spec, large=large, answers=accepted_shapes(spec) if answers is None else dict(answers)
+    )
+
+
+def accepted_shapes(spec: OpSpec) -> dict[str, bool]:
+    """Return which of the shapes that the grid tries ``compute`` takes.
+
+    Raises:
+        OpgenError: the cache cannot be written.
+    """
+
+    def build(folder: Path) -> list[Path]:
+        answers: dict[str, bool] = {}
+        case_grid(spec, answers=answers)
+        (folder / _FILE).write_text(json.dumps(answers, indent=0) + "\n", encoding="utf-8")
+        return []
+
+    key = cache.text_hash(kit_hash(), spec.source)
+    folder = cache.cached("grid", key, f"{spec.op}: shapes that compute takes", build)[0]
+    answers: dict[str, bool] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    return answers
