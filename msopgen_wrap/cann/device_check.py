@@ -20,8 +20,8 @@ from msopgen_wrap.build.rewriting.kernel_sources import kernel_sources
 from msopgen_wrap.build.rewriting.source_text import split_list
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.cann.device_language import LANGUAGE_FLAGS, DeviceCode, marks
+from msopgen_wrap.cann.kernel_prelude import is_library_name
 from msopgen_wrap.cann.op_sources import OpSource
-from msopgen_wrap.cann.tiling_prelude import is_library_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import architectures
 

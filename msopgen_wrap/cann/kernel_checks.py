@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from msopgen_wrap.cann.device_check import DeviceCompile
+from msopgen_wrap.cann.kernel_prelude import kernel_prelude, may_precompile
 from msopgen_wrap.cann.op_sources import OpSource, host_files
-from msopgen_wrap.cann.precompiled import may_precompile
-from msopgen_wrap.cann.tiling_prelude import kernel_prelude
 from msopgen_wrap.cann.verify_report import (
     SKIPPED,
     Check,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.cann.tiling_prelude import strip_comments
+from msopgen_wrap.cann.kernel_prelude import strip_comments
 from msopgen_wrap.dtypes import BY_GE_NAME
 from msopgen_wrap.spec.names import macro_names, snake_case
 

@@ -32,8 +32,8 @@ from msopgen_wrap.cann.kernel_checks import (
     kernel_compiles,
     preludes,
 )
+from msopgen_wrap.cann.kernel_prelude import HeaderCache
 from msopgen_wrap.cann.op_sources import host_files, read_op_sources
-from msopgen_wrap.cann.precompiled import HeaderCache
 from msopgen_wrap.cann.verify_report import (
     FAILED,
     PASSED,

@@ -49,8 +49,8 @@ def command(
     from msopgen_wrap.npu.launcher import child_environment, run
 
     if _runs_this_python(argv[0]):
+        from msopgen_wrap.npu.doctor import check_build
         from msopgen_wrap.npu.runtime_build import find_wheel
-        from msopgen_wrap.npu.torch_build import check_build
 
         check_build(find_wheel())
     environment, choice = child_environment(

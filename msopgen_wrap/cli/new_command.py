@@ -69,7 +69,7 @@ def command(
         style=_style(style, old),
         soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
-    from msopgen_wrap.cli.deep_check import contradictions
+    from msopgen_wrap.cli.check_command import contradictions
     from msopgen_wrap.project.tree import render_project
     from msopgen_wrap.project.writer import diff_project, write_project
 

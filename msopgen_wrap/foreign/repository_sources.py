@@ -270,7 +270,7 @@ def _flat_tree(folders: Mapping[str, Path], depth: int) -> list[Path]:
 _DECLARED = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
 _TILING = r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)"
 _SHAPE = r"\bIMPL_OP(?:_INFERSHAPE)?\s*\(\s*(\w+)"
-_NOT_NEIGHBOURS = {"tests", "op_api", "examples", "op_graph"}
+_APART = {"tests", "op_api", "examples", "op_graph"}
 _BESIDE = "*/op_host/**/*"
 
 
@@ -295,9 +295,7 @@ def registering_sources(root: Path, own: Mapping[Path, str]) -> list[Path]:
         return []
     found = []
     for path in [*host_sources(root.absolute().parent, _BESIDE), *_shared_sources(root)]:
-        if path.is_relative_to(root.absolute()) or _NOT_NEIGHBOURS & set(
-            path.parts[len(root.parts) :]
-        ):
+        if path.is_relative_to(root.absolute()) or _APART & set(path.parts[len(root.parts) :]):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if "IMPL_OP" not in text or for_other_arch(path):
@@ -326,9 +324,7 @@ def defining_sources(root: Path, functions: Iterable[tuple[str, ...]]) -> list[P
     wanted = [names for names in functions if names]
     found = []
     for path in host_sources(root.absolute().parent, _BESIDE) if wanted else []:
-        if path.is_relative_to(root.absolute()) or _NOT_NEIGHBOURS & set(
-            path.parts[len(root.parts) :]
-        ):
+        if path.is_relative_to(root.absolute()) or _APART & set(path.parts[len(root.parts) :]):
             continue
         if defines_one(path, wanted):
             found.append(path)

@@ -162,8 +162,8 @@ def preload() -> None:
     The dynamic loader matches libraries by SONAME, so torch_npu's own references and its later
     ``dlopen("libascendcl.so")`` find these; no LD_LIBRARY_PATH is needed.
     """
+    from .doctor import check_build, install_cure
     from .runtime_build import build_runtime, find_wheel
-    from .torch_build import check_build, install_cure
 
     with _lock:
         if "libraries" in _state:

@@ -1,4 +1,4 @@
-"""Build and load the C++ part that runs built-in operators of npu tensors on the CPU."""
+"""Built-in operators of npu tensors on the CPU: PyTorch's own, and references of torch_npu's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import ctypes
 import logging
 import platform
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..build import cache
 from ..build.toolchain import common_flags, find_toolchain, run_compiler
 from .runtime_build import TorchNpuWheel, find_wheel, sources_dir
+
+if TYPE_CHECKING:
+    import torch
+
 
 _log = logging.getLogger("opgen.npu")
 
@@ -86,8 +91,42 @@ def register_operators() -> str:
     register = library.opgen_npu_register_fallback
     register.restype = ctypes.c_char_p
     counts = register().decode()
-    from .reference_ops import register_reference_ops
 
     count = register_reference_ops()
     _log.info("emulated NPU operators: %s reference=%d", counts, count)
     return f"{counts} reference={count}"
+
+
+# Kept for the life of the process: dropping the library would deregister the kernels.
+_libraries: list[torch.library.Library] = []
+
+
+def has_operator(name: str) -> bool:
+    """Whether the loaded torch_npu has this operator (``npu_max.dim`` style name)."""
+    import torch
+
+    return torch._C._dispatch_has_kernel_for_dispatch_key(f"npu::{name}", "PrivateUse1")
+
+
+def register_reference_ops() -> int:
+    """Register every reference whose operator exists in this torch_npu; return how many.
+
+    They go in at the autograd key too, so that gradients are those of the reference's own PyTorch
+    operations rather than of torch_npu's formulas, which call hardware operators.
+    """
+    import torch
+
+    from .references import OPS
+
+    if _libraries:
+        return len(OPS)
+    library = torch.library.Library("npu", "IMPL")
+    count = 0
+    for name, function in OPS.items():
+        if not has_operator(name):
+            continue
+        for key in ("PrivateUse1", "AutogradPrivateUse1"):
+            library.impl(name, function, key)
+        count += 1
+    _libraries.append(library)
+    return count

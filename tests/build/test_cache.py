@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.cache import MANIFEST, read_manifest
-from msopgen_wrap.cli import doctor_checks
+from msopgen_wrap.cli import doctor_command
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +132,7 @@ def test_a_killed_build_is_swept_by_the_next(folder):
 def test_doctor_on_a_cache_that_others_can_write(folder, mode, state):
     make()
     folder.chmod(mode)
-    (check,) = doctor_checks.cache_checks()
+    (check,) = doctor_command.cache_checks()
     assert check.status == state
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.cann.kernel_prelude import kernel_prelude, may_precompile, tiling_structs
 from msopgen_wrap.cann.op_sources import read_op_sources
-from msopgen_wrap.cann.precompiled import may_precompile
-from msopgen_wrap.cann.tiling_prelude import kernel_prelude, tiling_structs
 from msopgen_wrap.cann.verify import verify_project
 from msopgen_wrap.cann_discovery import combine, find_cann
 from msopgen_wrap.cli.app import run as opgen

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from msopgen_wrap.cli.deep_check import deep_findings
+from msopgen_wrap.cli.check_command import deep_findings
 from msopgen_wrap.spec.loader import load_spec
 from msopgen_wrap.torch_import import quiet_torch
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msopgen_wrap.cli import doctor_checks
+from msopgen_wrap.cli import doctor_command
 from msopgen_wrap.diagnostics import HealthCheck
 from msopgen_wrap.torch_ext import torch_versions
 
@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def torch_check(monkeypatch: pytest.MonkeyPatch, version: str, npu: str | None) -> HealthCheck:
     found: dict[str, Any] = {"version": version}
-    monkeypatch.setattr(doctor_checks, "probe", lambda code, env: found)
-    monkeypatch.setattr(doctor_checks, "_version", lambda name: npu)
-    return next(check for check in doctor_checks.torch_checks() if check.name == "torch")
+    monkeypatch.setattr(doctor_command, "probe", lambda code, env: found)
+    monkeypatch.setattr(doctor_command, "_version", lambda name: npu)
+    return next(check for check in doctor_command.torch_checks() if check.name == "torch")
 
 
 VERSIONS = [

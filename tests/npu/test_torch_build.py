@@ -11,7 +11,7 @@ import pytest
 
 from msopgen_wrap.cli import app, output
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.npu import activation, doctor, runtime_build, torch_build
+from msopgen_wrap.npu import activation, doctor, runtime_build
 from msopgen_wrap.npu.runtime_build import TorchNpuWheel
 
 CUDA = "cuda: Optional[str] = '13.0'\n"
@@ -37,14 +37,14 @@ BUILDS = [
 
 @pytest.mark.parametrize(("text", "version"), BUILDS)
 def test_cuda_version(tmp_path: Path, text: str, version: str) -> None:
-    assert torch_build.cuda_version(wheel(tmp_path, text).torch) == version
+    assert doctor.cuda_version(wheel(tmp_path, text).torch) == version
 
 
 def test_only_cuda_builds_are_refused(tmp_path: Path) -> None:
-    torch_build.check_build(None)
-    torch_build.check_build(wheel(tmp_path, CPU))
+    doctor.check_build(None)
+    doctor.check_build(wheel(tmp_path, CPU))
     with pytest.raises(OpgenError, match="OPG708") as caught:
-        torch_build.check_build(wheel(tmp_path, CUDA))
+        doctor.check_build(wheel(tmp_path, CUDA))
     fix = caught.value.diagnostics[0].fix
     assert "CPU build of torch 2.14.0" in fix and "--no-deps torch_npu==2.14.0" in fix
 
@@ -55,7 +55,7 @@ def test_a_torch_npu_with_a_table_of_its_own_is_taken(tmp_path: Path) -> None:
     (found.folder / "lib").mkdir()
     head = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 3, 62, 1, *[0] * 10)
     (found.folder / "lib" / "libtorch_npu.so").write_bytes(head)
-    assert torch_build.build_problem(found) is None
+    assert doctor.build_problem(found) is None
 
 
 def test_doctor_exec_and_the_hook_say_so_first(
@@ -76,5 +76,5 @@ def test_doctor_exec_and_the_hook_say_so_first(
 
 
 def test_the_cures_do_not_bring_the_cuda_build() -> None:
-    cure = torch_build.install_cure()
+    cure = doctor.install_cure()
     assert "pip install torch==" not in cure and "torch_npu==2.13.0" in cure

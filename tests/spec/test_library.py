@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from msopgen_wrap.cli.deep_check import contradictions
+from msopgen_wrap.cli.check_command import contradictions
 from msopgen_wrap.diagnostics import Diagnostic
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.compute_runner import compile_compute

@@ -1,16 +1,24 @@
-"""Give a kernel the tiling struct that CANN's kernel compiler would generate for it.
+"""What a kernel check compiles before the kernel: CANN's headers once, the tiling struct per op.
 
 In 8.1 style the struct exists only as macros in op_host (``BEGIN_TILING_DATA_DEF`` ...); CANN turns
 them into a plain struct and ``GET_TILING_DATA`` for the kernel. This is the same, for compile
 checks.
+
+A kernel check mostly waits for the parsing of ``kernel_operator.h``, so it is precompiled once per
+arch. That is used only where it cannot change the meaning of a kernel: nothing of the project may
+define a macro before the header is included. A failure is always judged by a compile without it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
+from msopgen_wrap.diagnostics import OpgenError
 
 _BLOCK = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\)(.*?)END_TILING_DATA_DEF", re.DOTALL)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT|)\s*\(([^;]*?)\)\s*(?:;|\n|$)", re.DOTALL)
@@ -143,3 +151,76 @@ def kernel_prelude(op_type: str, host_sources: Iterable[Path], kernel: Path) -> 
             f"#define GET_TILING_DATA(name, from) GET_TILING_DATA_WITH_STRUCT({name}, name, from)"
         )
     return "\n".join(lines) + "\n"
+
+
+_HEADER = "kernel_operator.h"
+_INCLUDE = re.compile(r"#\s*include\s*[\"<]([^\">]+)[\">]")
+_DEFINE = re.compile(r"#\s*(?:define|undef)\s+(\w+)([^\n]*)")
+
+
+def may_precompile(kernel: Path, folders: Sequence[Path]) -> bool:
+    """Return whether including ``kernel_operator.h`` first leaves ``kernel`` as it is.
+
+    Follows the project's own headers in order; a macro defined before the device header (other than
+    an include guard) could change what that header declares.
+    """
+    return _walk(kernel, folders, set()) is not False
+
+
+def _walk(path: Path, folders: Sequence[Path], seen: set[Path]) -> bool | None:
+    """Return True when the device header was reached, False at a macro before it, else None."""
+    if path in seen:
+        return None
+    seen.add(path)
+    text = strip_comments(path.read_text(encoding="utf-8", errors="replace"))
+    for line in text.splitlines():
+        include = _INCLUDE.search(line)
+        if include is not None:
+            if include[1].endswith(_HEADER):
+                return True
+            for folder in (path.parent, *folders):
+                inner = (folder / include[1]).resolve()
+                if inner.is_file():
+                    result = _walk(inner, folders, seen)
+                    if result is not None:
+                        return result
+                    break
+            continue
+        define = _DEFINE.search(line)
+        if define is not None and define[2].strip():
+            return False  # a guard has no value
+    return None
+
+
+class HeaderCache:
+    """Precompiled device headers of one verify run, one per set of flags; thread-safe."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str, ...], Path | None] = {}
+
+    def flags(self, base: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what to put in front of ``base`` to use the header, () when it cannot be made.
+
+        Args:
+            base: flags that the header depends on: standard, macros, include folders.
+        """
+        tool = find_toolchain().cxx
+        if "clang" in tool:
+            return ()  # reads precompiled headers in another way
+        with self._lock:
+            if base not in self._made:
+                self._made[base] = self._make(tool, base, len(self._made))
+            header = self._made[base]
+        return ("-include", str(header)) if header else ()
+
+    def _make(self, tool: str, base: tuple[str, ...], number: int) -> Path | None:
+        header = self._folder / f"device_{number}.h"
+        header.write_text(f'#include "{_HEADER}"\n', encoding="utf-8")
+        command = [tool, *base, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        try:
+            run_compiler(command, header, code="OPG611")
+        except OpgenError:
+            return None  # the kernels' own checks show what is wrong with it
+        return header
