@@ -25,7 +25,7 @@ class KnownBuild:
         project: root of the sources.
         host: the op_host library.
         kernels: dtype key -> kernel object, in the order of ``build.operators.kernel_variants``.
-        answers: which shapes ``compute`` takes, see ``run.known_grids``.
+        answers: which shapes ``compute`` takes, see ``run.cached_specs``.
     """
 
     op: str
