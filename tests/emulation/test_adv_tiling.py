@@ -11,7 +11,7 @@ from .launcher import KERNELS
 
 @pytest.fixture(scope="module")
 def host():
-    library = ctypes.CDLL(str(compile_shared([KERNELS / "adv_tiling.cpp"])))
+    library = ctypes.CDLL(str(compile_shared([KERNELS / "host_tiling.cpp"])))
     library.Fill.restype = ctypes.c_bool
     return library
 

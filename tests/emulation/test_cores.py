@@ -1,9 +1,13 @@
-"""Blocks are real concurrent contexts: barriers, flags, mixed kernels, deadlocks."""
+"""Cores as concurrent contexts: barriers, flags, deadlocks, kinds of cores, communication."""
 
 import numpy as np
 import pytest
 
-from .launcher import LaunchError, build
+from msopgen_wrap.diagnostics import OpgenError
+
+from .launcher import LaunchError, build, compile_kernel
+
+# ---- Blocks are real concurrent contexts: barriers, flags, mixed kernels, deadlocks --------------
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +17,7 @@ def kernel():
 
 @pytest.fixture(scope="module")
 def kinds():
-    return build("kinds")
+    return build("cores")
 
 
 def _run(kernel, key, blocks, threads, **options):
@@ -148,3 +152,119 @@ def test_atomic_type_alone(kernel):
 def test_barrier_needs_a_core_per_block(kernel):
     with pytest.raises(LaunchError, match="block dim 41 exceeds the 40 cores"):
         _run(kernel, 1, 41, 1)
+
+
+# ---- Kernels compiled once per core kind, and the cores a kernel runs on when it declares none ---
+
+
+@pytest.fixture(scope="module")
+def kernel_by_kind():
+    return build("core_kinds")
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize(
+    ("entry", "cube", "vector"),
+    [
+        ("both", [100, 101], [200, 201, 202, 203]),
+        ("vector_only", [2, 2], []),
+        ("declared", [1, 1], [2, 2]),
+        ("cube_only", [100, 101], []),
+    ],
+)
+def test_entry_by_core(kernel_by_kind, entry, cube, vector, mode):
+    y = np.zeros(20, np.int32)
+    kernel_by_kind.launch(entry, [y], blocks=2, mode=mode)
+    assert y[:10].tolist() == cube + [0] * (10 - len(cube))
+    assert y[10:].tolist() == vector + [0] * (10 - len(vector))
+
+
+def test_unified_cores(tmp_path):
+    source = tmp_path / "k.cpp"
+    source.write_text(KERNEL.format(text="static_assert(g_coreType == MIX);", body=""))
+    assert compile_kernel(source, opt="-O0", arch=2002).exists()
+
+
+KERNEL = """#include "kernel_operator.h"
+using namespace AscendC;
+{text}
+extern "C" __global__ __aicore__ void k(GM_ADDR y) {{ {body} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "good"),
+    [
+        # nothing says beforehand that the condition has to be a constant: the second try finds out
+        (
+            "template <class T> void f(T) { if ASCEND_IS_AIC { static_assert(sizeof(T) == 4 || "
+            'g_coreType != AIC, ""); } else { return; } }',
+            "f(1);",
+            True,
+        ),
+        ("", "int32_t kind = AscendC::g_coreType; switch (g_coreType) { case AIC: break; }", True),
+        ("", "if (g_coreType == AIC) nonsense();", False),
+    ],
+)
+def test_second_try(tmp_path, text, body, good):
+    source = tmp_path / "k.cpp"
+    source.write_text(KERNEL.format(text=text, body=body))
+    if good:
+        assert compile_kernel(source, opt="-O0").exists()
+        return
+    with pytest.raises(OpgenError) as error:
+        compile_kernel(source, opt="-O0")
+    assert "nonsense" in error.value.diagnostics[0].what
+
+
+def test_headers_are_rewritten_too(tmp_path):
+    folder = tmp_path / "lib" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "body.h").write_text(
+        "struct Body {\n template <int K = 1> static int f(int a);\n"
+        " template <> int f<1>(int a) { return a; }\n};\n"
+    )
+    (tmp_path / "lib" / "body.h").write_text('#pragma once\n#include "inner/body.h"\n')
+    (tmp_path / "op").mkdir()
+    (tmp_path / "op" / "near.h").write_text("#include <body.h>\n")
+    source = tmp_path / "op" / "k.cpp"
+    source.write_text(KERNEL.format(text='#include "near.h"', body="y[0] = Body::f(3);"))
+    assert compile_kernel(source, opt="-O0", include_dirs=[tmp_path / "lib"]).exists()
+    (folder / "body.h").write_text("struct Body {\n int template <> };\n")
+    with pytest.raises(OpgenError) as error:
+        compile_kernel(source, opt="-O0", include_dirs=[tmp_path / "lib"])
+    found = error.value.diagnostics[0].location
+    assert (found.file, found.line) == (str(folder / "body.h"), 2)
+
+
+# ---- Collective communication: one rank receives what it sends, and every core can wait for it ---
+
+
+@pytest.fixture(scope="module")
+def hccl():
+    return build("cores")
+
+
+def _communicate(hccl, key, mode):
+    x = np.arange(32, dtype=np.int32)
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    options = {"key": key, "blocks": 3, "workspace": 4096, "outputs": 2, "threads": 1}
+    found = hccl.launch("hccl", [x, y, z], mode=mode, **options)
+    return x, y, z, found
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("key", [1, 2, 3, 4, 5])
+def test_every_task_copies(hccl, key, mode):
+    x, y, z, found = _communicate(hccl, key, mode)
+    assert y.tolist() == x.tolist() and z.tolist() == x.tolist()
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [(6, "GetWindowsInAddr.*needs the memory of other ranks"), (7, "Hccl::Wait")],
+)
+def test_what_cannot_end_well_is_said(hccl, key, text):
+    with pytest.raises(LaunchError, match=f"(?s){text}"):
+        _communicate(hccl, key, "fast")

@@ -362,7 +362,7 @@ def test_sparse(m, n, k, start):
     c = np.zeros((m, n), np.int32)
     arrays = [np.ascontiguousarray(v) for v in (nz, zn, packed)] + [c]
     found = build("cube_sparse").launch(
-        "sparse", arrays, tiling=struct.pack("<4I", m, n, k, start), mode="check", kind=2
+        "sparse_at", arrays, tiling=struct.pack("<4I", m, n, k, start), mode="check", kind=2
     )
     assert [f for f in found if f["severity"] != "warning"] == []
     np.testing.assert_array_equal(c, a.astype(np.int32) @ b.T.astype(np.int32))

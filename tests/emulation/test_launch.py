@@ -1,11 +1,17 @@
-"""Kernels compile, run on many blocks, and fail with words."""
+"""Kernels compile, run on many blocks, are counted, and fail with words."""
 
+from __future__ import annotations
+
+import ctypes
+import json
 import struct
 
 import numpy as np
 import pytest
 
-from .launcher import LaunchError, build
+from .launcher import KERNELS, LaunchError, build
+
+# ---- Kernels compile, run on many blocks, and fail with words ------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +130,7 @@ def test_missing_api_is_told_without_sanitizer(capfd):
 @pytest.mark.parametrize("first", [0, -1, -2])
 def test_a_read_that_begins_before_the_workspace(mode, first):
     """The system's part lies there, so all of the read is memory, as on the device."""
-    kernel = build("workspace_edge")
+    kernel = build("launch")
     x = np.arange(1, 65, dtype=np.float32)
     y = np.zeros_like(x)
     found = kernel.launch(
@@ -140,3 +146,79 @@ def test_a_read_that_begins_before_the_workspace(mode, first):
     assert [f["severity"] for f in found] == (["warning"] if first < 0 and mode == "check" else [])
     if found:
         assert f"reads {-4 * first} bytes before the start of workspace" in found[0]["what"]
+
+
+# ---- What profile mode counts, against a kernel that was counted by hand -------------------------
+
+BUSY = {
+    "gm_read": 400 + 400 + 4 + 32,
+    "gm_written": 3 * 32 + 20,
+    "workspace_read": 32,
+    "workspace_written": 3 * 32,
+    "vector_instructions": 3,
+    "vector_repeats": 2 + 3 + 2,
+    "vector_elements": 100 + 3 * 40 + 2 * 1,
+    "ub": 512 + 2048,
+}
+IDLE = dict.fromkeys(BUSY, 0)
+
+
+def test_counts_per_core():
+    kernel = build("launch")
+    kernel.emulation.opgen_counts_json.restype = ctypes.c_char_p
+    x, y = np.ones(256, np.float32), np.zeros(256, np.float32)
+    for _ in range(2):  # a launch starts from nothing
+        kernel.launch("counted", [x, y], blocks=2, workspace=4096, mode="profile")
+        counts = json.loads(kernel.emulation.opgen_counts_json())
+        assert {c.pop("ub_capacity") for c in counts} == {192 * 1024}
+        assert counts == [BUSY, IDLE]
+    assert y[:6].tolist() == [6, 3, 3, 3, 3, 0]
+
+
+# ---- A queue without a free buffer: the error names who holds them, and where --------------------
+
+HOLDERS = {
+    0: "'xLocal', which line {allocated} allocated, is neither enqueued nor freed (2 times)",
+    1: "'xLocal', which line {enqueued} enqueued, is not dequeued (2 times)",
+    2: "'tile', which line {dequeued} dequeued, is not freed (2 times)",
+}
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("form", HOLDERS)
+def test_who_holds_the_buffers(form, mode):
+    rows = (KERNELS / "launch.cpp").read_text(encoding="utf-8").split("\n")
+    lines = {
+        mark: next(i for i, row in enumerate(rows, 1) if row.endswith(f"// {mark}"))
+        for mark in ("allocated", "enqueued", "dequeued")
+    }
+    with pytest.raises(LaunchError) as error:
+        build("launch").launch(
+            "empty_queue", [np.zeros(64, np.float32)], tiling=struct.pack("I", form), mode=mode
+        )
+    said = str(error.value)
+    assert f"launch.cpp:{lines['allocated']}: AllocTensor" in said
+    assert (
+        "all 2 buffers of the queue 'inQueueX' are in use: " + HOLDERS[form].format(**lines) in said
+    )
+
+
+# ---- A division by zero does not stop the scalar unit --------------------------------------------
+
+
+@pytest.mark.parametrize("opt", ["-O0", "-O2"])
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "quotient", "remainder"),
+    [(7, 0, 0, 7), (7, 2, 3, 1), (0, 0, 0, 0), (100, 7, 14, 2)],
+)
+def test_scalar_division(opt, dividend, divisor, quotient, remainder):
+    y = np.full(24, -1, np.int64)
+    build("division", opt=opt).launch("division", [y], tiling=struct.pack("<2q", dividend, divisor))
+    assert y.tolist() == [quotient, remainder] * 12
+
+
+def test_smallest_number_by_minus_one_wraps():
+    y = np.zeros(24, np.int64)
+    lowest = -(2**63)
+    build("division").launch("division", [y], tiling=struct.pack("<2q", lowest, -1))
+    assert y[16:20].tolist() == [lowest, 0] * 2

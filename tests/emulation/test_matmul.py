@@ -355,8 +355,7 @@ TYPES = {"f16": (1, 2), "bf16": (27, 2), "f32": (0, 4), "i8": (2, 1)}
 
 @pytest.fixture(scope="module")
 def host():
-    source = KERNELS / "matmul_tiling.cpp"
-    return ctypes.CDLL(str(compile_shared([source], output_name="libmatmul_tiling.so")))
+    return ctypes.CDLL(str(compile_shared([KERNELS / "host_tiling.cpp"])))
 
 
 def _host_tiling(host, m, n, k, cores, dtype="f16", bias=0, base=(-1, -1, -1), trans=(0, 0)):

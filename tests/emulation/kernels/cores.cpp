@@ -1,8 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
 // Synchronisation between cores, one scenario per tiling key. Every core writes what it saw.
 #include <cassert>
 
 #include "kernel_operator.h"
+#include "lib/hccl/hccl.h"
 
 using namespace AscendC;
 
@@ -183,4 +185,115 @@ extern "C" __global__ __aicore__ void cores(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
         Write(y, i, came ? g_turn % n : -1);
         g_turn = g_turn + 1;
     }
+}
+
+// ---- kinds of cores -----------------------------------------------------------------------------
+// Which cores a kernel gets: declarations by default and by tiling key. Every core counts itself.
+
+__aicore__ inline void CountMe(GM_ADDR y) {
+    GlobalTensor<int32_t> g;
+    g.SetGlobalBuffer((__gm__ int32_t*)y);
+    g.SetValue((g_coreType == AIC ? 0 : 32) + GetBlockIdx(), 1);
+}
+
+// The default first, as the documentation shows it; a key may override it in its branch.
+extern "C" __global__ __aicore__ void kinds(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    if (TILING_KEY_IS(1)) {
+        KERNEL_TASK_TYPE(1, KERNEL_TYPE_AIV_ONLY);
+    } else if (TILING_KEY_IS(2)) {
+        KERNEL_TASK_TYPE(2, KERNEL_TYPE_MIX_AIC_1_1);
+    } else if (TILING_KEY_IS(3)) {
+        KERNEL_TASK_TYPE(3, KERNEL_TYPE_AIC_ONLY);
+    } else if (TILING_KEY_IS(4)) {
+        KERNEL_TASK_TYPE(4, KERNEL_TYPE_MIX_AIC_1_2);
+    }
+    CountMe(y);
+}
+
+// The default behind the keys, and a default that is the usual kind anyway.
+extern "C" __global__ __aicore__ void kinds_late(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE(1, KERNEL_TYPE_MIX_AIC_1_1);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    CountMe(y);
+}
+
+extern "C" __global__ __aicore__ void kinds_twice(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
+    CountMe(y);
+}
+
+// An instruction of the cube core that every core reaches: the vector cores have no L1.
+extern "C" __global__ __aicore__ void kinds_fill(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    TPipe pipe;
+    TBuf<TPosition::A1> l1;
+    pipe.InitBuffer(l1, 512);
+    Fill(l1.Get<half>(), InitConstValueParams<half>(1, 16, 0, half(1)));
+    CountMe(y);
+}
+
+// ---- collective communication -------------------------------------------------------------------
+// Collective communication in a domain of one rank. Tiling key: which task.
+
+constexpr int64_t kServer = 1;
+static constexpr HcclServerConfig kOnVector = {CoreType::ON_AIV, kServer};
+
+// Every core waits for data that one of them sends.
+extern "C" __global__ __aicore__ void hccl(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                           GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Hccl<> hccl;
+    Hccl<HCCL_SERVER_TYPE_AICPU, kOnVector> other;
+    hccl.InitV2(GetHcclContext<HCCL_GROUP_ID_0>(), nullptr);
+    other.InitV2(GetHcclContext<1>(), nullptr);
+    if (hccl.SetCcTilingV2(0) != HCCL_SUCCESS || hccl.GetRankDim() != 1 || hccl.GetRankId() != 0)
+        return;
+    constexpr uint64_t n = 16;
+    HcclHandle handle = INVALID_HANDLE_ID;
+    uint8_t repeat = 2;
+    if (TILING_KEY_IS(1)) {
+        handle = hccl.AllGather(x, y, n, HCCL_DATA_TYPE_INT32, 64, repeat);
+    } else if (TILING_KEY_IS(2)) {
+        handle = hccl.AllReduce(x, y, n, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, repeat);
+    } else if (TILING_KEY_IS(3)) {
+        handle = hccl.ReduceScatter(x, y, n, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_MAX, 0, repeat);
+    } else if (TILING_KEY_IS(4)) {
+        handle = hccl.AlltoAll(x, y, 2 * n, HCCL_DATA_TYPE_INT16, 0, repeat);
+    } else if (TILING_KEY_IS(5)) {
+        uint64_t counts[1] = {n}, from[1] = {0}, to[1] = {0};
+        handle = hccl.AlltoAllV(x, counts, from, HCCL_DATA_TYPE_INT32, y, counts, to,
+                                HCCL_DATA_TYPE_INT32, repeat);
+    } else if (TILING_KEY_IS(6)) {
+        hccl.GetWindowsInAddr(0);
+    } else if (TILING_KEY_IS(7)) {
+        hccl.Wait(hccl.AllGather(x, y, n, HCCL_DATA_TYPE_INT32, 0));  // never committed
+    }
+    if (handle < 0 || hccl.Wait(handle + 1) != HCCL_FAILED || hccl.Query(handle) > repeat) return;
+    hccl.Commit(handle);
+    hccl.Commit(handle);  // the second one has nothing to hand over
+    for (int i = 0; i < repeat; ++i) hccl.Wait(handle);
+    hccl.Finalize();
+
+    // What arrived goes through UB and a second task, which another core serves, to z.
+    TPipe pipe;
+    TBuf<> buffer;
+    pipe.InitBuffer(buffer, 256);
+    LocalTensor<int32_t> local = buffer.Get<int32_t>();
+    GlobalTensor<int32_t> received;
+    received.SetGlobalBuffer((__gm__ int32_t*)y, 2 * n);
+    DataCopy(local, received, 2 * n);
+    SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
+    GlobalTensor<int32_t> shared;
+    shared.SetGlobalBuffer((__gm__ int32_t*)workspace, 2 * n);
+    if (GetBlockIdx() == kServer) DataCopy(shared, local, 2 * n);
+    PipeBarrier<PIPE_ALL>();
+    uint16_t slice[1] = {7};
+    handle = other.AlltoAll<true>(workspace, z, n, HCCL_DATA_TYPE_INT32, 0, repeat);
+    int steps = 0;
+    while (other.Iterate<true>(handle, slice, 1) == 1 && slice[0] == 0) ++steps;
+    if (steps != repeat) ((__gm__ int32_t*)z)[0] = -1;
+    other.Finalize<false>();
 }

@@ -1,4 +1,4 @@
-"""The cube of unified cores (arch 2002): types of Mmad, the ways from L0C to UB and back."""
+"""What arch 2002 alone has: its cube and the ways to it, sorting in proposals, Scatter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from .launcher import LaunchError, build
+from .launcher import KERNELS, LaunchError, build
+
+# ---- The cube of unified cores (arch 2002): types of Mmad, the ways from L0C to UB and back ------
 
 DEQ = {"": 0, "DEQ": 1, "VDEQ": 2, "DEQ8": 3, "VDEQ8": 4, "DEQ16": 5, "VDEQ16": 6}
 TYPES = {
@@ -101,7 +103,7 @@ def _run(case, scales, mode="check"):
         "<10IQ", case.m, case.n, case.k, case.vector, DEQ[case.deq], case.sid, case.relu,
         case.bias, case.blocks, case.gap, first,
     )  # fmt: skip
-    found = build("unified_cube", arch=2002).launch(
+    found = build("arch2002", arch=2002).launch(
         "unified_cube", [_left(a), _right(b), extra, result], tiling=tiling, key=case.key,
         mode=mode, soc="ascend310p3",
     )  # fmt: skip
@@ -203,7 +205,7 @@ def test_integers_are_shifted(shift):
 
 
 def test_split_cores_have_no_way_from_l0c_to_ub():
-    source = build("unified_cube", arch=2002)
+    source = build("arch2002", arch=2002)
     arrays = [np.zeros(4096, np.uint8) for _ in range(3)] + [np.zeros(ROOM, np.uint8)]
     tiling = struct.pack("<10IQ", 16, 16, 16, 0, 0, 0, 0, 0, 1, 0, 0)
     with pytest.raises(LaunchError, match="no way from L0C to UB"):
@@ -227,7 +229,7 @@ def test_a_bias_enters_from_ub(key, blocks, length, src_gap, dst_gap, vector, mo
     values = np.arange(1, 16 * 256 + 1).astype(read)
     result = np.full(16 * 256, -1, kept)
     tiling = struct.pack("<5I", blocks, length, src_gap, dst_gap, vector)
-    found = build("unified_way_back", arch=2002).launch(
+    found = build("arch2002", arch=2002).launch(
         "unified_way_back", [values, result], tiling=tiling, key=key, mode=mode, soc="ascend310p3"
     )
     assert [f for f in found if f["severity"] != "warning"] == []
@@ -238,3 +240,135 @@ def test_a_bias_enters_from_ub(key, blocks, length, src_gap, dst_gap, vector, mo
         piece = values[block * per :][: length * rows * 16].reshape(length, rows, 16)
         want[block * (length + dst_gap) :][:length, :rows] = piece
     np.testing.assert_array_equal(result, want.ravel())
+
+
+# ---- Sorting on arch 2002, in region proposals, against numpy ------------------------------------
+
+COUNT = 64
+PROPOSED_TYPES = {1: np.float16, 2: np.float32}
+
+
+def _propose(key, form, x, index, mode="check"):
+    y, order = np.zeros(COUNT, x.dtype), np.zeros(COUNT, np.uint32)
+    found = build("arch2002", arch=2002).launch(
+        "proposals", [x, index, y, order], tiling=struct.pack("I", form), key=key, mode=mode,
+        soc="ascend310p3",
+    )  # fmt: skip
+    return y, order, found
+
+
+def _scores(key):
+    rng = np.random.default_rng(key)
+    x = rng.integers(-20, 20, COUNT).astype(PROPOSED_TYPES[key])  # some are equal
+    return x, rng.integers(0, 2**32, COUNT, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("key", PROPOSED_TYPES)
+def test_sort_and_extract(key, form, mode):
+    x, index = _scores(key)
+    y, order, found = _propose(key, form, x, index, mode)
+    want = np.argsort(-x, kind="stable")
+    np.testing.assert_array_equal(y, x[want])
+    np.testing.assert_array_equal(order, index[want])
+    assert found == []
+
+
+@pytest.mark.parametrize("key", PROPOSED_TYPES)
+def test_instructions(key):
+    x, index = _scores(key)
+    y, _, found = _propose(key, 2, x, index)
+    np.testing.assert_array_equal(y[:32], -np.sort(-x[:32]))  # two groups of 16, merged
+    assert found == []
+
+
+@pytest.mark.parametrize("key", PROPOSED_TYPES)
+def test_one_list_is_copied_and_doubted(key):
+    """Public kernels merge a list alone; the documentation has two to four."""
+    x, index = _scores(key)
+    y, _, found = _propose(key, 3, x, index)
+    np.testing.assert_array_equal(y[:48], x[:48])
+    assert [(f["check"], f["severity"]) for f in found] == [("ErrorParam", "warning")]
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize(
+    ("form", "name"), [(0, ""), (1, "ProposalConcat"), (2, "RpSort16"), (3, "VectorPadding")]
+)
+def test_what_another_arch_has_stops_the_kernel_when_it_is_called(form, name, mode):
+    y = np.zeros(8, np.uint8)
+    arguments = {"tiling": struct.pack("I", form), "mode": mode, "soc": "ascend910b3"}
+    kernel = build("launch")
+    if form == 0:
+        kernel.launch("absent_api", [np.zeros(8, np.uint8), y], **arguments)
+        assert y[0] == 1
+        return
+    with pytest.raises(LaunchError, match=f"{name} does not exist on Ascend910B3") as error:
+        kernel.launch("absent_api", [np.zeros(8, np.uint8), y], **arguments)
+    rows = (KERNELS / "launch.cpp").read_text(encoding="utf-8").split("\n")
+    line = next(i for i, row in enumerate(rows, 1) if row.endswith(f"// form {form}"))
+    assert f"launch.cpp:{line}: " in str(error.value)
+
+
+# ---- Scatter of arch 2002 against numpy, and what check mode says of its offsets -----------------
+
+SCATTERED, SCATTER_ROOM, BASE = 256, 512, 64
+SCATTERED_TYPES = {1: np.float16, 2: np.float32, 3: np.uint32}
+
+
+def _lanes(form, dtype):
+    """The elements of the source that a form of the call takes."""
+    lanes = 256 // np.dtype(dtype).itemsize
+    index = np.arange(SCATTERED)
+    if form == 0:
+        return index < 200
+    if form == 1:
+        return index % lanes < lanes // 2
+    lane = index % lanes
+    return np.where(lane < 64, lane % 2 == 0, (lane - 64) < 2)
+
+
+def _scatter(key, form, x, offsets, mode="check"):
+    y = np.zeros(SCATTER_ROOM, x.dtype)
+    found = build("arch2002", arch=2002).launch(
+        "scatter", [x, offsets, y], tiling=struct.pack("I", form), key=key, mode=mode,
+        soc="ascend310p3",
+    )  # fmt: skip
+    return y, [f for f in found if f["severity"] != "warning"]
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+@pytest.mark.parametrize("form", [0, 1, 2])
+@pytest.mark.parametrize("key", SCATTERED_TYPES)
+def test_values(key, form, mode):
+    dtype = SCATTERED_TYPES[key]
+    rng = np.random.default_rng(key)
+    x = rng.integers(0, 1000, SCATTERED).astype(dtype)
+    places = rng.permutation(SCATTER_ROOM - BASE // x.itemsize)[:SCATTERED]
+    y, found = _scatter(key, form, x, (places * x.itemsize).astype(np.uint32), mode)
+    want = np.full(SCATTER_ROOM, 7, dtype)
+    taken = _lanes(form, dtype)
+    want[places[taken] + BASE // x.itemsize] = x[taken]
+    np.testing.assert_array_equal(y, want)
+    assert found == []
+
+
+def test_offsets_count_bytes():
+    x = np.ones(SCATTERED, np.float32)
+    _, found = _scatter(2, 0, x, np.arange(SCATTERED, dtype=np.uint32))
+    assert {f["check"] for f in found} == {"ErrorParam"}
+
+
+def test_offsets_behind_the_tensor_are_found():
+    offsets = np.arange(SCATTERED, dtype=np.uint32) * 4
+    offsets[5] = SCATTER_ROOM * 4
+    _, found = _scatter(2, 0, np.ones(SCATTERED, np.float32), offsets)
+    assert "ErrorWrite2" in {f["check"] for f in found}
+
+
+def test_offsets_behind_ub_end_the_launch():
+    offsets = np.arange(SCATTERED, dtype=np.uint32) * 4
+    offsets[5] = 1 << 20
+    with pytest.raises(LaunchError, match="Scatter"):
+        _scatter(2, 0, np.ones(SCATTERED, np.float32), offsets, "fast")
