@@ -27,13 +27,14 @@ _PARTIAL = 0x200
 
 @dataclass(frozen=True)
 class Case:
-    """One kernel: ``found`` cases must report `check` at the marked lines, ``warning`` ones as a
-    warning, ``silent`` ones nothing at all."""
+    """One launch of a kernel: ``found`` cases must report `check` at the marked lines, ``warning``
+    ones as a warning, ``silent`` ones nothing at all."""
 
     name: str
     check: str
     expect: str
     file: Path
+    kernel: str
     blocks: int = 1
     kind: str = "auto"
     auto_sync: bool = True
@@ -59,6 +60,7 @@ class Case:
 
 
 _HEAD = re.compile(r"^// case (\w+): (\w+) (found|silent|warning)(.*)$")
+_KERNEL = re.compile(r"^KERNEL\((\w+)\)")
 _MARK = re.compile(r"// <- (\w+)\s*$")
 
 
@@ -66,31 +68,39 @@ def load_cases() -> list[Case]:
     """Read all cases from the comments of the kernel files."""
     cases = []
     for file in sorted(KERNELS.glob("*.cpp")):
-        head: dict[str, Any] | None = None
+        heads: list[dict[str, Any]] = []
         marks: list[tuple[str, int]] = []
+        kernel = ""
         lines = [*file.read_text().splitlines(), "// case end: x silent"]
         for number, line in enumerate(lines, 1):
             if match := _HEAD.match(line):
-                if head is not None:
-                    cases.append(Case(**head, marks=tuple(marks)))
+                if kernel:
+                    cases += [
+                        Case(**h, kernel=kernel, marks=() if h["expect"] == "silent" else (*marks,))
+                        for h in heads
+                    ]
+                    heads, marks, kernel = [], [], ""
                 options = dict(item.split("=") for item in match[4].split())
-                head = {
-                    "name": match[1],
-                    "check": match[2],
-                    "expect": match[3],
-                    "file": file,
-                    "blocks": int(options.get("blocks", 1)),
-                    "kind": options.get("kind", "auto"),
-                    "auto_sync": options.get("auto", "on") != "off",
-                    "soc": options.get("soc", "ascend910b3"),
-                    "z": int(options.get("z", COUNT)),
-                    "place": options.get("place", ""),
-                    "tail_write": options.get("tail", "warning"),
-                    "freed_tensor": options.get("freed", "warning"),
-                    "output": options.get("output", ""),
-                }
-                marks = []
-            elif match := _MARK.search(line):
+                heads.append(
+                    {
+                        "name": match[1],
+                        "check": match[2],
+                        "expect": match[3],
+                        "file": file,
+                        "blocks": int(options.get("blocks", 1)),
+                        "kind": options.get("kind", "auto"),
+                        "auto_sync": options.get("auto", "on") != "off",
+                        "soc": options.get("soc", "ascend910b3"),
+                        "z": int(options.get("z", COUNT)),
+                        "place": options.get("place", ""),
+                        "tail_write": options.get("tail", "warning"),
+                        "freed_tensor": options.get("freed", "warning"),
+                        "output": options.get("output", ""),
+                    }
+                )
+            elif match := _KERNEL.match(line):
+                kernel = match[1]
+            if match := _MARK.search(line):
                 marks.append((match[1], number))
     return cases
 
@@ -191,7 +201,7 @@ def _kernels(file: Path, arch: int) -> ctypes.CDLL:
 def run(case: Case) -> Outcome:
     """Compile (cached) and run one case in check mode."""
     arch = 2002 if "310p" in case.soc else 2201
-    entry = getattr(_kernels(case.file, arch), case.name)
+    entry = getattr(_kernels(case.file, arch), case.kernel)
     library = load_emulation_library()
     library.opgen_sanitizer_json.restype = ctypes.c_char_p
     library.opgen_sanitizer_clear()

@@ -35,7 +35,7 @@ def test_case(case: Case) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("never_freed", r"tensor 'o' of the queue 'q\.out', .*dequeued in line 13, but not freed"),
+        ("never_freed", r"tensor 'o' of the queue 'q\.out', .*dequeued in line 12, but not freed"),
         (
             "taken_once_for_the_kernel",
             r"tensor 'o' of the queue 'q\.out', .*allocated but not freed",

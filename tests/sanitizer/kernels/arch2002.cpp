@@ -5,75 +5,57 @@
 
 // case pad_copy_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(pad_copy_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopyPad(b.a, g.x, {1, 400, 0, 0, 0}, {false, 0, 0, 0});  // <- NotOnSoc
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 96);
+    StoreCopy(g.z, b.a, 96);
 }
 
 // case float_to_int32_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(float_to_int32_on_310p) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Cast(b.b.ReinterpretCast<int32_t>(), b.a, RoundMode::CAST_RINT, kTile);  // <- NotOnSoc
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case half_to_int16_by_floor_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(half_to_int16_by_floor_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto h = b.a.ReinterpretCast<half>();
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.x);
     Cast(b.b.ReinterpretCast<int16_t>(), h, RoundMode::CAST_FLOOR, kTile);  // <- NotOnSoc
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile / 2);
+    StoreResult(g.z, b.b, kTile / 2);
 }
 
 // case bfloat16_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(bfloat16_on_310p) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Cast(b.b, b.a.ReinterpretCast<bfloat16_t>(), RoundMode::CAST_NONE, kTile);  // <- NotOnSoc
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case compare_of_int32_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(compare_of_int32_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto i = b.a.ReinterpretCast<int32_t>();
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.x);
     Compare(b.b.ReinterpretCast<uint8_t>(), i, i, CMPMODE::EQ, kTile);  // <- NotOnSoc
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, 8);
+    StoreResult(g.z, b.b, 8);
 }
 
 // case shift_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(shift_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto i = b.a.ReinterpretCast<int32_t>();
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.x);
     ShiftLeft(i, i, 1, kTile);  // <- NotOnSoc
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case atomic_max_on_310p: NotOnSoc found soc=ascend310p3
 KERNEL(atomic_max_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     Sync<HardEvent::MTE2_MTE3>();
     SetAtomicMax<float>();  // <- NotOnSoc
@@ -101,21 +83,14 @@ KERNEL(hard_syncall_on_310p) {
 
 // case copy_compute_store_on_310p: NotOnSoc silent soc=ascend310p3 blocks=2
 KERNEL(copy_compute_store_on_310p) {
-    TENSORS;
-    Queues q(2);
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x[GetBlockIdx() * kTile], kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(2);
+    auto a = q.Load(g.x[GetBlockIdx() * kTile]);
     auto o = q.out.AllocTensor<float>();
     Exp(o, a, kTile);
     Cast(q.tmp.Get<half>(), o, RoundMode::CAST_NONE, kTile);
     Cast(o, q.tmp.Get<half>(), RoundMode::CAST_NONE, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z[GetBlockIdx() * kTile], o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z[GetBlockIdx() * kTile], o);
 }
 
 // case soft_syncall_on_310p: NotOnSoc silent soc=ascend310p3 blocks=2
@@ -130,14 +105,11 @@ KERNEL(soft_syncall_on_310p) {
 
 // case half_compare_on_310p: NotOnSoc silent soc=ascend310p3
 KERNEL(half_compare_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto h = b.a.ReinterpretCast<half>();
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.x);
     Compare(b.b.ReinterpretCast<uint8_t>(), h, h, CMPMODE::LT, 2 * kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, 16);
+    StoreResult(g.z, b.b, 16);
 }
 
 // case reduce_sum_work_too_small_on_310p: ErrorWrite2 found soc=ascend310p3
@@ -150,31 +122,17 @@ KERNEL(reduce_sum_work_too_small_on_310p) {
     pipe.InitBuffer(work, 32);
     pipe.InitBuffer(out, 32);
     auto a = in.Get<float>();
-    DataCopy(a, g.x, kCount);
-    Sync<HardEvent::MTE2_V>();
+    Load(a, g.x, kCount);
     ReduceSum(out.Get<float>(), a, work.Get<float>(), kCount);  // <- ErrorWrite2
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, out.Get<float>(), 8);
+    StoreResult(g.z, out.Get<float>(), 8);
 }
 
 // case zero_mask_on_310p: ErrorParam found soc=ascend310p3
+// case zero_mask: ErrorParam silent
 KERNEL(zero_mask_on_310p) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     uint64_t mask[2] = {0, 0};
     Adds(b.a, b.a, 1.0f, mask, 1, {1, 1, 8, 8});  // <- ErrorParam
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
-}
-
-// case zero_mask: ErrorParam silent
-KERNEL(zero_mask) {
-    TENSORS;
-    Buffers b;
-    Duplicate(b.a, 1.0f, kTile);
-    uint64_t mask[2] = {0, 0};
-    Adds(b.a, b.a, 1.0f, mask, 1, {1, 1, 8, 8});
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }

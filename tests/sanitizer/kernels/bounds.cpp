@@ -5,9 +5,11 @@
 
 // Aligned copies round the tail up: what lies behind belongs to nobody if z is an allocation.
 // case tail_rounded_up: ErrorWrite2 warning z=1021
+// case tail_rounded_up_strictly: ErrorWrite2 found z=1021 tail=error
+// case tail_of_slice_rounded_up: ErrorWrite2 found z=1021 place=slice
+// case tail_rounded_up_into_neighbour: ErrorWrite2 found z=1021 place=near
 KERNEL(tail_rounded_up) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z[kCount - 16], b.a, 16);  // <- ErrorWrite2
@@ -15,62 +17,24 @@ KERNEL(tail_rounded_up) {
 
 // case two_elements_in_one_block: ErrorWrite2 warning z=2
 KERNEL(two_elements_in_one_block) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.a, 8);  // <- ErrorWrite2
 }
 
-// case tail_rounded_up_strictly: ErrorWrite2 found z=1021 tail=error
-KERNEL(tail_rounded_up_strictly) {
-    TENSORS;
-    Buffers b;
-    Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[kCount - 16], b.a, 16);  // <- ErrorWrite2
-}
-
-// case tail_of_slice_rounded_up: ErrorWrite2 found z=1021 place=slice
-KERNEL(tail_of_slice_rounded_up) {
-    TENSORS;
-    Buffers b;
-    Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[kCount - 16], b.a, 16);  // <- ErrorWrite2
-}
-
-// case tail_rounded_up_into_neighbour: ErrorWrite2 found z=1021 place=near
-KERNEL(tail_rounded_up_into_neighbour) {
-    TENSORS;
-    Buffers b;
-    Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[kCount - 16], b.a, 16);  // <- ErrorWrite2
-}
-
 // case block_behind_the_tail: ErrorWrite2 found z=1021
 KERNEL(block_behind_the_tail) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z[kCount - 16], b.a, 24);  // <- ErrorWrite2
 }
 
 // case tail_cut_to_size: ErrorWrite2 silent z=1021
-KERNEL(tail_cut_to_size) {
-    TENSORS;
-    Buffers b;
-    Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopyPad(g.z[kCount - 16], b.a, {1, 13 * sizeof(float), 0, 0});
-}
-
 // case tail_of_slice_cut_to_size: ErrorWrite2 silent z=1021 place=near
-KERNEL(tail_of_slice_cut_to_size) {
-    TENSORS;
-    Buffers b;
+KERNEL(tail_cut_to_size) {
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopyPad(g.z[kCount - 16], b.a, {1, 13 * sizeof(float), 0, 0});
@@ -88,8 +52,7 @@ KERNEL(result_past_part_of_buffer) {
     auto high = buf.GetWithOffset<float>(kTile, kTileBytes);
     Duplicate(high, 2.0f, kTile);
     Duplicate(low, 1.0f, kTile + 64);  // <- ErrorWrite2
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, low, 2 * kTile - 256);
+    StoreResult(g.z, low, 2 * kTile - 256);
     DataCopy(g.z[kTile], high, kTile);
 }
 
@@ -121,8 +84,7 @@ KERNEL(operator_past_its_source) {
     wide = wide +
            low;  // <- ErrorRead3
     // clang-format on
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, wide, 2 * kTile);
+    StoreResult(g.z, wide, 2 * kTile);
 }
 
 // case operator_on_longer_sources: ErrorWrite2 silent
@@ -136,8 +98,7 @@ KERNEL(operator_on_longer_sources) {
     Duplicate(wide, 2.0f, 2 * kTile);
     PipeBarrier<PIPE_V>();
     low = wide - low;
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, low, kTile);
+    StoreResult(g.z, low);
 }
 
 // case parts_of_buffer: ErrorWrite2 silent
@@ -150,8 +111,7 @@ KERNEL(parts_of_buffer) {
     auto high = buf.GetWithOffset<float>(kTile, kTileBytes);
     Duplicate(low, 1.0f, kTile);
     Adds(high, low, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, high[64], kTile - 64);
+    StoreResult(g.z, high[64], kTile - 64);
 }
 
 // case part_made_longer: ErrorRead3 silent
@@ -163,27 +123,23 @@ KERNEL(part_made_longer) {
     auto part = buf.Get<float>(kTile);
     part.SetSize(2 * kTile);
     Duplicate(part, 1.0f, 2 * kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, part, 2 * kTile);
+    StoreResult(g.z, part, 2 * kTile);
 }
 
 // ---- global tensors shorter than their memory -----------------------------------------------------
 
 // case read_past_global_tensor: ErrorRead3 warning
 KERNEL(read_past_global_tensor) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<float> part;
     part.SetGlobalBuffer((__gm__ float*)x, 64);
     DataCopy(b.a, part[32], kTile);  // <- ErrorRead3
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreCopy(g.z, b.a);
 }
 
 // case write_past_global_tensor: ErrorWrite2 warning blocks=2
 KERNEL(write_past_global_tensor) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<float> mine;
     mine.SetGlobalBuffer((__gm__ float*)z + GetBlockIdx() * 512, 64);
     Duplicate(b.a, 1.0f, kTile);
@@ -193,8 +149,7 @@ KERNEL(write_past_global_tensor) {
 
 // case last_block_of_global_tensor: ErrorRead3 silent
 KERNEL(last_block_of_global_tensor) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<float> part;
     part.SetGlobalBuffer((__gm__ float*)x, 61);
     DataCopy(b.a, part, 64);
@@ -204,20 +159,17 @@ KERNEL(last_block_of_global_tensor) {
 
 // case global_tensor_without_size: ErrorWrite2 silent blocks=2
 KERNEL(global_tensor_without_size) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<float> mine;
     mine.SetGlobalBuffer((__gm__ float*)z + GetBlockIdx() * 512);
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(mine[128], b.a, 128);
+    StoreResult(mine[128], b.a, 128);
 }
 
 // The same line first leaves its GlobalTensor (a warning), then the allocation.
 // case warning_becomes_error: ErrorRead3 found
 KERNEL(warning_becomes_error) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<float> part;
     part.SetGlobalBuffer((__gm__ float*)x, 64);
     for (uint32_t i = 0; i < 3; ++i) {

@@ -13,8 +13,7 @@ __aicore__ inline void Clean(const GlobalTensor<float>& line) {
 
 // case copy_into_dirty_line: DataCache found
 KERNEL(copy_into_dirty_line) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 8);
     g.z.SetValue(0, 5.0f);
     Sync<HardEvent::V_MTE3>();
@@ -25,8 +24,7 @@ KERNEL(copy_into_dirty_line) {
 
 // case other_core_copies_into_dirty_line: DataCache found blocks=2
 KERNEL(other_core_copies_into_dirty_line) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 8);
     Sync<HardEvent::V_MTE3>();
     if (GetBlockIdx() == 0) g.z.SetValue(0, 5.0f);
@@ -36,33 +34,27 @@ KERNEL(other_core_copies_into_dirty_line) {
 
 // case copy_after_clean: DataCache silent
 KERNEL(copy_after_clean) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 8);
     g.z.SetValue(0, 5.0f);
     Clean(g.z);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[8], b.a, 8);
+    StoreResult(g.z[8], b.a, 8);
 }
 
 // case copy_into_next_line: DataCache silent
 KERNEL(copy_into_next_line) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 16);
     g.z.SetValue(0, 5.0f);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[16], b.a, 16);
+    StoreResult(g.z[16], b.a, 16);
 }
 
 // case scalar_write_into_line_loaded_before_copy: DataCache found
 KERNEL(scalar_write_into_line_loaded_before_copy) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     float old = g.x.GetValue(0);
     Duplicate(b.a, old, 8);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.x[8], b.a, 8);
+    StoreResult(g.x[8], b.a, 8);
     Sync<HardEvent::MTE3_S>();
     g.x.SetValue(0, 5.0f);  // <- DataCache
     Clean(g.x);
@@ -70,11 +62,9 @@ KERNEL(scalar_write_into_line_loaded_before_copy) {
 
 // case scalar_write_into_line_loaded_after_copy: DataCache silent
 KERNEL(scalar_write_into_line_loaded_after_copy) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 8);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.x[8], b.a, 8);
+    StoreResult(g.x[8], b.a, 8);
     Sync<HardEvent::MTE3_S>();
     g.x.SetValue(0, 5.0f);
     Clean(g.x);
@@ -111,14 +101,12 @@ KERNEL(cores_share_line_cleaned_in_between) {
 
 // case two_lines_one_clean: DataCache found
 KERNEL(two_lines_one_clean) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 32; ++i) g.ws.SetValue(i, 1.0f);
     Clean(g.ws);
     Sync<HardEvent::S_MTE2>();
     DataCopy(b.a, g.ws, 32);  // <- DataCache
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 32);
+    StoreCopy(g.z, b.a, 32);
 }
 
 // case scalar_result_read_by_other_core: DataCache found blocks=2
@@ -156,8 +144,7 @@ KERNEL(cores_keep_notes_in_one_line) {
     float mine = g.ws.GetValue(GetBlockIdx());
     Buffers b;
     Duplicate(b.a, mine, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
 }
 
 // case notes_read_by_other_core: DataCache found blocks=2
@@ -181,8 +168,7 @@ KERNEL(cores_note_the_same_table) {
     SyncAll();
     Buffers b;
     Duplicate(b.a, g.ws.GetValue(GetBlockIdx()) + g.ws.GetValue(7), 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
 }
 
 // case cores_count_alike: DataCache silent blocks=2
@@ -195,8 +181,7 @@ KERNEL(cores_count_alike) {
     SyncAll();
     Buffers b;
     Duplicate(b.a, g.ws.GetValue(7), 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
 }
 
 // case cores_note_other_values: DataCache found blocks=2
@@ -208,14 +193,12 @@ KERNEL(cores_note_other_values) {
     const float last = g.ws.GetValue(0);  // <- DataCache
     Buffers b;
     Duplicate(b.a, last, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
 }
 
 // case own_note_overwritten_by_other_core: DataCache found blocks=2
 KERNEL(own_note_overwritten_by_other_core) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     if (GetBlockIdx() == 0) g.ws.SetValue(0, 1.0f);
     SyncAll();
     if (GetBlockIdx() == 1) {
@@ -225,7 +208,6 @@ KERNEL(own_note_overwritten_by_other_core) {
     SyncAll();
     if (GetBlockIdx() == 0) {
         Duplicate(b.a, g.ws.GetValue(0), 64);  // <- DataCache
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z, b.a, 64);
+        StoreResult(g.z, b.a, 64);
     }
 }

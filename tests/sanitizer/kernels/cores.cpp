@@ -5,8 +5,7 @@
 
 // case cores_write_same_range: GmOverlap found blocks=2
 KERNEL(cores_write_same_range) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, static_cast<float>(GetBlockIdx()), kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z, b.a, kTile);  // <- GmOverlap
@@ -14,8 +13,7 @@ KERNEL(cores_write_same_range) {
 
 // case split_off_by_one_block: GmOverlap found blocks=4
 KERNEL(split_off_by_one_block) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, static_cast<float>(GetBlockIdx()), kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z[GetBlockIdx() * (kTile - 8)], b.a, kTile);  // <- GmOverlap
@@ -23,12 +21,10 @@ KERNEL(split_off_by_one_block) {
 
 // case cores_accumulate: GmOverlap silent blocks=4
 KERNEL(cores_accumulate) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     if (GetBlockIdx() == 0) {
         Duplicate(b.b, 0.0f, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z, b.b, kTile);
+        StoreResult(g.z, b.b);
     }
     SyncAll();
     Duplicate(b.a, static_cast<float>(GetBlockIdx()), kTile);
@@ -40,8 +36,7 @@ KERNEL(cores_accumulate) {
 
 // case disjoint_unaligned_split: GmOverlap silent blocks=4
 KERNEL(disjoint_unaligned_split) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, static_cast<float>(GetBlockIdx()), kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopyPad(g.z[GetBlockIdx() * 53], b.a, {1, 53 * sizeof(float), 0, 0});
@@ -49,8 +44,7 @@ KERNEL(disjoint_unaligned_split) {
 
 // case same_range_one_after_other: GmOverlap silent blocks=2
 KERNEL(same_range_one_after_other) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, static_cast<float>(GetBlockIdx()), kTile);
     Sync<HardEvent::V_MTE3>();
     if (GetBlockIdx() == 0) DataCopy(g.z, b.a, kTile);
@@ -60,25 +54,20 @@ KERNEL(same_range_one_after_other) {
 
 // case partial_sums_without_sync: ErrorSync2 found blocks=2
 KERNEL(partial_sums_without_sync) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
     if (GetBlockIdx() != 1) return;
     Sync<HardEvent::MTE3_MTE2>();
     DataCopy(b.b, g.ws, 128);  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, 128);
+    StoreCopy(g.z, b.b, 128);
 }
 
 // case neighbour_halo_in_place: ErrorSync1 found blocks=2
 KERNEL(neighbour_halo_in_place) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     int32_t me = GetBlockIdx();
-    DataCopy(b.a, g.x[me * 128], kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.x[me * 128]);
     Exp(b.b, b.a, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.x[me * 128], b.b, 128);  // <- ErrorSync1
@@ -86,83 +75,67 @@ KERNEL(neighbour_halo_in_place) {
 
 // case partial_sums_after_syncall: ErrorSync2 silent blocks=2
 KERNEL(partial_sums_after_syncall) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
     SyncAll();
     if (GetBlockIdx() != 1) return;
     DataCopy(b.b, g.ws, 128);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, 128);
+    StoreCopy(g.z, b.b, 128);
 }
 
 // case partial_sums_after_cross_flag: ErrorSync2 silent blocks=2 kind=aiv_mix
 KERNEL(partial_sums_after_cross_flag) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
     CrossCoreSetFlag<0, PIPE_MTE3>(3);
     CrossCoreWaitFlag(3);
     if (GetBlockIdx() != 1) return;
     DataCopy(b.b, g.ws, 128);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, 128);
+    StoreCopy(g.z, b.b, 128);
 }
 
 // case cross_flag_on_wrong_pipe: ErrorSync2 found blocks=2 kind=aiv_mix
 KERNEL(cross_flag_on_wrong_pipe) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
     CrossCoreSetFlag<0, PIPE_V>(3);
     CrossCoreWaitFlag(3);
     if (GetBlockIdx() != 1) return;
     DataCopy(b.b, g.ws, 64);  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, 64);
+    StoreCopy(g.z, b.b, 64);
 }
 
 // case cross_flag_never_waited: ErrorSync3 found blocks=2 kind=aiv_mix
 KERNEL(cross_flag_never_waited) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
     CrossCoreSetFlag<0, PIPE_MTE3>(3);  // <- ErrorSync3
 }
 
 // case one_core_skips_syncall: Deadlock found blocks=2
 KERNEL(one_core_skips_syncall) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
     if (GetBlockIdx() == 0) return;
     SyncAll();  // <- Deadlock
 }
 
 // case cross_flag_nobody_sets: Deadlock found blocks=2 kind=aiv_mix
 KERNEL(cross_flag_nobody_sets) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
     CrossCoreWaitFlag(3);  // <- Deadlock
 }
 
 // case syncall_in_loop: Deadlock silent blocks=3
 KERNEL(syncall_in_loop) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 3; ++i) {
         Duplicate(b.a, static_cast<float>(i), 64);
         Sync<HardEvent::V_MTE3>();
@@ -174,12 +147,10 @@ KERNEL(syncall_in_loop) {
 
 // case cross_flags_in_turn: Deadlock silent blocks=2 kind=aiv_mix
 KERNEL(cross_flags_in_turn) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 20; ++i) {
         Duplicate(b.a, static_cast<float>(i), 64);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[GetBlockIdx() * 64], b.a, 64);
+        StoreResult(g.z[GetBlockIdx() * 64], b.a, 64);
         CrossCoreSetFlag<0, PIPE_MTE3>(3);
         CrossCoreWaitFlag(3);
     }
@@ -187,28 +158,23 @@ KERNEL(cross_flags_in_turn) {
 
 // case set_value_then_copy: DataCache found
 KERNEL(set_value_then_copy) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 8; ++i) g.ws.SetValue(i, 1.0f);
     Sync<HardEvent::S_MTE2>();
     DataCopy(b.a, g.ws, 8);  // <- DataCache
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 8);
+    StoreCopy(g.z, b.a, 8);
 }
 
 // case get_value_before_and_after: DataCache found
 KERNEL(get_value_before_and_after) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     float before = g.x.GetValue(0);
     Duplicate(b.a, before, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.x, b.a, 64);
+    StoreResult(g.x, b.a, 64);
     Sync<HardEvent::MTE3_S>();
     float after = g.x.GetValue(0);  // <- DataCache
     Duplicate(b.b, after, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, 64);
+    StoreResult(g.z, b.b, 64);
 }
 
 // case cores_share_cache_line: DataCache found blocks=2
@@ -219,30 +185,25 @@ KERNEL(cores_share_cache_line) {
 
 // case set_value_cleaned: DataCache silent
 KERNEL(set_value_cleaned) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 8; ++i) g.ws.SetValue(i, 1.0f);
     DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(g.ws);
     Sync<HardEvent::S_MTE2>();
     DataCopy(b.a, g.ws, 8);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 8);
+    StoreCopy(g.z, b.a, 8);
 }
 
 // case cache_cleaned_between_reads: DataCache silent
 KERNEL(cache_cleaned_between_reads) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     float before = g.x.GetValue(0);
     Duplicate(b.a, before, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.x, b.a, 64);
+    StoreResult(g.x, b.a, 64);
     Sync<HardEvent::MTE3_S>();
     DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g.x);
     float after = g.x.GetValue(0);
     Duplicate(b.b, after, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, 64);
+    StoreResult(g.z, b.b, 64);
 }
 
 // case own_cache_line_per_core: DataCache silent blocks=2
@@ -253,56 +214,43 @@ KERNEL(own_cache_line_per_core) {
 
 // case shifted_in_place: ErrorOverlap found
 KERNEL(shifted_in_place) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Adds(b.a[8], b.a, 1.0f, kTile - 8);  // <- ErrorOverlap
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case running_sum_by_shift: ErrorOverlap found
 KERNEL(running_sum_by_shift) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Add(b.a[64], b.a, b.a[64], kTile - 64);  // <- ErrorOverlap
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case fold_in_half: ErrorOverlap silent
 KERNEL(fold_in_half) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     for (uint32_t n = kTile / 2; n >= 8; n /= 2) {
         Add(b.a, b.a, b.a[n], n);
     }
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case accumulate_repeats: ErrorOverlap silent
 KERNEL(accumulate_repeats) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     BinaryRepeatParams params(1, 1, 1, 0, 8, 0);
     Duplicate(b.b, 0.0f, 64);
     Add(b.b, b.a, b.b, 64, 4, params);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, 64);
+    StoreResult(g.z, b.b, 64);
 }
 
 // case last_core_starts_earlier: GmOverlap warning blocks=2
 KERNEL(last_core_starts_earlier) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.z[GetBlockIdx() * (kTile - 16)], b.a, kTile);  // <- GmOverlap
@@ -310,8 +258,7 @@ KERNEL(last_core_starts_earlier) {
 
 // case handed_over_by_ibset: ErrorSync2 silent blocks=2
 KERNEL(handed_over_by_ibset) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     GlobalTensor<int32_t> flags;
     flags.SetGlobalBuffer((__gm__ int32_t*)x + 512, 128);
     TBuf<TPosition::VECCALC> buf;
@@ -319,21 +266,18 @@ KERNEL(handed_over_by_ibset) {
     auto scratch = buf.Get<int32_t>();
     if (GetBlockIdx() == 0) {
         Duplicate(b.a, 1.0f, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.ws, b.a, kTile);
+        StoreResult(g.ws, b.a);
         IBSet(flags, scratch, 0, 0);
     } else {
         IBWait(flags, scratch, 0, 0);
         DataCopy(b.b, g.ws, kTile);
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.z, b.b, kTile);
+        StoreCopy(g.z, b.b);
     }
 }
 
 // case tail_split_writes_full_tiles: GmOverlap found blocks=4
 KERNEL(tail_split_writes_full_tiles) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     uint32_t from = GetBlockIdx() * 250;
     auto a = q.in.AllocTensor<float>();
     DataCopyPad(a, g.x[from], {1, 1000, 0, 0, 0}, {false, 0, 0, 0});
@@ -350,8 +294,7 @@ KERNEL(tail_split_writes_full_tiles) {
 
 // case clear_while_others_accumulate: GmOverlap found blocks=2
 KERNEL(clear_while_others_accumulate) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.b, 0.0f, kTile);
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
@@ -364,8 +307,7 @@ KERNEL(clear_while_others_accumulate) {
 
 // case accumulate_without_clearing: ErrorRead2 found blocks=4
 KERNEL(accumulate_without_clearing) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x[GetBlockIdx() * kTile], kTile);
     Sync<HardEvent::MTE2_MTE3>();
     SetAtomicAdd<float>();
@@ -376,16 +318,14 @@ KERNEL(accumulate_without_clearing) {
 // case first_core_gathers_too_early: ErrorSync1 found blocks=4
 // The first core reads before the others write.
 KERNEL(first_core_gathers_too_early) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, 64);
     Sync<HardEvent::V_MTE3>();
     DataCopy(g.x[GetBlockIdx() * 64], b.a, 64);  // <- ErrorSync1
     if (GetBlockIdx() != 0) return;
     PipeBarrier<PIPE_ALL>();
     DataCopy(b.b, g.x, kTile);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreCopy(g.z, b.b);
 }
 
 // case soft_syncall_skipped: Deadlock found blocks=4

@@ -26,6 +26,22 @@ struct Cube {
         fix.srcStride = 16;
         fix.dstStride = 16;
     }
+    __aicore__ inline void LoadL1() {
+        DataCopy(a1, x, nd);
+        DataCopy(b1, y, nd);
+        Sync<HardEvent::MTE2_MTE1>();
+    }
+    // Both operands to L0.
+    __aicore__ inline void Load() {
+        LoadL1();
+        LoadData(a2, a1, load);
+        LoadData(b2, b1, loadTransposed);
+        Sync<HardEvent::MTE1_M>();
+    }
+    __aicore__ inline void Store() {
+        Sync<HardEvent::M_FIX>();
+        Fixpipe(z, c, fix);
+    }
     GlobalTensor<half> x, y;
     GlobalTensor<float> z;
     LocalTensor<half> a1, b1, a2, b2;
@@ -49,33 +65,24 @@ KERNEL(l0a_loaded_before_l1_arrived) {
     LoadData(k.b2, k.b1, k.loadTransposed);
     Sync<HardEvent::MTE1_M>();
     Mmad(k.c, k.a2, k.b2, k.mmad);
-    Sync<HardEvent::M_FIX>();
-    Fixpipe(k.z, k.c, k.fix);
+    k.Store();
 }
 
 // case mmad_before_l0_loaded: ErrorSync2 found kind=aic
 KERNEL(mmad_before_l0_loaded) {
     Cube k(x, y, z);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
+    k.LoadL1();
     LoadData(k.a2, k.a1, k.load);
     Sync<HardEvent::MTE1_M>();
     LoadData(k.b2, k.b1, k.loadTransposed);
     Mmad(k.c, k.a2, k.b2, k.mmad);  // <- ErrorSync2
-    Sync<HardEvent::M_FIX>();
-    Fixpipe(k.z, k.c, k.fix);
+    k.Store();
 }
 
 // case fixpipe_before_mmad_done: ErrorSync2 found kind=aic
 KERNEL(fixpipe_before_mmad_done) {
     Cube k(x, y, z);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
-    LoadData(k.a2, k.a1, k.load);
-    LoadData(k.b2, k.b1, k.loadTransposed);
-    Sync<HardEvent::MTE1_M>();
+    k.Load();
     Mmad(k.c, k.a2, k.b2, k.mmad);
     Fixpipe(k.z, k.c, k.fix);  // <- ErrorSync2
 }
@@ -83,41 +90,27 @@ KERNEL(fixpipe_before_mmad_done) {
 // case next_tile_over_l0_in_use: ErrorSync1 found kind=aic
 KERNEL(next_tile_over_l0_in_use) {
     Cube k(x, y, z);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
-    LoadData(k.a2, k.a1, k.load);
-    LoadData(k.b2, k.b1, k.loadTransposed);
-    Sync<HardEvent::MTE1_M>();
+    k.Load();
     Mmad(k.c, k.a2, k.b2, k.mmad);
     LoadData(k.a2, k.b1, k.load);  // <- ErrorSync1
     Sync<HardEvent::MTE1_M>();
     k.mmad.cmatrixInitVal = false;
     Mmad(k.c, k.a2, k.b2, k.mmad);
-    Sync<HardEvent::M_FIX>();
-    Fixpipe(k.z, k.c, k.fix);
+    k.Store();
 }
 
 // case matmul_with_flags: ErrorSync2 silent kind=aic
 KERNEL(matmul_with_flags) {
     Cube k(x, y, z);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
-    LoadData(k.a2, k.a1, k.load);
-    LoadData(k.b2, k.b1, k.loadTransposed);
-    Sync<HardEvent::MTE1_M>();
+    k.Load();
     Mmad(k.c, k.a2, k.b2, k.mmad);
-    Sync<HardEvent::M_FIX>();
-    Fixpipe(k.z, k.c, k.fix);
+    k.Store();
 }
 
 // case accumulate_with_flags: ErrorSync1 silent kind=aic
 KERNEL(accumulate_with_flags) {
     Cube k(x, y, z);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
+    k.LoadL1();
     for (int i = 0; i < 3; ++i) {
         LoadData(k.a2, k.a1, k.load);
         LoadData(k.b2, k.b1, k.loadTransposed);
@@ -126,20 +119,14 @@ KERNEL(accumulate_with_flags) {
         Mmad(k.c, k.a2, k.b2, k.mmad);
         Sync<HardEvent::M_MTE1>();
     }
-    Sync<HardEvent::M_FIX>();
-    Fixpipe(k.z, k.c, k.fix);
+    k.Store();
 }
 
 namespace {
 
 // Two products into the same L0C, each taken away by Fixpipe; no events between the two pipes.
 __aicore__ inline void TwoProducts(Cube& k, uint8_t mmadFlag, uint8_t fixFlag) {
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
-    LoadData(k.a2, k.a1, k.load);
-    LoadData(k.b2, k.b1, k.loadTransposed);
-    Sync<HardEvent::MTE1_M>();
+    k.Load();
     k.mmad.unitFlag = mmadFlag;
     k.fix.unitFlag = fixFlag;
 }
@@ -250,12 +237,7 @@ __aicore__ inline void LoadAndMultiply(Cube& k) {
     k.a2 = LocalTensor<half>(TPosition::A2, 0, 2 * kFractal);
     k.b2 = LocalTensor<half>(TPosition::B2, 0, 2 * kFractal);
     k.c = LocalTensor<float>(TPosition::CO1, 0, 2 * kFractal);
-    DataCopy(k.a1, k.x, k.nd);
-    DataCopy(k.b1, k.y, k.nd);
-    Sync<HardEvent::MTE2_MTE1>();
-    LoadData(k.a2, k.a1, k.load);
-    LoadData(k.b2, k.b1, k.loadTransposed);
-    Sync<HardEvent::MTE1_M>();
+    k.Load();
     Mmad(k.c, k.a2, k.b2, k.mmad);
     Sync<HardEvent::M_FIX>();
 }

@@ -298,8 +298,7 @@ KERNEL(product_read_without_flag) {
         if (GetSubBlockIdx() == 1) return;
         Buffers b;
         DataCopy(b.a, g.ws, kTile);  // <- ErrorSync2
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.z, b.a, kTile);
+        StoreCopy(g.z, b.a);
     }
 }
 
@@ -316,8 +315,7 @@ KERNEL(product_flag_on_wrong_pipe) {
         if (GetSubBlockIdx() == 1) return;
         Buffers b;
         DataCopy(b.a, g.ws, kTile);  // <- ErrorSync2
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.z, b.a, kTile);
+        StoreCopy(g.z, b.a);
     }
 }
 
@@ -401,7 +399,6 @@ KERNEL(vector_cores_write_halves) {
     if ASCEND_IS_AIV {
         Buffers b;
         Duplicate(b.a, static_cast<float>(GetSubBlockIdx()), kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[GetSubBlockIdx() * kTile], b.a, kTile);
+        StoreResult(g.z[GetSubBlockIdx() * kTile], b.a);
     }
 }

@@ -8,8 +8,7 @@
 
 // case atomic_add_left_on: AtomicMode warning
 KERNEL(atomic_add_left_on) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     SetAtomicAdd<float>();  // <- AtomicMode
@@ -18,8 +17,7 @@ KERNEL(atomic_add_left_on) {
 
 // case atomic_max_left_on_one_path: AtomicMode warning
 KERNEL(atomic_max_left_on_one_path) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     SetAtomicMax<float>();  // <- AtomicMode
@@ -29,8 +27,7 @@ KERNEL(atomic_max_left_on_one_path) {
 
 // case atomic_switched_off: AtomicMode silent blocks=2
 KERNEL(atomic_switched_off) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     SetAtomicAdd<float>();
@@ -40,8 +37,7 @@ KERNEL(atomic_switched_off) {
 
 // case atomic_switched_off_by_new_name: AtomicMode silent
 KERNEL(atomic_switched_off_by_new_name) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Sync<HardEvent::V_MTE3>();
     SetAtomicMin<float>();
@@ -54,8 +50,7 @@ KERNEL(atomic_switched_off_by_new_name) {
 // EnQue has set the lowest id of MTE2_V.
 // case own_id_while_tensor_in_queue: ErrorSync4 found
 KERNEL(own_id_while_tensor_in_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
@@ -67,18 +62,13 @@ KERNEL(own_id_while_tensor_in_queue) {
     auto o = q.out.AllocTensor<float>();
     Add(o, a, t, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case own_id_while_result_in_queue: ErrorSync4 found
 KERNEL(own_id_while_result_in_queue) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
     q.out.EnQue(o);
     auto t = q.tmp.Get<float>();
     Duplicate(t, 2.0f, kTile);
@@ -92,8 +82,7 @@ KERNEL(own_id_while_result_in_queue) {
 
 // case id_allocated_beside_queue: ErrorSync4 silent
 KERNEL(id_allocated_beside_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
@@ -107,19 +96,14 @@ KERNEL(id_allocated_beside_queue) {
     auto o = q.out.AllocTensor<float>();
     Add(o, a, t, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case own_id_after_dequeue: ErrorSync4 silent
 KERNEL(own_id_after_dequeue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     for (uint32_t i = 0; i < 2; ++i) {
-        auto o = q.out.AllocTensor<float>();
-        Duplicate(o, 1.0f, kTile);
+        auto o = q.Fill(1.0f);
         q.out.EnQue(o);
         o = q.out.DeQue<float>();
         const auto id = q.pipe.FetchEventID(HardEvent::V_MTE3);
@@ -137,8 +121,7 @@ KERNEL(own_id_after_dequeue) {
 // Add waits for the copy to y, and so by chance for the one to x before it.
 // case ordered_by_another_queue: ErrorBuffer2 found
 KERNEL(ordered_by_another_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     TQue<TPosition::VECIN, 1> other;
     q.pipe.InitBuffer(other, 1, kTileBytes);
     auto a = q.in.AllocTensor<float>();
@@ -151,16 +134,12 @@ KERNEL(ordered_by_another_queue) {
     Add(o, a, b, kTile);  // <- ErrorBuffer2
     q.in.FreeTensor(a);
     other.FreeTensor(b);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case stored_behind_another_result: ErrorBuffer2 found
 KERNEL(stored_behind_another_result) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     auto o = q.out.AllocTensor<float>();
     auto p = q.out.AllocTensor<float>();
     Duplicate(o, 1.0f, kTile);
@@ -175,11 +154,9 @@ KERNEL(stored_behind_another_result) {
 
 // case flags_instead_of_queue: ErrorBuffer2 silent
 KERNEL(flags_instead_of_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(a, g.x);
     auto o = q.out.AllocTensor<float>();
     Exp(o, a, kTile);
     q.in.FreeTensor(a);
@@ -190,22 +167,15 @@ KERNEL(flags_instead_of_queue) {
 
 // case scratch_of_output_queue: ErrorBuffer2 silent
 KERNEL(scratch_of_output_queue) {
-    TENSORS;
-    Queues q(2);
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(2);
+    auto a = q.Load(g.x);
     auto scratch = q.out.AllocTensor<float>();
     Exp(scratch, a, kTile);
     auto o = q.out.AllocTensor<float>();
     Add(o, scratch, a, kTile);
     q.out.FreeTensor(scratch);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // ---- core synchronisation without its scheduler ------------------------------------------------------
@@ -283,19 +253,12 @@ KERNEL(soft_syncall_in_vector_only_kernel) {
 
 // case scratch_never_freed: ErrorLeak warning
 KERNEL(scratch_never_freed) {
-    TENSORS;
-    Queues q(2);
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(2);
+    auto a = q.Load(g.x);
     auto scratch = q.out.AllocTensor<float>();  // <- ErrorLeak
     Exp(scratch, a, kTile);
     auto o = q.out.AllocTensor<float>();
     Add(o, scratch, a, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }

@@ -131,8 +131,7 @@ KERNEL(reduce_max_index_work_too_small) {
     TBuf<TPosition::VECCALC> big;
     m.pipe.InitBuffer(big, kBytes);
     auto all = big.Get<float>();
-    DataCopy(all, g.x, kCount);
-    Sync<HardEvent::MTE2_V>();
+    Load(all, g.x, kCount);
     ReduceMax(m.t[1], all, m.t[5], kCount, true);  // <- ErrorWrite2
     m.Store(g, 8);
 }
@@ -144,8 +143,7 @@ KERNEL(reduce_sum_repeats_work_too_small) {
     TBuf<TPosition::VECCALC> big;
     m.pipe.InitBuffer(big, kBytes);
     auto all = big.Get<float>();
-    DataCopy(all, g.x, kCount);
-    Sync<HardEvent::MTE2_V>();
+    Load(all, g.x, kCount);
     ReduceSum(m.t[1], all, m.t[5], 64, 16, 8);  // <- ErrorWrite2
     m.Store(g, 4);
 }
@@ -277,8 +275,7 @@ KERNEL(select_mask_too_small) {
     Duplicate(m.t[5], 0.0f, 8);
     auto mask = m.t[5].ReinterpretCast<uint8_t>();
     Select(all, mask, all, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, kCount);  // <- ErrorRead3
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, all, kCount);
+    StoreResult(g.z, all, kCount);
 }
 
 // case compare_tail_not_rounded: ErrorParam found

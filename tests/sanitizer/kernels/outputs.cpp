@@ -25,15 +25,13 @@ KERNEL(nothing_done) {}  // <- UnwrittenOutput
 // case early_return_of_all: UnwrittenOutput found blocks=4 output=whole
 KERNEL(early_return_of_all) {  // <- UnwrittenOutput
     if (GetBlockNum() > 1) return;
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Store(g.z, b, 0, kTile);
 }
 
 // case tail_left_out: UnwrittenOutput found blocks=2 output=whole z=1000
 KERNEL(tail_left_out) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     const uint32_t share = 1000 / GetBlockNum();
     for (uint32_t i = 0; i < share / kTile; ++i) {
         Store(g.z, b, GetBlockIdx() * share + i * kTile, kTile);  // <- UnwrittenOutput
@@ -42,24 +40,21 @@ KERNEL(tail_left_out) {
 
 // case one_core_idle: UnwrittenOutput found blocks=4 output=whole
 KERNEL(one_core_idle) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     if (GetBlockIdx() == 2) return;
     Store(g.z, b, GetBlockIdx() * kTile, kTile);  // <- UnwrittenOutput
 }
 
 // case last_core_idle: UnwrittenOutput found blocks=4 output=whole
 KERNEL(last_core_idle) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     if (GetBlockIdx() == 3) return;
     Store(g.z, b, GetBlockIdx() * kTile, kTile);  // <- UnwrittenOutput
 }
 
 // case tile_in_turn_left_out: UnwrittenOutput found blocks=2 output=whole
 KERNEL(tile_in_turn_left_out) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (uint32_t tile = GetBlockIdx(); tile < 15; tile += GetBlockNum()) {
         Store(g.z, b, tile * 64, 64);  // <- UnwrittenOutput
     }
@@ -67,15 +62,13 @@ KERNEL(tile_in_turn_left_out) {
 
 // case one_element_short: UnwrittenOutput found output=whole z=101
 KERNEL(one_element_short) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Store(g.z, b, 0, 100);  // <- UnwrittenOutput
 }
 
 // case every_other_row: UnwrittenOutput found output=whole
 KERNEL(every_other_row) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (uint32_t row = 0; row < 8; row += 2) Store(g.z, b, row * 128, 128);  // <- UnwrittenOutput
 }
 
@@ -95,15 +88,13 @@ KERNEL(input_written_instead) {  // <- UnwrittenOutput
 
 // case all_written: UnwrittenOutput silent blocks=4 output=whole
 KERNEL(all_written) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Store(g.z, b, GetBlockIdx() * kTile, kTile);
 }
 
 // case tail_written: UnwrittenOutput silent blocks=2 output=whole z=1000
 KERNEL(tail_written) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     const uint32_t share = 1000 / GetBlockNum();
     for (uint32_t at = 0; at < share; at += kTile) {
         Store(g.z, b, GetBlockIdx() * share + at, share - at < kTile ? share - at : kTile);
@@ -112,15 +103,13 @@ KERNEL(tail_written) {
 
 // case result_of_unwritten_size: UnwrittenOutput silent
 KERNEL(result_of_unwritten_size) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Store(g.z, b, 0, 10);
 }
 
 // case added_to_cleared_output: UnwrittenOutput silent blocks=2 output=cleared
 KERNEL(added_to_cleared_output) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SetAtomicAdd<float>();
     Store(g.z, b, 100, 64);
     SetAtomicNone();
@@ -141,8 +130,7 @@ KERNEL(pointer_stores_all) {
 
 // case overlapping_tiles: UnwrittenOutput silent output=whole z=300
 KERNEL(overlapping_tiles) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Store(g.z, b, 0, kTile);
     PipeBarrier<PIPE_ALL>();
     Store(g.z, b, 300 - kTile, kTile);

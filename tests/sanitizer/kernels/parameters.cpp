@@ -5,8 +5,7 @@
 
 // case add_from_l1: TensorScope found
 KERNEL(add_from_l1) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     TBuf<TPosition::A1> l1;
     b.pipe.InitBuffer(l1, kTileBytes);
     auto a = l1.Get<float>();
@@ -15,8 +14,7 @@ KERNEL(add_from_l1) {
 
 // case fill_l0c: TensorScope found
 KERNEL(fill_l0c) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     TBuf<TPosition::CO1> l0c;
     b.pipe.InitBuffer(l0c, kTileBytes);
     auto a = l0c.Get<float>();
@@ -25,53 +23,39 @@ KERNEL(fill_l0c) {
 
 // case add_between_positions: TensorScope silent
 KERNEL(add_between_positions) {
-    TENSORS;
-    Queues q;
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(1);
+    auto a = q.Load(g.x);
     auto t = q.tmp.Get<float>();
     Adds(t, a, 1.0f, kTile);
     auto o = q.out.AllocTensor<float>();
     Add(o, t, a, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case l1_only_declared: TensorScope silent
 KERNEL(l1_only_declared) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     TBuf<TPosition::A1> l1;
     b.pipe.InitBuffer(l1, kTileBytes);
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case scalar_fills_ub: TensorScope silent
 KERNEL(scalar_fills_ub) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     for (uint32_t i = 0; i < 8; ++i) a.SetValue(i, static_cast<float>(i));
     auto o = q.out.AllocTensor<float>();
     Adds(o, a, a.GetValue(3), 8);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, 8);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o, 8);
 }
 
 // case length_not_in_blocks: ErrorParam found
 KERNEL(length_not_in_blocks) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, 13);  // <- ErrorParam
     Sync<HardEvent::MTE2_MTE3>();
     DataCopyPad(g.z, b.a, {1, 8 * sizeof(float), 0, 0});
@@ -79,8 +63,7 @@ KERNEL(length_not_in_blocks) {
 
 // case padding_too_wide: ErrorParam found
 KERNEL(padding_too_wide) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopyPad(b.a, g.x, {1, 8 * sizeof(float), 0, 0}, {true, 0, 16, 0});  // <- ErrorParam
     Sync<HardEvent::MTE2_MTE3>();
     DataCopyPad(g.z, b.a, {1, 8 * sizeof(float), 0, 0});
@@ -88,8 +71,7 @@ KERNEL(padding_too_wide) {
 
 // case length_in_bytes: ErrorParam silent
 KERNEL(length_in_bytes) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopyPad(b.a, g.x, {1, 13 * sizeof(float), 0, 0}, {false, 0, 0, 0});
     Sync<HardEvent::MTE2_MTE3>();
     DataCopyPad(g.z, b.a, {1, 13 * sizeof(float), 0, 0});
@@ -97,11 +79,9 @@ KERNEL(length_in_bytes) {
 
 // case padding_in_one_block: ErrorParam silent
 KERNEL(padding_in_one_block) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopyPad(b.a, g.x, {4, 13 * sizeof(float), 0, 0}, {true, 0, 3, 0});
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 64);
+    StoreCopy(g.z, b.a, 64);
 }
 
 // case sync_of_too_many_blocks: CrossCore found blocks=64
@@ -144,11 +124,9 @@ KERNEL(assertion_holds) { ASSERT(GetBlockNum() == 2); }
 // case early_return: Trap silent blocks=4
 KERNEL(early_return) {
     if (GetBlockIdx() > 0) return;
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case wide_padding_is_not_zero: ErrorParam found
@@ -160,52 +138,43 @@ KERNEL(wide_padding_is_not_zero) {
     auto a = b.a.ReinterpretCast<int64_t>();
     const DataCopyPadExtParams<int64_t> pad{true, 0, 1, 7};
     DataCopyPad(a, from, {1, 24, 0, 0, 0}, pad);  // <- ErrorParam
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(to, a, 4);
+    StoreCopy(to, a, 4);
 }
 
 // case slices_of_different_bursts: ErrorParam found
 KERNEL(slices_of_different_bursts) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SliceInfo from[] = {{0, 63, 0, 8, 64}};
     SliceInfo to[] = {{0, 31, 0, 4, 32}};
     DataCopy(b.a, g.x, to, from, 1);  // <- ErrorParam
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 32);
+    StoreCopy(g.z, b.a, 32);
 }
 
 // case slices_of_equal_bursts: ErrorParam silent
 KERNEL(slices_of_equal_bursts) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SliceInfo from[] = {{16, 31, 0, 2, 64}, {0, 3, 0, 1, 4}};
     SliceInfo to[] = {{0, 15, 0, 2, 16}, {0, 3, 0, 1, 4}};
     DataCopy(b.a, g.x, to, from, 2);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 64);
+    StoreCopy(g.z, b.a, 64);
 }
 
 // case slice_past_buffer: ErrorWrite2 found
 KERNEL(slice_past_buffer) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SliceInfo from[] = {{0, 63, 0, 8, 64}, {0, 4, 0, 1, 8}};
     SliceInfo to[] = {{0, 63, 0, 8, 64}, {0, 4, 0, 1, 8}};
     DataCopy(b.a, g.x, to, from, 2);  // <- ErrorWrite2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreCopy(g.z, b.a);
 }
 
 // case rows_given_by_pitch: ErrorWrite2 found
 // The gap between rows was given where the padding of a row belongs.
 KERNEL(rows_given_by_pitch) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopyExtParams rows{16, 20 * sizeof(float), 20 * sizeof(float), 1, 0};
     DataCopyPad(b.a, g.x, rows, {true, 0, 4, 0.0f});  // <- ErrorWrite2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreCopy(g.z, b.a);
 }
 
 // case too_many_blocks: ErrorParam found
@@ -217,6 +186,5 @@ KERNEL(too_many_blocks) {
     auto a = buf.Get<float>();
     Duplicate(a, 1.0f, 4096);
     DataCopy(a[64], a, DataCopyParams(4096, 1, 0, 0));  // <- ErrorParam
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a, kTile);
+    StoreResult(g.z, a);
 }

@@ -40,6 +40,14 @@ __aicore__ inline void Publish(const Tensors& g, Buffers& b, float value) {
     DataCopy(g.ws[GetBlockIdx() * kTile], b.a, kTile);
 }
 
+// 64 elements per core, then its flag.
+__aicore__ inline void PublishShare(const Tensors& g, Buffers& b, Flags& flags) {
+    Duplicate(b.a, 2.0f, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
+    Sync<HardEvent::MTE3_S>();
+    flags.Raise(1);
+}
+
 __aicore__ inline void Fetch(const Tensors& g, Buffers& b) {
     DataCopy(b.a, g.ws, kTile);
     Sync<HardEvent::MTE2_MTE3>();
@@ -50,8 +58,7 @@ __aicore__ inline void Fetch(const Tensors& g, Buffers& b) {
 
 // case flag_polled_by_copy: ErrorSync2 silent blocks=2
 KERNEL(flag_polled_by_copy) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 0) {
         Publish(g, b, 3.0f);
@@ -66,13 +73,11 @@ KERNEL(flag_polled_by_copy) {
 // The first core runs first: only the other direction really spins here.
 // case flag_of_a_later_core_polled: ErrorSync2 silent blocks=2
 KERNEL(flag_of_a_later_core_polled) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 1) {
         DataCopy(b.a, g.x, kTile);
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.ws, b.a, kTile);
+        StoreCopy(g.ws, b.a);
         Sync<HardEvent::MTE3_S>();
         flags.Raise(7);
     } else {
@@ -83,14 +88,9 @@ KERNEL(flag_of_a_later_core_polled) {
 
 // case flags_of_all_cores_in_one_copy: ErrorSync1 silent blocks=4
 KERNEL(flags_of_all_cores_in_one_copy) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
-    Duplicate(b.a, 2.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-    Sync<HardEvent::MTE3_S>();
-    flags.Raise(1);
+    PublishShare(g, b, flags);
     for (bool all = false; !all;) {
         DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
         Sync<HardEvent::MTE2_S>();
@@ -99,21 +99,15 @@ KERNEL(flags_of_all_cores_in_one_copy) {
         Sync<HardEvent::S_MTE2>();
     }
     DataCopy(b.a, g.ws, kTile);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+    StoreCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
 }
 
 // The scalar unit reads the flags as plain C++ does.
 // case flags_polled_through_a_pointer: ErrorSync2 silent blocks=4
 KERNEL(flags_polled_through_a_pointer) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
-    Duplicate(b.a, 2.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-    Sync<HardEvent::MTE3_S>();
-    flags.Raise(1);
+    PublishShare(g, b, flags);
     auto* const values = reinterpret_cast<__ubuf__ int32_t*>(flags.ints.GetPhyAddr());
     for (bool all = false; !all;) {
         DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
@@ -123,40 +117,28 @@ KERNEL(flags_polled_through_a_pointer) {
         Sync<HardEvent::S_MTE2>();
     }
     DataCopy(b.a, g.ws, kTile);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+    StoreCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
 }
 
 // case flags_looked_at_once_through_a_pointer: ErrorSync2 found blocks=4
 KERNEL(flags_looked_at_once_through_a_pointer) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
-    Duplicate(b.a, 2.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-    Sync<HardEvent::MTE3_S>();
-    flags.Raise(1);
+    PublishShare(g, b, flags);
     DataCopy(flags.ints, flags.ws, 8 * GetBlockNum());
     Sync<HardEvent::MTE2_S>();
     const int32_t value = *reinterpret_cast<__ubuf__ int32_t*>(flags.ints.GetPhyAddr());
     Sync<HardEvent::S_MTE2>();
     DataCopy(b.a, g.ws, kTile + 8 * (value > 1));  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
+    StoreCopy(g.z[GetBlockIdx() * 64], b.a[GetBlockIdx() * 64], 64);
 }
 
 // case two_flags_polled_in_turn: ErrorSync2 silent blocks=3
 KERNEL(two_flags_polled_in_turn) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() != 0) {
-        Duplicate(b.a, 2.0f, 64);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-        Sync<HardEvent::MTE3_S>();
-        flags.Raise(1);
+        PublishShare(g, b, flags);
         return;
     }
     int32_t up = 0;
@@ -167,18 +149,15 @@ KERNEL(two_flags_polled_in_turn) {
         up |= flags.ints.GetValue(0) << 1;
     }
     DataCopy(b.a, g.ws[64], 128);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 128);
+    StoreCopy(g.z, b.a, 128);
 }
 
 // case counter_polled: ErrorSync2 silent blocks=4
 KERNEL(counter_polled) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     Duplicate(b.a, 2.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
+    StoreResult(g.ws[GetBlockIdx() * 64], b.a, 64);
     Sync<HardEvent::MTE3_S>();
     flags.ints.SetValue(0, 1);
     Sync<HardEvent::S_MTE3>();
@@ -193,8 +172,7 @@ KERNEL(counter_polled) {
 
 // case flag_polled_by_scalar: ErrorSync2 silent blocks=2
 KERNEL(flag_polled_by_scalar) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 0) {
         Publish(g, b, 3.0f);
@@ -210,8 +188,7 @@ KERNEL(flag_polled_by_scalar) {
 
 // case flags_counted_by_vector_unit: ErrorSync2 silent blocks=2
 KERNEL(flags_counted_by_vector_unit) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 0) {
         Publish(g, b, 3.0f);
@@ -231,8 +208,7 @@ KERNEL(flags_counted_by_vector_unit) {
 
 // case flag_polled_in_two_rounds: ErrorSync1 silent blocks=2
 KERNEL(flag_polled_in_two_rounds) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     for (int32_t round = 1; round <= 2; ++round) {
         if (GetBlockIdx() == 0) {
@@ -251,8 +227,7 @@ KERNEL(flag_polled_in_two_rounds) {
 
 // case flag_raised_before_its_data: ErrorSync2 found blocks=2
 KERNEL(flag_raised_before_its_data) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 0) {
         Publish(g, b, 3.0f);
@@ -260,8 +235,7 @@ KERNEL(flag_raised_before_its_data) {
     } else {
         flags.Poll(0, 1);
         DataCopy(b.a, g.ws, kTile);  // <- ErrorSync2
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.z, b.a, kTile);
+        StoreCopy(g.z, b.a);
     }
 }
 
@@ -269,8 +243,7 @@ KERNEL(flag_raised_before_its_data) {
 // runs.
 // case flag_looked_at_once: ErrorSync2 found blocks=2
 KERNEL(flag_looked_at_once) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 1) {
         flags.Raise(5);
@@ -280,33 +253,25 @@ KERNEL(flag_looked_at_once) {
     DataCopy(flags.ints, flags.ws[8], 8);  // <- ErrorSync2
     Sync<HardEvent::MTE2_S>();
     Duplicate(b.a, static_cast<float>(flags.ints.GetValue(0)), kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case polled_flag_of_another_core: ErrorSync2 found blocks=3
 KERNEL(polled_flag_of_another_core) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() != 2) {
-        Duplicate(b.a, 2.0f, 64);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-        Sync<HardEvent::MTE3_S>();
-        flags.Raise(1);
+        PublishShare(g, b, flags);
         return;
     }
     flags.Poll(0, 1);
     DataCopy(b.a, g.ws, 128);  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 128);
+    StoreCopy(g.z, b.a, 128);
 }
 
 // case flag_block_stored_as_data: ErrorSync2 found blocks=2
 KERNEL(flag_block_stored_as_data) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 1) {
         flags.Raise(5);
@@ -314,17 +279,14 @@ KERNEL(flag_block_stored_as_data) {
     }
     Sync<HardEvent::S_MTE2>();
     DataCopy(b.a.ReinterpretCast<int32_t>(), flags.ws[8], 8);  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 8);
+    StoreCopy(g.z, b.a, 8);
     Duplicate(b.b, 0.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[8], b.b, kTile);
+    StoreResult(g.z[8], b.b);
 }
 
 // case small_result_of_another_core_added: ErrorSync2 found blocks=2
 KERNEL(small_result_of_another_core_added) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 1) {
         flags.Raise(5);
@@ -337,14 +299,12 @@ KERNEL(small_result_of_another_core_added) {
     Add(sum, flags.ints, flags.ints, 8);
     Duplicate(sum[8], 1, 8);
     Add(sum, sum, sum[8], 8);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, 8);
+    StoreResult(g.z, b.a, 8);
 }
 
 // case tile_overwritten_before_it_was_taken: ErrorSync1 found blocks=2
 KERNEL(tile_overwritten_before_it_was_taken) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     for (int32_t round = 1; round <= 2; ++round) {
         if (GetBlockIdx() == 0) {
@@ -360,8 +320,7 @@ KERNEL(tile_overwritten_before_it_was_taken) {
             flags.Poll(0, round);
             if (round == 1) flags.Raise(1);
             DataCopy(b.a, g.ws, kTile);
-            Sync<HardEvent::MTE2_MTE3>();
-            DataCopy(g.z[round * kTile], b.a, kTile);
+            StoreCopy(g.z[round * kTile], b.a);
             Sync<HardEvent::MTE3_MTE2>();
         }
     }
@@ -370,15 +329,10 @@ KERNEL(tile_overwritten_before_it_was_taken) {
 // Looks at all flags once, then waits for those that are down, one after the other.
 // case flags_looked_at_then_polled: ErrorSync2 silent blocks=3
 KERNEL(flags_looked_at_then_polled) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() != 0) {
-        Duplicate(b.a, 2.0f, 64);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.ws[GetBlockIdx() * 64], b.a, 64);
-        Sync<HardEvent::MTE3_S>();
-        flags.Raise(1);
+        PublishShare(g, b, flags);
         return;
     }
     LocalTensor<int32_t> all = flags.ints[64];
@@ -388,15 +342,13 @@ KERNEL(flags_looked_at_then_polled) {
         if (all.GetValue(8 * i) != 1) flags.Poll(i, 1);
     }
     DataCopy(b.a, g.ws[64], 128);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, 128);
+    StoreCopy(g.z, b.a, 128);
 }
 
 // The value read is out of date when it is read again, but a tile was stored in between.
 // case counter_read_once_per_tile: ErrorSync2 found blocks=2
 KERNEL(counter_read_once_per_tile) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Flags flags(g, b);
     if (GetBlockIdx() == 1) {
         flags.Raise(5);
@@ -407,8 +359,7 @@ KERNEL(counter_read_once_per_tile) {
         DataCopy(flags.ints, flags.ws[8], 8);  // <- ErrorSync2
         Sync<HardEvent::MTE2_S>();
         Duplicate(b.a, static_cast<float>(flags.ints.GetValue(0)), kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], b.a, kTile);
+        StoreResult(g.z[i * kTile], b.a);
         Sync<HardEvent::MTE3_V>();
     }
 }

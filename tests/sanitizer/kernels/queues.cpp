@@ -5,8 +5,7 @@
 
 // case never_freed: ErrorLeak found
 KERNEL(never_freed) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto o = q.out.AllocTensor<float>();  // <- ErrorLeak
     Duplicate(o, 1.0f, kTile);
     q.out.EnQue(o);
@@ -16,27 +15,20 @@ KERNEL(never_freed) {
 
 // case taken_once_for_the_kernel: ErrorLeak warning
 KERNEL(taken_once_for_the_kernel) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto o = q.out.AllocTensor<float>();  // <- ErrorLeak
     for (int i = 0; i < 4; ++i) {
         Duplicate(o, 1.0f * i, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], o, kTile);
+        StoreResult(g.z[i * kTile], o);
         Sync<HardEvent::MTE3_V>();
     }
 }
 
 // case left_in_queue: ErrorLeak found
 KERNEL(left_in_queue) {
-    TENSORS;
-    Queues q(2);
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    QUEUES(2);
+    auto o = q.Fill(1.0f);
+    q.Store(g.z, o);
     auto lost = q.in.AllocTensor<float>();
     DataCopy(lost, g.x, kTile);
     q.in.EnQue(lost);  // <- ErrorLeak
@@ -44,10 +36,8 @@ KERNEL(left_in_queue) {
 
 // case freed_on_every_path: ErrorLeak silent blocks=2
 KERNEL(freed_on_every_path) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
     q.out.EnQue(o);
     o = q.out.DeQue<float>();
     if (GetBlockIdx() == 0) DataCopy(g.z, o, kTile);
@@ -56,61 +46,43 @@ KERNEL(freed_on_every_path) {
 
 // case buffer_needs_no_free: ErrorLeak silent
 KERNEL(buffer_needs_no_free) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case freed_twice: ErrorFree found
 KERNEL(freed_twice) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
+    q.Store(g.z, o);
     q.out.FreeTensor(o);  // <- ErrorFree
 }
 
 // case freed_again_in_branch: ErrorFree found
 KERNEL(freed_again_in_branch) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int i = 0; i < 2; ++i) {
-        auto a = q.in.AllocTensor<float>();
-        DataCopy(a, g.x, kTile);
-        q.in.EnQue(a);
-        a = q.in.DeQue<float>();
+        auto a = q.Load(g.x);
         Exp(q.tmp.Get<float>(), a, kTile);
         q.in.FreeTensor(a);
         if (i == 1) q.in.FreeTensor(a);  // <- ErrorFree
     }
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, q.tmp.Get<float>(), kTile);
+    StoreResult(g.z, q.tmp.Get<float>());
 }
 
 // case freed_once_per_alloc: ErrorFree silent
 KERNEL(freed_once_per_alloc) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int i = 0; i < 4; ++i) {
-        auto o = q.out.AllocTensor<float>();
-        Duplicate(o, 1.0f, kTile);
-        q.out.EnQue(o);
-        o = q.out.DeQue<float>();
-        DataCopy(g.z[i * kTile], o, kTile);
-        q.out.FreeTensor(o);
+        auto o = q.Fill(1.0f);
+        q.Store(g.z[i * kTile], o);
     }
 }
 
 // case two_tensors_freed: ErrorFree silent
 KERNEL(two_tensors_freed) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     auto a = q.out.AllocTensor<float>();
     auto b = q.out.AllocTensor<float>();
     Duplicate(a, 1.0f, kTile);
@@ -164,14 +136,9 @@ KERNEL(copy_into_tensor_of_nothing) {
 
 // case all_initialised: ErrorBuffer0 silent
 KERNEL(all_initialised) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
+    q.Store(g.z, o);
 }
 
 // case initialised_again_after_reset: ErrorBuffer0 silent
@@ -182,21 +149,18 @@ KERNEL(initialised_again_after_reset) {
     pipe.InitBuffer(first, kTileBytes);
     auto a = first.Get<float>();
     Duplicate(a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a, kTile);
+    StoreResult(g.z, a);
     pipe.Reset();
     TBuf<TPosition::VECCALC> second;
     pipe.InitBuffer(second, kTileBytes);
     auto b = second.Get<float>();
     Duplicate(b, 2.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[kTile], b, kTile);
+    StoreResult(g.z[kTile], b);
 }
 
 // case enqueued_to_other_queue: ErrorBuffer1 found
 KERNEL(enqueued_to_other_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.out.EnQue(a);  // <- ErrorBuffer1
@@ -204,12 +168,8 @@ KERNEL(enqueued_to_other_queue) {
 
 // case freed_by_other_queue: ErrorBuffer1 found
 KERNEL(freed_by_other_queue) {
-    TENSORS;
-    Queues q;
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(1);
+    auto a = q.Load(g.x);
     q.out.FreeTensor(a);  // <- ErrorBuffer1
 }
 
@@ -237,19 +197,12 @@ KERNEL(freed_by_queue_alike) {
 
 // case each_to_its_queue: ErrorBuffer1 silent
 KERNEL(each_to_its_queue) {
-    TENSORS;
-    Queues q;
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(1);
+    auto a = q.Load(g.x);
     auto o = q.out.AllocTensor<float>();
     Exp(o, a, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case bound_queue: ErrorBuffer1 silent
@@ -270,8 +223,7 @@ KERNEL(bound_queue) {
 
 // case dequeue_of_empty_queue: ErrorBuffer2 found
 KERNEL(dequeue_of_empty_queue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     a = q.in.DeQue<float>();  // <- ErrorBuffer2
@@ -299,10 +251,8 @@ KERNEL(dequeued_again) {
 
 // case enqueued_twice: ErrorBuffer2 found
 KERNEL(enqueued_twice) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
     q.out.EnQue(o);
     q.out.EnQue(o);  // <- ErrorBuffer2
     o = q.out.DeQue<float>();
@@ -313,8 +263,7 @@ KERNEL(enqueued_twice) {
 // The device forgets the tensor before, and computes what is meant as long as it has event ids.
 // case never_dequeued: ErrorBuffer2 found
 KERNEL(never_dequeued) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     for (int i = 0; i < 4; ++i) {
         auto a = q.in.AllocTensor<float>();
         DataCopy(a, g.x[i * kTile], kTile);
@@ -324,17 +273,13 @@ KERNEL(never_dequeued) {
         auto o = q.out.AllocTensor<float>();
         Exp(o, a, kTile);    // <- ErrorBuffer2
         q.in.FreeTensor(a);  // <- ErrorBuffer2
-        q.out.EnQue(o);
-        o = q.out.DeQue<float>();
-        DataCopy(g.z[i * kTile], o, kTile);
-        q.out.FreeTensor(o);
+        q.Store(g.z[i * kTile], o);
     }
 }
 
 // case never_dequeued_nine_times: EventId found
 KERNEL(never_dequeued_nine_times) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     for (int i = 0; i < 9; ++i) {
         auto a = q.in.AllocTensor<float>();
         DataCopy(a, g.x, kTile);
@@ -345,10 +290,8 @@ KERNEL(never_dequeued_nine_times) {
 
 // case stored_while_in_queue: ErrorBuffer2 found
 KERNEL(stored_while_in_queue) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
     q.out.EnQue(o);
     DataCopy(g.z, o, kTile);  // <- ErrorBuffer2
     o = q.out.DeQue<float>();
@@ -357,8 +300,7 @@ KERNEL(stored_while_in_queue) {
 
 // case order_kept: ErrorBuffer2 silent
 KERNEL(order_kept) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
@@ -371,24 +313,16 @@ KERNEL(order_kept) {
     Add(o, a, b, kTile);
     q.in.FreeTensor(a);
     q.in.FreeTensor(b);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case enqueued_again_after_dequeue: ErrorBuffer2 silent
 KERNEL(enqueued_again_after_dequeue) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
     q.out.EnQue(o);
     o = q.out.DeQue<float>();
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case buffers_over_capacity: InitBuffer found
@@ -428,8 +362,7 @@ KERNEL(unused_buffer_over_capacity) {
 
 // case never_given_memory: ErrorBuffer0 found
 KERNEL(never_given_memory) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     LocalTensor<uint8_t> mask;
     Duplicate(b.a, 1.0f, kTile);
     Compare(mask, b.a, b.a, CMPMODE::EQ, kTile);  // <- ErrorBuffer0
@@ -445,8 +378,7 @@ KERNEL(buffer_of_nothing) {
     pipe.InitBuffer(used, kTile * sizeof(float));
     LocalTensor<float> o = used.Get<float>();
     Duplicate(o, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, o, kTile);
+    StoreResult(g.z, o);
 }
 
 // case buffers_fill_ub: InitBuffer silent
@@ -474,8 +406,7 @@ KERNEL(buffers_again_after_reset) {
         pipe.InitBuffer(big, 150 * 1024);
         auto a = big.Get<float>();
         Duplicate(a, 1.0f, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], a, kTile);
+        StoreResult(g.z[i * kTile], a);
         pipe.Reset();
     }
 }
@@ -508,8 +439,7 @@ KERNEL(pool_initialised) {
     pool.InitBuffer(buf, kTileBytes);
     auto a = buf.Get<float>();
     Duplicate(a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a, kTile);
+    StoreResult(g.z, a);
 }
 
 // case two_pools: ErrorBuffer4 silent
@@ -526,8 +456,7 @@ KERNEL(two_pools) {
     auto tb = b.Get<float>();
     Duplicate(ta, 1.0f, kTile);
     Duplicate(tb, 2.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, ta, kTile);
+    StoreResult(g.z, ta);
     DataCopy(g.z[kTile], tb, kTile);
 }
 
@@ -539,8 +468,7 @@ KERNEL(get_more_than_buffer) {
     pipe.InitBuffer(buf, 64 * sizeof(float));
     auto a = buf.Get<float>(96);  // <- ErrorBuffer3
     Duplicate(a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a, 64);
+    StoreResult(g.z, a, 64);
 }
 
 // case past_end_of_ub: ErrorBuffer3 found
@@ -561,8 +489,7 @@ KERNEL(get_whole_buffer) {
     pipe.InitBuffer(buf, 64 * sizeof(float));
     auto a = buf.Get<float>(64);
     Duplicate(a, 1.0f, 64);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a, 64);
+    StoreResult(g.z, a, 64);
 }
 
 // case to_the_end_of_ub: ErrorBuffer3 silent
@@ -573,8 +500,7 @@ KERNEL(to_the_end_of_ub) {
     pipe.InitBuffer(buf, 192 * 1024);
     auto a = buf.Get<float>();
     Duplicate(a[47 * 1024], 1.0f, 1024);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, a[47 * 1024], 1024);
+    StoreResult(g.z, a[47 * 1024], 1024);
 }
 
 // case nine_tensors_of_one_position: EventId found
@@ -650,8 +576,7 @@ KERNEL(two_tensors_in_queue_of_depth_two) {
 
 // case one_enqueue_forgotten: ErrorBuffer2 found
 KERNEL(one_enqueue_forgotten) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     for (int i = 0; i < 2; ++i) {
         auto a = q.in.AllocTensor<float>();
         DataCopy(a, g.x[i * kTile], kTile);
@@ -665,24 +590,19 @@ KERNEL(one_enqueue_forgotten) {
 
 // case one_dequeue_forgotten: ErrorBuffer2 found
 KERNEL(one_dequeue_forgotten) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     q.in.EnQue(a);
     auto o = q.out.AllocTensor<float>();
     Exp(o, a, kTile);    // <- ErrorBuffer2
     q.in.FreeTensor(a);  // <- ErrorBuffer2
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case skipped_by_continue: ErrorLeak found
 KERNEL(skipped_by_continue) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int i = 0; i < 2; ++i) {
         auto a = q.in.AllocTensor<float>();  // <- ErrorLeak
         DataCopy(a, g.x[i * kTile], kTile);
@@ -692,10 +612,7 @@ KERNEL(skipped_by_continue) {
         auto o = q.out.AllocTensor<float>();
         Exp(o, a, kTile);
         q.in.FreeTensor(a);
-        q.out.EnQue(o);
-        o = q.out.DeQue<float>();
-        DataCopy(g.z, o, kTile);
-        q.out.FreeTensor(o);
+        q.Store(g.z, o);
     }
 }
 

@@ -17,8 +17,7 @@ struct Raw {
 KERNEL(raw_store_before_result) {
     TENSORS;
     Raw r;
-    DataCopy(r.in, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(r.in, g.x);
     Exp(r.out, r.in, kTile);
     DataCopy(g.z, r.out, kTile);  // <- ErrorSync2
 }
@@ -31,8 +30,7 @@ KERNEL(raw_loop_without_back_flags) {
         DataCopy(r.in, g.x[i * kTile], kTile);  // <- ErrorSync1
         Sync<HardEvent::MTE2_V>();
         Exp(r.out, r.in, kTile);  // <- ErrorSync1
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], r.out, kTile);
+        StoreResult(g.z[i * kTile], r.out);
     }
 }
 
@@ -44,13 +42,11 @@ KERNEL(raw_loop_with_back_flags) {
     SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
     for (int i = 0; i < 4; ++i) {
         WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
-        DataCopy(r.in, g.x[i * kTile], kTile);
-        Sync<HardEvent::MTE2_V>();
+        Load(r.in, g.x[i * kTile]);
         WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
         Exp(r.out, r.in, kTile);
         SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], r.out, kTile);
+        StoreResult(g.z[i * kTile], r.out);
         SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
     }
     WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
@@ -68,13 +64,11 @@ KERNEL(ping_pong_released_one_tile_early) {
     SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
     for (int i = 0; i < 4; ++i) {
         WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
-        DataCopy(in[i & 1], g.x[i * kTile], kTile);
-        Sync<HardEvent::MTE2_V>();
+        Load(in[i & 1], g.x[i * kTile]);
         SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
         if (i > 1) WaitFlag<HardEvent::MTE3_V>(static_cast<event_t>(i & 1));
         Exp(out[i & 1], in[i & 1], kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], out[i & 1], kTile);
+        StoreResult(g.z[i * kTile], out[i & 1]);
         SetFlag<HardEvent::MTE3_V>(static_cast<event_t>(i & 1));
     }
     WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
@@ -90,8 +84,7 @@ KERNEL(raw_tensors_overlap) {
     Duplicate(r.in, 1.0f, kTile);
     DataCopy(other, g.x, kTile);  // <- ErrorSync1
     Sync<HardEvent::MTE2_MTE3>();
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, r.in, 128);
+    StoreResult(g.z, r.in, 128);
     PipeBarrier<PIPE_MTE3>();
     DataCopy(g.z[kTile], other, kTile);
 }
@@ -105,39 +98,32 @@ KERNEL(buffer_reused_after_its_pipe_object) {
     pipe.InitBuffer(buf, kTileBytes);
     auto a = buf.Get<float>();
     DataCopy(a, g.x, kTile);
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, a, kTile);
+    StoreCopy(g.z, a);
     Duplicate(r.in, 1.0f, 8);  // <- ErrorSync1
 }
 
 // case plain_buffer_in_a_loop: ErrorSync1 found
 KERNEL(plain_buffer_in_a_loop) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     auto a = q.tmp.Get<float>();
     for (int i = 0; i < 4; ++i) {
         DataCopy(a, g.x[i * kTile], kTile);  // <- ErrorSync1
         Sync<HardEvent::MTE2_V>();
         auto o = q.out.AllocTensor<float>();
         Exp(o, a, kTile);
-        q.out.EnQue(o);
-        o = q.out.DeQue<float>();
-        DataCopy(g.z[i * kTile], o, kTile);
-        q.out.FreeTensor(o);
+        q.Store(g.z[i * kTile], o);
     }
 }
 
 // case input_queue_stored_directly: ErrorSync1 found
 KERNEL(input_queue_stored_directly) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     for (int i = 0; i < 4; ++i) {
         auto a = q.in.AllocTensor<float>();
         DataCopy(a, g.x[i * kTile], kTile);  // <- ErrorSync1
         q.in.EnQue(a);
         a = q.in.DeQue<float>();
-        Sync<HardEvent::MTE2_MTE3>();
-        DataCopy(g.z[i * kTile], a, kTile);
+        StoreCopy(g.z[i * kTile], a);
         q.in.FreeTensor(a);
     }
 }
@@ -160,12 +146,8 @@ KERNEL(copied_through_bound_queue) {
 
 // case computed_in_input_queue: ErrorSync2 found
 KERNEL(computed_in_input_queue) {
-    TENSORS;
-    Queues q;
-    auto a = q.in.AllocTensor<float>();
-    DataCopy(a, g.x, kTile);
-    q.in.EnQue(a);
-    a = q.in.DeQue<float>();
+    QUEUES(1);
+    auto a = q.Load(g.x);
     Muls(a, a, 2.0f, kTile);
     DataCopy(g.z, a, kTile);  // <- ErrorSync2
     q.in.FreeTensor(a);
@@ -173,14 +155,9 @@ KERNEL(computed_in_input_queue) {
 
 // case workspace_through_queues_without_wait: ErrorSync2 found
 KERNEL(workspace_through_queues_without_wait) {
-    TENSORS;
-    Queues q;
-    auto o = q.out.AllocTensor<float>();
-    Duplicate(o, 1.0f, kTile);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.ws, o, kTile);
-    q.out.FreeTensor(o);
+    QUEUES(1);
+    auto o = q.Fill(1.0f);
+    q.Store(g.ws, o);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.ws, kTile);  // <- ErrorSync2
     q.in.EnQue(a);
@@ -188,10 +165,7 @@ KERNEL(workspace_through_queues_without_wait) {
     o = q.out.AllocTensor<float>();
     Muls(o, a, 2.0f, kTile);
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case copied_value_read_by_scalar: ErrorSync2 found auto=off
@@ -202,8 +176,7 @@ KERNEL(copied_value_read_by_scalar) {
     float v = r.in.GetValue(5);  // <- ErrorSync2
     Sync<HardEvent::S_V>();
     Duplicate(r.out, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, r.out, kTile);
+    StoreResult(g.z, r.out);
 }
 
 // case copied_value_read_after_flag: ErrorSync2 silent auto=off
@@ -215,16 +188,14 @@ KERNEL(copied_value_read_after_flag) {
     float v = r.in.GetValue(5);
     Sync<HardEvent::S_V>();
     Duplicate(r.out, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, r.out, kTile);
+    StoreResult(g.z, r.out);
 }
 
 // case raw_tensor_misaligned: ErrorRead4 found
 KERNEL(raw_tensor_misaligned) {
     TENSORS;
     Raw r;
-    DataCopy(r.in, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(r.in, g.x);
     Add(r.out, r.in, r.in[50], 100);  // <- ErrorRead4
     Sync<HardEvent::V_MTE3>();
     DataCopyPad(g.z, r.out, {1, 400, 0, 0, 0});
@@ -236,8 +207,7 @@ KERNEL(scalar_barrier) {
     Raw r;
     Duplicate(r.out, 1.0f, kTile);
     PipeBarrier<PIPE_S>();  // <- ErrorParam
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, r.out, kTile);
+    StoreResult(g.z, r.out);
 }
 
 // Tensors that outlive their TPipe, as kernels with own buffer management have them.
@@ -249,11 +219,9 @@ KERNEL(addresses_of_a_destroyed_pipe) {
     pipe.InitBuffer(whole, 32 * 1024);
     auto memory = whole.Get<float>();
     pipe.Destroy();
-    DataCopy(memory, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(memory, g.x);
     Adds(memory[kTile], memory, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, memory[kTile], kTile);
+    StoreResult(g.z, memory[kTile]);
 }
 
 // case addresses_given_to_the_next_buffer: ErrorRead1 found
@@ -263,32 +231,27 @@ KERNEL(addresses_given_to_the_next_buffer) {
     TBuf<TPosition::VECCALC> first, second;
     pipe.InitBuffer(first, kTileBytes);
     auto a = first.Get<float>();
-    DataCopy(a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(a, g.x);
     pipe.Reset();
     pipe.InitBuffer(second, 2 * kTileBytes);
     auto b = second.Get<float>()[kTile];
     Adds(b, a, 1.0f, kTile);  // <- ErrorRead1
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b, kTile);
+    StoreResult(g.z, b);
 }
 
 // case scalar_read_behind_plain_stores: ErrorRead2 found
 KERNEL(scalar_read_behind_plain_stores) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto* const p = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr());
     for (int i = 0; i < 32; ++i) p[i] = 0.0f;
     float v = b.a.GetValue(32);  // <- ErrorRead2
     Duplicate(b.b, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case plain_stores_to_the_tile_before: ErrorRead2 found
 KERNEL(plain_stores_to_the_tile_before) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int tile = 0; tile < 4; ++tile) {
         auto t = q.out.AllocTensor<float>();
         auto* const p = reinterpret_cast<__ubuf__ float*>(t.GetPhyAddr());
@@ -302,31 +265,25 @@ KERNEL(plain_stores_to_the_tile_before) {
 
 // case plain_stores_then_read: ErrorRead2 silent
 KERNEL(plain_stores_then_read) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     auto* const p = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr());
     for (int i = 0; i < kTile; ++i) p[i] = 0.0f;
     auto* const again = reinterpret_cast<__ubuf__ float*>(b.a.GetPhyAddr(32));
     again[0] = 1.0f;
     Sync<HardEvent::S_V>();
     Adds(b.b, b.a, b.a.GetValue(32), kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case plain_stores_to_every_tile: ErrorRead2 silent
 KERNEL(plain_stores_to_every_tile) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int tile = 0; tile < 4; ++tile) {
         auto t = q.out.AllocTensor<float>();
         auto* const p = reinterpret_cast<__ubuf__ float*>(t.GetPhyAddr());
         for (int i = 0; i < kTile; ++i) p[i] = 1.0f;
         Sync<HardEvent::S_V>();
         Muls(t, t, 2.0f, kTile);
-        q.out.EnQue(t);
-        t = q.out.DeQue<float>();
-        DataCopy(g.z[tile * kTile], t, kTile);
-        q.out.FreeTensor(t);
+        q.Store(g.z[tile * kTile], t);
     }
 }

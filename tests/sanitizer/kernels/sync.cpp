@@ -6,57 +6,46 @@
 
 // case copy_over_tile_in_use: ErrorSync1 found
 KERNEL(copy_over_tile_in_use) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
     DataCopy(b.a, g.y, kTile);  // <- ErrorSync1
     Sync<HardEvent::MTE2_V>();
     Add(b.b, b.b, b.a, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case result_over_tile_in_store: ErrorSync1 found
 KERNEL(result_over_tile_in_store) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
     Duplicate(b.a, 2.0f, kTile);  // <- ErrorSync1
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z[kTile], b.a, kTile);
+    StoreResult(g.z[kTile], b.a);
 }
 
 // case copies_overlap_in_ub: ErrorSync1 found
 KERNEL(copies_overlap_in_ub) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     DataCopy(b.a[kTile / 2], g.y, kTile / 2);  // <- ErrorSync1
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreCopy(g.z, b.a);
 }
 
 // The tile read is the last one, or half of it: nobody knows.
 // case last_of_two_copies_read: ErrorSync1 found
 KERNEL(last_of_two_copies_read) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 3; ++i) DataCopy(b.a, g.x[i * kTile], kTile);  // <- ErrorSync1
     Sync<HardEvent::MTE2_V>();
     Adds(b.b, b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // Measures how fast copies are.
 // case copies_nobody_reads: ErrorSync1 warning
 KERNEL(copies_nobody_reads) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 4; ++i) {
         DataCopy(b.a, g.x[i * kTile], kTile);  // <- ErrorSync1
     }
@@ -64,170 +53,133 @@ KERNEL(copies_nobody_reads) {
 
 // case stores_overlap_in_gm: ErrorSync1 found
 KERNEL(stores_overlap_in_gm) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     Duplicate(b.b, 2.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
     DataCopy(g.z[kTile / 2], b.b, kTile);  // <- ErrorSync1
 }
 
 // case tile_reused_after_wait: ErrorSync1 silent
 KERNEL(tile_reused_after_wait) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
     Sync<HardEvent::V_MTE2>();
-    DataCopy(b.a, g.y, kTile);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a, g.y);
     Add(b.b, b.b, b.a, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case copies_with_barrier: ErrorSync1 silent
 KERNEL(copies_with_barrier) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.b, 2.0f, kTile);
     DataCopy(b.a, g.x, kTile);
     PipeBarrier<PIPE_MTE2>();
     DataCopy(b.a[kTile / 2], g.y, kTile / 2);
     Sync<HardEvent::MTE2_MTE3>();
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
     PipeBarrier<PIPE_MTE3>();
     DataCopy(g.z[kTile / 2], b.b, kTile);
 }
 
 // case other_half_of_buffer: ErrorSync1 silent
 KERNEL(other_half_of_buffer) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile / 2);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x, kTile / 2);
     Exp(b.b, b.a, kTile / 2);
-    DataCopy(b.a[kTile / 2], g.y, kTile / 2);
-    Sync<HardEvent::MTE2_V>();
+    Load(b.a[kTile / 2], g.y, kTile / 2);
     Exp(b.b[kTile / 2], b.a[kTile / 2], kTile / 2);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case last_tile_starts_earlier: ErrorSync1 silent
 KERNEL(last_tile_starts_earlier) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
     PipeBarrier<PIPE_MTE3>();
     DataCopy(g.z[kTile - 24], b.a, kTile);
 }
 
 // case compute_before_copy_arrived: ErrorSync2 found
 KERNEL(compute_before_copy_arrived) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     Exp(b.b, b.a, kTile);  // <- ErrorSync2
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case store_before_result: ErrorSync2 found
 KERNEL(store_before_result) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
     DataCopy(g.z, b.b, kTile);  // <- ErrorSync2
 }
 
 // case wait_on_other_event: ErrorSync2 found
 KERNEL(wait_on_other_event) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SetFlag<HardEvent::MTE2_V>(EVENT_ID1);
     DataCopy(b.a, g.x, kTile);
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID1);
     Exp(b.b, b.a, kTile);  // <- ErrorSync2
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case queue_without_enqueue: ErrorSync2 found
 KERNEL(queue_without_enqueue) {
-    TENSORS;
-    Queues q;
+    QUEUES(1);
     auto a = q.in.AllocTensor<float>();
     DataCopy(a, g.x, kTile);
     auto o = q.out.AllocTensor<float>();
     Exp(o, a, kTile);  // <- ErrorSync2
     q.in.FreeTensor(a);
-    q.out.EnQue(o);
-    o = q.out.DeQue<float>();
-    DataCopy(g.z, o, kTile);
-    q.out.FreeTensor(o);
+    q.Store(g.z, o);
 }
 
 // case reload_before_store: ErrorSync2 found
 KERNEL(reload_before_store) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.ws, b.a, kTile);
+    StoreResult(g.ws, b.a);
     DataCopy(b.b, g.ws, kTile);  // <- ErrorSync2
-    Sync<HardEvent::MTE2_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreCopy(g.z, b.b);
 }
 
 // case dependent_vector_without_barrier: ErrorSync2 found auto=off
 KERNEL(dependent_vector_without_barrier) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
     Muls(b.b, b.b, 2.0f, kTile);  // <- ErrorSync2
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case scalar_read_before_reduce: ErrorSync2 found auto=off
 KERNEL(scalar_read_before_reduce) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     WholeReduceMax(b.b, b.a, 64, 1, 1, 1, 8);
     float v = b.b.GetValue(0);  // <- ErrorSync2
     Sync<HardEvent::S_V>();
     Duplicate(b.a, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case flags_between_pipes: ErrorSync2 silent
 KERNEL(flags_between_pipes) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case barrier_all: ErrorSync2 silent
 KERNEL(barrier_all) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     PipeBarrier<PIPE_ALL>();
     Exp(b.b, b.a, kTile);
@@ -238,40 +190,29 @@ KERNEL(barrier_all) {
 
 // case wait_through_third_pipe: ErrorSync2 silent
 KERNEL(wait_through_third_pipe) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     Duplicate(b.b, 1.0f, 64);
     Sync<HardEvent::MTE2_V>();
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case queues_double_buffered: ErrorSync2 silent
 KERNEL(queues_double_buffered) {
-    TENSORS;
-    Queues q(2);
+    QUEUES(2);
     for (int i = 0; i < 4; ++i) {
-        auto a = q.in.AllocTensor<float>();
-        DataCopy(a, g.x[i * kTile], kTile);
-        q.in.EnQue(a);
-        a = q.in.DeQue<float>();
+        auto a = q.Load(g.x[i * kTile]);
         auto o = q.out.AllocTensor<float>();
         Exp(o, a, kTile);
         q.in.FreeTensor(a);
-        q.out.EnQue(o);
-        o = q.out.DeQue<float>();
-        DataCopy(g.z[i * kTile], o, kTile);
-        q.out.FreeTensor(o);
+        q.Store(g.z[i * kTile], o);
     }
 }
 
 // case vector_with_barriers: ErrorSync2 silent auto=off
 KERNEL(vector_with_barriers) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     Exp(b.b, b.a, kTile);
     PipeBarrier<PIPE_V>();
     Muls(b.b, b.b, 2.0f, kTile);
@@ -281,41 +222,33 @@ KERNEL(vector_with_barriers) {
     float v = b.a.GetValue(0);
     Sync<HardEvent::S_V>();
     Duplicate(b.b, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.b, kTile);
+    StoreResult(g.z, b.b);
 }
 
 // case scalar_synchronised_by_compiler: ErrorSync2 silent
 KERNEL(scalar_synchronised_by_compiler) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     WholeReduceMax(b.b, b.a, 64, 1, 1, 1, 8);
     float v = b.b.GetValue(0);
     Duplicate(b.a, v, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
 }
 
 // case flag_left_set: ErrorSync3 found
 KERNEL(flag_left_set) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, b.a, kTile);
+    StoreResult(g.z, b.a);
     SetFlag<HardEvent::MTE3_V>(EVENT_ID2);  // <- ErrorSync3
 }
 
 // case flag_set_on_one_path: ErrorSync3 found
 KERNEL(flag_set_on_one_path) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 3; ++i) {
         Duplicate(b.a, 1.0f, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], b.a, kTile);
+        StoreResult(g.z[i * kTile], b.a);
         SetFlag<HardEvent::MTE3_V>(EVENT_ID1);  // <- ErrorSync3
         if (i < 2) WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
     }
@@ -323,8 +256,7 @@ KERNEL(flag_set_on_one_path) {
 
 // case wait_nobody_sets: ErrorSync3 found
 KERNEL(wait_nobody_sets) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     WaitFlag<HardEvent::V_MTE3>(EVENT_ID3);  // <- ErrorSync3
     DataCopy(g.z, b.a, kTile);
@@ -332,14 +264,12 @@ KERNEL(wait_nobody_sets) {
 
 // case primed_and_drained: ErrorSync3 silent
 KERNEL(primed_and_drained) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     SetFlag<HardEvent::MTE3_V>(EVENT_ID1);
     for (int i = 0; i < 4; ++i) {
         WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
         Duplicate(b.a, 1.0f, kTile);
-        Sync<HardEvent::V_MTE3>();
-        DataCopy(g.z[i * kTile], b.a, kTile);
+        StoreResult(g.z[i * kTile], b.a);
         SetFlag<HardEvent::MTE3_V>(EVENT_ID1);
     }
     WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
@@ -347,8 +277,7 @@ KERNEL(primed_and_drained) {
 
 // case allocated_event: ErrorSync3 silent
 KERNEL(allocated_event) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     event_t id = static_cast<event_t>(b.pipe.AllocEventID<HardEvent::V_MTE3>());
     SetFlag<HardEvent::V_MTE3>(id);
@@ -359,8 +288,7 @@ KERNEL(allocated_event) {
 
 // case flag_set_twice: ErrorSync4 found
 KERNEL(flag_set_twice) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
     Duplicate(b.b, 2.0f, kTile);
@@ -371,8 +299,7 @@ KERNEL(flag_set_twice) {
 
 // case flag_set_in_loop: ErrorSync4 found
 KERNEL(flag_set_in_loop) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     for (int i = 0; i < 2; ++i) {
         Duplicate(b.a[i * 128], 1.0f, 128);
         SetFlag<HardEvent::V_MTE3>(EVENT_ID0);  // <- ErrorSync4
@@ -383,8 +310,7 @@ KERNEL(flag_set_in_loop) {
 
 // case two_event_ids: ErrorSync4 silent
 KERNEL(two_event_ids) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     Duplicate(b.a, 1.0f, kTile);
     SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
     Duplicate(b.b, 2.0f, kTile);
@@ -397,8 +323,7 @@ KERNEL(two_event_ids) {
 
 // case same_id_other_pipes: ErrorSync4 silent
 KERNEL(same_id_other_pipes) {
-    TENSORS;
-    Buffers b;
+    BUFFERS;
     DataCopy(b.a, g.x, kTile);
     SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
     SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID0);
@@ -461,8 +386,7 @@ KERNEL(id_fetched_twice) {
     WaitFlag<HardEvent::MTE2_V>(first);
     WaitFlag<HardEvent::MTE2_V>(second);
     Add(t.a, t.a, t.b, kTile / 2);
-    Sync<HardEvent::V_MTE3>();
-    DataCopy(g.z, t.a, kTile / 2);
+    StoreResult(g.z, t.a, kTile / 2);
 }
 
 // case third_wait_after_two_sets: ErrorSync3 found
@@ -476,10 +400,8 @@ KERNEL(third_wait_after_two_sets) {
 
 // case store_of_sum: ErrorSync2 silent
 KERNEL(store_of_sum) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, kTile);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x);
     ReduceSum(b.b, b.a, b.a, kTile);
     DataCopyPad(g.z, b.b, {1, sizeof(float), 0, 0});
     ReduceMax(b.b[8], b.a, b.a, kTile);
@@ -488,10 +410,8 @@ KERNEL(store_of_sum) {
 
 // case store_of_maximum_with_index: ErrorSync2 found
 KERNEL(store_of_maximum_with_index) {
-    TENSORS;
-    Buffers b;
-    DataCopy(b.a, g.x, 64);
-    Sync<HardEvent::MTE2_V>();
+    BUFFERS;
+    Load(b.a, g.x, 64);
     ReduceMax(b.b, b.a, b.a, 64, true);
     DataCopyPad(g.z, b.b, {1, 2 * sizeof(float), 0, 0});  // <- ErrorSync2
 }
