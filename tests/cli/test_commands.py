@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -12,8 +14,17 @@ from typing import Any
 
 import pytest
 
-from msopgen_wrap.cli import app, output
+import msopgen_wrap
+from msopgen_wrap.cann.verify_report import FAILED, Check, VerifyReport
+from msopgen_wrap.cann_discovery import CannTree
+from msopgen_wrap.cli import app, doctor_command, output, verify_command
+from msopgen_wrap.cli import test_output as summary
+from msopgen_wrap.diagnostics import HealthCheck
+from msopgen_wrap.explain import all_explanations, find
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.results import PASSED, CaseResult, OpResult, TestReport
+from msopgen_wrap.run.run_environment import run_environment
+from msopgen_wrap.torch_ext import torch_versions
 
 GOOD = "op: Demo\ninputs:\n  x: float32\noutputs:\n  y: like x\ncompute: x + 1\n"
 BAD = GOOD.replace("like x", "like z").replace("op: Demo", "op: demo")
@@ -230,3 +241,130 @@ def test_a_soc_of_another_architecture_is_said_not_to_be_emulated(soc: str, tmp_
     assert done.returncode == 1
     assert "OPG306" in done.stderr and "architecture 3510" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# ---- Tables in a pipe: every cell is whole, whatever the width of the user's terminal ------------
+
+NAME = "AnOperatorWhoseNameIsLong" * 8  # 200 characters
+RULES = {"y": "first", "z": "second"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's terminal has 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def row(text: str) -> list[str]:
+    """The cells of the one line that holds the long name."""
+    (line,) = [line for line in text.splitlines() if line.startswith(NAME)]
+    return line.split()
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_summary_of_a_test(capsys: pytest.CaptureFixture[str]) -> None:
+    case = CaseResult(NAME, "x=[1]", "bfloat16/float32/int64", PASSED, rules=RULES, mode="check")
+    report = TestReport([OpResult(NAME, "a.yaml", [case])], run_environment(None, "check"))
+    summary.print_report(output.table_console(sys.stdout), report, verbose=False, seconds=1.0)
+    want = [NAME, "bfloat16/float32/int64", "1", "1", "0", "0", "first,", "second", "clean", "(1)"]
+    assert row(capsys.readouterr().out)[:10] == want
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_checks_of_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check = Check(NAME, "op_host/" + "a" * 90 + ".cpp", "ascend910b float16", FAILED, note="b" * 99)
+    tree = CannTree(tmp_path, None, (), (), (), None, None, None, None, None)
+    verify_command._print("project", VerifyReport(tree, [check]), verbose=False)
+    cells = [NAME, check.subject, "ascend910b", "float16", "failed", f"({check.note})", "0.0"]
+    assert row(capsys.readouterr().out) == cells
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_terminal_keeps_its_width() -> None:
+    assert output.table_console(Terminal()).width == 80
+
+
+# ---- Every code that the package can report has an explanation, and one meaning ------------------
+
+PACKAGE = Path(msopgen_wrap.__file__).parent
+
+
+def used_codes() -> dict[str, set[str]]:
+    """Return code -> packages that raise it."""
+    codes: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        area = path.relative_to(PACKAGE).parts[0]
+        for code in re.findall(r'["\'](OPG\d{3})["\']', path.read_text(encoding="utf-8")):
+            codes.setdefault(code, set()).add(area)
+    return codes
+
+
+def test_every_code_is_explained() -> None:
+    assert sorted(c for c in used_codes() if not find(c)) == []
+
+
+def test_explanations_are_unique_and_not_empty() -> None:
+    codes = [c for e in all_explanations() for c in e.codes]
+    assert sorted({c for c in codes if codes.count(c) > 1}) == []
+    assert all(e.title and e.body for e in all_explanations())
+
+
+def test_lowering_and_compiler_have_codes_of_their_own() -> None:
+    for code, areas in used_codes().items():
+        assert not {"schedule", "build"} <= areas, code
+
+
+# ---- ``opgen doctor`` on versions of torch; and that everything names the same tested version ----
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def torch_check(monkeypatch: pytest.MonkeyPatch, version: str, npu: str | None) -> HealthCheck:
+    found: dict[str, Any] = {"version": version}
+    monkeypatch.setattr(doctor_command, "probe", lambda code, env: found)
+    monkeypatch.setattr(doctor_command, "_version", lambda name: npu)
+    return next(check for check in doctor_command.torch_checks() if check.name == "torch")
+
+
+VERSIONS = [
+    ("2.13.0", "ok", "2.13.0"),
+    ("2.13.1+cpu", "ok", "2.13.1+cpu"),
+    ("2.14.0", "ok", "2.14.0 (seen to work, tested is 2.13.0)"),
+    ("2.15.0", "warning", "2.15.0 (not tried, tested is 2.13.0)"),
+    ("2.6.0", "warning", "2.6.0 (not tried, tested is 2.13.0)"),
+    ("2.1.0", "warning", "2.1.0 (not tried, tested is 2.13.0)"),
+    ("2.130.0", "warning", "2.130.0 (not tried, tested is 2.13.0)"),
+]
+
+
+@pytest.mark.parametrize(("version", "status", "detail"), VERSIONS)
+def test_versions(monkeypatch: pytest.MonkeyPatch, version: str, status: str, detail: str) -> None:
+    check = torch_check(monkeypatch, version, None)
+    assert (check.status, check.detail) == (status, detail)
+    assert check.cure == ("" if status == "ok" else "pip install torch==2.13.0")
+
+
+def test_the_cure_beside_torch_npu_names_the_cpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    cure = torch_check(monkeypatch, "2.9.0", "2.9.0").cure
+    assert "CPU build of torch 2.13.0" in cure and "pip install torch==" not in cure
+
+
+PINS = [
+    ("pyproject.toml", r'npu = \["torch==([\d.]+)", "torch_npu==([\d.]+)"\]'),
+    ("scripts/environment.sh", r"OPGEN_TORCH:-([\d.]+)"),
+    ("README.md", r"Tested with torch ([\d.]+\d)"),
+    ("README.zh.md", r"以 torch ([\d.]+\d) 测试"),
+    ("msopgen_wrap/npu/README.md", r"Tested with torch ([\d.]+\d) and torch_npu ([\d.]+\d)"),
+    ("msopgen_wrap/explain/stages.md", r"pip install torch==([\d.]+\d)"),
+]
+
+
+@pytest.mark.parametrize(("path", "pattern"), PINS, ids=[path for path, _ in PINS])
+def test_every_place_names_the_tested_version(path: str, pattern: str) -> None:
+    found = re.search(pattern, (ROOT / path).read_text(encoding="utf-8"))
+    assert found and set(found.groups()) == {torch_versions.TESTED}

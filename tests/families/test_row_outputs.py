@@ -1,16 +1,23 @@
-"""What the outputs of an op with reductions may span, and what is made in several passes."""
+"""What outputs may span and overwrite, and in how many passes row kernels make them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from harness import BuiltOp, check
+from harness import BuiltOp, check, make_spec
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.measurement import measure_op
+from msopgen_wrap.schedule.plan import DOUBLE, RESIDENT
 from msopgen_wrap.spec.loader import load_spec
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ShapeLike
+
+# ---- What the outputs of an op with reductions may span, and what is made in several passes ------
 
 X, VECTOR, NUMBER = "rank: 2", 'shape: "[x[1]]"', 'shape: "[1]"'
 PARTS = "parts"
@@ -133,3 +140,121 @@ def test_values_and_positions_keep_the_axes_that_are_not_reduced(tmp_path: Path)
         for name in ("a", "b"):
             check(outputs[name], golden[name])
         assert result.findings == []
+
+
+# ---- Outputs in place that are made of other elements than those they overwrite are refused ------
+
+MOVED = (
+    "x.flip(0)",
+    "torch.roll(x, 1, 1)",
+    "x + x[:, :1]",
+    "torch.softmax(x, -1) * x[:1]",
+    "torch.cat([x[1:], x[:1]], 0)",
+)
+IN_ORDER = (
+    "x * 2 + x.abs()",
+    "torch.softmax(x, 0)",
+    "(x.reshape(-1) * 3).reshape(x.shape)",
+    "x - x.mean(0, keepdim=True) - x.mean(1, keepdim=True)",
+)
+
+
+def planned(compute: str) -> str:
+    """Return the code of the refusal, or the family."""
+    spec = make_spec(
+        f"x = {compute}", outputs="x", inplace={"x": "x"}, shapes={"x": ShapeLike("x")}
+    )
+    x = replace(spec.inputs[0], min_rank=2, max_rank=2)
+    try:
+        return plan_op(replace(spec, inputs=(x,))).family.name
+    except OpgenError as error:
+        return error.diagnostics[0].code
+
+
+@pytest.mark.parametrize("compute", MOVED)
+def test_moved_elements_are_refused(compute):
+    assert planned(compute) == "OPG339"
+
+
+@pytest.mark.parametrize("compute", IN_ORDER)
+def test_elements_at_their_place_are_not(compute):
+    assert not planned(compute).startswith("OPG")
+
+
+# ---- How often a row kernel reads its rows, and how long they may be to stay in UB ---------------
+
+MEAN = "x.mean(-1, keepdim=True)"
+# A formula, and per pass of reductions over rows that stream through what it gathers.
+PASSES = [
+    ("torch.softmax(x, -1)", [["AddExpSum"]]),
+    ("torch.log_softmax(x, -1)", [["AddExpSum"]]),
+    ("x - torch.logsumexp(x, -1, keepdim=True)", [["AddExpSum"]]),
+    ("F.layer_norm(x, [x.shape[-1]], None, None, 1e-5)", [["AddVariance"]]),
+    ("x / x.var(-1, keepdim=True)", [["AddVariance"]]),
+    (f"x - {MEAN} + x.amax(-1, keepdim=True)", [["Reduce", "Reduce"]]),
+    # exp(x - max) is of another value than the maximum
+    ("torch.exp(x - x.abs().amax(-1, keepdim=True)).sum(-1, keepdim=True) + x",
+     [["Reduce"], ["Reduce"]]),
+    # no rule for distances without squares, and none for squared distances from a maximum
+    (f"(x - {MEAN}).abs().sum(-1, keepdim=True) + x", [["Reduce"], ["Reduce"]]),
+    ("(x - x.amax(-1, keepdim=True)).square().sum(-1, keepdim=True) + x",
+     [["Reduce"], ["Reduce"]]),
+    # the second sum needs the first pair
+    ("torch.softmax(F.layer_norm(x, [x.shape[-1]], None, None, 1e-5), -1)",
+     [["AddVariance"], ["AddExpSum"]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("compute", "passes"), PASSES)
+def test_passes_of_reductions(compute: str, passes: list[list[str]]) -> None:
+    (body,) = plan_op(make_spec(compute, shapes={"z": ShapeLike("x")})).bodies
+    gathers = ("Reduce", "AddExpSum", "AddVariance")
+    found = [[i.op for i in piece.program.insts if i.op in gathers] for piece in body.pieces[:-1]]
+    assert found == passes
+    # the pass for the outputs begins with what is in UB
+    assert body.holds == (len(passes) == 1)
+
+
+# Op, dtype, longest row that stays in UB of ascend910b, and with two copies of each queue.
+ROWS = [
+    ("norm/custom_layer_norm", "float32", 6144, 6144),
+    ("norm/custom_layer_norm", "float16", 8192, 6144),
+    ("norm/rms_norm", "float32", 8192, 6144),
+    ("norm/rms_norm", "float16", 8192, 8192),
+    ("norm/softmax", "float32", 8192, 8192),
+    ("norm/softmax", "float16", 8192, 8192),
+    ("norm/add_rms_norm", "float32", 6144, 4096),
+    ("norm/add_rms_norm", "float16", 8192, 6144),
+]
+
+
+@pytest.mark.parametrize(("op", "dtype", "single", "double"), ROWS)
+def test_rows_that_stay_in_ub(op: str, dtype: str, single: int, double: int) -> None:
+    plan = plan_op(load_spec(data_dir("op_specs") / f"{op}.yaml"))
+    combo = plan.spec.inputs[0].dtypes.index(dtype)
+    ub = plan.socs["ascend910b"]
+    for mode, least in ((RESIDENT, single), (DOUBLE, double)):
+        assert plan.body(0, combo).budgets[combo, mode].tile_length(ub) >= least, mode
+
+
+# ---- How many bytes of global memory row kernels read, counted by running them -------------------
+
+# Op, shape, dtype, most bytes read for each that has to be. Scale and shift are read by every core
+# that has rows: with few rows they are much of what there is to read.
+READS = [
+    pytest.param("softmax", (64, 8192), "float16", 1.0, id="softmax, rows stay"),
+    pytest.param("softmax", (8, 65536), "float16", 2.0, marks=pytest.mark.slow),
+    pytest.param("custom_layer_norm", (1600, 8192), "float16", 1.05, marks=pytest.mark.slow),
+    pytest.param("custom_layer_norm", (1600, 6144), "float32", 1.05, marks=pytest.mark.slow),
+    pytest.param("custom_layer_norm", (8, 65536), "float32", 2.0, marks=pytest.mark.slow),
+    pytest.param("add_rms_norm", (800, 8192), "float16", 1.05, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "dtype", "most"), READS)
+def test_bytes_read(op: str, shape: tuple[int, int], dtype: str, most: float) -> None:
+    spec = load_spec(data_dir("op_specs") / f"norm/{op}.yaml")
+    wide = {p.name: shape[1:] if p.name in ("gamma", "beta") else shape for p in spec.inputs}
+    counts = {m.dtypes.split(",")[0]: m for m in measure_op(spec, wide)}
+    assert counts[dtype].read_ratio <= most
+    assert counts[dtype].written_ratio < 1.01

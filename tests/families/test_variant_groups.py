@@ -1,8 +1,9 @@
-"""Variants that need other passes than the rest: each group has its own, chosen by tiling key."""
+"""What attrs decide: groups of variants with passes of their own, and amounts that tiling knows."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -13,6 +14,9 @@ from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.report import mode_text
 from msopgen_wrap.spec.loader import load_spec
 from msopgen_wrap.spec.model import OpSpec
+
+# --------------------------------------------------------------------------------------------------
+# Variants that need other passes than the rest: each group has its own, chosen by tiling key.
 
 BOOL = "root: {type: bool, default: true}"
 HOW = "how: {type: str, default: none, allowed: [none, mean, sum]}"
@@ -154,3 +158,73 @@ def test_what_no_passes_make_is_refused_for_its_own_reason(tmp_path):
     with pytest.raises(OpgenError) as caught:
         plan_op(load_spec(path))
     assert [d.code for d in caught.value.diagnostics] == ["OPG331"], caught.value
+
+
+# ---- Attrs as indices, shifts, counts and margins: the tiling function knows their values --------
+
+COUNT = "{type: int, default: 2, min: 1}"
+MARGIN = "{type: int, default: 2, min: 0}"
+
+
+class Amount(NamedTuple):
+    """A formula of a matrix and attr ``n``, with values of ``n`` to run it at."""
+
+    compute: str
+    shape: str
+    values: tuple[int, ...]
+    attr: str = "1"
+
+
+AMOUNTS = {
+    "a column": Amount("x[:, n] * 2", "[x[0]]", (0, 1, -1)),
+    "a row of the end": Amount("x[..., 1:][n - 1]", "[x[1] - 1]", (0, 1)),
+    "new axes": Amount("x[None, n, None, 2:].exp()", "[1, 1, x[1] - 2]", (0, -2)),
+    "a shift": Amount("x - x.roll(n, 1)", "like x", (0, 1, -3, 1000)),
+    "a shift of all": Amount("torch.roll(x, n)", "like x", (0, 5, -3)),
+    "rows times shifted ones": Amount("(x * x.roll(n, 1)).sum(-1)", "[x[0]]", (0, 1, -3)),
+    "axes of one in the workspace": Amount("x.sum(n, keepdim=True).var()", "[]", (0, 1, -1)),
+    "axes of one beside whole ones": Amount(
+        "x * x.sum(n, keepdim=True).square().sum((0, 1), keepdim=True)", "like x", (0, 1, -2)
+    ),
+    "a count": Amount("x.repeat(n, 1)", "[x[0] * n, x[1]]", (1, 2, 3), COUNT),
+    "a count, then numbers": Amount(
+        "x.repeat_interleave(n, -1) * 2", "[x[0], x[1] * n]", (1, 2, 3), COUNT
+    ),
+    "a count, then rows": Amount("x.repeat(n, 1).sum(0)", "[x[1]]", (1, 2, 3), COUNT),
+    "a margin": Amount("F.pad(x, (n, 1))", "[x[0], x[1] + n + 1]", (0, 2, 5), MARGIN),
+    "a margin of rows": Amount(
+        "F.pad(x.softmax(-1), (n, n), value=1.0)", "[x[0], x[1] + n + n]", (0, 3), MARGIN
+    ),
+}
+
+
+def amount_spec(name: str, folder: Path) -> OpSpec:
+    case = AMOUNTS[name]
+    path = folder / "case.yaml"
+    path.write_text(
+        f"op: AmountCase{list(AMOUNTS).index(name)}\ninputs:\n  x: {{dtype: float32, rank: 2}}\n"
+        f'outputs:\n  z: {{dtype: x, shape: "{case.shape}"}}\nattrs:\n  n: {case.attr}\n'
+        f"compute: |\n  z = {case.compute}\nbackward: none\n",
+        encoding="utf-8",
+    )
+    return load_spec(path)
+
+
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_attrs_may_be_amounts(name, tmp_path):
+    """A plan is proved at other values of the attrs."""
+    assert plan_op(amount_spec(name, tmp_path)).bodies
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n == "a shift" else pytest.param(n, marks=pytest.mark.slow) for n in AMOUNTS],
+)
+def test_results_at_other_values(name, tmp_path):
+    built = BuiltOp(amount_spec(name, tmp_path), tmp_path)
+    for shape in ((5, 9), (4, 7), (130, 1000)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        for value in AMOUNTS[name].values:
+            outputs, golden, result = built.run({"x": x}, {"n": value}, mode="check")
+            check(outputs["z"], golden["z"], 4)
+            assert [f for f in result.findings if f.severity == "error"] == []

@@ -1,12 +1,22 @@
-"""Decompositions of our own: what they are there for."""
+"""Decompositions, what replaces functions of PyTorch, and the proof that the result is the same."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+import torch
+import torch.nn.functional as F
 from harness import make_spec
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.model import ShapeLike
+from msopgen_wrap.graph.composites import Composites
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.spec.model import DimBinary, DimConst, DimOf, ShapeLike, ShapeList
+
+# ---- Decompositions of our own: what they are there for ------------------------------------------
 
 UNLIKE = {
     "a row value": "torch.lerp(x * 2, x.sum(-1, keepdim=True), 0.25)",
@@ -18,3 +28,61 @@ UNLIKE = {
 @pytest.mark.parametrize("name", UNLIKE)
 def test_lerp_of_unlike_shapes_is_planned(name):
     plan_op(make_spec(UNLIKE[name], shapes={"z": ShapeLike("x")}))
+
+
+# ---- What replaces functions of PyTorch is the same, and why others cannot be traced -------------
+
+CALLS = {
+    "pad after": lambda x: F.pad(x[:, 0], (0, 3), "circular"),
+    "pad two axes": lambda x: F.pad(x, (1, 2, 3, 0), mode="circular"),
+    "pad with zeros": lambda x: F.pad(x, (1, 2)),
+    "loss": lambda x: F.gaussian_nll_loss(x, x * 2, x.square()),
+    "loss with a number": lambda x: F.gaussian_nll_loss(x, x * 2, 0.5, True, reduction="sum"),
+    "loss with a variance per row": lambda x: F.gaussian_nll_loss(
+        x, x * 2, x[..., 0].abs(), eps=0.1, reduction="none"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_replacement_is_the_same(name: str) -> None:
+    x = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(1))
+    with Composites():
+        replaced = CALLS[name](x)
+    torch.testing.assert_close(replaced, CALLS[name](x))
+
+
+def test_a_check_of_values_does_not_keep_a_loss_from_a_kernel() -> None:
+    compute = "F.gaussian_nll_loss(x, torch.relu(x), y, reduction='none')"
+    plan_op(make_spec(compute, "x y", shapes={"z": ShapeLike("x"), "y": ShapeLike("x")}))
+
+
+@pytest.mark.parametrize(
+    ("compute", "text"),
+    [
+        ("F.one_hot(x.to(torch.int64)).to(torch.float32)", "values of a tensor"),
+        ("torch.linalg.pinv(x)", "takes no sizes that are symbols"),
+        ("torch.geqrf(x)[0]", "does not know the shapes"),
+    ],
+)
+def test_a_failure_of_tracing_says_what_is_missing(compute: str, text: str) -> None:
+    with pytest.raises(OpgenError) as raised:
+        plan_op(make_spec(compute))
+    assert text in raised.value.diagnostics[0].what
+
+
+# ---- The proof of a graph: what counts as the result of compute ----------------------------------
+
+
+def test_leading_axes_of_one_may_be_missing():
+    """Views are moved to inputs, where an axis before all others says nothing."""
+    column = ShapeList((DimConst(1), DimOf("x", 0), DimConst(1)))
+    twice = ShapeList((DimBinary("*", DimOf("x", 0), DimConst(2)),))
+    spec = make_spec(
+        "a = torch.maximum(x, x * 2).unsqueeze(-1).unsqueeze(-3)\nb = x.repeat_interleave(2, -1)",
+        outputs="a b",
+        shapes={"a": column, "b": twice},
+    )
+    x = dataclasses.replace(spec.inputs[0], min_rank=1, max_rank=1)
+    spec = dataclasses.replace(spec, inputs=(x,))
+    trace(spec, variants(spec)[0])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from harness import BuiltOp, check, make_spec
+from test_fuzz import close
 
-from msopgen_wrap.spec.model import Attr, DimConst, DimOf, ShapeList
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.run.measurement import measure_op
+from msopgen_wrap.schedule.soc import PASSES, vector_cycles, vector_passes
+from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.model import Attr, DimConst, DimOf, ShapeLike, ShapeList
 
 PAIRS = [
     ((0,), (0,)),
@@ -150,3 +156,188 @@ def test_every_function_at_the_extremes(tmp_path_factory):
         for i in range(len(listed)):
             check(results[f"z{i}"], golden[f"z{i}"])
         assert run.findings == []
+
+
+# --------------------------------------------------------------------------------------------------
+# The work that tiling assumes of an element against the instructions that the emulation counts.
+
+SPEC = (
+    "op: {op}\ninputs:\n  x: {{dtype: {dtype}, rank: 2, range: [1, 7]}}\n"
+    "  y: {{dtype: x, shape: like x, range: [1, 7]}}\noutputs:\n  z: like x\ncompute: {compute}\n"
+)
+# formula, dtype: one of each sort; the slow test has every block
+FORMULAS = {
+    "simple": ("x * y + 2 * x", "float32"),
+    "converted": ("x * y", "float16"),
+    "function": ("torch.tanh(x) + y", "float32"),
+}
+SLOW = {
+    **{
+        name: (f"torch.{name}(x) + y", "float32")
+        for name in (
+            *("expm1", "log1p", "sinh", "cosh", "erf", "erfc", "sin", "cos", "tan", "atan"),
+            *("asin", "acos", "asinh", "acosh", "atanh"),
+        )
+    },
+    "atan2": ("torch.atan2(x, y)", "float32"),
+    "pow": ("torch.pow(x, y)", "float32"),
+    "fmod": ("torch.fmod(x, y)", "float32"),
+    "remainder": ("torch.remainder(x, y)", "float32"),
+    "floor_divide": ("torch.floor_divide(x, y)", "float32"),
+    "int_floor": ("torch.div(x, y, rounding_mode='floor')", "int32"),
+    "int_trunc": ("torch.div(x, y, rounding_mode='trunc')", "int32"),
+    "gcd": ("torch.gcd(x, y)", "int32"),
+    "round_to": ("x.to(torch.float16).to(torch.float32) + y", "float32"),
+}
+
+
+def compare(tmp_path: Path, name: str, compute: str, dtype: str) -> None:
+    path = tmp_path / "work.yaml"
+    op = f"Work{name.title().replace('_', '')}"
+    path.write_text(SPEC.format(op=op, dtype=dtype, compute=compute))
+    spec = load_spec(path)
+    (body,) = plan_op(spec).bodies
+    passes = vector_passes(body.program, [dtype] * 3)
+    (measured,) = measure_op(spec, {"x": (64, 1024), "y": (64, 1024)})
+    counted = measured.instructions_per_element
+    assert 0.85 * counted <= passes <= 1.15 * counted, (passes, counted)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_passes_are_the_instructions_of_an_element(tmp_path, name):
+    compare(tmp_path, name, *FORMULAS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_passes_of_every_block(tmp_path, name):
+    compare(tmp_path, name, *SLOW[name])
+
+
+def test_every_block_is_compared():
+    assert len(PASSES) == len(SLOW) + 1  # tanh is not slow
+
+
+def test_cycles_are_those_of_the_slowest_chip():
+    assert vector_cycles(32, ["ascend910b", "ascend910_93"]) == 1.0
+
+
+# --------------------------------------------------------------------------------------------------
+# Kernels of many operands: queues and building blocks share eight event ids a pair of pipes.
+# More operands, or outputs, than event ids share the buffers of one queue.
+
+NAMES = "abcdefghijlm"
+# Rows of five floats lie 32 elements apart, for the bool operand: what lies between is cleared
+# before each load, with an event id of its own. One core has several tiles.
+SHAPE = (1000, 5)
+
+
+def operand(name: str) -> torch.Tensor:
+    """Return a whole tensor, a row, a column, in turn."""
+    generator = torch.Generator().manual_seed(ord(name))
+    shape = {0: SHAPE, 1: SHAPE[1:], 2: (SHAPE[0], 1)}[NAMES.index(name) % 3]
+    return torch.rand(shape, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(n, marks=() if n == 4 else pytest.mark.slow) for n in range(2, 8)]
+)
+def test_points_of_many_operands(count: int, tmp_path: Path) -> None:
+    """``count`` floats and a condition; two outputs."""
+    names = list(NAMES[:count])
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    compute = f"y = torch.where(k, {total}, a)\nz = torch.relu({total})"
+    spec = make_spec(compute, " ".join([*names, "k"]), "y z", input_dtypes={"k": ("bool",)})
+    op = BuiltOp(spec, tmp_path)
+    inputs = {n: operand(n) for n in names}
+    inputs["k"] = torch.rand(SHAPE, generator=torch.Generator().manual_seed(0)) > 0.5
+    for auto_sync in (True, False):
+        outputs, golden, result = op.run(inputs, {}, mode="check", block_dim=1, auto_sync=auto_sync)
+        assert result.findings == [], (auto_sync, result.findings[0])
+        assert all(close(outputs[n], golden[n]) for n in "yz"), auto_sync
+
+
+def test_points_of_more_operands_than_event_ids(tmp_path: Path) -> None:
+    """Thirteen inputs of two dtypes and bool and nine outputs: both share a queue each."""
+    names = list(NAMES)
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    outputs = [f"y{i}" for i in range(9)]
+    compute = f"t = torch.where(k, {total}, a)\n"
+    compute += "\n".join(f"{y} = t + {i}" for i, y in enumerate(outputs))
+    dtypes = {"k": ("bool",), "b": ("float16",)}
+    spec = make_spec(compute, " ".join([*names, "k"]), " ".join(outputs), input_dtypes=dtypes)
+    assert [p.family.name for p in plan_op(spec).parts] == ["elementwise"]
+    op = BuiltOp(spec, tmp_path)
+    whole = {n: torch.rand(7, 613) for n in names}
+    for shaped in (whole, {n: operand(n) for n in names}):
+        inputs = dict(shaped)
+        inputs["b"] = inputs["b"].half()
+        inputs["k"] = torch.rand(inputs["a"].shape) > 0.5
+        for auto_sync in (True, False):
+            made, golden, result = op.run(inputs, {}, mode="check", auto_sync=auto_sync)
+            assert result.findings == [], (auto_sync, result.findings[0])
+            assert all(close(made[n], golden[n]) for n in outputs), auto_sync
+
+
+def row_spec(count: int):
+    """A softmax of the sum of ``count`` operands, whole ones, rows and columns in turn."""
+    names = list(NAMES[:count])
+    total = " + ".join(f"{n} * {i}.5" for i, n in enumerate(names))
+    rules = (
+        ShapeLike("a"),
+        ShapeList((DimOf("a", 1),)),
+        ShapeList((DimOf("a", 0), DimConst(1))),
+    )
+    return make_spec(
+        f"torch.softmax({total}, -1)",
+        " ".join(names),
+        shapes={"z": ShapeLike("a")},
+        input_shapes={n: rules[i % 3] for i, n in enumerate(names) if i},
+    )
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(n, marks=() if n == 7 else pytest.mark.slow) for n in range(3, 9)]
+)
+def test_rows_of_many_operands(count: int, tmp_path: Path) -> None:
+    op = BuiltOp(row_spec(count), tmp_path)
+    # resident, streamed, shared by all cores
+    for shape in ((300, 37), (9, 20011), (1, 70001)):
+        inputs = {}
+        for index, name in enumerate(NAMES[:count]):
+            own = {0: shape, 1: shape[1:], 2: (shape[0], 1)}[index % 3]
+            inputs[name] = torch.rand(own, generator=torch.Generator().manual_seed(index))
+        for auto_sync in (True, False):
+            outputs, golden, result = op.run(inputs, {}, mode="check", auto_sync=auto_sync)
+            assert result.findings == [], (shape, auto_sync, result.findings[0])
+            assert close(outputs["z"], golden["z"]), (shape, auto_sync)
+
+
+def test_a_row_kernel_of_eight_queues_is_cut() -> None:
+    """Operands that many boxes share have none."""
+    assert len(plan_op(row_spec(8)).parts) == 1
+    spec = row_spec(8)
+    whole = tuple(replace(p, shape=p.shape and ShapeLike("a")) for p in spec.inputs)
+    plan = plan_op(replace(spec, inputs=whole))
+    assert [p.family.name for p in plan.parts] == ["elementwise", "row"]
+
+
+def test_rows_of_more_outputs_than_event_ids_are_cut() -> None:
+    """The first seven results of a row are made by one pass, the others by another."""
+    outputs = [f"y{i}" for i in range(9)]
+    compute = "\n".join(f"{y} = torch.softmax(a, -1) * {i}.5" for i, y in enumerate(outputs))
+    spec = make_spec(compute, "a", " ".join(outputs), shapes=dict.fromkeys(outputs, ShapeLike("a")))
+    plan = plan_op(spec)
+    assert [len(p.spec.outputs) for p in plan.parts] == [7, 2]
+
+
+def test_lists_of_more_tensors_than_event_ids(tmp_path: Path) -> None:
+    """Nine lists, walked together, share a queue."""
+    names = list(NAMES[:9])
+    compute = f"[{' + '.join(names)} for {', '.join(names)} in zip({', '.join(names)})]"
+    spec = make_spec(compute, " ".join(names), shapes={"z": ShapeLike("a")}, lists=True)
+    op = BuiltOp(spec, tmp_path)
+    inputs = {n: [torch.rand(s) for s in ((3, 50), (0,), (700,))] for n in names}
+    made, golden, result = op.run(inputs, {}, mode="check", auto_sync=False)
+    assert result.findings == []
+    assert all(close(a, g) for a, g in zip(made["z"], golden["z"], strict=True))

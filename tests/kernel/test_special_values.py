@@ -1,27 +1,28 @@
-"""Every pointwise lowering on special values, in the emulation, against PyTorch.
-
-The formulas come from the registered lowerings (``special_values.formulas``): a new one is swept by
-default. An element is right when it is PyTorch's in float64, or what PyTorch itself computes in
-float32 (an intermediate overflow, for instance), rounded to the output dtype, the signs of zeros
-and infinities included. What differs on purpose is declared with the lowering.
-"""
+"""Every pointwise lowering on special values, in the emulation, against PyTorch."""
 
 from __future__ import annotations
 
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import special_values as sweep
 import torch
-from harness import BuiltOp
+from harness import BuiltOp, make_spec
 
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.schedule.calls import DIFFERENCES
 from msopgen_wrap.schedule.report import as_text
+
+# ---- Every pointwise lowering on special values, in the emulation, against PyTorch ---------------
+# The formulas come from the registered lowerings (``special_values.formulas``): a new one is swept
+# by default. An element is right when it is PyTorch's in float64, or what PyTorch itself computes
+# in float32 (an intermediate overflow, for instance), rounded to the output dtype, the signs of
+# zeros and infinities included. What differs on purpose is declared with the lowering.
 
 TOLERANCE = {"float32": 2**-13, "float16": 2**-10, "bfloat16": 2**-7}
 PRECISIONS = (torch.float64, torch.float32, None)
@@ -202,3 +203,31 @@ def test_differences_are_declared_and_shown():
         assert f"`{note.removeprefix('aten.')}`" in page, note
     text = as_text(plan_op(sweep.spec_of(["torch.sin(x)"], ("float32",))))
     assert f"differs from torch: aten.sin: {DIFFERENCES['aten.sin']}" in text
+
+
+# ---- Bits of floats taken apart and moved, compiled and run in the emulation, bit for bit --------
+
+COMPUTE = """\
+following = torch.nextafter(x, y)
+mantissa, exponent = torch.frexp(x)
+"""
+TINY = (1e-45, -1e-45, 1e-40, 2.0**-126)
+INF = float("inf")
+EDGES = torch.tensor(
+    [0.0, -0.0, 1.0, -1.5, 7.0, -1000.25, 3.4028234663852886e38, INF, -INF, float("nan"), *TINY]
+)
+
+
+def test_parts_of_floats(tmp_path):
+    spec = make_spec(COMPUTE, "x y", "following mantissa exponent")
+    outputs = (*spec.outputs[:2], replace(spec.outputs[2], dtypes=("int32",)))
+    op = BuiltOp(replace(spec, outputs=outputs), tmp_path)
+    x, y = torch.cartesian_prod(EDGES, EDGES).unbind(1)
+    got = [torch.full(x.shape, 77, dtype=d) for d in (torch.float32, torch.float32, torch.int32)]
+    op.runtime.run(spec.op, [x.contiguous(), y.contiguous()], got, {})
+    expected = (torch.nextafter(x, y), *torch.frexp(x))
+    for have, want in zip(got, expected, strict=True):
+        unordered = torch.isnan(want)
+        assert torch.equal(torch.isnan(have), unordered)
+        same = have.view(torch.int32) == want.contiguous().view(torch.int32)
+        assert bool((same | unordered).all())

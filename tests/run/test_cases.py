@@ -1,17 +1,28 @@
-"""The case grid: every rank that a spec allows gets all of it, under the rules of the spec."""
+"""The case grid, and the reference of each case."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
+import torch
 
+from msopgen_wrap.run import cases, golden
+from msopgen_wrap.run.accuracy import Comparison
+from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.cases import case_grid, whole_number_cases
+from msopgen_wrap.run.golden import reference
 from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.reference_modes import Provenance
 from msopgen_wrap.run.shape_search import fixed_inputs
-from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.loader import load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
+
+# ---- The case grid: every rank that a spec allows gets all of it, under the rules of the spec ----
 
 SEVERAL = 3 * 2 * 8192  # elements of two tiles on three cores
 
@@ -164,3 +175,171 @@ def test_an_output_that_multiplies_inputs_counts_as_work() -> None:
     cases = case_grid(spec)
     assert any(c.block_dim > 1 for c in cases)
     assert sum(math.prod(c.shapes["x"]) for c in cases) < 300_000
+
+
+# ---- The grid of a spec that was searched before: the same, without asking compute again ---------
+
+# Accepted are even sizes only, which the rules of the spec do not say.
+DEMO = """op: Demo
+inputs: {x: {dtype: float32, rank: [1, 3]}}
+outputs: {y: {dtype: x, shape: "[*x[:-1], x[-1] // 2]"}}
+compute: x.reshape([*x.shape[:-1], x.shape[-1] // 2, 2]).sum(-1)
+"""
+
+
+def load_demo(text: str = DEMO) -> OpSpec:
+    spec = parse_spec(text, "demo.yaml").spec
+    assert spec is not None
+    return spec
+
+
+def refuse(spec: OpSpec) -> object:
+    def accepts(shapes: object, attrs: object) -> bool:
+        raise AssertionError("compute was asked again")
+
+    return accepts
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_second_search_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path))
+    want = cases.case_grid(load_demo(), large=large)
+    assert known_grid(load_demo(), large=large) == want and len(want) > 10
+    if not large:  # the large case is not of the default grid
+        monkeypatch.setattr(golden, "acceptance", refuse)
+    assert known_grid(load_demo(), large=large) == want
+
+
+def test_another_spec_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path))
+    known_grid(load_demo())
+    thirds = load_demo(DEMO.replace("// 2, 2]", "// 3, 3]").replace("// 2]", "// 3]"))
+    assert known_grid(thirds) == cases.case_grid(thirds) != known_grid(load_demo())
+
+
+def test_what_a_known_case_runs_does_not_import_torchs_compiler() -> None:
+    """``torch._dynamo`` takes as long as torch itself; the bounds of compute must not need it."""
+    code = """
+import sys
+from msopgen_wrap.torch_import import torch
+from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.golden import reference
+from msopgen_wrap.spec.loader import parse_spec
+spec = parse_spec('''op: Demo
+inputs: {x: float32, y: float32}
+outputs: {z: {dtype: x, shape: "broadcast(x, y)"}}
+compute: torch.relu(x + y) * torch.sigmoid(x - 1)
+''', "demo.yaml").spec
+case = TestCase(0, {"x": (600, 500), "y": (500,)})
+reference(spec, case, {"x": torch.ones(600, 500), "y": torch.ones(500)})
+print("torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+# ---- References of cases with special values -----------------------------------------------------
+
+SPEC = """\
+op: RowStatistic
+inputs:
+  x: {dtype: [float32], rank: 1}
+outputs:
+  y: {dtype: [float32], shape: "[]"}
+backward: none
+compute: COMPUTE
+"""
+# (compute, elements, whether the true value says what kernels have to give)
+ROWS = {
+    "squares that float32 has no room for": ("x.std()", [3e38, 1.0, 2.0], False),
+    "an infinity": ("x.std()", [math.inf, 1.0, 2.0], True),
+    "plain numbers": ("x.std()", [3.0, 1.0, 2.0], True),
+    "a rest of large numbers": ("x.sum()", [3e38, -3e38, 2.0], False),
+    "a large number": ("x.mean()", [3e38, 1.0, 2.0], True),
+    "a product in another order": ("x.prod()", [3e38, 1e-30, 1e20], False),
+    "a large angle": ("torch.sin(x).amax()", [1e20, 1.0, 2.0], False),
+    "angles": ("torch.sin(x).amax()", [1e4, 1.0, 2.0], True),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_special_values_are_judged_as_kernels_calculate(name: str, tmp_path: Path) -> None:
+    compute, elements, known = ROWS[name]
+    path = tmp_path / "row_statistic.yaml"
+    path.write_text(SPEC.replace("COMPUTE", compute))
+    spec = load_spec(path)
+    x = torch.tensor(elements)
+    for values in ("normal", "special"):
+        want = reference(spec, TestCase(0, {"x": tuple(x.shape)}, values=values), {"x": x})
+        golden, native = want.golden["y"], want.native["y"]
+        true = golden.float() if torch.isfinite(golden) else native
+        wrong = torch.tensor(0.25)
+        steps = want.steps["y"] if want.steps else None
+        judge = Comparison(golden, torch.float32, native, steps=steps)
+        assert judge.accuracy(true).passed
+        assert judge.accuracy(wrong).passed is (not known and values == "special")
+
+
+# ---- Which integer outputs compute rounded from floats, and which outputs are constants ----------
+
+CALCULATED = {
+    "round": lambda x, n: (x * 3).round().to(torch.int8),
+    "truncate": lambda x, n: (x / 3).to(torch.int32),
+    "clamp before": lambda x, n: (x * 3).round().clamp(-128, 127).to(torch.int8),
+    "clamp after": lambda x, n: (x * 3).to(torch.int32).clamp(-8, 7).to(torch.int8),
+    "zero point": lambda x, n: ((x * 3).round().to(torch.int32) + 5).to(torch.int8),
+    "rounded by the output": lambda x, n: torch.exp(x),
+    "from integers": lambda x, n: (n * 0.1).to(torch.int8),
+    "division of integers": lambda x, n: (n / 3).to(torch.int8),
+    "sum of a row": lambda x, n: x.sum(-1).to(torch.int32),
+    "reshaped": lambda x, n: (x * 3).to(torch.int8).reshape(-1).flip(0),
+}
+EXACT = {
+    "conversion of an input": lambda x, n: x.to(torch.int32),
+    "floor of an input": lambda x, n: x.floor().to(torch.int32),
+    "clamp of an input": lambda x, n: x.clamp(-2, 2).to(torch.int8),
+    "widened": lambda x, n: x.half().float().to(torch.int8),
+    "largest of a row": lambda x, n: x.amax(-1).to(torch.int32),
+    "index": lambda x, n: torch.argmax(torch.exp(x), -1),
+    "integers": lambda x, n: n * 3 + 1,
+    "comparison": lambda x, n: (torch.exp(x) > 1).to(torch.int8),
+    "product after rounding": lambda x, n: (x * 3).to(torch.int32) * 100,
+    "two rounded": lambda x, n: (x * 3).to(torch.int32) + (x * 5).to(torch.int32),
+    "bool": lambda x, n: torch.exp(x) > 1,
+}
+
+
+@pytest.mark.parametrize("name", [*CALCULATED, *EXACT])
+def test_what_is_rounded(name: str) -> None:
+    x, n = torch.randn(4, 5, dtype=torch.float64), torch.arange(20).reshape(4, 5)
+    with Provenance() as origins:
+        result = (CALCULATED | EXACT)[name](x, n)
+    dtype = torch.bool if name == "bool" else torch.int8
+    assert origins.quantised(result, dtype) is (name in CALCULATED)
+    assert not origins.quantised(result, torch.float32)
+
+
+CONSTANT = {
+    "zeros": lambda x, e: torch.zeros_like(x),
+    "arithmetic of constants": lambda x, e: x.new_ones(3).neg() + torch.full((3,), 2.0),
+    "filled": lambda x, e: x.clone().zero_(),
+    "a sum of no elements": lambda x, e: torch.linalg.norm(e),
+}
+VARIABLE = {
+    "an input": lambda x, e: x,
+    "a view": lambda x, e: x[0],
+    "zeros by value": lambda x, e: x * 0,
+    "a comparison": lambda x, e: x > 100,
+    "a constant and an input": lambda x, e: torch.zeros_like(x) + x,
+    "a written constant": lambda x, e: torch.zeros_like(x).copy_(x),
+}
+
+
+@pytest.mark.parametrize("name", [*CONSTANT, *VARIABLE])
+def test_what_is_constant(name: str) -> None:
+    x, empty = torch.randn(4, 5, dtype=torch.float64), torch.zeros(0)
+    with Provenance() as origins:
+        result = (CONSTANT | VARIABLE)[name](x, empty)
+    assert origins.constant(result) is (name in CONSTANT)

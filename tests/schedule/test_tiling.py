@@ -1,7 +1,8 @@
-"""Properties of the tiling decisions of generated TilingFuncs on random shapes."""
+"""Properties of generated TilingFuncs: tiles of random shapes, and how cores share a launch."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -12,6 +13,8 @@ from tiled_op import TiledOp, align, ceil_div
 
 from msopgen_wrap.schedule.plan import DOUBLE, RESIDENT, STREAMED, UNIT
 from msopgen_wrap.spec.model import Attr, ShapeLike
+
+# ---- Properties of the tiling decisions of generated TilingFuncs on random shapes ----------------
 
 UB, CORES = 196352, 40
 FLAT = 0
@@ -139,3 +142,141 @@ def test_mode_and_cores(add, x, y, mode, cores):
     fields = add.tile([x, y], [torch.broadcast_shapes(x, y)])
     assert fields["key"] == add.plan.modes[mode]
     assert fields["cores"] == cores
+
+
+# ---- How many cores a launch takes, and how evenly they share it: properties of TilingFunc -------
+
+# Bytes of the busiest core against the mean of those with work.
+BALANCE = 1.1
+
+
+@pytest.fixture(scope="module")
+def gelu(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gelu")
+    compute = "torch.nn.functional.gelu(x, approximate='tanh')"
+    return TiledOp(folder, compute, dtypes=("float16",))
+
+
+@pytest.fixture(scope="module")
+def scale(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scale")
+    return TiledOp(folder, "[a * 2 for a in x]", lists=True, shapes={"z": ShapeLike("x")})
+
+
+@pytest.fixture(scope="module")
+def long_softmax(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("softmax")
+    return TiledOp(folder, "torch.softmax(x, -1)", dtypes=("float16",))
+
+
+def core_shares(total, cores):
+    """Return how many of `total` equal items each core gets."""
+    each, extra = divmod(total, cores)
+    return [each + (core < extra) for core in range(cores)]
+
+
+def box_elements(fields):
+    """Return the elements of every box, in the order of the cores."""
+    rows, cols = (
+        [fields[f"{axis}Count"], fields[f"box{axis.title()}s"]] for axis in ("row", "col")
+    )
+
+    def parts(size, box):
+        return [min(box, size - at) for at in range(0, size, box)]
+
+    plane = [r * c for r in parts(*rows) for c in parts(*cols)]
+    return plane * math.prod(fields["outerDims"])
+
+
+def core_elements(fields):
+    """Return the elements and the tiles of every core that has some."""
+    if fields["key"] == 0:
+        units = core_shares(ceil_div(fields["total"], 256), fields["cores"])
+        ends = list(itertools.accumulate(units))
+        edges = [min(256 * end, fields["total"]) for end in ends]
+        elements = [b - a for a, b in itertools.pairwise([0, *edges])]
+        return [e for e in elements if e], [
+            ceil_div(e, fields["tileLength"]) for e in elements if e
+        ]
+    boxes = iter(box_elements(fields))
+    taken = [
+        list(itertools.islice(boxes, n)) for n in core_shares(box_count(fields), fields["cores"])
+    ]
+    return [sum(t) for t in taken], [len(t) for t in taken]
+
+
+def box_count(fields):
+    rows = ceil_div(fields["rowCount"], fields["boxRows"])
+    return math.prod(fields["outerDims"]) * rows * ceil_div(fields["colCount"], fields["boxCols"])
+
+
+def balance(fields):
+    """Return busiest core / mean, and the fewest tiles of a core."""
+    elements, tiles = core_elements(fields)
+    assert sum(elements) == fields["total"]
+    return max(elements) * len(elements) / sum(elements), min(tiles)
+
+
+@settings(max_examples=200, deadline=None)
+@given(total=st.integers(1, 20_000_000), combo=st.integers(0, 1), cores=st.integers(1, 48))
+def test_flat_ranges_are_even(add, total, combo, cores):
+    ratio, tiles = balance(add.tile([(total,)] * 2, [(total,)], combo=combo, cores=cores))
+    assert tiles < 4 or ratio <= BALANCE
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    dims=st.lists(st.integers(1, 3000), min_size=2, max_size=3).filter(
+        lambda d: math.prod(d) <= 50_000_000
+    ),
+    axis=st.integers(0, 2),
+    combo=st.integers(0, 1),
+    cores=st.integers(1, 48),
+)
+def test_boxes_are_even(add, dims, axis, combo, cores):
+    y = [1 if i == axis % len(dims) else d for i, d in enumerate(dims)]
+    fields = add.tile([tuple(dims), tuple(y)], [tuple(dims)], combo=combo, cores=cores)
+    ratio, tiles = balance(fields)
+    assert tiles < 4 or ratio <= BALANCE
+
+
+def counts(op, sizes, **options):
+    inputs = len(op.op.spec.inputs)
+    return [op.tile([(n,)] * inputs, [(n,)], **options)["cores"] for n in sizes]
+
+
+def test_more_work_never_takes_fewer_cores(add):
+    taken = counts(add, [2**n for n in range(24)])
+    assert taken == sorted(taken)
+    assert (taken[0], taken[-1]) == (1, CORES)
+
+
+def test_cores_that_pay_off_on_a_million_elements(gelu):
+    """Published: 13.7 us on 24 to 32 cores, 14.8 on 48, 15.4 on 16."""
+    (taken,) = counts(gelu, [2**20], cores=48)
+    assert 24 <= taken <= 36
+
+
+def test_more_computation_takes_more_cores(add, gelu):
+    size = [2**18]
+    assert counts(gelu, size) > counts(add, size, combo=1)
+
+
+def test_cores_are_the_chips_at_most(add):
+    assert counts(add, [2**26], cores=7) == [7]
+
+
+def test_lists_take_the_cores_of_all_their_tensors(scale):
+    def taken(shapes):
+        return scale.tile([shapes], [shapes])["cores"]
+
+    assert taken([(16,)] * 3) == 1
+    assert taken([(2**14,)] * 64) == taken([(2**20,)]) > 16
+
+
+def test_few_rows_take_the_cores_that_pay_off(long_softmax):
+    rows = [1, 8, 64, 512, 4096]
+    taken = [long_softmax.tile([(n, 2048)], [(n, 2048)])["cores"] for n in rows]
+    assert taken == sorted(taken)
+    assert taken[0] == 1 and taken[-1] == CORES
+    assert 4 <= taken[2] <= 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.torch_ext import build as kit_build
 from msopgen_wrap.torch_ext.build import build_binding, package_dir
 from msopgen_wrap.torch_ext.render import render_torch_ext
 
 from .fakes import VENDOR, fake_specs
+from .packages import run_python, write_package
 
 
 @pytest.fixture(scope="module")
@@ -306,3 +309,75 @@ def test_build_problems_are_diagnostics(tmp_path: Path, project: Path, monkeypat
         build_binding(project, VENDOR)
     assert caught.value.diagnostics[0].code == "OPG324"
     assert "no C++ compiler (no-such-compiler)" in str(caught.value)
+
+
+# ---- What the first import of a package says while it compiles the binding: on a terminal only ---
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+def test_the_first_import_says_that_it_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    module = kit_build._runtime()
+    package = tmp_path / "acme"
+    (package / "csrc").mkdir(parents=True)
+    (package / "csrc" / "binding.cpp").write_text("int nothing;\n")
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+
+    def compiled(csrc: Path, output: Path) -> None:
+        output.parent.mkdir(parents=True)
+        output.touch()
+
+    monkeypatch.setattr(module, "compile_binding", compiled)
+    reading, writing = pty.openpty() if terminal else os.pipe()
+    with open(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        module.build(package)
+        module.build(package)  # there already: says nothing
+        stream.write("end\n")
+        stream.flush()
+        text = ""
+        while not text.endswith("end\n"):  # a terminal may hand over a line at a time
+            text += os.read(reading, 4096).decode().replace("\r\n", "\n")
+        monkeypatch.undo()
+    os.close(reading)
+    said = "compiling the torch binding of acme (once) ...\n" if terminal else ""
+    assert text == said + "end\n"
+
+
+# ---- The binding on torch/library.h, as torch before 2.10 gets it: same source, same behaviour ---
+
+
+@pytest.mark.slow
+def test_classic_binding(tmp_path: Path, fake_vendor: Path) -> None:
+    root = write_package(tmp_path, fake_specs(), VENDOR)
+    run_python(
+        root,
+        f"""
+import torch, {VENDOR} as package
+from torch.library import opcheck
+from {VENDOR}._runtime import build
+assert build.is_classic()
+ops = torch.ops.{VENDOR}
+x, y = torch.randn(6, 8), torch.randn(6, 8)
+torch.testing.assert_close(ops.fake_add(x.t(), y.t()), torch.relu(x + y).t())
+torch.testing.assert_close(ops.fake_add(x), torch.relu(x))
+torch.testing.assert_close(ops.fake_each([x], [y]), [torch.relu(x + y)])
+state = x.clone()
+ops.fake_step(state[:, ::2], y[:, :4], 0.25)
+torch.testing.assert_close(state[:, ::2], x[:, ::2] - 0.25 * y[:, :4])
+torch.testing.assert_close(ops.fake_fail(x, "none", [3]), torch.relu(x))
+for arguments in [(x.requires_grad_(), y), (x, None)]:
+    assert set(opcheck(ops.fake_add.default, arguments).values()) == {{"SUCCESS"}}
+try:
+    ops.fake_add(x, y.double())
+except RuntimeError as error:
+    assert "unsupported dtypes 'x' float32, 'y' float64" in str(error)
+else:
+    raise SystemExit("no error")
+assert package.last_backend() == "emulated"
+""",
+        OPGEN_TORCH_CLASSIC="1",
+        OPGEN_CACHE_DIR=str(tmp_path / "cache"),
+        ASCEND_CUSTOM_OPP_PATH=str(fake_vendor),
+    )

@@ -1,0 +1,314 @@
+"""Integers in kernels: reductions of them, floats stored as small ones, labels of 64 bits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from harness import BuiltOp, check, make_spec
+from test_fuzz import close
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.schedule.report import as_text
+from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.model import (
+    Attr,
+    DimBinary,
+    DimConst,
+    DimOf,
+    DimSlice,
+    OpSpec,
+    ShapeLike,
+    ShapeList,
+    ShapeReduce,
+)
+
+# ---- Reductions of integers and bools, and products: resident, streamed and split, both ways -----
+
+REDUCED = ShapeReduce("x", "dim", False)
+# dtype -> statements and the dtypes of their outputs.
+ALL = {
+    "int8": {
+        "a = x.sum(dim)": "int64",
+        "b = x.amax(dim)": "int8",
+        "c = x.argmax(dim)": "int64",
+        "d = (x > 3).sum(dim)": "int64",
+    },
+    "uint8": {"a = x.sum(dim, dtype=torch.int32)": "int32", "b = x.amin(dim)": "uint8"},
+    "int16": {"a = x.sum(dim)": "int64", "b = x.amin(dim)": "int16", "c = x.any(dim)": "bool"},
+    "int32": {
+        "a = x.sum(dim, dtype=torch.int32)": "int32",
+        "b = x.prod(dim, dtype=torch.int32)": "int32",
+        "c = x.amax(dim)": "int32",
+        "d = x.argmin(dim)": "int64",
+        "e = x.sum(dim, dtype=torch.float32)": "float32",
+    },
+    "bool": {"a = x.sum(dim)": "int64", "b = x.amax(dim)": "bool", "c = x.prod(dim)": "int64"},
+    "float32": {"a = x.prod(dim)": "float32", "b = x.sum(dim)": "float32"},
+    "bfloat16": {"a = x.prod(dim)": "bfloat16"},
+}
+SHAPES = [
+    ((3, 5), -1),
+    ((0, 4), -1),
+    ((1,), 0),
+    ((9, 200), -1),
+    ((300, 70), -1),
+    ((4, 50, 6), 1),
+    ((33, 5, 7), 0),
+    ((2, 40000), -1),
+    ((50, 20001), -1),
+    ((5000, 3), 0),
+    ((3, 4000, 40), 1),
+    ((3, 60001), -1),
+]
+
+
+def spec_of(statements: dict[str, str], dtype: str) -> OpSpec:
+    """Return an op whose statements each make one output of a dtype of its own."""
+    names = [s.split(" = ")[0] for s in statements]
+    spec = make_spec(
+        "\n".join(statements),
+        outputs=" ".join(names),
+        dtypes=(dtype,),
+        attrs=(Attr("dim", "int", -1),),
+        shapes=dict.fromkeys(names, REDUCED),
+    )
+    own = zip(spec.outputs, statements.values(), strict=True)
+    return replace(spec, outputs=tuple(replace(p, dtypes=(d,)) for p, d in own))
+
+
+def numbers(dtype: str, shape: Any) -> torch.Tensor:
+    """Return numbers of the whole range; of floats such that products of them stay in it."""
+    generator = torch.Generator().manual_seed(sum(shape))
+    kind = getattr(torch, dtype)
+    if dtype == "bool":
+        return torch.rand(shape, generator=generator) > 0.1
+    if kind.is_floating_point:
+        # few are not 1, so that bfloat16 can hold the product
+        some = torch.rand(shape, generator=generator) < 20 / max(1, shape[-1])
+        return torch.where(some, torch.randn(shape, generator=generator), 1.0).to(kind)
+    limits = torch.iinfo(kind)
+    return torch.randint(limits.min, limits.max + 1, shape, dtype=kind, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "int8",
+        *(pytest.param(d, marks=pytest.mark.slow) for d in ALL if d not in ("int8", "float32")),
+        "float32",
+    ],
+)
+def test_all_ways(dtype, tmp_path):
+    op = BuiltOp(spec_of(ALL[dtype], dtype), tmp_path)
+    for shape, dim in SHAPES:
+        outputs, golden, result = op.run({"x": numbers(dtype, shape)}, {"dim": dim}, mode="check")
+        for name, actual in outputs.items():
+            # a product of many float32 numbers rounds once for each
+            check(actual, golden[name], factor=4.0)
+        assert result.findings == [], (shape, dim)
+
+
+@pytest.mark.slow
+def test_integer_row_values_meet_elements(tmp_path):
+    """Numbers of rows are read again for the elements, and more than one pass reduces them."""
+    spec = make_spec(
+        "low = x.amin(-1, keepdim=True)\n"
+        "z = (x - low) * 3 + (x == x.amax(-1, keepdim=True)).sum(-1, keepdim=True, "
+        "dtype=torch.int32)",
+        dtypes=("int32",),
+        shapes={"z": ShapeLike("x")},
+    )
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(3, 5), (70, 200), (4, 30000), (1, 70001)]:
+        x = torch.randint(-5000, 5000, shape, dtype=torch.int32)
+        outputs, golden, result = op.run({"x": x}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape
+
+
+@pytest.mark.parametrize(
+    ("compute", "dtype", "fix"),
+    [
+        ("x.sum(dim)", "int32", "dtype=torch.int32"),
+        ("x.prod(dim)", "int8", "dtype=torch.int32"),
+        # a value in the workspace has lost its bounds
+        ("(x.sum(dim) + 1).sum(dim)", "int16", "dtype=torch.int32"),
+    ],
+)
+def test_unbounded_sums_are_refused(compute, dtype, fix):
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec_of({f"z = {compute}": "int64"}, dtype))
+    assert caught.value.diagnostics[0].code == "OPG332"
+    assert fix in caught.value.diagnostics[0].fix
+
+
+def test_sums_that_int32_may_not_hold_are_refused(tmp_path):
+    """The tiling function knows how many elements there are; the plan says what it checks."""
+    rows = ShapeList((DimSlice("x", None, -1),))
+    spec = make_spec("x.sum(-1)", dtypes=("int16",), out_dtypes=("int64",), shapes={"z": rows})
+    assert "TilingFunc refuses" in as_text(plan_op(spec))
+    op = BuiltOp(spec, tmp_path)
+    x = torch.full((1, 65535), -(2**15), dtype=torch.int16)
+    outputs, golden, _ = op.run({"x": x})
+    check(outputs["z"], golden["z"])
+    with pytest.raises(RuntimeError, match="int32 cannot hold"):
+        op.run({"x": torch.full((1, 65538), 1, dtype=torch.int16)})
+
+
+# ---- Floats that kernels store as small integers: ties, limits and what lies beyond them ---------
+
+# output -> dtype and what it is made of; the last is clamped to less than its type holds
+FORMULAS = {
+    "a": ("int8", "torch.clamp(torch.round(x), -128, 127)"),
+    "b": ("uint8", "torch.clamp(torch.round(x), 0, 255)"),
+    "c": ("int16", "torch.clamp(torch.floor(x), -32768, 32767)"),
+    "d": ("int8", "torch.clamp(x, -128, 127)"),
+    "e": ("int8", "torch.clamp(torch.round(x), -100, 100)"),
+}
+LIMITS = (0, 100, 127, 128, 255, 256, 32767, 32768, 2**31, 1e20, float("inf"))
+OFFSETS = (-1.5, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 1.5)
+
+
+@pytest.fixture(scope="module")
+def op(tmp_path_factory) -> BuiltOp:
+    text = {
+        "op": "SmallIntegers",
+        "inputs": {"x": "float32"},
+        "outputs": {n: {"dtype": d, "shape": "x"} for n, (d, _) in FORMULAS.items()},
+        "compute": "\n".join(f"{n} = ({f}).to(torch.{d})" for n, (d, f) in FORMULAS.items()),
+    }
+    spec = parse_spec(json.dumps(text), "small.yaml").spec
+    assert spec is not None
+    return BuiltOp(spec, tmp_path_factory.mktemp("small"))
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+def test_every_limit_and_tie(op: BuiltOp, mode: str) -> None:
+    values = [s * (limit + offset) for limit in LIMITS for offset in OFFSETS for s in (1, -1)]
+    x = torch.tensor([*values, float("nan")], dtype=torch.float32)
+    outputs, _, result = op.run({"x": x}, mode=mode, auto_sync=False)
+    assert result.findings == []
+    for name, (dtype, formula) in FORMULAS.items():
+        # PyTorch leaves open which integer nan becomes; ours is 0
+        want = eval(formula, {"torch": torch, "x": x.nan_to_num(nan=0.0)})
+        wrong = outputs[name] != want.to(getattr(torch, dtype))
+        assert not wrong.any(), (name, x[wrong], outputs[name][wrong])
+
+
+# ---- int64 inputs: labels and indices are compared and converted as int32, or copied whole -------
+
+ROWS = ShapeList((DimOf("x", 0),))
+WIDE = 2**40
+# What is computed of floats x and int64 labels y, the shape of y, the shapes of z.
+LABELS = {
+    "one element each": ("torch.where(y == -100, 0.0, x)", ShapeLike("x"), None),
+    "one label a row": ("(y.unsqueeze(-1) == torch.arange(x.shape[1])) * x", ROWS, None),
+    "one label a column": (
+        "torch.where(y > 2, x, y.to(torch.float32))",
+        ShapeList((DimOf("x", 1),)),
+        None,
+    ),
+    "transposed labels": (
+        "torch.where(y.mT < 1, x, 1.0)",
+        ShapeList((DimOf("x", 1), DimOf("x", 0))),
+        None,
+    ),
+    "reversed labels": ("torch.where(y.flip(-1) < 1, x, 1.0)", ShapeLike("x"), None),
+    "one label a row, reduced": (
+        "torch.where(y.unsqueeze(-1) == torch.arange(x.shape[1]), x, 0.0).sum(-1)",
+        ROWS,
+        ROWS,
+    ),
+    "clamped": ("(y.clamp(0, 3).to(torch.int32) + 1) * x", ShapeLike("x"), None),
+}
+SLOW = {"transposed labels", "reversed labels", "one label a column"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in LABELS]
+)
+def test_labels(name: str, tmp_path: Path) -> None:
+    compute, labels, result = LABELS[name]
+    spec = make_spec(
+        compute,
+        "x y",
+        input_dtypes={"y": ("int64",)},
+        input_shapes={"y": labels},
+        shapes={"z": result or ShapeLike("x")},
+    )
+    op = BuiltOp(spec, tmp_path)
+    assert "int64 input" in as_text(op.plan)
+    for rows, cols in ((7, 77), (300, 5), (1, 20011), (65, 64), (3, 0)):
+        sizes = {"ShapeLike": (rows, cols)}.get(type(labels).__name__)
+        sizes = sizes or tuple((rows, cols)[i.axis] for i in labels.items)
+        generator = torch.Generator().manual_seed(rows)
+        y = torch.randint(-2, 6, sizes, generator=generator)
+        if y.numel() and "column" not in name:
+            y.view(-1)[:: max(1, y.numel() // 3)] = WIDE
+        y.view(-1)[1::11] = -100
+        x = torch.rand((rows, cols), generator=generator)
+        for auto_sync in (True, False):
+            made, golden, found = op.run({"x": x, "y": y}, {}, mode="check", auto_sync=auto_sync)
+            assert found.findings == [], (rows, cols, auto_sync, found.findings[0])
+            assert close(made["z"], golden["z"]), (rows, cols, auto_sync)
+
+
+# Copies: of elements that int32 does not hold, and the shape of what they give.
+COPIES = {
+    "y.mT": ShapeList((DimOf("y", 1), DimOf("y", 0))),
+    "y.clone()": ShapeLike("y"),
+    "y.flip(-1)[:, ::2]": ShapeList(
+        (DimOf("y", 0), DimBinary("//", DimBinary("+", DimOf("y", 1), DimConst(1)), DimConst(2)))
+    ),
+    "y.unsqueeze(1).expand(-1, 3, -1)": ShapeList((DimOf("y", 0), DimConst(3), DimOf("y", 1))),
+    "y.unsqueeze(-1).expand(-1, -1, 3)": ShapeList((DimOf("y", 0), DimOf("y", 1), DimConst(3))),
+}
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        pytest.param(c, marks=pytest.mark.slow if "flip" in c or "3, -1" in c else ())
+        for c in COPIES
+    ],
+)
+def test_copies_keep_all_bits(compute: str, tmp_path: Path) -> None:
+    spec = make_spec(compute, "y", dtypes=("int64", "int32"), shapes={"z": COPIES[compute]})
+    inputs = tuple(replace(p, min_rank=2, max_rank=2) for p in spec.inputs)
+    op = BuiltOp(replace(spec, inputs=inputs), tmp_path)
+    assert "int64 input" not in as_text(op.plan)
+    for shape in ((7, 77), (300, 5), (1, 9001), (65, 64), (3, 0)):
+        generator = torch.Generator().manual_seed(shape[0])
+        y = torch.randint(-(2**62), 2**62, shape, generator=generator)
+        for given, auto_sync in ((y, True), (y, False), (y.to(torch.int32), False)):
+            made, _, found = op.run({"y": given}, {}, mode="check", auto_sync=auto_sync)
+            expected = eval(compute, {"y": given})
+            assert found.findings == [], (shape, auto_sync, found.findings[0])
+            assert torch.equal(made["z"], expected), (shape, given.dtype, auto_sync)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    ["y + 1", "torch.where(y > 0, y, 0)", "y == 3000000000", "(y > 0) * y", "torch.abs(y)"],
+)
+def test_what_int32_may_not_hold_is_refused(compute: str) -> None:
+    spec = make_spec(compute, "y", dtypes=("int64",), shapes={"z": ShapeLike("y")})
+    with pytest.raises(OpgenError) as error:
+        plan_op(spec)
+    assert [d.code for d in error.value.diagnostics] == ["OPG332"]
+
+
+def test_copies_beside_other_work_are_refused() -> None:
+    """A copy moves halves of elements; a comparison, or a list, needs whole ones."""
+    shapes = dict.fromkeys("zw", ShapeLike("y"))
+    for compute, outputs, lists in (("z = y\nw = (y > 0) + y", "z w", False), ("y", "z", True)):
+        spec = make_spec(compute, "y", outputs, dtypes=("int64",), shapes=shapes, lists=lists)
+        with pytest.raises(OpgenError) as error:
+            plan_op(spec)
+        assert [d.code for d in error.value.diagnostics] == ["OPG332"]

@@ -1,0 +1,95 @@
+"""Committed tables are those that their scripts derive: torch's operators, special fits."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import derive_torch_names as derivation
+import numpy as np
+import pytest
+import special_fits as fits
+
+from msopgen_wrap.schedule import special_fits as table
+from msopgen_wrap.spec import torch_names
+
+# ---- The allow-list follows from torch's operator schemas ----------------------------------------
+
+
+def test_the_committed_table_is_what_the_schemas_give() -> None:
+    assert json.loads(derivation.TABLE.read_text()) == derivation.derive()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("add_", "writes"),
+        ("set_", "writes"),
+        ("item", "no tensor"),
+        ("equal", "no tensor"),
+        ("bernoulli", "random"),
+        ("nonzero", "depends on data"),
+        ("from_file", "file"),
+        ("as_strided", "addresses"),
+        ("empty_like", "uninitialised"),
+        ("resize", "memory"),
+        ("cuda", "device"),
+        ("cudnn_convolution", "backend"),
+    ],
+)
+def test_a_refused_name_has_a_reason(name: str, reason: str) -> None:
+    why = derivation.Schemas().usable(name)[1]
+    assert re.search(reason, f"{derivation.denied(name)} {why}")
+    assert name not in torch_names.TORCH_FUNCTIONS | torch_names.TENSOR_METHODS
+
+
+# What reaches files, processes, devices, global state, memory by address, or Python itself.
+FORBIDDEN = torch_names.words(
+    """load save compile from_file from_numpy frombuffer set_default_dtype manual_seed seed
+    set_num_threads use_deterministic_algorithms vmap while_loop fork wait import_ir_module numpy
+    data_ptr storage untyped_storage tolist item backward register_hook set resize apply map cuda
+    cpu to_dlpack share_memory requires_grad retain_grad as_subclass pin_memory empty empty_like
+    as_strided rand dropout handle_torch_function boolean_dispatch assert_int_or_pair
+    has_torch_function"""
+)
+
+
+def test_nothing_dangerous_follows_from_the_schemas() -> None:
+    spaces = [torch_names.TORCH_FUNCTIONS, torch_names.TENSOR_METHODS]
+    for names in (*spaces, *torch_names.TORCH_NAMESPACES.values()):
+        assert sorted(names & FORBIDDEN) == []
+    assert "cond" not in torch_names.TORCH_FUNCTIONS  # that of torch.linalg is a number
+
+
+# --------------------------------------------------------------------------------------------------
+# The committed fits of special functions are those that the script derives, and close enough.
+
+# Half of float32's spacing is 6e-8: fits add little to what rounding costs.
+BOUND = 3e-7
+
+
+def test_the_committed_table_is_derived() -> None:
+    assert fits.TARGET.read_text(encoding="utf-8") == fits.table()
+
+
+def test_gelu_of_every_half_is_within_one_unit() -> None:
+    """The logit of the normal distribution, as the kernel evaluates it in float32."""
+    x = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    for sign in (np.float32(1), np.float32(-1)):
+        square = np.minimum(x * x, np.float32(table.NORMAL_LOGIT.cut))
+        powers = np.zeros_like(x)
+        for c in table.NORMAL_LOGIT.coefficients[::-1]:
+            powers = powers * square + np.float32(-c)
+        with np.errstate(over="ignore"):
+            got = (sign * x / (np.exp(sign * x * powers) + 1)).astype(np.float16)
+        double = x.astype(np.float64)
+        exact = [sign * v * math.erfc(-sign * v / math.sqrt(2)) / 2 for v in double]
+        spacing = np.maximum(np.abs(exact), 2.0**-14) * 2**-10
+        assert np.max(np.abs(got - np.array(exact)) / spacing) < 1
+
+
+def test_fits_are_close() -> None:
+    for name, (function, low, high, degree) in fits.FITS.items():
+        exact, _ = fits.errors(function, low, high, fits.fit(function, low, high, degree))
+        assert exact < BOUND, name
