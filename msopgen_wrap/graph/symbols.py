@@ -203,18 +203,14 @@ class SymbolEnv(ShapeEnv):
 
     def decompositions(self, table: dict[Any, Callable[..., Any]]) -> dict[Any, Any]:
         """Return a decomposition table whose functions get symbols again for their stand-ins."""
+        # Partial objects, because a trace makes a thousand of them and calls a few.
+        return {key: functools.partial(self._call, function) for key, function in table.items()}
 
-        def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(function)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                if not self.stand_ins:
-                    return function(*args, **kwargs)
-                names = {key: self._symbol_of(value) for key, value in kwargs.items()}
-                return function(*(self._symbol_of(a) for a in args), **names)
-
-            return call
-
-        return {key: wrap(function) for key, function in table.items()}
+    def _call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if not self.stand_ins:
+            return function(*args, **kwargs)
+        names = {key: self._symbol_of(value) for key, value in kwargs.items()}
+        return function(*(self._symbol_of(a) for a in args), **names)
 
     def _symbol_of(self, value: Any) -> Any:
         return self.stand_ins.get(value, value) if type(value) is float else value

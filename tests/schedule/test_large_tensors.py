@@ -230,16 +230,6 @@ def test_bounds_that_wrap(tail):
 # ---- rows ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def softmax(tmp_path_factory):
-    return TiledOp(
-        tmp_path_factory.mktemp("softmax"),
-        "torch.softmax(x, dim)",
-        attrs=(Attr("dim", "int", -1),),
-        shapes={"z": ShapeLike("x")},
-    )
-
-
 RESIDENT, STREAMED, SPLIT = (0, 0), (1, 0), (1, 1)
 ROWS = [
     ((2**31 + 3, 8), -1, RESIDENT),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tiled_op import TiledOp, align, ceil_div
 
 from msopgen_wrap.schedule.plan import DOUBLE, RESIDENT, STREAMED, UNIT
-from msopgen_wrap.spec.model import Attr, ShapeLike
+from msopgen_wrap.spec.model import ShapeLike
 
 # ---- Properties of the tiling decisions of generated TilingFuncs on random shapes ----------------
 
@@ -25,16 +25,6 @@ SIZES = st.integers(1, 400)
 def add(tmp_path_factory):
     folder = tmp_path_factory.mktemp("add")
     return TiledOp(folder, "x + y", "x y", dtypes=("float32", "float16"))
-
-
-@pytest.fixture(scope="module")
-def softmax(tmp_path_factory):
-    return TiledOp(
-        tmp_path_factory.mktemp("softmax"),
-        "torch.softmax(x, dim)",
-        attrs=(Attr("dim", "int", -1),),
-        shapes={"z": ShapeLike("x")},
-    )
 
 
 def shares(total, cores):
