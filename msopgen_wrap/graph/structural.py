@@ -1,16 +1,24 @@
-"""Attrs that count something (``num_groups``): put back where a sample value went into the graph.
+"""Attrs that shape a graph: which they are for a part, and where a count went into the graph.
 
-Such an attr divides sizes, so PyTorch takes it as a plain number. Graphs traced with two values
-differ exactly where the attr is: a number that is the same in both is not the attr, whatever its
-value is.
+An attr that counts something (``num_groups``) divides sizes, so PyTorch takes it as a plain number.
+Graphs traced with two values differ exactly where the attr is: a number that is the same in both is
+not the attr, whatever its value is. Attrs of the whole op may shape other parts than the one that
+is planned.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import AttrRef
+from msopgen_wrap.spec.model import Attr, OpSpec
 from msopgen_wrap.torch_import import torch
+
+if TYPE_CHECKING:
+    from msopgen_wrap.graph.tracing import TracedGraph
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
@@ -104,3 +112,93 @@ def _replaced(value: Any, path: tuple[Any, ...], symbol: Node) -> Any:
         return symbol
     items = [_replaced(v, path[1:], symbol) if i == path[0] else v for i, v in enumerate(value)]
     return tuple(items) if isinstance(value, tuple) else items
+
+
+def other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
+    """Return other axes than the sample's, and values around what the code compares the attr with.
+
+    Args:
+        attr: an int or list_int attr that shaped the graph.
+        traced: the graph.
+    """
+    known = traced.structural[attr.name]
+    if attr.type == "list_int":
+        return [v for v in ([0], [-1], [0, 1]) if v != list(known)]
+    values = [0, -1]
+    for number in sorted(traced.numbers.get(attr.name, ())):
+        values += [int(number) - 1, int(number), int(number) + 1]
+    return [
+        v
+        for v in dict.fromkeys(values)
+        if v != known
+        and (attr.minimum is None or v >= attr.minimum)
+        and (attr.maximum is None or v <= attr.maximum)
+    ]
+
+
+def shaping_attrs(
+    spec: OpSpec, part: TracedGraph, cut_with: Callable[[str, Any], TracedGraph]
+) -> dict[str, Any]:
+    """Return those of a part's structural attrs that change its graph, with their samples.
+
+    Args:
+        spec: the part.
+        part: its graph, with the structural attrs of the whole op.
+        cut_with: returns its graph for another value of an attr; raises OpgenError where there is
+            none.
+    """
+    counts = count_attrs(spec)
+    return {
+        name: value
+        for name, value in part.structural.items()
+        if spec.attr(name).type not in ("int", "list_int")
+        or name in counts
+        or _shapes(spec.attr(name), part, cut_with)
+    }
+
+
+def _shapes(attr: Attr, part: TracedGraph, cut_with: Callable[[str, Any], TracedGraph]) -> bool:
+    own = _form(part)
+    compared = False
+    for value in other_values(attr, part):
+        try:
+            other = cut_with(attr.name, value)
+        except OpgenError as error:
+            if any(d.code == "OPG201" for d in error.diagnostics):
+                continue  # no axis of the sample
+            return True
+        if _form(other) != own:
+            return True
+        compared = True
+    return not compared
+
+
+def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
+    """Return which axes of size 1 the operand of a reduction has.
+
+    A temporary that was made with ``keepdim`` has them where the attr says; a reduction over all
+    axes of it then covers other axes of the operands beside it.
+    """
+    # Older versions of torch have no such tag: graphs then differ by their calls alone.
+    if getattr(torch.Tag, "reduction", None) not in getattr(node.target, "tags", ()):
+        return ()
+    value = node.args[0].meta.get("val") if isinstance(node.args[0], torch.fx.Node) else None
+    shape = value.shape if isinstance(value, torch.Tensor) else ()
+    return tuple(axis for axis, size in enumerate(shape) if isinstance(size, int) and size == 1)
+
+
+def _form(traced: TracedGraph) -> str:
+    """Return a text that is equal for graphs of the same calls, whatever their nodes are called."""
+    number = {node: i for i, node in enumerate(traced.graph.nodes)}
+
+    def named(value: Any) -> Any:
+        return f"%{number[value]}" if isinstance(value, torch.fx.Node) else value
+
+    rows: list[Any] = []
+    for node in traced.graph.nodes:
+        given = torch.fx.node.map_aggregate((node.args, node.kwargs), named)
+        # the tensor that a constant holds is not in its node
+        target = id(node) if node.op == "get_attr" else node.target
+        rows.append((node.op, str(target), given, _kept_axes(node)))
+    outputs = {name: named(value) for name, value in traced.outputs.items()}
+    return repr((rows, outputs))

@@ -13,19 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.composites import Composites
-from msopgen_wrap.graph.compute_function import compute_function
+from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
-from msopgen_wrap.graph.mutations import without_mutations
-from msopgen_wrap.graph.part_attrs import shaping_attrs
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
-from msopgen_wrap.graph.structural import count_values, restore_count
-from msopgen_wrap.graph.symbolic_indices import SymbolicIndices
+from msopgen_wrap.graph.structural import count_values, restore_count, shaping_attrs
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
-from msopgen_wrap.graph.trace_failures import trace_failure
+from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
 from msopgen_wrap.spec.model import OpSpec, ParamKind

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.render.building_blocks import host_blocks, kernel_blocks
-from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.render.files import GeneratedFile, host_blocks, kernel_blocks
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.checks import check_dtypes_on_socs
 from msopgen_wrap.spec.findings import Findings
@@ -107,7 +106,7 @@ def _render_common(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
 
         files += render_torch_ext(specs, options)
     if "tests" in options.parts:
-        from msopgen_wrap.render.tests import render_tests
+        from msopgen_wrap.render.files import render_tests
 
         files += render_tests(specs)
     return files

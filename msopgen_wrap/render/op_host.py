@@ -11,10 +11,9 @@ import jinja2
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.platforms import platform
-from msopgen_wrap.render.default_tiling import default_tiling
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.infer_shape import infer_data_type_body, infer_shape_body
-from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.render.tiling_text import TilingText, default_tiling
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string, environment
 

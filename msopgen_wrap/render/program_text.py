@@ -18,7 +18,7 @@ from msopgen_wrap.schedule.program import (
     Scalar,
     Val,
 )
-from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.spec.names import cpp_local
 
 _BIT_OPS = {"BitAnd", "BitOr", "BitNot"}
 _MASK_OPS = {"MaskAnd", "MaskOr", "MaskNot"}

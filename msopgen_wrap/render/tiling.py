@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
-from msopgen_wrap.graph.host_text import to_cpp
-from msopgen_wrap.graph.integer_ranges import has_checks
+from msopgen_wrap.graph.host_text import has_checks, simplified, to_cpp
 from msopgen_wrap.graph.scalars import ScalarExpr, describe, tensors_of
-from msopgen_wrap.graph.simplification import simplified
-from msopgen_wrap.render.kernel import member_name
-from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.render.tiling_attrs import attr_loads, attrs_of, variant_lines
-from msopgen_wrap.render.tiling_text import TilingText, standard_includes
-from msopgen_wrap.render.tiling_views import (
+from msopgen_wrap.render.call_reading import (
+    attr_loads,
+    attrs_of,
     input_shape_lines,
     size_check,
     step_call,
     step_lines,
+    variant_lines,
     view_lines,
 )
+from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
 from msopgen_wrap.schedule.views import SQUEEZED, Span, StoredShape, View

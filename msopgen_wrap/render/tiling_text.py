@@ -1,4 +1,7 @@
-"""The tiling part of op_host, as a schedule hands it to the frame of ``op_host/<op>.cpp``."""
+"""The tiling part of op_host, as a schedule hands it to the frame of ``op_host/<op>.cpp``.
+
+A handwritten kernel that brings no tiling gets one that passes core count, shapes and attributes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.names import cpp_local
+from msopgen_wrap.templating import environment
 
 
 @dataclass(frozen=True)
@@ -51,3 +58,75 @@ def standard_includes(text: str) -> list[str]:
     by_name = {name: header for header, names in _STANDARD.items() for name in names}
     names: Sequence[str] = _STD_NAME.findall(text)
     return sorted({by_name.get(name, "<cmath>") for name in names})
+
+
+MAX_RANK = 8
+_ATTRS = {
+    "int": ("int64_t", "GetInt", "int64_t"),
+    "dtype": ("int64_t", "GetInt", "int64_t"),
+    "float": ("float", "GetFloat", "float"),
+    "bool": ("bool", "GetBool", "int64_t"),
+}
+
+
+def default_tiling(spec: OpSpec, style: str) -> TilingText:
+    """Return a tiling whose struct ``<Op>TilingData`` has these fields.
+
+    ``coreNum`` (int64), per parameter ``<name>Rank`` (int64, -1 when absent) and
+    ``<name>Shape[8]`` (int64), per int, float, bool and dtype attribute its value under its name.
+    Strings and lists are not passed.
+    """
+    struct = f"{spec.op}TilingData"
+    fields: list[dict[str, Any]] = [{"type": "int64_t", "name": "coreNum", "count": 0}]
+    for param in _params(spec):
+        fields.append({"type": "int64_t", "name": f"{param.name}Rank", "count": 0})
+        fields.append({"type": "int64_t", "name": f"{param.name}Shape", "count": MAX_RANK})
+    attrs = []
+    for index, attr in enumerate(spec.attrs):
+        if attr.type not in _ATTRS:
+            continue
+        kind, getter, field = _ATTRS[attr.type]
+        fields.append({"type": field, "name": attr.name, "count": 0})
+        cast, end = ("static_cast<int64_t>(", ")") if attr.type == "bool" else ("", "")
+        row = {"name": attr.name, "type": kind, "getter": getter, "index": index}
+        attrs.append({**row, "cast": cast, "end": end})
+    values = {
+        "spec": spec,
+        "style": style,
+        "struct": struct,
+        "source": f"specs/{spec.name}.yaml",
+        "guard": f"{spec.name.upper()}_TILING_H",
+        "fields": fields,
+        "tensors": _tensors(spec),
+        "attrs": attrs,
+    }
+    return TilingText(
+        includes=("<algorithm>", '"tiling/platform/platform_ascendc.h"'),
+        functions=environment("op_host").get_template("default_tiling.cpp.jinja").render(values),
+        tiling_func_name="TilingFunc",
+        header_text=environment("op_host").get_template("default_tiling.h.jinja").render(values),
+    )
+
+
+def _params(spec: OpSpec) -> list[TensorParam]:
+    """Return inputs and outputs; an in-place output with the name of its input comes once."""
+    names = {p.name for p in spec.inputs}
+    return [*spec.inputs, *(p for p in spec.outputs if p.name not in names)]
+
+
+def _tensors(spec: OpSpec) -> list[dict[str, str]]:
+    getters = {
+        ParamKind.REQUIRED: "context->GetRequiredInputShape({})",
+        ParamKind.OPTIONAL: "context->GetOptionalInputShape({})",
+        ParamKind.DYNAMIC: "context->GetDynamicInputShape({}, 0)",
+    }
+    rows = [
+        {"name": p.name, "getter": getters[p.kind].format(i)} for i, p in enumerate(spec.inputs)
+    ]
+    # Outputs are counted flat; those behind an output list cannot be found by a constant.
+    rows += [
+        {"name": p.name, "getter": f"context->GetOutputShape({i})"}
+        for i, p in enumerate(spec.outputs)
+        if p in _params(spec)
+    ]
+    return [{**row, "local": cpp_local(row["name"])} for row in rows]

@@ -15,7 +15,7 @@ from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.buffers import Place, Placement
 from msopgen_wrap.schedule.emission import prefixed
 from msopgen_wrap.schedule.program import OPS, Inst, Scalar, Val
-from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.spec.names import cpp_local
 
 # Operator -> what its result is called.
 _RESULTS = {

@@ -33,7 +33,7 @@ from msopgen_wrap.schedule.program import (
     Val,
 )
 from msopgen_wrap.schedule.views import Counted, Reshaped, View
-from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.spec.names import cpp_local
 
 # What is said of the load of an int64 input.
 WIDE_LOAD = "int64 input"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
-from msopgen_wrap.spec.code_places import locate, place_of
 from msopgen_wrap.spec.code_values import (
     ANY,
     BOOL,
@@ -30,6 +29,8 @@ from msopgen_wrap.spec.code_values import (
     article,
     dotted,
     functions_of,
+    locate,
+    place_of,
     spaces,
 )
 from msopgen_wrap.spec.findings import Findings, suggestion

@@ -17,7 +17,6 @@ from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
 from msopgen_wrap.spec.code_names import CheckedCode, Scope
 from msopgen_wrap.spec.code_operators import OperatorChecker
-from msopgen_wrap.spec.code_places import locate, place_of
 from msopgen_wrap.spec.code_values import (
     ANY,
     ATTR_KINDS,
@@ -27,7 +26,9 @@ from msopgen_wrap.spec.code_values import (
     TENSOR,
     TENSORS,
     TUPLE,
+    locate,
     merge,
+    place_of,
 )
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code

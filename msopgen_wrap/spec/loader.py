@@ -9,7 +9,7 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
-from msopgen_wrap.spec.cases import read_cases
+from msopgen_wrap.spec.cases import read_cases, read_tolerance
 from msopgen_wrap.spec.findings import Findings, listed, nearest, suggestion
 from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
@@ -22,7 +22,6 @@ from msopgen_wrap.spec.params import (
 )
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.schema_string import read_schema
-from msopgen_wrap.spec.tolerance import read_tolerance
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
 
 KEYS = (

@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.compute_runner import function_source
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
-from msopgen_wrap.spec.taken_names import GENERATED_PYTHON
+from msopgen_wrap.spec.names import GENERATED_PYTHON
 from msopgen_wrap.templating import python_doc, render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
 from msopgen_wrap.torch_ext.shape_code import PythonShapes

@@ -11,7 +11,7 @@ from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.graph.composites import Composites
+from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
 from msopgen_wrap.spec.model import DimBinary, DimConst, DimOf, ShapeLike, ShapeList

@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from msopgen_wrap.graph.host_text import to_cpp
-from msopgen_wrap.graph.integer_ranges import bounds, is_checked
+from msopgen_wrap.graph.host_text import bounds, is_checked, simplified, to_cpp
 from msopgen_wrap.graph.scalars import (
     AttrRef,
     Binary,
@@ -19,7 +18,6 @@ from msopgen_wrap.graph.scalars import (
     evaluate,
 )
 from msopgen_wrap.graph.scalars import describe as text
-from msopgen_wrap.graph.simplification import simplified
 
 # ---- Which integer operations of the host are checked: all that may leave 64 bits ----------------
 

@@ -14,7 +14,7 @@ from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.operators import dtype_key, kernel_defines
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.render.building_blocks import host_blocks
+from msopgen_wrap.render.files import host_blocks
 from msopgen_wrap.render.op_host import render_op_host
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.op_runtime import OpRuntime

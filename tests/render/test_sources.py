@@ -16,9 +16,9 @@ from msopgen_wrap.families import plan_op
 from msopgen_wrap.families.row.kernel import render_kernel
 from msopgen_wrap.project.onnx_plugin import render_onnx_plugin
 from msopgen_wrap.project.tree import ProjectOptions, render_project
-from msopgen_wrap.render import building_blocks
-from msopgen_wrap.render.building_blocks import include_blocks
-from msopgen_wrap.render.tiling_attrs import attr_test
+from msopgen_wrap.render import files
+from msopgen_wrap.render.call_reading import attr_test
+from msopgen_wrap.render.files import include_blocks
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import find_specs, load_spec
 from msopgen_wrap.spec.model import Attr, ShapeLike
@@ -93,13 +93,13 @@ CALLS = {
 
 @pytest.mark.parametrize("text", CALLS)
 def test_a_kernel_includes_the_headers_of_its_calls(text):
-    result = building_blocks.include_blocks(f"{building_blocks.PLACE}{text}\n")
+    result = files.include_blocks(f"{files.PLACE}{text}\n")
     assert result == "".join(f'#include "opgen/{h}"\n' for h in CALLS[text]) + f"{text}\n"
 
 
 def test_every_name_is_declared_in_one_header():
     places = collections.defaultdict(list)
-    for header, names in building_blocks._declared().items():
+    for header, names in files._declared().items():
         assert names or header == "math.h", header
         for name in names - {"AscendC"}:  # using AscendC::...
             places[name].append(header)

@@ -12,8 +12,7 @@ from msopgen_wrap.render import value_names
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.spec.names import check_vendor
-from msopgen_wrap.spec.taken_names import PARAM_RULES, cpp_local, why_taken
+from msopgen_wrap.spec.names import PARAM_RULES, check_vendor, cpp_local, why_taken
 
 
 def listed(text: str) -> list[str]:

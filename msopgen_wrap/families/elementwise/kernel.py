@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_number
-from msopgen_wrap.render.absent_inputs import absent_types
-from msopgen_wrap.render.building_blocks import include_blocks
-from msopgen_wrap.render.bytes_tile import bytes_condition, bytes_lines
-from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelPart,
+    absent_types,
+    bytes_condition,
+    bytes_lines,
     class_bodies,
     constant,
     doc_lines,
@@ -32,7 +32,7 @@ from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import Body
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, F32, MASK, STORED_KIND
 from msopgen_wrap.spec.model import OpSpec, TensorParam
-from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import environment, render_block
 
 

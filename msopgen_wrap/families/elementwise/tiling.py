@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan
+from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
     BOX_FIELDS,
@@ -16,7 +17,6 @@ from msopgen_wrap.render.tiling import (
     tiling_text,
     walk_fields,
 )
-from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.kernel_classes import moves_wide, splits_elements
 from msopgen_wrap.schedule.plan import OpPlan

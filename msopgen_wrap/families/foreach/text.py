@@ -9,11 +9,10 @@ from msopgen_wrap.families.elementwise.tiling import budgets, pointwise_tiling
 from msopgen_wrap.families.foreach.plan import MAX_CORES, records
 from msopgen_wrap.families.row.body import RowBody, RowPlan
 from msopgen_wrap.families.row.kernel import close_up, kernel_values
-from msopgen_wrap.render.absent_inputs import absent_types
-from msopgen_wrap.render.building_blocks import include_blocks
-from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
+    absent_types,
     class_bodies,
     doc_lines,
     entry_branches,

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.families.parts.plan import PartsPlan
-from msopgen_wrap.render.absent_inputs import absent_types
-from msopgen_wrap.render.building_blocks import include_blocks
-from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.render.kernel import KernelPart, doc_lines, kernel_args
+from msopgen_wrap.render.call_reading import attr_loads, variant_lines
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import KernelPart, absent_types, doc_lines, kernel_args
 from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.render.tiling_attrs import attr_loads, variant_lines
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.templating import environment

@@ -9,12 +9,11 @@ from typing import Any
 from msopgen_wrap.families.row.body import RowBody, RowPlan, slot_lines, spare_rows
 from msopgen_wrap.families.row.plan import MODES
 from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
-from msopgen_wrap.render.absent_inputs import absent_types
-from msopgen_wrap.render.building_blocks import include_blocks
-from msopgen_wrap.render.bytes_tile import bytes_condition
-from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
+    absent_types,
+    bytes_condition,
     class_bodies,
     doc_lines,
     entry_branches,

@@ -28,8 +28,8 @@ from msopgen_wrap.families.row.passes import (
     row_places,
     split_passes,
 )
-from msopgen_wrap.graph.part_attrs import other_values
 from msopgen_wrap.graph.sample import count_attrs
+from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)

@@ -9,8 +9,7 @@ from typing import Any
 from msopgen_wrap.families.row.body import RowBody, compute_kinds, covers, expands_operands
 from msopgen_wrap.families.row.online import Pair
 from msopgen_wrap.families.row.passes import Piece
-from msopgen_wrap.render.bytes_tile import bytes_lines
-from msopgen_wrap.render.kernel import constant, mask_tile, member_name, type_name
+from msopgen_wrap.render.kernel import bytes_lines, constant, mask_tile, member_name, type_name
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.buffers import Place, Placement
@@ -25,7 +24,7 @@ from msopgen_wrap.schedule.program import (
     Val,
 )
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.spec.taken_names import cpp_local
+from msopgen_wrap.spec.names import cpp_local
 
 # Building blocks whose names say it.
 _MERGED = {"AddExpSum", "AddVariance", "MoveExpSum"}

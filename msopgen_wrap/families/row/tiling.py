@@ -7,6 +7,7 @@ from typing import Any
 from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.families.row.passes import accumulators
 from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
     BOX_FIELDS,
@@ -18,7 +19,6 @@ from msopgen_wrap.render.tiling import (
     tiling_text,
     walk_fields,
 )
-from msopgen_wrap.render.tiling_scalars import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32

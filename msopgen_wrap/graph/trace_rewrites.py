@@ -1,0 +1,177 @@
+"""What stands in a trace instead of what PyTorch would record.
+
+*Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
+``F.gaussian_nll_loss`` looks at the values of a tensor first. No decomposition table reaches them:
+tracing takes what stands here instead.
+
+*Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only.
+
+*Mutations.* PyTorch's own composite operators write temporaries in place (``rms_norm``:
+``mean(...).add_(eps)``) and tracing records that. Where the written tensor is a temporary of the
+graph that nothing else sees, the operator and its functional form are the same computation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from msopgen_wrap.graph.placement import join
+from msopgen_wrap.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
+from torch.overrides import TorchFunctionMode
+
+functional = torch.nn.functional
+
+
+def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    if mode != "circular" or len(pad) != 2 * (x.dim() - 2):
+        return NotImplemented
+    if not all(type(n) is int and n >= 0 for n in pad):
+        return NotImplemented
+    for position in range(len(pad) // 2):
+        dim = x.dim() - 1 - position
+        before, after = pad[2 * position], pad[2 * position + 1]
+        size = x.shape[dim]
+        torch._check(size >= max(before, after), lambda: "padding wraps around more than once")
+        pieces = [x]
+        if before:
+            pieces.insert(0, x.narrow(dim, size - before, before))
+        if after:
+            pieces.append(x.narrow(dim, 0, after))
+        x = join(pieces, dim)
+    return x
+
+
+def _gaussian_nll_loss(
+    x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    # PyTorch raises for negative variances, which a kernel cannot
+    if not isinstance(var, torch.Tensor):
+        var = var * torch.ones_like(x)
+    elif var.dim() == x.dim() - 1:
+        var = var.unsqueeze(-1)
+    var = var.clamp(min=eps)
+    loss = 0.5 * (torch.log(var) + (x - target) ** 2 / var)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
+
+
+_REPLACED: dict[Any, Callable[..., Any]] = {
+    functional.pad: _pad,
+    functional.gaussian_nll_loss: _gaussian_nll_loss,
+}
+
+
+class Composites(TorchFunctionMode):
+    """Run ``compute`` with the functions of ``_REPLACED`` in place of PyTorch's."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call a function, or what replaces it for such arguments."""
+        replaced = _REPLACED.get(func)
+        result = replaced(*args, **(kwargs or {})) if replaced is not None else NotImplemented
+        return func(*args, **(kwargs or {})) if result is NotImplemented else result
+
+
+class SymbolicIndices(TorchFunctionMode):
+    """Selects from the rest of the index where an element of it is a symbolic integer."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run a call of torch; an index with symbols becomes slices and ``select``."""
+        if func is torch.Tensor.__getitem__:
+            index = args[1] if isinstance(args[1], tuple) else (args[1],)
+            symbolic = any(isinstance(item, torch.SymInt) for item in index)
+            if symbolic and not any(isinstance(i, (torch.Tensor, list, bool)) for i in index):
+                return _selected(args[0], index)
+        return func(*args, **(kwargs or {}))
+
+
+def _selected(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
+    """Return ``x[index]``; symbols take the whole axis first, then one element of it each."""
+    result = x[tuple(slice(None) if isinstance(i, torch.SymInt) else i for i in index)]
+    places: list[tuple[int, torch.SymInt]] = []
+    axis = 0
+    for position, item in enumerate(index):
+        if item is Ellipsis:
+            # what is behind it counts from the end
+            behind = [i for i in index[position + 1 :] if _keeps_axis(i)]
+            axis = result.dim() - len(behind)
+            continue
+        if isinstance(item, torch.SymInt):
+            places.append((axis, item))
+        axis += _keeps_axis(item)
+    for place, symbol in reversed(places):
+        result = result.select(place, symbol)
+    return result
+
+
+def _keeps_axis(item: Any) -> bool:
+    """Whether the result of indexing has an axis for an element of the index."""
+    return item is None or isinstance(item, (slice, torch.SymInt))
+
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+
+def without_mutations(graph: Graph) -> None:
+    """Rewrite ``add_`` and the like, in place; what may be seen under another name is left."""
+    for node in list(graph.nodes):
+        functional = _functional_form(node)
+        if functional is None or not _is_private(node.args[0], node):
+            continue
+        written = node.args[0]
+        with graph.inserting_before(node):
+            new = graph.call_function(functional, node.args, node.kwargs)
+        new.meta = dict(node.meta)
+        node.replace_all_uses_with(new)
+        # What reads the tensor from here on reads the new value.
+        for user in _later(written, node):
+            user.replace_input_with(written, new)
+        graph.erase_node(node)
+
+
+def _functional_form(node: Node) -> Any:
+    """Return the overload without the underscore, None where there is none."""
+    target = node.target
+    if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload):
+        return None
+    name = target._schema.name.removeprefix("aten::")
+    if not name.endswith("_") or name.startswith("__") or not target._schema.is_mutable:
+        return None
+    packet = getattr(torch.ops.aten, name.rstrip("_"), None)
+    return getattr(packet, target._overloadname, None)
+
+
+def _is_private(written: Any, at: Node) -> bool:
+    """Whether only the node itself names the memory that it writes."""
+    if not isinstance(written, Node) or written.op != "call_function" or _is_alias(written):
+        return False
+    return not any(_is_alias(user) for user in written.users if user is not at)
+
+
+def _is_alias(node: Node) -> bool:
+    """Whether the result shares memory with an argument."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return node.op == "call_function" and getattr(target, "__name__", "") == "getitem"
+    return any(
+        a.alias_info is not None and not a.alias_info.is_write for a in target._schema.arguments
+    )
+
+
+def _later(value: Node, place: Node) -> list[Node]:
+    """Users of a value that come after a node."""
+    found, node = [], place.next
+    while node.op != "root":
+        if value in node.all_input_nodes:
+            found.append(node)
+        node = node.next
+    return found

@@ -1,0 +1,219 @@
+"""What TilingFunc reads of a call: attrs, the variant, shapes, views of the inputs, numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.dtypes import BY_NAME
+from msopgen_wrap.graph.host_text import attr_variable, simplified, to_cpp
+from msopgen_wrap.graph.sample import sample_attrs
+from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary, describe
+from msopgen_wrap.schedule.plan import OpPlan
+from msopgen_wrap.schedule.program import F32, Scalar
+from msopgen_wrap.schedule.views import Step, View
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string
+
+_ATTR_GET = {
+    "int": ("int64_t", "GetInt"),
+    "float": ("float", "GetFloat"),
+    "bool": ("bool", "GetBool"),
+    "str": ("char", "GetStr"),
+    "dtype": ("int64_t", "GetInt"),
+}
+
+
+def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
+    """Return the statements that fetch attrs into their variables (``attr_variable``)."""
+    rows = []
+    for index, attr in enumerate(spec.attrs):
+        if attr.name not in wanted:
+            continue
+        pointer, variable = f"{attr.name}Attr", attr_variable(attr.name)
+        if attr.type in ("list_int", "list_float"):
+            getter = "GetListInt" if attr.type == "list_int" else "GetListFloat"
+            load = (
+                f"const auto* {pointer} = context->GetAttrs()->{getter}({index});\n"
+                f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
+                f"    const auto* {variable} = {pointer}->GetData();"
+            )
+            if attr.type == "list_float" and not attr.allowed:
+                length = len(sample_attrs(spec)[attr.name])
+                load = load.replace(
+                    f"    const auto* {variable} =",
+                    f"    OPGEN_CHECK(context, {pointer}->GetSize() == {length}, "
+                    f'"{attr.name} has %zu numbers, the kernel is made for {length}", '
+                    f"{pointer}->GetSize());\n    const auto* {variable} =",
+                )
+        else:
+            cpp, getter = _ATTR_GET[attr.type]
+            load = (
+                f"const {cpp}* {pointer} = context->GetAttrs()->{getter}({index});\n"
+                f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
+            )
+            if attr.type == "str":
+                load += f"    const std::string {variable}({pointer});"
+            else:
+                load += f"    const {cpp} {variable} = *{pointer};"
+        rows.append({"name": attr.name, "load": load})
+    return rows
+
+
+def attr_test(attr: Attr, value: Any) -> str:
+    """Return the C++ condition that an attr has a value."""
+    name = attr_variable(attr.name)
+    if attr.type == "bool":
+        return name if value else f"!{name}"
+    if attr.type == "str":
+        return f"{name} == {cpp_string(value)}"
+    if attr.type == "dtype":
+        return f"{name} == static_cast<int64_t>({BY_NAME[value].ge_cpp})"
+    if attr.type in ("list_int", "list_float"):
+        items = [_number_test(f"{name}[{i}]", v, attr.type) for i, v in enumerate(value)]
+        return " && ".join([f"{attr.name}Attr->GetSize() == {len(value)}", *items])
+    return _number_test(name, value, attr.type)
+
+
+def _number_test(place: str, value: Any, kind: str) -> str:
+    """Return the C++ condition that a number has a value; floats are compared as float32."""
+    if kind.endswith("float"):
+        return f"{place} == {cpp_float(value)}"
+    return f"{place} == {cpp_int(value)}"
+
+
+def variant_lines(spec: OpSpec, plan: OpPlan[Any]) -> list[str]:
+    """Return the statements that find the variant index among those that a plan serves."""
+    if len(plan.served) == 1:
+        return []
+    lines: list[str] = []
+    for index in plan.served:
+        variant = plan.variants[index]
+        tests = [attr_test(spec.attr(name), value) for name, value in variant.attrs]
+        for position, param in enumerate(spec.inputs):
+            if param.kind is ParamKind.OPTIONAL:
+                sign = "!=" if param.name in variant.present else "=="
+                tests.append(f"context->GetOptionalInputShape({position}) {sign} nullptr")
+        keyword = "} else if" if lines else "if"
+        lines.append(f"{keyword} ({' && '.join(tests)}) {{")
+        lines.append(f"    variant = {index};")
+    lines.append("} else {")
+    names = ", ".join(name for name, _ in plan.variants[0].attrs)
+    lines.append(f'    OPGEN_CHECK(context, false, "no kernel for this value of {names}");')
+    lines.append("}")
+    return lines
+
+
+def attrs_of(expr: ScalarExpr) -> set[str]:
+    """Return the attrs an expression reads."""
+    if isinstance(expr, AttrRef):
+        return {expr.name}
+    if isinstance(expr, Unary):
+        return attrs_of(expr.arg)
+    if isinstance(expr, Binary):
+        return attrs_of(expr.left) | attrs_of(expr.right)
+    return set()
+
+
+def shape_getter(spec: OpSpec, tensor: str) -> str:
+    """Return the expression for an input's ``const gert::StorageShape*``."""
+    position = [p.name for p in spec.inputs].index(tensor)
+    kind = spec.inputs[position].kind
+    if kind is ParamKind.OPTIONAL:
+        return f"context->GetOptionalInputShape({position})"
+    if kind is ParamKind.DYNAMIC:
+        return f"context->GetDynamicInputShape({position}, 0)"
+    return f"context->GetRequiredInputShape({position})"
+
+
+def input_shape_lines(spec: OpSpec, tensor: str) -> list[str]:
+    """Return the statements that define ``<tensor>Shape`` (an ``opgen::View``)."""
+    if spec.param(tensor).site is not None:
+        return [f"const opgen::View {tensor}Shape = temporaries.{tensor};"]
+    getter = shape_getter(spec, tensor)
+    if spec.param(tensor).kind is ParamKind.OPTIONAL:
+        return [
+            f"const gert::StorageShape* {tensor}Storage = {getter};",
+            f"const opgen::View {tensor}Shape = {tensor}Storage == nullptr ? opgen::View() : "
+            f"opgen::View::Of({tensor}Storage->GetStorageShape());",
+        ]
+    return [
+        f'OPGEN_CHECK(context, {getter} != nullptr, "{tensor} has no shape");',
+        f"const opgen::View {tensor}Shape = opgen::View::Of({getter}->GetStorageShape());",
+    ]
+
+
+def size_check(tensor: str) -> str:
+    """Return the check that 64-bit offsets reach all elements of an input."""
+    shape = f"{tensor}Shape.dim"
+    return (
+        f'OPGEN_CHECK(context, opgen::Addressable({shape}), "64-bit offsets do not reach all '
+        f'elements of {tensor} of shape %s", opgen::ShapeText({shape}).c_str());'
+    )
+
+
+def view_lines(name: str, view: View) -> list[str]:
+    """Return the statements that define ``<name>View`` from the input's shape."""
+    lines = [f"opgen::View {name}View = {view.tensor}Shape;"]
+    return lines + step_lines(f"{name}View", view, f"{view.tensor}Shape")
+
+
+def step_lines(variable: str, view: View, shape: str) -> list[str]:
+    """Return the statements that replay the steps of a view; ``shape`` is what messages show."""
+    return [
+        f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range for '
+        f'{view.tensor} of shape %s", opgen::ShapeText({shape}.dim).c_str());'
+        for step in view.steps
+    ]
+
+
+def step_call(step: Step) -> str:
+    """Return the call of ``opgen::View`` that replays a step."""
+    if step.op == "slice":
+        return f"Slice({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
+    if step.op == "every":
+        return f"Every({step.axis}, {to_cpp(step.length)})"
+    if step.op == "diagonal":
+        return f"Diagonal({step.axes[0]}, {step.axes[1]}, {to_cpp(step.start)})"
+    if step.op == "unfold":
+        return f"Unfold({step.axis}, {to_cpp(step.length)}, {to_cpp(step.start)})"
+    if step.op == "place":
+        sizes = (step.start, step.length, *step.shape)
+        return f"Place({step.axis}, {', '.join(to_cpp(size) for size in sizes)})"
+    if step.op == "select":
+        return f"Select({step.axis}, {to_cpp(step.start)})"
+    if step.op == "reshape":
+        return f"Reshape({{{', '.join(to_cpp(size) for size in step.shape)}}})"
+    if step.op == "permute":
+        return f"Permute({{{', '.join(map(str, step.axes))}}})"
+    return f"{step.op.capitalize()}({step.axis})"
+
+
+def scalar_fields(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, Any]]:
+    """Return tiling fields for the scalar operands of all kernels."""
+    return [
+        {
+            "type": "float" if scalar.kind == F32 else "int32_t",
+            "name": name,
+            "count": 0,
+            "doc": describe(simplified(scalar.expr)),
+        }
+        for scalar, name in names.items()
+        if name in used
+    ]
+
+
+def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dict[str, str]]:
+    """Return name and host expression of the scalar fields.
+
+    ``whole`` is the 64-bit expression of a field that is 32 bits wide: it may not fit.
+    """
+    return [
+        {
+            "name": name,
+            "whole": "" if s.kind == F32 else to_cpp(s.expr),
+            "doc": describe(simplified(s.expr)).replace("%", "%%"),
+            "value": f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
+        }
+        for s, name in names.items()
+        if name in used
+    ]
