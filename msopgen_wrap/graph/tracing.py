@@ -24,7 +24,7 @@ from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEn
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -225,36 +225,15 @@ def _trace_once(
     shapes: dict[str, Any],
     structural: dict[str, Any],
 ) -> TracedGraph:
-    from torch._dynamo.source import ConstantSource
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
     env = SymbolEnv()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    names: list[str] = []
-    tensors: list[torch.Tensor] = []
-    dtypes: dict[str, str] = {}
-    for param in spec.inputs:
-        if param.kind is ParamKind.OPTIONAL and param.name not in variant.present:
-            continue
-        shape = shapes[param.name]
-        dtype = _COMPUTE_DTYPE.get(param.dtypes[combo], param.dtypes[combo])
-        dtypes[param.name] = dtype
-        names.append(param.name)
-        concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
-        ones = axes_of_one(param, len(concrete))
-        dynamic = [
-            DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC
-            for axis in range(len(concrete))
-        ]
-        tensors.append(
-            mode.from_tensor(
-                torch.ones(concrete, dtype=getattr(torch, dtype)),
-                source=ConstantSource(f"input_{param.name}"),
-                symbolic_context=StatelessSymbolicContext(dynamic),
-            )
-        )
+    given = [p for p in spec.inputs if _is_given(p, variant)]
+    names = [p.name for p in given]
+    dtypes = {p.name: _COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in given}
+    tensors = [_fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
     fixed, symbols = _attr_values(spec, variant, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
@@ -264,14 +243,8 @@ def _trace_once(
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        attrs = dict(fixed)
-        for (_, ref), value in zip(symbols, args[len(names) :], strict=True):
-            if ref.index is None:
-                attrs[ref.name] = value
-            else:
-                attrs[ref.name][ref.index] = value
         with Composites():
-            outputs = function(inputs, attrs)
+            outputs = function(inputs, _call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:
             value = outputs[name]
@@ -292,12 +265,7 @@ def _trace_once(
         return functional(*args)
 
     arguments = [*tensors, *(symbol for symbol, _ in symbols)]
-    start.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(f"in{i}", inspect.Parameter.POSITIONAL_ONLY)
-            for i in range(len(arguments))
-        ]
-    )
+    start.__signature__ = _positional(len(arguments))  # type: ignore[attr-defined]
     with torch.no_grad(), mode, SymbolicIndices():
         table = env.decompositions(decompositions())
         module = make_fx(start, decomposition_table=table)(*arguments)
@@ -327,6 +295,47 @@ def _trace_once(
         dtypes=dtypes,
         numbers=env.numbers,
     )
+
+
+def _is_given(param: TensorParam, variant: Variant) -> bool:
+    return param.kind is not ParamKind.OPTIONAL or param.name in variant.present
+
+
+def _fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.Tensor:
+    """Return an input without data whose sizes are symbols; of a list, its first tensor."""
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+    concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
+    ones = axes_of_one(param, len(concrete))
+    dynamic = [
+        DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC for axis in range(len(concrete))
+    ]
+    tensor: torch.Tensor = mode.from_tensor(
+        torch.ones(concrete, dtype=getattr(torch, dtype)),
+        source=ConstantSource(f"input_{param.name}"),
+        symbolic_context=StatelessSymbolicContext(dynamic),
+    )
+    return tensor
+
+
+def _call_attrs(
+    fixed: dict[str, Any], symbols: list[tuple[Any, AttrRef]], values: tuple[Any, ...]
+) -> dict[str, Any]:
+    """Return the attrs of a call, where some are symbols, or elements of a list are."""
+    attrs = dict(fixed)
+    for (_, ref), value in zip(symbols, values, strict=True):
+        if ref.index is None:
+            attrs[ref.name] = value
+        else:
+            attrs[ref.name][ref.index] = value
+    return attrs
+
+
+def _positional(count: int) -> inspect.Signature:
+    """Return the signature of a function of so many arguments, which ``make_fx`` reads."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(f"in{i}", kind) for i in range(count)])
 
 
 def _attr_values(

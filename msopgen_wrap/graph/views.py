@@ -145,6 +145,8 @@ def _is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
+# One case per kind of view. They share the sizes and the call that they make, which functions of
+# their own would pass on.
 def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Node]) -> Node | None:
     """Return ``value``, an argument of ``source``, as ``view`` shows it."""
     shape, whole = value.meta["val"].shape, source.meta["val"].shape

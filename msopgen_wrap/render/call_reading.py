@@ -8,9 +8,10 @@ from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import attr_variable, simplified, to_cpp
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary, describe
+from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import F32, Scalar
-from msopgen_wrap.schedule.views import Step, View
+from msopgen_wrap.schedule.views import SQUEEZED, Span, Step, View
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string
 
@@ -217,3 +218,92 @@ def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
         for s, name in names.items()
         if name in used
     ]
+
+
+def span_lines(plan: OpPlan[Any], variant: int, span: Span) -> list[str]:
+    """Return the statements that extend the iteration space to what a tensor is expanded to."""
+    sizes = (
+        f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
+    )
+    text = "an operand does not broadcast to the sizes that it is expanded to, %s"
+    check = (
+        f"OPGEN_CHECK(context, opgen::BroadcastDims(dims, {sizes}), "
+        f'"{text}", opgen::ShapeText({sizes}).c_str());'
+    )
+    if len(plan.served) == 1:
+        return [check]
+    return [f"if (variant == {variant}) {{", f"    {check}", "}"]
+
+
+def index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
+    """Return the statements that define the view of numbers counted from the index."""
+    counted = view.counted
+    assert counted is not None
+    ends = ", ".join(to_cpp(e) for e in (counted.length, counted.start, counted.step))
+    made = f"opgen::View::Counted({ends})"
+    variable = f"{name}View"
+    steps = [
+        f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range");'
+        for step in view.steps
+    ]
+    used = sorted({body.variant for body in plan.bodies if name in body.indices})
+    if len(used) == len(plan.served):
+        fixed = "" if steps or view.extent == SQUEEZED else "const "
+        return [f"{fixed}opgen::View {variable} = {made};", *steps]
+    condition = " || ".join(f"variant == {index}" for index in used)
+    return [
+        f"opgen::View {variable};",
+        f"if ({condition}) {{",
+        f"    {variable} = {made};",
+        *(f"    {line}" for line in steps),
+        "}",
+    ]
+
+
+def guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:
+    """Return the statements of a view; those of an optional input only run when it is there."""
+    if spec.param(tensor).kind is not ParamKind.OPTIONAL or len(lines) == 1:
+        return lines
+    return [
+        lines[0],
+        f"if ({tensor}Storage != nullptr) {{",
+        *(f"    {line}" for line in lines[1:]),
+        "}",
+    ]
+
+
+def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]]:
+    """Return the params whose dtypes identify a combination, and how TilingFunc reads them.
+
+    Optional inputs are left out: they may be absent. So are temporaries, whose dtypes follow.
+    """
+    names, getters = [], []
+    for position, param in enumerate(p for p in spec.inputs if p.site is None):
+        if param.kind is ParamKind.REQUIRED:
+            names.append(param.name)
+            getters.append(f"context->GetRequiredInputDesc({position})->GetDataType()")
+        elif param.kind is ParamKind.DYNAMIC:
+            names.append(param.name)
+            getters.append(f"context->GetDynamicInputDesc({position}, 0)->GetDataType()")
+    for param in (p for p in spec.outputs if p.site is None):
+        position = spec.output_position(param.name)
+        if param.kind is ParamKind.REQUIRED:
+            names.append(member_name(param, True, spec))
+            getters.append(f"context->GetOutputDesc({position})->GetDataType()")
+    return names, getters
+
+
+def dtype_expr(spec: OpSpec, tensor: str) -> str:
+    """Return the expression for the ``ge::DataType`` of an input."""
+    if spec.param(tensor).site is not None:
+        return BY_NAME[spec.param(tensor).dtypes[0]].ge_cpp
+    position = [p.name for p in spec.inputs].index(tensor)
+    kind = spec.inputs[position].kind
+    if kind is ParamKind.OPTIONAL:
+        return (
+            f"context->GetOptionalInputDesc({position}) == nullptr ? ge::DT_FLOAT : "
+            f"context->GetOptionalInputDesc({position})->GetDataType()"
+        )
+    if kind is ParamKind.DYNAMIC:
+        return f"context->GetDynamicInputDesc({position}, 0)->GetDataType()"
+    return f"context->GetRequiredInputDesc({position})->GetDataType()"

@@ -10,7 +10,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.kernel_classes import splits_elements
 from msopgen_wrap.schedule.plan import AnyBody, Body, OpPlan
-from msopgen_wrap.schedule.program import CPP_TYPE
+from msopgen_wrap.schedule.program import CPP_TYPE, F32
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import camel_case, macro_names
 from msopgen_wrap.templating import cpp_comment
@@ -237,6 +237,61 @@ def bytes_lines(condition: str) -> list[str]:
     if condition:
         lines += ["if constexpr (kBytes) {", f"    bytes = {tile};", "}"]
     return lines
+
+
+@dataclass(kw_only=True)
+class KernelClass:
+    """Template values that kernel classes have in every family.
+
+    Attributes:
+        name, summary: the name of the class, and what it computes.
+        gm: its tensors in global memory.
+        operands, outputs: what it loads and stores.
+        indices: numbers that follow from the index.
+        scalars: numbers of the tiling struct.
+        masks: how many mask tiles it has.
+        bytes: the condition in C++ under which it has the half tile, empty for never.
+    """
+
+    name: str
+    summary: str
+    gm: list[dict[str, str]]
+    operands: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    indices: list[str]
+    scalars: list[dict[str, str]]
+    masks: int
+    bytes: str
+
+    @property
+    def type_params(self) -> list[str]:
+        """The template parameters: the storage types."""
+        return [g["type"] for g in self.gm]
+
+
+def class_values(
+    spec: OpSpec,
+    plan: OpPlan[Any],
+    body: Body,
+    gm: list[dict[str, Any]],
+    operands: list[dict[str, Any]],
+    outputs: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the fields of ``KernelClass`` for a body."""
+    return {
+        "name": body.class_name,
+        "summary": summary(spec, plan, body),
+        "gm": gm,
+        "operands": operands,
+        "outputs": outputs,
+        "indices": list(body.indices),
+        "scalars": [
+            {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
+            for name, s in body.program.scalars.items()
+        ],
+        "masks": body.placement.masks,
+        "bytes": bytes_condition(body, [str(g["type"]) for g in gm]),
+    }
 
 
 def absent_types(spec: OpSpec, text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
@@ -11,9 +11,13 @@ from msopgen_wrap.graph.scalars import ScalarExpr, describe, tensors_of
 from msopgen_wrap.render.call_reading import (
     attr_loads,
     attrs_of,
+    dtype_expr,
+    dtype_getters,
+    guarded,
+    index_lines,
     input_shape_lines,
     size_check,
-    step_call,
+    span_lines,
     step_lines,
     variant_lines,
     view_lines,
@@ -23,7 +27,7 @@ from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
-from msopgen_wrap.schedule.views import SQUEEZED, Span, StoredShape, View
+from msopgen_wrap.schedule.views import StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
 
@@ -95,46 +99,10 @@ def tiling_text(
     )
 
 
-def _span_lines(plan: OpPlan[Any], variant: int, span: Span) -> list[str]:
-    """Return the statements that extend the iteration space to what a tensor is expanded to."""
-    sizes = (
-        f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
-    )
-    text = "an operand does not broadcast to the sizes that it is expanded to, %s"
-    check = (
-        f"OPGEN_CHECK(context, opgen::BroadcastDims(dims, {sizes}), "
-        f'"{text}", opgen::ShapeText({sizes}).c_str());'
-    )
-    if len(plan.served) == 1:
-        return [check]
-    return [f"if (variant == {variant}) {{", f"    {check}", "}"]
-
-
 _WHOLE_CHECK = (
     'OPGEN_CHECK(context, whole.fit, "a number made of sizes and attrs does not fit 64 bits, or is '
     'divided by 0");'
 )
-
-
-def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]]:
-    """Return the params whose dtypes identify a combination, and how TilingFunc reads them.
-
-    Optional inputs are left out: they may be absent. So are temporaries, whose dtypes follow.
-    """
-    names, getters = [], []
-    for position, param in enumerate(p for p in spec.inputs if p.site is None):
-        if param.kind is ParamKind.REQUIRED:
-            names.append(param.name)
-            getters.append(f"context->GetRequiredInputDesc({position})->GetDataType()")
-        elif param.kind is ParamKind.DYNAMIC:
-            names.append(param.name)
-            getters.append(f"context->GetDynamicInputDesc({position}, 0)->GetDataType()")
-    for param in (p for p in spec.outputs if p.site is None):
-        position = spec.output_position(param.name)
-        if param.kind is ParamKind.REQUIRED:
-            names.append(member_name(param, True, spec))
-            getters.append(f"context->GetOutputDesc({position})->GetDataType()")
-    return names, getters
 
 
 def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
@@ -199,41 +167,18 @@ def shared_values(
         all_views: whether every operand has a view of its own; otherwise one without steps is the
             shape of its input.
     """
-    operands = plan.operands()
-    stored = plan.output_views()
-    indices = plan.indices()
+    operands, stored, indices = plan.operands(), plan.output_views(), plan.indices()
     views = (*operands.values(), *stored.values(), *indices.values())
-    bounds = [e for view in views for e in view.scalars()]
-    narrow = plan.narrow
-    spans = plan.spans()
+    spans, narrow = plan.spans(), plan.narrow
     stored_shapes = plan.stored_shapes()
     numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
     numbers += [e for shape in stored_shapes.values() for e in shape.sizes]
-    bounds += narrow
+    bounds = [*(e for view in views for e in view.scalars()), *narrow]
     expressions = [*numbers, *bounds]
-    wanted = {a for e in expressions for a in attrs_of(e)}
-    wanted |= {name for name, _ in plan.variants[0].attrs if len(plan.served) > 1}
-    wanted |= plan.tiling_attrs()
-    tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
-    for expr in expressions:
-        tensors += [t for t in sorted(tensors_of(expr)) if t not in tensors]
-    tensors += [s.tensor for _, s in spans if s.tensor and s.tensor not in tensors]
-    # The check of the iteration space covers the inputs that it has all dimensions of.
-    whole_inputs = {v.tensor for v in operands.values() if not v.steps}
-    shapes = [
-        {"lines": input_shape_lines(spec, t) + ([] if t in whole_inputs else [size_check(t)])}
-        for t in tensors
-    ]
-    shapes += [
-        {"lines": _guarded(spec, view.tensor, view_lines(name, view))}
-        for name, view in operands.items()
-        if view.steps or all_views
-    ]
-    shapes += [{"lines": _index_lines(plan, name, view)} for name, view in indices.items()]
-    whole_bounds = any(has_checks(e) for e in bounds)
+    whole_bounds, whole_fields = any(map(has_checks, bounds)), any(map(has_checks, numbers))
+    shapes = _shape_lines(spec, plan, expressions, all_views=all_views)
     if whole_bounds:
-        shapes.append({"lines": [_WHOLE_CHECK]})
-    whole_fields = any(has_checks(e) for e in numbers)
+        shapes.append([_WHOLE_CHECK])
     param_names, getters = dtype_getters(spec, plan)
     places = {getter: f"dtypes[{i}]" for i, getter in enumerate(getters)}
 
@@ -248,25 +193,14 @@ def shared_values(
         "dtype_params": param_names,
         "dtype_getters": getters,
         "dtype_casts": [f"static_cast<int>(dtypes[{i}])" for i in range(len(getters))],
-        "spans": [line for variant, s in spans for line in _span_lines(plan, variant, s)],
-        "attrs": attr_loads(spec, wanted),
+        "spans": [line for variant, s in spans for line in span_lines(plan, variant, s)],
+        "attrs": attr_loads(spec, _attrs_read(plan, expressions)),
         "whole": whole_bounds or whole_fields,
         "whole_check": _WHOLE_CHECK if whole_fields else "",
         "variant_lines": variant_lines(spec, plan),
         "only_variant": plan.served[0],
-        "shapes": shapes,
-        "operands": [
-            {
-                "name": name,
-                "view": f"{name}View" if view.steps else f"{view.tensor}Shape",
-                "transposable": view.transposable,
-                "bytes": bytes_of(_dtype_expr(spec, view.tensor)),
-                "condition": f"{view.tensor}Storage != nullptr"
-                if spec.param(view.tensor).kind is ParamKind.OPTIONAL
-                else "",
-            }
-            for name, view in operands.items()
-        ],
+        "shapes": [{"lines": lines} for lines in shapes],
+        "operands": [_operand_row(spec, name, view, bytes_of) for name, view in operands.items()],
         "outputs": [
             {
                 "name": p.name,
@@ -297,36 +231,52 @@ def shared_values(
     }
 
 
+def _attrs_read(plan: OpPlan[Any], expressions: Iterable[ScalarExpr]) -> set[str]:
+    """Return the attrs that a TilingFunc reads: for numbers, for the variant, for the family."""
+    wanted = {a for e in expressions for a in attrs_of(e)} | plan.tiling_attrs()
+    if len(plan.served) > 1:
+        wanted |= {name for name, _ in plan.variants[0].attrs}
+    return wanted
+
+
+def _shape_lines(
+    spec: OpSpec, plan: OpPlan[Any], expressions: list[ScalarExpr], *, all_views: bool
+) -> list[list[str]]:
+    """Return the statements that read the shapes of inputs and define views of them."""
+    operands = plan.operands()
+    tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
+    for expr in expressions:
+        tensors += [t for t in sorted(tensors_of(expr)) if t not in tensors]
+    tensors += [s.tensor for _, s in plan.spans() if s.tensor and s.tensor not in tensors]
+    # The check of the iteration space covers the inputs that it has all dimensions of.
+    whole = {v.tensor for v in operands.values() if not v.steps}
+    lines = [input_shape_lines(spec, t) + ([] if t in whole else [size_check(t)]) for t in tensors]
+    lines += [
+        guarded(spec, view.tensor, view_lines(name, view))
+        for name, view in operands.items()
+        if view.steps or all_views
+    ]
+    return lines + [index_lines(plan, name, view) for name, view in plan.indices().items()]
+
+
+def _operand_row(
+    spec: OpSpec, name: str, view: View, bytes_of: Callable[[str], str]
+) -> dict[str, Any]:
+    optional = spec.param(view.tensor).kind is ParamKind.OPTIONAL
+    return {
+        "name": name,
+        "view": f"{name}View" if view.steps else f"{view.tensor}Shape",
+        "transposable": view.transposable,
+        "bytes": bytes_of(dtype_expr(spec, view.tensor)),
+        "condition": f"{view.tensor}Storage != nullptr" if optional else "",
+    }
+
+
 def _stored_sizes(shape: StoredShape | None) -> dict[str, list[str]]:
     """Return the sizes in C++ of a temporary that is written in another shape than it has."""
     if shape is None:
         return {"written": [], "own": []}
     return {"written": [*map(to_cpp, shape.written)], "own": [*map(to_cpp, shape.own)]}
-
-
-def _index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
-    """Return the statements that define the view of numbers counted from the index."""
-    counted = view.counted
-    assert counted is not None
-    ends = ", ".join(to_cpp(e) for e in (counted.length, counted.start, counted.step))
-    made = f"opgen::View::Counted({ends})"
-    variable = f"{name}View"
-    steps = [
-        f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range");'
-        for step in view.steps
-    ]
-    used = sorted({body.variant for body in plan.bodies if name in body.indices})
-    if len(used) == len(plan.served):
-        fixed = "" if steps or view.extent == SQUEEZED else "const "
-        return [f"{fixed}opgen::View {variable} = {made};", *steps]
-    condition = " || ".join(f"variant == {index}" for index in used)
-    return [
-        f"opgen::View {variable};",
-        f"if ({condition}) {{",
-        f"    {variable} = {made};",
-        *(f"    {line}" for line in steps),
-        "}",
-    ]
 
 
 def _narrow_check(expr: ScalarExpr) -> str:
@@ -342,18 +292,6 @@ def _output_steps(spec: OpSpec, param: TensorParam, view: View | None) -> list[s
     """Return the statements that bring an output to the shape it is written in."""
     name = f"{member_name(param, True, spec)}View"
     return step_lines(name, view, name) if view is not None else []
-
-
-def _guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:
-    """View steps of an optional input only run when it is there."""
-    if spec.param(tensor).kind is not ParamKind.OPTIONAL or len(lines) == 1:
-        return lines
-    return [
-        lines[0],
-        f"if ({tensor}Storage != nullptr) {{",
-        *(f"    {line}" for line in lines[1:]),
-        "}",
-    ]
 
 
 def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
@@ -379,18 +317,3 @@ def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
         ]
         lines += [] if check == lines[-len(check) :] else check
     return lines
-
-
-def _dtype_expr(spec: OpSpec, tensor: str) -> str:
-    if spec.param(tensor).site is not None:
-        return BY_NAME[spec.param(tensor).dtypes[0]].ge_cpp
-    position = [p.name for p in spec.inputs].index(tensor)
-    kind = spec.inputs[position].kind
-    if kind is ParamKind.OPTIONAL:
-        return (
-            f"context->GetOptionalInputDesc({position}) == nullptr ? ge::DT_FLOAT : "
-            f"context->GetOptionalInputDesc({position})->GetDataType()"
-        )
-    if kind is ParamKind.DYNAMIC:
-        return f"context->GetDynamicInputDesc({position}, 0)->GetDataType()"
-    return f"context->GetRequiredInputDesc({position})->GetDataType()"

@@ -150,12 +150,15 @@ class ValueNames:
             return self._reduced(inst.mode.capitalize(), values[0])
         called = inst.note.removeprefix("aten.").split(" ")[0].split(".")[0]
         if op == "Muls" and self.of(values[0]) == "squareSum" and called in ("mean", "div", "var"):
-            source = self._maker[values[0].id].args[0]
-            squares = self._maker.get(source.id) if isinstance(source, Val) else None
-            factor = squares.args[0] if squares is not None else None
-            centred = isinstance(factor, Val) and self.of(factor) == "centred"
-            return "variance" if centred else "meanSquare"
+            return self._mean_of_squares(values[0])
         return _RESULTS.get(called) or _BY_INSTRUCTION.get(op) or _of_block(op)
+
+    def _mean_of_squares(self, total: Val) -> str:
+        source = self._maker[total.id].args[0]
+        squares = self._maker.get(source.id) if isinstance(source, Val) else None
+        factor = squares.args[0] if squares is not None else None
+        centred = isinstance(factor, Val) and self.of(factor) == "centred"
+        return "variance" if centred else "meanSquare"
 
     def plain(self, value: Val) -> str:
         """Return a name that says how a value was made, for one that has no better name."""

@@ -140,6 +140,7 @@ class Intervals:
             return _DTYPES[dtype]
         return self._of_int64(node) if dtype == "int64" and node.op == "call_function" else None
 
+    # One case per operator; splitting would hide the table.
     def _of_int64(self, node: Node) -> Interval | None:
         name, *_ = str(node.target).removeprefix("aten.").split(".")
         arguments = [self.of(a) for a in node.args if not isinstance(a, (list, tuple))]

@@ -44,6 +44,7 @@ class Strided:
         return Strided(list(shape), stride)
 
 
+# One case per kind of step, as in `opgen::View`; splitting would hide the table.
 def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str, Any]) -> Strided:
     """Replay the steps of a view on a concrete shape."""
     if view.counted is not None:

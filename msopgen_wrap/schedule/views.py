@@ -193,6 +193,7 @@ def _from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 
 
+# One case per view of ATen; splitting would hide the table.
 def apply_view(
     view: View,
     target: str,

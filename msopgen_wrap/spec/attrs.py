@@ -136,27 +136,11 @@ def attr_value(node: Node, kind: str, what: str, reader: Reader) -> Any:
         return None if None in values else values
     if isinstance(node, Scalar):
         value = node.value
-        if kind == "bool" and isinstance(value, bool):
-            return value
-        if kind == "int" and type(value) is int and -(2**63) <= value < 2**63:
-            return value
-        if kind == "float" and (type(value) in (int, float) or value in ("inf", "-inf")):
-            try:
-                return float(value)
-            except OverflowError:
-                pass
+        number = _number(value, kind)
+        if number is not None:
+            return number
         if kind == "str" and (isinstance(value, str) or node.quoted):
-            if any(c < " " for c in node.text):
-                reader.findings.error(
-                    "OPG021",
-                    f"{what} has a line break or a tab",
-                    node.location,
-                    why="it becomes a name of a kernel variant, a string of C++ and of torch's "
-                    "schema",
-                    fix="write it on one line",
-                )
-                return None
-            return node.text
+            return _line_of_text(node, what, reader)
         if kind == "dtype" and isinstance(value, str):
             if value in DTYPES:
                 return value
@@ -167,6 +151,33 @@ def attr_value(node: Node, kind: str, what: str, reader: Reader) -> Any:
     expected = words.get(kind, kind)
     reader.findings.error("OPG021", f"{what} must be {expected}, not {shown[:40]}", node.location)
     return None
+
+
+def _number(value: Any, kind: str) -> bool | int | float | None:
+    """Return the value of an attr of type bool, int or float, None for all that is none."""
+    if kind == "bool" and isinstance(value, bool):
+        return value
+    if kind == "int" and type(value) is int and -(2**63) <= value < 2**63:
+        return value
+    if kind == "float" and (type(value) in (int, float) or value in ("inf", "-inf")):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return None
+
+
+def _line_of_text(node: Scalar, what: str, reader: Reader) -> str | None:
+    if any(c < " " for c in node.text):
+        reader.findings.error(
+            "OPG021",
+            f"{what} has a line break or a tab",
+            node.location,
+            why="it becomes a name of a kernel variant, a string of C++ and of torch's schema",
+            fix="write it on one line",
+        )
+        return None
+    return node.text
 
 
 def _bounds(

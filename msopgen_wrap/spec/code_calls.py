@@ -99,24 +99,9 @@ class CallChecker(NameChecker):
             self.arguments(node, "")
             return ANY
         kinds = self.arguments(node, name)
-        if name in ("zip", "enumerate") and not self.loops:
-            return self.refuse("OPG042", f"{name}() belongs into a comprehension", node)
-        if name in ("float", "int", "bool") and TENSOR in kinds:
-            return self.refuse(
-                "OPG047",
-                f"{name}() of a tensor reads its data",
-                node,
-                fix=f"use .{'to(torch.int64)' if name == 'int' else name + '()'}",
-            )
-        if name == "float" and len(node.args) == 1 and _is_infinity(node.args[0]):
-            return FLOAT
-        if name in ("int", "float") and STR in kinds:
-            return self.refuse("OPG042", f"{name}() of text is not allowed", node)
-        if name in ("min", "max") and TENSOR in kinds:
-            torch_name = "minimum" if name == "min" else "maximum"
-            return self.refuse(
-                "OPG047", f"Python's {name}() compares tensor data", node, fix=f"torch.{torch_name}"
-            )
+        refused = self._refused_builtin(node, name, kinds)
+        if refused is not None:
+            return refused
         if name in ("len", "int"):
             return INT
         if name in ("float", "bool"):
@@ -126,6 +111,27 @@ class CallChecker(NameChecker):
         if name == "sum":
             return TENSOR if kinds and kinds[0] in (TENSORS, TUPLE) else INT
         return kinds[0] if kinds and kinds[0] in (TENSOR, INT, FLOAT) else INT
+
+    def _refused_builtin(self, node: ast.Call, name: str, kinds: list[str]) -> str | None:
+        """Refuse a builtin on such arguments; None where it may be called."""
+        if name in ("zip", "enumerate") and not self.loops:
+            return self.refuse("OPG042", f"{name}() belongs into a comprehension", node)
+        if name in ("float", "int", "bool") and TENSOR in kinds:
+            return self.refuse(
+                "OPG047",
+                f"{name}() of a tensor reads its data",
+                node,
+                fix=f"use .{'to(torch.int64)' if name == 'int' else name + '()'}",
+            )
+        infinity = name == "float" and len(node.args) == 1 and _is_infinity(node.args[0])
+        if name in ("int", "float") and STR in kinds and not infinity:
+            return self.refuse("OPG042", f"{name}() of text is not allowed", node)
+        if name in ("min", "max") and TENSOR in kinds:
+            torch_name = "minimum" if name == "min" else "maximum"
+            return self.refuse(
+                "OPG047", f"Python's {name}() compares tensor data", node, fix=f"torch.{torch_name}"
+            )
+        return None
 
     def module_call(self, node: ast.Call, path: str) -> str:
         prefix, _, name = path.rpartition(".")

@@ -189,22 +189,8 @@ class OperatorChecker(CallChecker):
             return self.refuse("OPG042", "only one 'for' is allowed in a comprehension", node)
         generator = node.generators[0]
         self.loops += 1
-        source, element = generator.iter, TENSOR
-        kind = ANY
-        if isinstance(source, ast.Name):
-            kind = self.kind(source)
-            element = TENSOR if kind in (TENSORS, TUPLE) else INT if kind == SHAPE else FLOAT
-        elif (
-            isinstance(source, ast.Call)
-            and isinstance(source.func, ast.Name)
-            and source.func.id in ("zip", "enumerate")
-        ):
-            kinds = self.arguments(source, "")
-            kind = TENSORS if all(k in SEQUENCES for k in kinds) and kinds else ANY
-            if kind == ANY:
-                self.refuse("OPG042", "zip() takes list inputs and list attrs", source)
-                kind = TENSORS
-            element = ANY
+        source = generator.iter
+        kind, element = self._walked(source)
         if kind not in SEQUENCES:
             self.loops -= 1
             return self.refuse(
@@ -214,28 +200,50 @@ class OperatorChecker(CallChecker):
                 why="the number of steps must be bounded by the inputs",
             )
         saved = dict(self.kinds)
-        targets = (
-            generator.target.elts if isinstance(generator.target, ast.Tuple) else [generator.target]
-        )
-        zipped = source.args if isinstance(source, ast.Call) else []
-        for i, target in enumerate(targets):
-            if not isinstance(target, ast.Name):
-                self.refuse("OPG042", "only names can be assigned", target)
-                continue
-            item = element
-            if zipped and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
-                if source.func.id == "zip" and i < len(zipped):
-                    of = self.quiet_kind(zipped[i])
-                    item = TENSOR if of in (TENSORS, TUPLE) else INT if of == SHAPE else FLOAT
-                elif source.func.id == "enumerate":
-                    item = INT if i == 0 else TENSOR
-            if target.id in ROOTS or target.id.startswith("__") or target.id in self.scope.attrs:
-                self.refuse("OPG042", f"'{target.id}' cannot be assigned", target)
-                continue
-            self.kinds[target.id] = item
+        self._assign_targets(generator, element)
         for test in generator.ifs:
             self.condition(test, node)
         result = self.kind(node.elt)
         self.kinds = saved
         self.loops -= 1
         return TENSORS if result in (TENSOR, ANY) else TUPLE
+
+    def _walked(self, source: ast.expr) -> tuple[str, str]:
+        """Return the kind of what a comprehension runs over, and that of an element of it."""
+        if isinstance(source, ast.Name):
+            kind = self.kind(source)
+            return kind, _element_kind(kind)
+        if (
+            isinstance(source, ast.Call)
+            and isinstance(source.func, ast.Name)
+            and source.func.id in ("zip", "enumerate")
+        ):
+            kinds = self.arguments(source, "")
+            if not kinds or not all(k in SEQUENCES for k in kinds):
+                self.refuse("OPG042", "zip() takes list inputs and list attrs", source)
+            return TENSORS, ANY
+        return ANY, TENSOR
+
+    def _assign_targets(self, generator: ast.comprehension, element: str) -> None:
+        """Give the names that a comprehension assigns the kinds of what it runs over."""
+        target, source = generator.target, generator.iter
+        zipped = source.args if isinstance(source, ast.Call) else []
+        for i, name in enumerate(target.elts if isinstance(target, ast.Tuple) else [target]):
+            if not isinstance(name, ast.Name):
+                self.refuse("OPG042", "only names can be assigned", name)
+                continue
+            item = element
+            if zipped and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+                if source.func.id == "zip" and i < len(zipped):
+                    item = _element_kind(self.quiet_kind(zipped[i]))
+                elif source.func.id == "enumerate":
+                    item = INT if i == 0 else TENSOR
+            if name.id in ROOTS or name.id.startswith("__") or name.id in self.scope.attrs:
+                self.refuse("OPG042", f"'{name.id}' cannot be assigned", name)
+                continue
+            self.kinds[name.id] = item
+
+
+def _element_kind(kind: str) -> str:
+    """Return the kind of an element of a sequence."""
+    return TENSOR if kind in (TENSORS, TUPLE) else INT if kind == SHAPE else FLOAT

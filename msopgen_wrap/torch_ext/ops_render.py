@@ -216,24 +216,8 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
     reference_call = ", ".join([*names, *attrs])
     dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
     match = ", ".join(names) + (f", attrs=({', '.join(dtype_attrs)},)" if dtype_attrs else "")
-    bound = [
-        f"{a.name}="
-        + (f"_checks.as_dtype(_ctx.{a.name})" if a.type == "dtype" else f"_ctx.{a.name}")
-        for a in spec.attrs
-    ]
-    explicit: list[_Explicit] = []
-    if isinstance(spec.backward, dict):
-        taken = set(names)
-        arguments = names + [o.name for o in spec.outputs if o.name not in taken]
-        arguments += [f"grad_{o.name}" for o in spec.outputs]
-        for target in spec.backward:
-            call = f"_reference.{backward_function(spec, target)}"
-            explicit.append(_Explicit(target, f"{call}({', '.join([*arguments, *attrs])})"))
+    explicit = _explicit_gradients(spec, attrs)
     grads = [f"grad_{n}" if any(e.name == n for e in explicit) else "None" for n in names]
-    types = [_tensor_type(o).split(" |")[0] for o in fresh]
-    returns = "None" if not types else types[0]
-    if len(types) > 1:
-        returns = f"tuple[{', '.join(types)}]"
     flat = [f"*{p.name}" if p.kind is ParamKind.DYNAMIC else p.name for p in spec.inputs]
     columns = (*spec.inputs, *spec.outputs)
     text = render_template(
@@ -251,7 +235,7 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         rows=[[f"torch.{p.dtypes[i]}" for p in columns] for i in range(spec.combos)],
         params=typed,
         lambda_params=plain,
-        returns=returns,
+        returns=_returned_type(fresh),
         function_doc=_function_doc(spec),
         arguments=", ".join([*names, *(a.name for a in spec.attrs)]),
         match_arguments=match,
@@ -264,7 +248,7 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         input_names=names,
         output_names=[o.name for o in spec.outputs],
         attr_names=[a.name for a in spec.attrs],
-        bound_call=", ".join([*names, *bound]),
+        bound_call=", ".join([*names, *_saved_attrs(spec)]),
         reference_call=reference_call,
         explicit=explicit,
         explicit_returns=", ".join([*grads, *(["None"] * len(spec.attrs))]),
@@ -273,6 +257,37 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         reference_lines=_reference_lines(spec),
     )
     return GeneratedFile(f"torch_ext/{vendor}/ops/{spec.name}.py", text)
+
+
+def _saved_attrs(spec: OpSpec) -> list[str]:
+    """Return the attrs of a call as the context of its backward has them."""
+    return [
+        f"{a.name}="
+        + (f"_checks.as_dtype(_ctx.{a.name})" if a.type == "dtype" else f"_ctx.{a.name}")
+        for a in spec.attrs
+    ]
+
+
+def _explicit_gradients(spec: OpSpec, attrs: list[str]) -> list[_Explicit]:
+    """Return the calls of the gradients that the spec writes out."""
+    if not isinstance(spec.backward, dict):
+        return []
+    names = [p.name for p in spec.inputs]
+    arguments = names + [o.name for o in spec.outputs if o.name not in names]
+    arguments += [f"grad_{o.name}" for o in spec.outputs]
+    given = ", ".join([*arguments, *attrs])
+    return [
+        _Explicit(target, f"_reference.{backward_function(spec, target)}({given})")
+        for target in spec.backward
+    ]
+
+
+def _returned_type(fresh: Sequence[TensorParam]) -> str:
+    """Return the annotation of what the op's function returns."""
+    types = [_tensor_type(o).split(" |")[0] for o in fresh]
+    if len(types) > 1:
+        return f"tuple[{', '.join(types)}]"
+    return types[0] if types else "None"
 
 
 def _module_doc(spec: OpSpec) -> str:

@@ -10,11 +10,12 @@ from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_nu
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
+    KernelClass,
     KernelPart,
     absent_types,
-    bytes_condition,
     bytes_lines,
     class_bodies,
+    class_values,
     constant,
     doc_lines,
     entry_branches,
@@ -22,7 +23,6 @@ from msopgen_wrap.render.kernel import (
     mask_tile,
     member_name,
     output_param,
-    summary,
     type_name,
 )
 from msopgen_wrap.render.line_wrapping import tidy
@@ -30,7 +30,7 @@ from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, F32, MASK, STORED_KIND
+from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, MASK, STORED_KIND
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import environment, render_block
@@ -157,31 +157,24 @@ def _tile(spec: OpSpec, body: Body, role: str, name: str) -> _Tile:
     return _Tile(role, name, member, kind, storage, frozenset(param.dtypes[c] for c in body.combos))
 
 
-@dataclass
-class KernelText:
-    """Template values of one kernel class."""
+@dataclass(kw_only=True)
+class ElementwiseKernel(KernelClass):
+    """Template values of one kernel class.
 
-    name: str
-    summary: str
-    gm: list[dict[str, str]]
-    operands: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    indices: list[str]
-    scalars: list[dict[str, str]]
+    Attributes:
+        declarations, statements: the body of its Compute method.
+        slots, scratch: where tiles of scratch lie, and the buffer that holds them.
+        copies: how many tiles each queue has.
+        packed_operands, packed_outputs: whether all of them share one queue.
+    """
+
     declarations: list[str]
     statements: list[str]
     slots: list[str]
     scratch: dict[str, str]
     copies: int
-    masks: int
-    bytes: str
     packed_operands: bool
     packed_outputs: bool
-
-    @property
-    def type_params(self) -> list[str]:
-        """The template parameters: the storage types."""
-        return [g["type"] for g in self.gm]
 
 
 def render_kernel(plan: ElementwisePlan, style: str) -> list[GeneratedFile]:
@@ -222,16 +215,14 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     }
 
 
-def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) -> KernelText:
-    members = {p.name: member_name(p, True, spec) for p in spec.outputs}
-    transposable = frozenset(name for name, view in body.operands.items() if view.transposable)
+def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) -> ElementwiseKernel:
     operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
-            "transposable": name in transposable,
+            "transposable": view.transposable,
             "at": "",
             "number": is_number(spec, view.tensor),
         }
@@ -250,50 +241,52 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
     gm = [
         {**row, "argument": cpp_local(row["name"]), "number": row["name"] in numbers} for row in gm
     ]
-    small = bytes_condition(body, [str(g["type"]) for g in gm])
+    shared = class_values(spec, plan, body, gm, operands, outputs)
     slots = TileSlots(spec, body, broadcast)
+    text = _program_text(plan, body, slots, small=bool(shared["bytes"]), broadcast=broadcast)
+    statements = [part for line in text.render() for part in line.split("\n")]
+    statements = [s for s in statements if s]
+    declared = _declarations(body, text, slots, shared["bytes"], statements)
+    return ElementwiseKernel(
+        **shared,
+        declarations=[*_counts(statements), *declared],
+        statements=statements,
+        slots=slots.constants(),
+        scratch=slots.scratch(),
+        copies=body.buffers_in_flight(),
+        packed_operands=body.packs_operands,
+        packed_outputs=body.packs_outputs,
+    )
+
+
+def _program_text(
+    plan: ElementwisePlan, body: Body, slots: TileSlots, *, small: bool, broadcast: bool
+) -> ProgramText:
+    """Return the text of a body, with the names of its values and the kinds of its outputs."""
+    spec = plan.spec
+    members = {p.name: member_name(p, True, spec) for p in spec.outputs}
+    filled = (name for name, view in body.operands.items() if is_number(spec, view.tensor))
     text = ProgramText(
         body,
         plan.scalar_names,
         members,
         covering=frozenset() if broadcast else frozenset(body.operands),
-        transposable=transposable,
+        transposable=frozenset(n for n, view in body.operands.items() if view.transposable),
         direct=slots.direct,
-        filled=frozenset(o["name"] for o in operands if o["number"]),
-        small=bool(small),
+        filled=frozenset(filled),
+        small=small,
         staged=slots.staged,
     )
-    taken = [*body.operands, *(o["name"] for o in outputs), *body.program.scalars]
-    names = ValueNames(body.program.insts, taken)
+    names = ValueNames(
+        body.program.insts, [*body.operands, *members.values(), *body.program.scalars]
+    )
     text.variables = variables(body.program.insts, body.placement, names)
     combo = body.combos[0]
     for place in body.placement.of.values():
         if place.role == "output":
             dtype = output_param(spec, place.name).dtypes[combo]
             text.base_kinds[place] = STORED_KIND[dtype]
-    statements = [part for line in text.render() for part in line.split("\n")]
-    statements = [s for s in statements if s]
-    return KernelText(
-        body.class_name,
-        summary(spec, plan, body),
-        gm,
-        operands,
-        outputs,
-        list(body.indices),
-        [
-            {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
-            for name, s in body.program.scalars.items()
-        ],
-        [*_counts(statements), *_declarations(body, text, slots, small, statements)],
-        statements,
-        slots.constants(),
-        slots.scratch(),
-        body.buffers_in_flight(),
-        body.placement.masks,
-        small,
-        body.packs_operands,
-        body.packs_outputs,
-    )
+    return text
 
 
 def _place_tiles(tensors: list[dict[str, Any]], packed: bool) -> None:

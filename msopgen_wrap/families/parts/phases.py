@@ -9,7 +9,7 @@ is taken of the value in the workspace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -306,19 +306,27 @@ def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node
     for node in traced.graph.nodes:
         if node in inside or node in outputs or node not in rest or not _is_tensor(node):
             continue
-        pointwise = torch.Tag.pointwise in _tags(node) or target_name(node) in IDENTITY | _FILLS
-        tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
-        made = [n for n in tensors if n in inside]
-        number = not node.meta["val"].dim()
-        alike = number or any(_same_shape(node, n) for n in needed)
-        pointwise |= number and target_name(node) in AXES_OF_ONE
-        others = [n for n in tensors if n not in inside]
-        if pointwise and made and alike and not any(map(_is_reduced, others)):
+        alike = _is_number(node) or any(_same_shape(node, n) for n in needed)
+        if alike and _is_made_of(node, inside):
             inside[node] = None
     frontier = [
         n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)
     ]
     return frontier if all(_dtype(n) is not None for n in frontier) else needed
+
+
+def _is_number(node: Node) -> bool:
+    return not node.meta["val"].dim()
+
+
+def _is_made_of(node: Node, values: Container[Node]) -> bool:
+    """Whether pointwise work makes a tensor of some of the values, and of inputs alone."""
+    target = target_name(node)
+    pointwise = torch.Tag.pointwise in _tags(node) or target in IDENTITY | _FILLS
+    pointwise |= _is_number(node) and target in AXES_OF_ONE
+    tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
+    others = [n for n in tensors if n not in values]
+    return pointwise and len(others) < len(tensors) and not any(map(_is_reduced, others))
 
 
 def _dtype(node: Node) -> str | None:

@@ -137,11 +137,7 @@ class GraphAxes(Refusals):
             self.reshaped.add(node)
         known = self.of.get(source, ()) if isinstance(source, Node) else ()
         if reduction_kind(node):
-            dims = reduced_dims(node, len(known))
-            self._note_reduction(node, known, dims)
-            if _keepdim(node):
-                return tuple(None if i in dims else a for i, a in enumerate(known))
-            return tuple(a for i, a in enumerate(known) if i not in dims)
+            return self._remaining_axes(node, known)
         if target == "aten.unsqueeze.default":
             place: Any = node.args[1]
             axis = int(place) % (len(known) + 1)
@@ -154,10 +150,7 @@ class GraphAxes(Refusals):
             gone = {int(d) % len(known) for d in listed}
             return tuple(a for i, a in enumerate(known) if i not in gone)
         if target == "aten.expand.default":
-            axes = (*([None] * (len(result_shape(node)) - len(known))), *known)
-            if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
-                return self._aligned(result_shape(node))  # sizes of 1 may have become axes
-            return axes
+            return self._expanded_axes(node, known)
         if target in RESHAPES:
             self.reshaped.add(node)
             return tuple(range(len(result_shape(node))))
@@ -167,6 +160,20 @@ class GraphAxes(Refusals):
         if arguments and all(self.is_view(a) or a in self.free for a in arguments):
             return self._free_axes(node)
         return self._broadcast_axes(node)
+
+    def _remaining_axes(self, node: Node, known: Axes) -> Axes:
+        """Return the axes of the result of a reduction."""
+        dims = reduced_dims(node, len(known))
+        self._note_reduction(node, known, dims)
+        if _keepdim(node):
+            return tuple(None if i in dims else a for i, a in enumerate(known))
+        return tuple(a for i, a in enumerate(known) if i not in dims)
+
+    def _expanded_axes(self, node: Node, known: Axes) -> Axes:
+        axes = (*([None] * (len(result_shape(node)) - len(known))), *known)
+        if len(axes) == self.rank and all(a in (None, i) for i, a in enumerate(axes)):
+            return self._aligned(result_shape(node))  # sizes of 1 may have become axes
+        return axes
 
     def _free_axes(self, node: Node) -> Axes:
         """Line a node of inputs alone up from the right, until a result says otherwise."""

@@ -11,21 +11,21 @@ from msopgen_wrap.families.row.plan import MODES
 from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
+    KernelClass,
     KernelPart,
     absent_types,
-    bytes_condition,
     class_bodies,
+    class_values,
     doc_lines,
     entry_branches,
     kernel_args,
     member_name,
-    summary,
     type_name,
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.value_names import ValueNames
 from msopgen_wrap.schedule.plan import RESIDENT, STREAMED
-from msopgen_wrap.schedule.program import F32, I32, Inst, Val
+from msopgen_wrap.schedule.program import I32, Inst, Val
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment, render_block
 
@@ -112,27 +112,19 @@ def _said(statement: str, name: str) -> str:
     return f"{statement}  // {name}" if name else statement
 
 
-@dataclass
-class RowKernel:
-    """Template values of one kernel class."""
+@dataclass(kw_only=True)
+class RowKernel(KernelClass):
+    """Template values of one kernel class.
 
-    name: str
-    summary: str
-    gm: list[dict[str, str]]
-    operands: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    indices: list[str]
-    scalars: list[dict[str, str]]
+    Attributes:
+        slots: where scratch tiles lie.
+        double: whether queues have two copies.
+        sections: the methods.
+    """
+
     slots: list[str]
     double: bool
-    masks: int
-    bytes: str
     sections: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def type_params(self) -> list[str]:
-        """The template parameters: the storage types."""
-        return [g["type"] for g in self.gm]
 
 
 def render_kernel(plan: RowPlan, style: str) -> list[GeneratedFile]:
@@ -211,33 +203,16 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         for p in spec.outputs
     ]
     gm = storage_tensors(spec, operands, outputs)
-    small = bytes_condition(body, [g["type"] for g in gm])
+    shared = class_values(spec, plan, body, gm, operands, outputs)
     tensors = [*(str(o["name"]) for o in (*operands, *outputs)), *body.program.scalars]
     gathered = [i for piece in pieces for i in piece.program.insts]
     rows = [i for after in streamed.rows for i in after]
-    value_names = ValueNames([*gathered, *rows, *body.program.insts], tensors)
-    make = SectionMaker(spec, body, plan.scalar_names, operands, outputs, small, value_names)
+    names = ValueNames([*gathered, *rows, *body.program.insts], tensors)
+    make = SectionMaker(spec, body, plan.scalar_names, operands, outputs, shared["bytes"], names)
     row_only = {id(i) for i in (*resident.prologue, *resident.late, *resident.row_stores)}
     whole = make([i for i in body.program.insts if id(i) not in row_only], body.placement)
     holds = body.holds
-    gathers: list[dict[str, Any]] = []
-    for number, piece in enumerate(pieces[:-1]):
-        pairs = streamed.pairs[number]
-        gather = make(piece.program.insts, piece.placement, pairs, holds)
-        held = Accumulators(body, gather.names)
-        reduces = [held.reduction(i) for i in piece.program.insts if i.op == "Reduce"]
-        joined = [held.pair(p.merged.op, p.accumulators) for p in pairs]
-        gathers.append(
-            {
-                "suffix": str(number + 1) if len(pieces) > 2 else "",
-                "gather": gather,
-                "finish": make(streamed.rows[number], body.placement),
-                "start": held.start(reduces, joined),
-                "published": held.published(reduces, joined),
-                "reduces": reduces,
-                "pairs": joined,
-            }
-        )
+    gathers = [_gather(body, make, number) for number in range(len(pieces) - 1)]
     last = pieces[-1]
     write = make(last.program.insts, last.placement, [], holds) if last.program.insts else None
     copies: list[Section] = [whole, *(g["gather"] for g in gathers), *([write] if write else [])]
@@ -260,22 +235,29 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         "slots": max((len(g["published"]) for g in gathers), default=1),
     }
     return RowKernel(
-        body.class_name,
-        summary(spec, plan, body),
-        gm,
-        operands,
-        outputs,
-        list(body.indices),
-        [
-            {"name": name, "type": "float" if s.kind == F32 else "int32_t"}
-            for name, s in body.program.scalars.items()
-        ],
-        slot_lines(spec, body),
-        body.buffers_in_flight() > 1,
-        body.placement.masks,
-        small,
-        sections,
+        **shared,
+        slots=slot_lines(spec, body),
+        double=body.buffers_in_flight() > 1,
+        sections=sections,
     )
+
+
+def _gather(body: RowBody, make: SectionMaker, number: int) -> dict[str, Any]:
+    """Return the methods of a pass over chunks that gathers row values."""
+    piece, pairs = body.pieces[number], body.streamed.pairs[number]
+    gather = make(piece.program.insts, piece.placement, pairs, body.holds)
+    held = Accumulators(body, gather.names)
+    reduces = [held.reduction(i) for i in piece.program.insts if i.op == "Reduce"]
+    joined = [held.pair(p.merged.op, p.accumulators) for p in pairs]
+    return {
+        "suffix": str(number + 1) if len(body.pieces) > 2 else "",
+        "gather": gather,
+        "finish": make(body.streamed.rows[number], body.placement),
+        "start": held.start(reduces, joined),
+        "published": held.published(reduces, joined),
+        "reduces": reduces,
+        "pairs": joined,
+    }
 
 
 def _copies(sections: list[Section]) -> list[dict[str, Any]]:

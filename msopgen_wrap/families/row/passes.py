@@ -110,6 +110,18 @@ def _split(program: Program, level: dict[int, int], pairs: list[Pair]) -> Passes
     final = [s for s in program.stores if _value(s).extent == "full"]
     row_stores = [s for s in program.stores if _value(s).extent == "row"]
     full.append(_slice(program, defined, final, []))
+    rows, late = _rows_between(program, level, pairs, full)
+    return Passes(rows[0], full, rows[1:], late, row_stores, shared)
+
+
+def _rows_between(
+    program: Program, level: dict[int, int], pairs: list[Pair], full: list[list[Inst]]
+) -> tuple[list[list[Inst]], list[Inst]]:
+    """Return the instructions on row values that passes do not do themselves.
+
+    Returns:
+        Those before the first pass and after each but the last one, and those that come late.
+    """
     moved = {id(p.other): p.moved for p in pairs}
     found = [
         moved.get(id(i)) if i.op == "Reduce" else i
@@ -121,11 +133,11 @@ def _split(program: Program, level: dict[int, int], pairs: list[Pair]) -> Passes
     needed = [i for i in row_insts if i not in late]
     level = {**level, **_constant_levels(needed, full, level)}
     # level 0 comes before the first pass, the others each after one
-    rows: list[list[Inst]] = [[] for _ in range(levels + 1)]
+    rows: list[list[Inst]] = [[] for _ in full]
     for inst in needed:
         assert inst.dst is not None
         rows[level[inst.dst.id]].append(inst)
-    return Passes(rows[0], full, rows[1:], late, row_stores, shared)
+    return rows, late
 
 
 def _constant_levels(

@@ -33,7 +33,7 @@ from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
-from msopgen_wrap.schedule.buffers import Place, allocate, share_slots
+from msopgen_wrap.schedule.buffers import Place, Placement, allocate, share_slots
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
@@ -228,14 +228,75 @@ def _body(
     groups: int,
 ) -> RowBody:
     operands = lowerer.loaded(program)
-    kept = {i.mode for i in program.loads if i.dst is not None and i.dst.extent == "kept"}
+    kept = set(_loads_of(program, "kept"))
+    _check_queues(spec, len(operands) - len(kept))
+    resident, streamed = split_passes(program)
+    places, row_words, row_masks = row_places([streamed.order(), resident.order()])
+    given = {**places, **_kept_places(program)}
+    dtypes = {n: spec.param(v.tensor).dtypes for n, v in operands.items()}
+    # an output and an operand of the same storage types both have a scratch slot, or neither has
+    mergeable = {
+        p.name: [n for n in operands if n not in kept and dtypes[n] == p.dtypes]
+        for p in spec.outputs
+    }
+    whole = reduce_in_place(resident_order(program, resident))
+    placement = allocate(whole, mergeable, given, newest=True)
+    holds = holds_last_chunk(streamed)
+    pieces = []
+    for group in streamed.full:
+        pinned = holds and group is not streamed.full[-1]
+        part = reduce_in_place(Program(group, dict(program.scalars), program._next), pinned)
+        place = allocate(part, mergeable, given, newest=True, pinned=pinned)
+        pieces.append(Piece(part, place, {i.mode: operands[i.mode] for i in part.loads}))
+    final = pieces[-1].placement
+    _share_outputs(placement, final)
+    placement.masks = max([placement.masks, *(p.placement.masks for p in pieces)])
+    used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
+    indices = {name: lowerer.indices[name] for name in used}
+    root, covering = covering_operands(spec, operands, lowerer.spans(), indices.values())
+    body = RowBody(
+        class_name(spec, plan.variants, index, combos, groups),
+        index,
+        tuple(combos),
+        whole,
+        placement,
+        operands,
+        len(spec.outputs),
+        indices=indices,
+        resident=resident,
+        streamed=streamed,
+        pieces=pieces,
+        row_operands=_loads_of(program, "row"),
+        row_outputs=[s.mode for s in streamed.row_stores],
+        row_words=row_words,
+        row_masks=row_masks,
+        kept=[name for name in operands if name in kept],
+        root=root,
+        covering=covering,
+        holds=holds,
+    )
+    if any(_lacks_stage(spec, body, combo) for combo in combos):
+        final.words = placement.words = 1
+    for combo in combos:
+        for mode in ROW_BUDGETS:
+            body.budgets[combo, mode] = row_budget(spec, body, combo, mode)
+    return body
+
+
+def _loads_of(program: Program, extent: str) -> list[str]:
+    """Return the operands that are loaded as values of an extent."""
+    return [i.mode for i in program.loads if i.dst is not None and i.dst.extent == extent]
+
+
+def _check_queues(spec: OpSpec, read: int) -> None:
+    """Raise OPG311 when a kernel has fewer queues than it reads or writes tensors."""
     # one event id stays free for the exchange between cores
     most = MAX_OPERANDS - 1
-    if len(operands) - len(kept) > most:
+    if read > most:
         raise OpgenError(
             Diagnostic(
                 "OPG311",
-                f"{spec.op} reads {len(operands) - len(kept)} tensors at once; a kernel with "
+                f"{spec.op} reads {read} tensors at once; a kernel with "
                 f"reductions has {most} input queues",
                 spec.inputs[most].location if len(spec.inputs) > most else spec.inputs[0].location,
                 "each queue needs its own event id, and the exchange between cores one: there are "
@@ -255,69 +316,16 @@ def _body(
                 "split the op, or write the kernel with `kernel:`",
             )
         )
-    resident, streamed = split_passes(program)
-    places, row_words, row_masks = row_places([streamed.order(), resident.order()])
-    given = {**places, **_kept_places(program)}
-    dtypes = {n: spec.param(v.tensor).dtypes for n, v in operands.items()}
-    # an output and an operand of the same storage types both have a scratch slot, or neither has
-    mergeable = {
-        p.name: [n for n in operands if n not in kept and dtypes[n] == p.dtypes]
-        for p in spec.outputs
-    }
-    whole = reduce_in_place(resident_order(program, resident))
-    placement = allocate(whole, mergeable, given, newest=True)
-    pieces = []
-    holds = holds_last_chunk(streamed)
-    for group in streamed.full:
-        pinned = holds and group is not streamed.full[-1]
-        part = reduce_in_place(Program(group, dict(program.scalars), program._next), pinned)
-        pieces.append(
-            Piece(
-                part,
-                allocate(part, mergeable, given, newest=True, pinned=pinned),
-                {i.mode: operands[i.mode] for i in part.loads},
-            )
-        )
-    # both modes write the outputs, to the same slots
-    final = pieces[-1].placement
-    final.words = placement.words = max(final.words, placement.words)
+
+
+def _share_outputs(resident: Placement, streamed: Placement) -> None:
+    """Let both modes write the outputs to the same slots; ``streamed`` is that of the last pass."""
+    streamed.words = resident.words = max(streamed.words, resident.words)
     both = {
-        name: [p for p in places if p in final.sharable.get(name, [])]
-        for name, places in placement.sharable.items()
+        name: [p for p in places if p in streamed.sharable.get(name, [])]
+        for name, places in resident.sharable.items()
     }
-    final.shared = placement.shared = share_slots(both)
-    masks = max([placement.masks, *(p.placement.masks for p in pieces)])
-    placement.masks = masks
-    used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
-    indices = {name: lowerer.indices[name] for name in used}
-    root, covering = covering_operands(spec, operands, lowerer.spans(), indices.values())
-    body = RowBody(
-        class_name(spec, plan.variants, index, combos, groups),
-        index,
-        tuple(combos),
-        whole,
-        placement,
-        operands,
-        len(spec.outputs),
-        indices=indices,
-        resident=resident,
-        streamed=streamed,
-        pieces=pieces,
-        row_operands=[i.mode for i in program.loads if i.dst is not None and i.dst.extent == "row"],
-        row_outputs=[s.mode for s in streamed.row_stores],
-        row_words=row_words,
-        row_masks=row_masks,
-        kept=[name for name in operands if name in kept],
-        root=root,
-        covering=covering,
-        holds=holds,
-    )
-    if any(_lacks_stage(spec, body, combo) for combo in combos):
-        final.words = placement.words = 1
-    for combo in combos:
-        for mode in ROW_BUDGETS:
-            body.budgets[combo, mode] = row_budget(spec, body, combo, mode)
-    return body
+    streamed.shared = resident.shared = share_slots(both)
 
 
 def _lacks_stage(spec: OpSpec, body: RowBody, combo: int) -> bool:

@@ -58,6 +58,34 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
         *scalar_fields(names, used),
     ]
     values = shared_values(spec, plan, style, used, all_views=True)
+    _mark_rows(plan, values)
+    values["indices"] = {name: view.extent == SQUEEZED for name, view in indices.items()}
+    values["budgets"] = _budgets(plan)
+    axes = plan.axes
+    positions = any(i.op == "Position" for b in plan.bodies for i in b.program.insts)
+    text = (
+        environment("row")
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **values,
+            scalars=scalar_values(names, used),
+            walks=walks,
+            placed=placed,
+            axes=axes,
+            axes_value=attr_variable(axes.attr),
+            axes_is_list=bool(axes.attr) and spec.attr(axes.attr).type == "list_int",
+            positions=positions,
+            buffers=buffers,
+            roots=covering_roots(plan),
+        )
+    )
+    headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
+    return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _mark_rows(plan: RowPlan, values: dict[str, Any]) -> None:
+    """Add to operands, outputs and temporaries which axes of the space they have."""
     views = plan.operands()
     row_outputs = {n for b in plan.bodies for n in b.row_outputs}
     for position, operand in enumerate(values["operands"]):
@@ -65,16 +93,19 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
         operand["row"] = view.extent != FULL
         operand["squeezed"] = view.extent == SQUEEZED
         operand["floating"] = all(
-            COMPUTE_KIND[dtype] == F32 for dtype in spec.param(view.tensor).dtypes
+            COMPUTE_KIND[dtype] == F32 for dtype in plan.spec.param(view.tensor).dtypes
         )
         operand["index"] = position
-    values["indices"] = {name: view.extent == SQUEEZED for name, view in indices.items()}
     for output in values["outputs"]:
         output["row"] = output["name"] in row_outputs
     for temporary in values["written"]:
         temporary["row"] = temporary["name"] in row_outputs
         temporary["squeezed"] = temporary["name"] in plan.squeezed
-    budgets = []
+
+
+def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
+    """Return what the tiling weighs, per body and combination of dtypes: UB bytes, cycles."""
+    spec, budgets = plan.spec, []
     for body in plan.bodies:
         gathered = [len(accumulators(body.streamed, n)) for n in range(len(body.streamed.rows))]
         exchanged = max(gathered, default=1)
@@ -97,28 +128,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
                     "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),
                 }
             )
-    values["budgets"] = budgets
-    axes = plan.axes
-    positions = any(i.op == "Position" for b in plan.bodies for i in b.program.insts)
-    text = (
-        environment("row")
-        .get_template("tiling.cpp.jinja")
-        .render(
-            **setters(style),
-            **values,
-            scalars=scalar_values(names, used),
-            walks=walks,
-            placed=placed,
-            axes=axes,
-            axes_value=attr_variable(axes.attr),
-            axes_is_list=bool(axes.attr) and spec.attr(axes.attr).type == "list_int",
-            positions=positions,
-            buffers=buffers,
-            roots=covering_roots(plan),
-        )
-    )
-    headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
-    return tiling_text(spec, style, text, values, fields, headers)
+    return budgets
 
 
 def covering_roots(plan: RowPlan) -> dict[str, str]:
