@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.dtype_lists import unknown_dtype
 from msopgen_wrap.spec.findings import listed, suggestion
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES, REQUIRED, Attr
 from msopgen_wrap.spec.names import check_param_name
-from msopgen_wrap.spec.params import read_doc, unknown_dtype
+from msopgen_wrap.spec.params import read_doc
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
 

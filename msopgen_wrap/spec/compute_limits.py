@@ -7,6 +7,7 @@ are bounded where the rewritten code makes them; tensors where torch is called.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -258,3 +259,116 @@ def _sizes_of(torch: Any, func: Callable[..., Any], args: Any, kwargs: Any) -> l
     except Exception:
         return None if sizes == [] else sizes
     return sizes
+
+
+# ---- code --------------------------------------------------------------------------------------
+
+
+def _test(condition: Any) -> Any:
+    return condition
+
+
+# What rewritten code calls, by the names that it has there; ``round`` is a name of its own.
+HELPERS: dict[str, Callable[..., Any]] = {
+    "__opgen_test": _test,
+    "__opgen_pow": power,
+    "__opgen_shift": shift,
+    "__opgen_mul": multiply,
+    "__opgen_add": add,
+    "__opgen_items": bounded,
+    "__opgen_steps": steps,
+}
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Pow: "__opgen_pow",
+    ast.LShift: "__opgen_shift",
+    ast.Mult: "__opgen_mul",
+    ast.Add: "__opgen_add",
+}
+
+
+class Rewriter(ast.NodeTransformer):
+    """Make ``a op= b`` an assignment (in-place operators would write the caller's tensors).
+
+    Args:
+        guards: whether to call ``HELPERS`` where values are made and where conditions are read.
+    """
+
+    def __init__(self, guards: bool) -> None:
+        self.guards = guards
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        target = node.target
+        assert isinstance(target, ast.Name)
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), node)
+        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([target], self.visit(value)), node)
+
+    def test(self, node: ast.expr) -> ast.expr:
+        """Hand a condition to a helper: a tracer must know that code branches on a symbol."""
+        if not self.guards:
+            return node
+        call = ast.Call(ast.Name("__opgen_test", ast.Load()), [node], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.test(node.test)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        if self.guards and isinstance(node.iter, ast.Call):
+            node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.test(node.test)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        node.values = [self.test(value) for value in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = self.test(node.operand)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.ifs = [self.test(condition) for condition in node.ifs]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = _OPERATORS.get(type(node.op))
+        if not self.guards or name is None or _is_number(node.left, node.right):
+            return node
+        return self._call(name, node, node.left, node.right)
+
+    def _call(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
+        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        node.value = self.visit(node.value)
+        if isinstance(node.slice, ast.Tuple):  # an index is no list: it may hold slices
+            node.slice.elts = [self.visit(element) for element in node.slice.elts]
+        else:
+            node.slice = self.visit(node.slice)
+        return node
+
+    def _items(self, node: ast.List | ast.Tuple | ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        if not self.guards or isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        return self._call("__opgen_items", node, node)
+
+    visit_List = visit_Tuple = visit_ListComp = _items
+
+
+def _is_number(*nodes: ast.AST) -> bool:
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in nodes)

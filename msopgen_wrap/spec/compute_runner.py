@@ -192,98 +192,6 @@ def _literal(attr: Any) -> str:
     return repr(attr.default)
 
 
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Pow: "__opgen_pow",
-    ast.LShift: "__opgen_shift",
-    ast.Mult: "__opgen_mul",
-    ast.Add: "__opgen_add",
-}
-
-
-class _Rewriter(ast.NodeTransformer):
-    """Make ``a op= b`` an assignment (in-place operators would write the caller's tensors)."""
-
-    def __init__(self, guards: bool) -> None:
-        self.guards = guards
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        target = node.target
-        assert isinstance(target, ast.Name)
-        load = ast.copy_location(ast.Name(target.id, ast.Load()), node)
-        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
-        return ast.copy_location(ast.Assign([target], self.visit(value)), node)
-
-    def test(self, node: ast.expr) -> ast.expr:
-        """Hand a condition to a helper: a tracer must know that code branches on a symbol."""
-        if not self.guards:
-            return node
-        call = ast.Call(ast.Name("__opgen_test", ast.Load()), [node], [])
-        return ast.fix_missing_locations(ast.copy_location(call, node))
-
-    def visit_If(self, node: ast.If) -> ast.AST:
-        self.generic_visit(node)
-        node.test = self.test(node.test)
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        self.generic_visit(node)
-        if self.guards and isinstance(node.iter, ast.Call):
-            node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        self.generic_visit(node)
-        node.test = self.test(node.test)
-        return node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        self.generic_visit(node)
-        node.values = [self.test(value) for value in node.values]
-        return node
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            node.operand = self.test(node.operand)
-        return node
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.ifs = [self.test(condition) for condition in node.ifs]
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        name = _OPERATORS.get(type(node.op))
-        if not self.guards or name is None or _is_number(node.left, node.right):
-            return node
-        return self._call(name, node, node.left, node.right)
-
-    def _call(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
-        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-        return ast.fix_missing_locations(ast.copy_location(call, node))
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        node.value = self.visit(node.value)
-        if isinstance(node.slice, ast.Tuple):  # an index is no list: it may hold slices
-            node.slice.elts = [self.visit(element) for element in node.slice.elts]
-        else:
-            node.slice = self.visit(node.slice)
-        return node
-
-    def _items(self, node: ast.List | ast.Tuple | ast.ListComp) -> ast.AST:
-        self.generic_visit(node)
-        if not self.guards or isinstance(getattr(node, "ctx", None), ast.Store):
-            return node
-        return self._call("__opgen_items", node, node)
-
-    visit_List = visit_Tuple = visit_ListComp = _items
-
-
-def _is_number(*nodes: ast.AST) -> bool:
-    return any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in nodes)
-
-
 def _rewrite(checked: CheckedCode, guards: bool) -> ast.Module:
     # A deep copy through text keeps line numbers: the checked tree may be used again.
     body = []
@@ -296,7 +204,7 @@ def _rewrite(checked: CheckedCode, guards: bool) -> ast.Module:
             statement = ast.copy_location(ast.Assign([target], statement.value), statement)
         body.append(statement)
     module = ast.Module(body, [])
-    return ast.fix_missing_locations(_Rewriter(guards).visit(module))
+    return ast.fix_missing_locations(compute_limits.Rewriter(guards).visit(module))
 
 
 def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
@@ -316,13 +224,7 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
     namespace: dict[str, Any] = {"__builtins__": bare, "torch": torch, "math": math}
     namespace["F"] = torch.nn.functional
     namespace.update({n: getattr(builtins, n) for n in BUILTIN_FUNCTIONS})
-    namespace["__opgen_test"] = _test
-    namespace["__opgen_pow"] = compute_limits.power
-    namespace["__opgen_shift"] = compute_limits.shift
-    namespace["__opgen_mul"] = compute_limits.multiply
-    namespace["__opgen_add"] = compute_limits.add
-    namespace["__opgen_items"] = compute_limits.bounded
-    namespace["__opgen_steps"] = compute_limits.steps
+    namespace.update(compute_limits.HELPERS)
     namespace["round"] = compute_limits.rounded
     return program, namespace
 
@@ -340,10 +242,6 @@ def _import_for_torch(name: str, *args: Any, **kwargs: Any) -> Any:
     if name.split(".")[0] in ("torch", "torch_npu") or name in sys.modules:
         return builtins.__import__(name, *args, **kwargs)
     raise ImportError(f"compute may not import {name}")
-
-
-def _test(condition: Any) -> Any:
-    return condition
 
 
 def _bind(spec: OpSpec, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,35 +10,18 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
-from msopgen_wrap.spec.findings import Findings, listed, nearest, suggestion
+from msopgen_wrap.spec.dtype_lists import resolve_dtypes
+from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
-from msopgen_wrap.spec.params import (
-    RawParam,
-    read_inputs,
-    read_outputs,
-    resolve_dtypes,
-    resolve_shapes,
-)
-from msopgen_wrap.spec.reader import Reader
+from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
+from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
 from msopgen_wrap.spec.schema_string import read_schema
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
 
 KEYS = (
-    "version",
-    "op",
-    "doc",
-    "schema",
-    "inputs",
-    "outputs",
-    "attrs",
-    "compute",
-    "kernel",
-    "tiling",
-    "backward",
-    "cases",
-    "tolerance",
-    "soc",
+    *("version", "op", "doc", "schema", "inputs", "outputs", "attrs"),
+    *("compute", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
 )
 SUFFIXES = (".yaml", ".yml")
 # Of the spec format. A new one comes with a key or a meaning that older kits would misread.
@@ -208,7 +191,7 @@ class _Builder:
         if not self.version():
             return None  # the rest may mean something else
         self.reader.known_keys(self.root, KEYS, "the spec")
-        self.root = _with_meant_keys(self.root)
+        self.root = with_meant_keys(self.root, KEYS)
         op = self.op()
         inputs, outputs, attrs = self.signature()
         attr_types = {a.name: a.type for a in attrs}
@@ -329,12 +312,12 @@ class _Builder:
         return (
             read_inputs(inputs, self.reader) if inputs is not None else [],
             read_outputs(outputs, self.reader) if outputs is not None else [],
-            read_attrs(attrs, self.reader) if _given(attrs) and attrs is not None else [],
+            read_attrs(attrs, self.reader) if is_given(attrs) and attrs is not None else [],
         )
 
     def required(self, key: str) -> Node | None:
         node = self.root.get(key)
-        if not _given(node):
+        if not is_given(node):
             name = "x: [float16, float32]" if key == "inputs" else "y: like x"
             place = node.location if node is not None else self.root.location
             self.findings.error(
@@ -403,26 +386,6 @@ class _Builder:
 
     def cases(self, spec: OpSpec) -> list[Case]:
         node = self.root.get("cases")
-        if node is None or not _given(node):
+        if node is None or not is_given(node):
             return []
         return read_cases(node, spec.inputs, spec.outputs, spec.attrs, self.reader)
-
-
-def _with_meant_keys(root: Mapping) -> Mapping:
-    """Return the mapping with misspelt keys read as what they mean, when that key is missing.
-
-    They are reported; without this, everything that depends on them would be reported as well.
-    """
-    present = {str(key.value) for key, _ in root.entries}
-    entries = []
-    for key, value in root.entries:
-        near = nearest(str(key.value), KEYS) if key.value not in KEYS else ""
-        if near and near not in present:
-            present.add(near)
-            key = replace(key, value=near, text=near)
-        entries.append((key, value))
-    return replace(root, entries=tuple(entries))
-
-
-def _given(node: Node | None) -> bool:
-    return node is not None and not (isinstance(node, Scalar) and node.value is None)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import (
-    DTYPES,
     DimSlice,
     ParamKind,
     ShapeChoice,
@@ -23,27 +20,10 @@ from msopgen_wrap.spec.names import check_param_name
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
 from msopgen_wrap.spec.shapes import MAX_RANK, rule_tensors
-from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
+from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 INPUT_KEYS = ("dtype", "doc", "optional", "default", "list", "rank", "shape", "range")
 OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace")
-
-DTYPE_ALIASES = {
-    "half": "float16",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "float": "float32",
-    "fp32": "float32",
-    "double": "float32",
-    "float64": "float32",
-    "int": "int32",
-    "long": "int64",
-    "short": "int16",
-    "char": "int8",
-    "byte": "uint8",
-    "boolean": "bool",
-}
-_RULE_WORDS = {"like", "broadcast", "reduce", "rank", "numel", "min", "max", "true", "false"}
 
 
 @dataclass
@@ -212,164 +192,6 @@ def _range(node: Node | None, what: str, reader: Reader) -> tuple[float | None, 
         reader.findings.error("OPG018", f"range of {what}: {low:g} > {high:g}", node.location)
         return None, None
     return low, high
-
-
-# ---- dtypes ------------------------------------------------------------------------------------
-
-
-def resolve_dtypes(raws: list[RawParam], attrs: Iterable[str], findings: Findings) -> None:
-    """Give every parameter its dtype list, all of one length.
-
-    ``attrs`` are the names that a shape rule may hold besides those of ``raws``.
-    """
-    by_name: dict[str, RawParam] = {}
-    for raw in raws:
-        # An in-place output may carry its input's name; the input's dtypes win.
-        by_name.setdefault(raw.param.name, raw)
-    for raw in raws:
-        _read_dtypes(raw, by_name, set(attrs), findings)
-    for raw in raws:
-        _follow(raw, by_name, findings)
-    _equalize([r for r in raws if r.dtypes], findings)
-
-
-def _read_dtypes(
-    raw: RawParam, known: dict[str, RawParam], attrs: set[str], findings: Findings
-) -> None:
-    node, name = raw.dtype_node, raw.param.name
-    raw.dtype_place = node.location if node is not None else raw.param.location
-    if node is None:
-        words = _rule_names(raw)
-        raw.follows = next((w for w in words if w in known), None)
-        # An unknown name in the rule is reported there; a second finding here would mislead.
-        if raw.follows is None and raw.is_output and not set(words) - attrs:
-            findings.error(
-                "OPG006",
-                f"output '{name}' has no dtype",
-                raw.param.location,
-                fix="add 'dtype: x' to follow input x, or a list of dtypes",
-            )
-        return
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value not in DTYPES:
-        if node.value in known and known[node.value] is not raw:
-            raw.follows = node.value
-            return
-        names = [n for n in known if n != name]
-        unknown_dtype(node.value, node.location, findings, names)
-        return
-    if isinstance(node, Mapping):
-        findings.error(
-            "OPG007", f"dtype of '{name}' must be a dtype or a list of dtypes", node.location
-        )
-        return
-    items = node.items if isinstance(node, Sequence) else (node,)
-    if not items:
-        findings.error("OPG015", f"'{name}' has an empty dtype list", node.location)
-        return
-    dtypes = []
-    for item in items:
-        if not isinstance(item, Scalar) or not isinstance(item.value, str):
-            findings.error("OPG014", f"a dtype must be a name, not {kind_of(item)}", item.location)
-        elif item.value not in DTYPES:
-            unknown_dtype(item.value, item.location, findings, [])
-        else:
-            dtypes.append(item.value)
-    if len(dtypes) == len(items):
-        raw.dtypes = tuple(dtypes)
-
-
-def _rule_names(raw: RawParam) -> list[str]:
-    """Return the names in an output's shape rule, first the input it overwrites."""
-    if raw.param.inplace:
-        return [raw.param.inplace]
-    words = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", raw.shape_source[0]) if raw.shape_source else []
-    return [w for w in words if w not in _RULE_WORDS]
-
-
-# dtypes of torch and CANN that are known and not supported: a near name would mislead.
-_OTHER_DTYPES = (
-    (
-        r"(float8|fp8|hifloat8|hif8|float4|fp4)",
-        "vector units of the supported SoCs have no 8-bit or 4-bit floating point",
-        "store it as int8 or uint8 with a scale, or compute in float16 or bfloat16",
-    ),
-    (r"(u?int4|quint4|int2|uint2)", "sub-byte integers are not supported", "unpack it to int8"),
-    (r"(uint16|uint32|uint64)$", "unsigned integers beyond 8 bits are not supported", ""),
-    (r"(complex|c64$|c128$)", "complex numbers are not supported", "pass real and imaginary parts"),
-    (r"(quint|qint)", "torch's quantised dtypes are not supported", "write int8 or uint8"),
-    (r"(string|str|object)$", "a tensor holds numbers", ""),
-)
-
-
-def unknown_dtype(text: str, place: Location, findings: Findings, names: list[str]) -> None:
-    """Report OPG014 with the nearest dtype, or the nearest of ``names``."""
-    low = text.lower()
-    alias = DTYPE_ALIASES.get(low)
-    fix = f"write '{alias}'" if alias else suggestion(text, [*DTYPES, *names])
-    why = f"dtypes: {listed(DTYPES)}"
-    if low in ("double", "float64"):
-        why = "the vector unit has no 64-bit floating point"
-    for pattern, what, cure in _OTHER_DTYPES:
-        if re.match(pattern, low):
-            why, fix = f"{what}; {why}", cure
-            break
-    findings.error("OPG014", f"unknown dtype '{text}'", place, why, fix)
-
-
-def _follow(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> None:
-    seen = {id(raw)}
-    current = raw
-    while current.dtypes is None and current.follows is not None:
-        target = known.get(current.follows)
-        if target is None:
-            # Outputs follow names that exist (or their inplace input, which is checked apart).
-            return
-        if id(target) in seen:
-            findings.error(
-                "OPG017",
-                f"dtype of '{raw.param.name}' follows itself",
-                raw.dtype_place,
-                fix="give one parameter of the circle a list of dtypes",
-            )
-            return
-        seen.add(id(target))
-        current = target
-    raw.dtypes = current.dtypes
-
-
-def _equalize(raws: list[RawParam], findings: Findings) -> None:
-    counts = {len(r.dtypes or ()) for r in raws if len(r.dtypes or ()) > 1}
-    if len(counts) > 1:
-        longest = max(counts)
-        first = next(r for r in raws if len(r.dtypes or ()) == longest)
-        for raw in raws:
-            count = len(raw.dtypes or ())
-            if count in (1, longest) or raw.follows:
-                continue
-            findings.error(
-                "OPG015",
-                f"'{raw.param.name}' lists {count} dtypes, '{first.param.name}' {longest}",
-                raw.dtype_place,
-                why="dtype lists are parallel: entry i of every list is one combination",
-                fix="give all lists the same length, or one dtype for all combinations",
-            )
-        return
-    count = counts.pop() if counts else 1
-    for raw in raws:
-        if raw.dtypes is not None and len(raw.dtypes) == 1:
-            raw.dtypes *= count
-        raw.param = replace(raw.param, dtypes=raw.dtypes or ())
-    rows = list(zip(*((r.dtypes or ()) for r in raws), strict=True)) if raws else []
-    for i, row in enumerate(rows):
-        if row in rows[:i]:
-            findings.error(
-                "OPG015",
-                f"dtype combination {i + 1} ({', '.join(row)}) repeats combination "
-                f"{rows.index(row) + 1}",
-                raws[0].dtype_place,
-                why="CANN would build the same kernel twice and pick either",
-                fix="remove one of the two",
-            )
 
 
 # ---- shapes ------------------------------------------------------------------------------------

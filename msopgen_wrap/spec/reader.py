@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from msopgen_wrap.diagnostics import Location
-from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.findings import Findings, listed, nearest, suggestion
 from msopgen_wrap.spec.model import Code
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
 
@@ -103,3 +104,24 @@ class Reader:
             return node.text, node.location
         self.wrong_kind(node, what, "a shape rule", "e.g. 'like x' or \"[*x[:-1], 4]\"")
         return None
+
+
+def with_meant_keys(root: Mapping, known: tuple[str, ...]) -> Mapping:
+    """Return the mapping with misspelt keys read as what they mean, when that key is missing.
+
+    They are reported; without this, everything that depends on them would be reported as well.
+    """
+    present = {str(key.value) for key, _ in root.entries}
+    entries = []
+    for key, value in root.entries:
+        near = nearest(str(key.value), known) if key.value not in known else ""
+        if near and near not in present:
+            present.add(near)
+            key = replace(key, value=near, text=near)
+        entries.append((key, value))
+    return replace(root, entries=tuple(entries))
+
+
+def is_given(node: Node | None) -> bool:
+    """Whether a key is there and has a value."""
+    return node is not None and not (isinstance(node, Scalar) and node.value is None)
