@@ -116,29 +116,89 @@ void RunPad(const PadCall& c) {
     }
 }
 
+namespace {
+
+// ConfusionTranspose of [b, n, s, d], or of the plane [b, n]. H = n * d.
+struct Transposition {
+    uint8_t scene;
+    uint64_t b, n, s, d;
+
+    bool Plane() const { return scene == 7; }
+    bool SplitSource() const { return scene == 3 || scene == 4; }  // [B, S, H]
+    uint64_t H() const { return n * d; }
+    uint64_t Padded(uint64_t columns) const { return (columns + 15) / 16 * 16; }
+
+    uint64_t SourceSize() const {
+        return Plane() ? b * n : SplitSource() ? b * NzSize(s, H()) : b * n * NzSize(s, d);
+    }
+
+    uint64_t TargetSize() const {
+        switch (scene) {
+            case 1:
+                return b * s * n * d;
+            case 2:
+                return b * s * NzSize(n, d);
+            case 3:
+                return b * n * NzSize(s, d);
+            case 4:
+                return b * n * s * Padded(d);
+            case 5:
+                return b * s * Padded(H());
+            case 6:
+                return b * NzSize(s, H());
+            default:
+                return SourceSize();
+        }
+    }
+
+    // Where element (ib, in, is, id) is in the source, and where it goes.
+    uint64_t Origin(uint64_t ib, uint64_t in, uint64_t is, uint64_t id) const {
+        return SplitSource() ? ib * NzSize(s, H()) + NzIndex(s, is, in * d + id)
+                             : (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
+    }
+    uint64_t Target(uint64_t ib, uint64_t in, uint64_t is, uint64_t id) const {
+        switch (scene) {
+            case 1:
+                return ((ib * s + is) * n + in) * d + id;
+            case 2:
+                return (ib * s + is) * NzSize(n, d) + NzIndex(n, in, id);
+            case 4:
+                return ((ib * n + in) * s + is) * Padded(d) + id;
+            case 5:
+                return (ib * s + is) * Padded(H()) + in * d + id;
+            case 6:
+                return ib * NzSize(s, H()) + NzIndex(s, is, in * d + id);
+            default:
+                return (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
+        }
+    }
+
+    // Calls f(target, origin) for all elements.
+    template <typename F>
+    void ForElements(F f) const {
+        for (uint64_t ib = 0; ib < b; ++ib) {
+            for (uint64_t in = 0; in < n; ++in) {
+                if (Plane()) f(in * b + ib, ib * n + in);
+                for (uint64_t is = 0; is < s && !Plane(); ++is) {
+                    for (uint64_t id = 0; id < d; ++id) {
+                        f(Target(ib, in, is, id), Origin(ib, in, is, id));
+                    }
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
 void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
                            const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc) {
     if (scene < 1 || scene > 7) {
         Trap(Current(), loc, name, "transpose type %u is not available on this arch (1 to 7 are)",
              scene);
     }
-    const uint64_t b = dims[0], n = dims[1], s = dims[2], d = dims[3], h = n * d;
-    const bool plane = scene == 7;
-    const bool splitSource = scene == 3 || scene == 4;  // [B, S, H]
-    const bool ndResult = scene == 1 || scene == 4 || scene == 5;
-    const bool merged = scene == 5 || scene == 6;
-    const uint64_t dPad = (d + 15) / 16 * 16;
-    const uint64_t hPad = (h + 15) / 16 * 16;
-    const uint64_t from = plane ? b * n : splitSource ? b * NzSize(s, h) : b * n * NzSize(s, d);
-    uint64_t to = from;
-    if (!plane) {
-        if (scene == 1) to = b * s * n * d;
-        if (scene == 2) to = b * s * NzSize(n, d);
-        if (scene == 3) to = b * n * NzSize(s, d);
-        if (scene == 4) to = b * n * s * dPad;
-        if (scene == 5) to = b * s * hPad;
-        if (scene == 6) to = b * NzSize(s, h);
-    }
+    const Transposition move{scene, dims[0], dims[1], dims[2], dims[3]};
+    const uint64_t from = move.SourceSize(), to = move.TargetSize();
     if (from == 0) {
         TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling with GetTransposeTilingInfo",
                   "the tiling holds no shape");
@@ -150,41 +210,9 @@ void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, c
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(type) / 8;
     const std::vector<uint8_t> source = Snapshot(src, from, width);
-    const auto move = [&](uint64_t target, uint64_t origin) {
+    move.ForElements([&](uint64_t target, uint64_t origin) {
         memcpy(dst.ptr + target * width, source.data() + origin * width, width);
-    };
-    if (plane) {
-        for (uint64_t i = 0; i < b; ++i) {
-            for (uint64_t j = 0; j < n; ++j) move(j * b + i, i * n + j);
-        }
-        return;
-    }
-    for (uint64_t ib = 0; ib < b; ++ib) {
-        for (uint64_t in = 0; in < n; ++in) {
-            for (uint64_t is = 0; is < s; ++is) {
-                for (uint64_t id = 0; id < d; ++id) {
-                    const uint64_t ih = in * d + id;
-                    const uint64_t origin = splitSource
-                                                ? ib * NzSize(s, h) + NzIndex(s, is, ih)
-                                                : (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
-                    uint64_t target;
-                    if (merged) {
-                        target = ndResult ? (ib * s + is) * hPad + ih
-                                          : ib * NzSize(s, h) + NzIndex(s, is, ih);
-                    } else if (scene == 1) {
-                        target = ((ib * s + is) * n + in) * d + id;
-                    } else if (scene == 2) {
-                        target = (ib * s + is) * NzSize(n, d) + NzIndex(n, in, id);
-                    } else if (scene == 4) {
-                        target = ((ib * n + in) * s + is) * dPad + id;
-                    } else {
-                        target = (ib * n + in) * NzSize(s, d) + NzIndex(s, is, id);
-                    }
-                    move(target, origin);
-                }
-            }
-        }
-    }
+    });
 }
 
 void RunBytesSelect(const BytesSelectCall& c) {

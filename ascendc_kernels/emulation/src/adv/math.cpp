@@ -32,6 +32,7 @@ double Digamma(double x) {
            f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f * (1.0 / 240 - f * (1.0 / 132)))));
 }
 
+// One case per operation; splitting would hide the table.
 double Unary(AdvOp op, double x) {
     switch (op) {
         case AdvOp::kAcos:
@@ -116,6 +117,7 @@ double Unary(AdvOp op, double x) {
 
 bool IsUnary(AdvOp op) { return op <= AdvOp::kTrunc && op != AdvOp::kSwish; }
 
+// One case per operation; splitting would hide the table.
 double Other(AdvOp op, double x, double y, double z, double old) {
     switch (op) {
         case AdvOp::kSwish:

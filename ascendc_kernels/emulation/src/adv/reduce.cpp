@@ -90,13 +90,30 @@ void RunReduceXorSum(DType type, const TensorRef& dst, const TensorRef& src0, co
     StoreInt(dst, type, 0, sum);
 }
 
-void RunTopK(const TopKCall& c) {
+namespace {
+
+void CheckTopK(const TopKCall& c) {
     if (c.rows <= 0 || c.inner <= 0 || c.inner % 32 != 0 || c.n <= 0 || c.n > c.inner || c.k <= 0 ||
         c.k > c.n || (c.small && c.inner != 32) || (!c.small && c.inner > 4096)) {
         TrapCheck(Current(), c.loc, "ErrorParam", "TopK",
                   "1 <= k <= n <= inner, inner a multiple of 32 up to 4096 (32 in small mode)",
                   "k %d, outter %d, inner %d, n %d", c.k, c.rows, c.inner, c.n);
     }
+}
+
+// The positions of the keys in their order, NaN first; of equal ones the earlier first.
+void SortKeys(const std::vector<double>& keys, bool largest, std::vector<uint32_t>* order) {
+    std::iota(order->begin(), order->end(), 0u);
+    std::stable_sort(order->begin(), order->end(), [&](uint32_t a, uint32_t b) {
+        if (isnan(keys[a]) || isnan(keys[b])) return isnan(keys[a]) && !isnan(keys[b]);
+        return largest ? keys[a] > keys[b] : keys[a] < keys[b];
+    });
+}
+
+}  // namespace
+
+void RunTopK(const TopKCall& c) {
+    CheckTopK(c);
     const uint32_t perBlock = 32 * 8 / DTypeBits(c.type);
     const uint64_t k = static_cast<uint64_t>(c.k);
     const uint64_t valueRow = c.small ? k : (k + perBlock - 1) / perBlock * perBlock;
@@ -115,11 +132,7 @@ void RunTopK(const TopKCall& c) {
     std::vector<uint32_t> order(inner);
     for (uint64_t i = 0; i < rows; ++i) {
         for (uint64_t j = 0; j < inner; ++j) keys[j] = LoadReal(*c.src, c.type, i * inner + j);
-        std::iota(order.begin(), order.end(), 0u);
-        std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-            if (isnan(keys[a]) || isnan(keys[b])) return isnan(keys[a]) && !isnan(keys[b]);
-            return c.largest ? keys[a] > keys[b] : keys[a] < keys[b];
-        });
+        SortKeys(keys, c.largest, &order);
         const bool finished = c.finish != nullptr && c.finish->ptr[i] != 0;
         for (uint64_t j = 0; j < k; ++j) {
             StoreReal(*c.value, c.type, i * valueRow + j, keys[order[j]]);

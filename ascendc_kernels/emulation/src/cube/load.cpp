@@ -194,6 +194,60 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
     }
 }
 
+namespace {
+
+// Two channels of half a byte are one of a byte; no element is taken apart.
+Load3dArgs PairsOf(const Load3dArgs& args) {
+    Load3dArgs pairs = args;
+    pairs.channels /= 2;
+    pairs.kExtent /= 2;
+    pairs.kStart /= 2;
+    pairs.padBits = (args.padBits & 15) | (args.padBits & 15) << 4;
+    return pairs;
+}
+
+// The destination of image-to-column: a matrix as [outer][inner] fractals. With a repeat all blocks
+// form one matrix; each is rounded up to whole fractals.
+struct ColumnFractals {
+    uint32_t c0;                     // elements in 32 bytes
+    bool toB;                        // L0B: fractals of [columns][rows]
+    bool flip;                       // L0A, transposed
+    uint32_t rowsPer, columnsPer;    // of a block
+    uint32_t rows, columns;          // of the matrix
+    uint32_t outer, inner;           // fractals
+    uint32_t fullRows, fullColumns;  // of all fractals
+
+    ColumnFractals(const Load3dArgs& args, const CubeState& state, uint32_t elements, bool l0b)
+        : c0(elements), toB(l0b), flip(!l0b && args.transpose) {
+        const uint32_t rowUnit = toB || flip ? c0 : kCube, columnUnit = toB || flip ? kCube : c0;
+        const bool repeated = state.repeatTime > 1;
+        rowsPer = repeated ? CeilDiv(args.mExtent, rowUnit) * rowUnit : args.mExtent;
+        columnsPer = repeated ? CeilDiv(args.kExtent, columnUnit) * columnUnit : args.kExtent;
+        rows = rowsPer * (state.repeatAlongK ? 1 : state.repeatTime);
+        columns = columnsPer * (state.repeatAlongK ? state.repeatTime : 1);
+        const uint32_t down = CeilDiv(rows, rowUnit), across = CeilDiv(columns, columnUnit);
+        outer = flip ? across : down;
+        inner = flip ? down : across;
+        fullRows = down * rowUnit;
+        fullColumns = across * columnUnit;
+    }
+
+    // Position of an element, in elements.
+    uint64_t At(uint32_t r, uint32_t c) const {
+        uint32_t fractal, inside;
+        if (toB || flip) {
+            fractal = toB ? r / c0 * inner + c / kCube : c / kCube * inner + r / c0;
+            inside = c % kCube * c0 + r % c0;
+        } else {
+            fractal = r / kCube * inner + c / c0;
+            inside = r % kCube * c0 + c % c0;
+        }
+        return static_cast<uint64_t>(fractal) * kCube * c0 + inside;
+    }
+};
+
+}  // namespace
+
 void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Load3dArgs& args,
                 Loc loc) {
     Core& core = Current();
@@ -209,32 +263,15 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
             Trap(core, loc, op, "image to column of %s is emulated for whole bytes, not transposed",
                  Name(type));
         }
-        // Two channels are one of twice the width; no element is taken apart.
-        Load3dArgs pairs = args;
-        pairs.channels /= 2;
-        pairs.kExtent /= 2;
-        pairs.kStart /= 2;
-        pairs.padBits = (args.padBits & 15) | (args.padBits & 15) << 4;
-        return CubeLoad3d(dst, src, DType::kI8, pairs, loc);
+        return CubeLoad3d(dst, src, DType::kI8, PairsOf(args), loc);
     }
     const uint32_t size = bits / 8;
     const uint32_t c0 = kBlock / size;
-    const bool toB = dst.mem == Mem::kL0b;
-    const bool flip = !toB && args.transpose;
     const CubeState& state = StateOf(core);
     if (state.repeatTime == 0) return;
-    // With a repeat all blocks form one matrix; each is rounded up to whole fractals.
-    const uint32_t rowUnit = toB || flip ? c0 : kCube, columnUnit = toB || flip ? kCube : c0;
-    const bool repeated = state.repeatTime > 1;
-    const uint32_t rowsPer = repeated ? CeilDiv(args.mExtent, rowUnit) * rowUnit : args.mExtent;
-    const uint32_t columnsPer =
-        repeated ? CeilDiv(args.kExtent, columnUnit) * columnUnit : args.kExtent;
-    const uint32_t rows = rowsPer * (state.repeatAlongK ? 1 : state.repeatTime);
-    const uint32_t columns = columnsPer * (state.repeatAlongK ? state.repeatTime : 1);
-    // Fractals of the destination: [rows of fractals][columns of fractals].
-    const uint32_t outer = toB ? CeilDiv(rows, c0) : CeilDiv(flip ? columns : rows, kCube);
-    const uint32_t inner = toB ? CeilDiv(columns, kCube) : CeilDiv(flip ? rows : columns, c0);
-    CheckRange(core, dst, static_cast<uint64_t>(outer) * inner * kFractal, "dst", op, loc);
+    const ColumnFractals target(args, state, c0, dst.mem == Mem::kL0b);
+    const uint32_t fractals = target.outer * target.inner;
+    CheckRange(core, dst, static_cast<uint64_t>(fractals) * kFractal, "dst", op, loc);
     if (core.sink != nullptr) {
         Record r;
         r.op = op;
@@ -242,7 +279,7 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
         to.blockBytes = kFractal;
-        to.blocks = outer * inner;
+        to.blocks = fractals;
         to.blockStride = kFractal;
         Operand& from = AddOperand(r, "src", src, type, Access::kRead, kBlock);
         from.blockBytes = CeilDiv(args.channels, c0) * args.height * args.width * kBlock;
@@ -255,29 +292,16 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     uint8_t padding[8];
     memcpy(padding, &args.padBits, sizeof(padding));
     // Rows and columns up to the fractal are written as well; the surplus is never used.
-    const uint32_t fullRows = toB ? outer * c0 : flip ? inner * c0 : outer * kCube;
-    const uint32_t fullColumns = toB ? inner * kCube : flip ? outer * kCube : inner * c0;
-    for (uint32_t r = 0; r < fullRows; ++r) {
-        for (uint32_t c = 0; c < fullColumns; ++c) {
-            const uint32_t m = r % rowsPer, k = c % columnsPer;
-            const uint32_t mStep = r / rowsPer * state.repeatStride * kCube;
-            const uint32_t kStep = c / columnsPer * state.repeatStride * c0;
-            const uint8_t* from = r < rows && c < columns && m < args.mExtent && k < args.kExtent
-                                      ? matrix.At(args.mStart + mStep + m, args.kStart + kStep + k)
-                                      : nullptr;
-            uint32_t fractal, inside;
-            if (toB) {
-                fractal = r / c0 * inner + c / kCube;
-                inside = c % kCube * c0 + r % c0;
-            } else if (flip) {
-                fractal = c / kCube * inner + r / c0;
-                inside = c % kCube * c0 + r % c0;
-            } else {
-                fractal = r / kCube * inner + c / c0;
-                inside = r % kCube * c0 + c % c0;
-            }
-            memcpy(dst.ptr + static_cast<uint64_t>(fractal) * kFractal + inside * size,
-                   from != nullptr ? from : padding, size);
+    for (uint32_t r = 0; r < target.fullRows; ++r) {
+        for (uint32_t c = 0; c < target.fullColumns; ++c) {
+            const uint32_t m = r % target.rowsPer, k = c % target.columnsPer;
+            const uint32_t mStep = r / target.rowsPer * state.repeatStride * kCube;
+            const uint32_t kStep = c / target.columnsPer * state.repeatStride * c0;
+            const bool inside =
+                r < target.rows && c < target.columns && m < args.mExtent && k < args.kExtent;
+            const uint8_t* from =
+                inside ? matrix.At(args.mStart + mStep + m, args.kStart + kStep + k) : nullptr;
+            memcpy(dst.ptr + target.At(r, c) * size, from != nullptr ? from : padding, size);
         }
     }
 }

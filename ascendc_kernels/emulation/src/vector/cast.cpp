@@ -326,6 +326,7 @@ RunFn BinaryCast(VecOp op, DType dt, DType st) {
     return nullptr;
 }
 
+// One case per pair of types; splitting would hide the table.
 RunFn CastRun(DType dt, DType st, int mode) {
     switch (st) {
         case DType::kF16:

@@ -103,6 +103,7 @@ RunFn Pick(DType dt, DType st) {
 
 }  // namespace
 
+// One case per operation; splitting would hide the table.
 RunFn FloatRun(VecOp op, DType dt, DType st) {
     switch (op) {
         case VecOp::kAdd:

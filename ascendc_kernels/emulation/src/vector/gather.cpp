@@ -152,27 +152,18 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
     }
 }
 
-void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef* pattern,
-                   uint8_t builtin, bool counter, uint32_t mask, const AscendC::GatherMaskParams& p,
-                   uint64_t& kept, Loc loc) {
-    Core& core = Current();
-    if (core.kind == CoreKind::kAic) return;
-    const uint32_t es = DTypeBits(type) / 8;
-    const uint32_t lanes = 256 / es;
-    const uint32_t perBlock = 32 / es;
-    // Normal mode: whole repeats; counter mode: `mask` elements per repeat.
-    const uint64_t each = counter ? mask : lanes;
-    const uint64_t repeatBytes = (each + 7) / 8;
-    if (!pattern && (builtin < 1 || builtin > 7)) {
-        TrapCheck(core, loc, "ErrorParam", "GatherMask",
-                  "use a pattern number 1..7 or a pattern tensor",
-                  "built-in pattern %u does not exist", builtin);
-    }
-    auto bit = [&](uint32_t r, uint64_t e) -> bool {
-        switch (pattern ? 0 : builtin) {
+namespace {
+
+// Which elements GatherMask keeps: those of a pattern tensor, or of a built-in pattern.
+struct GatherPattern {
+    const TensorRef* tensor;
+    uint32_t rowBytes;  // of the tensor, from repeat to repeat
+    uint8_t builtin;
+
+    bool operator()(uint32_t r, uint64_t e) const {
+        switch (tensor ? 0 : builtin) {
             case 0: {
-                const uint8_t* bits =
-                    pattern->ptr + static_cast<uint64_t>(r) * p.src1RepeatStride * 32;
+                const uint8_t* bits = tensor->ptr + static_cast<uint64_t>(r) * rowBytes;
                 return (bits[e / 8] >> (e % 8)) & 1;
             }
             case 1:
@@ -190,7 +181,41 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
             default:
                 return true;
         }
-    };
+    }
+};
+
+// The operand reads `bytes` per repeat.
+void DescribeRows(Operand& o, const AscendC::GatherMaskParams& p, uint64_t bytes) {
+    o.repeats = p.repeatTimes;
+    o.repeatStride = p.src0RepeatStride * 32ll;
+    if (p.src0BlockStride == 1) {
+        o.blockBytes = static_cast<uint32_t>(bytes);
+        return;
+    }
+    o.blockBytes = 32;
+    o.blocks = static_cast<uint32_t>((bytes + 31) / 32);
+    o.blockStride = p.src0BlockStride * 32ll;
+}
+
+}  // namespace
+
+void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef* pattern,
+                   uint8_t builtin, bool counter, uint32_t mask, const AscendC::GatherMaskParams& p,
+                   uint64_t& kept, Loc loc) {
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(type) / 8;
+    const uint32_t lanes = 256 / es;
+    const uint32_t perBlock = 32 / es;
+    // Normal mode: whole repeats; counter mode: `mask` elements per repeat.
+    const uint64_t each = counter ? mask : lanes;
+    const uint64_t repeatBytes = (each + 7) / 8;
+    if (!pattern && (builtin < 1 || builtin > 7)) {
+        TrapCheck(core, loc, "ErrorParam", "GatherMask",
+                  "use a pattern number 1..7 or a pattern tensor",
+                  "built-in pattern %u does not exist", builtin);
+    }
+    const GatherPattern bit{pattern, p.src1RepeatStride * 32u, builtin};
     auto source = [&](uint32_t r, uint64_t e) {
         return static_cast<uint64_t>(r) * p.src0RepeatStride * 32 +
                e / perBlock * p.src0BlockStride * 32 + (e % perBlock) * es;
@@ -217,16 +242,7 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
         r.loc = Where(core, loc);
         r.repeat = p.repeatTimes;
         DescribePlain(r, "dst", dst, type, Access::kWrite, count * es);
-        Operand& s = DescribePlain(r, "src0", src, type, Access::kRead, 0);
-        s.repeats = p.repeatTimes;
-        s.repeatStride = p.src0RepeatStride * 32ll;
-        if (p.src0BlockStride == 1) {
-            s.blockBytes = static_cast<uint32_t>(each * es);
-        } else {
-            s.blockBytes = 32;
-            s.blocks = static_cast<uint32_t>((each * es + 31) / 32);
-            s.blockStride = p.src0BlockStride * 32ll;
-        }
+        DescribeRows(DescribePlain(r, "src0", src, type, Access::kRead, 0), p, each * es);
         if (pattern) {
             Operand& m =
                 DescribePlain(r, "src1Pattern", *pattern, DType::kU8, Access::kRead, repeatBytes);

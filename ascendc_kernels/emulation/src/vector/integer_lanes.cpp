@@ -151,6 +151,7 @@ RunFn PickCopy(uint32_t bits) {
 
 }  // namespace
 
+// One case per operation; splitting would hide the table.
 RunFn IntegerRun(VecOp op, DType dt, DType) {
     switch (op) {
         case VecOp::kAdd:

@@ -10,6 +10,21 @@
 
 namespace ascendc_emu {
 
+// How many records the first `used` lists of lengths[] hold together.
+inline uint64_t GroupOf(const uint16_t lengths[4], int used) {
+    uint64_t records = 0;
+    for (int i = 0; i < used; ++i) records += lengths[i];
+    return records;
+}
+
+// Whether lists of these lengths can be merged several times in a row: the groups follow each
+// other.
+inline bool CanRepeat(const uint16_t lengths[4], int used, bool suspend) {
+    bool equal = used == 4 && !suspend;
+    for (int i = 1; i < 4; ++i) equal &= lengths[i] == lengths[0];
+    return equal;
+}
+
 // Hands the records of `used` lists to put in order; of equal ones that of the earlier list comes
 // first. suspend: ends once a list is used up. Returns how many each list gave, 16 bits each, as
 // GetMrgSortResult's register has it.

@@ -167,11 +167,10 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
     for (uint64_t i = 0; i < n; ++i) memcpy(dst.ptr + i * layout.bytes, all[i].raw, layout.bytes);
 }
 
-void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
-                      const TensorRef* const lists[4], const uint16_t lengths[4], bool suspend,
-                      uint16_t valid, int32_t repeats, Loc loc) {
-    Core& core = Current();
-    if (repeats <= 0) return;
+namespace {
+
+// How many lists validBit stands for.
+int ListsOf(Core& core, const char* name, uint16_t valid, Loc loc) {
     if (valid != 1 && valid != 3 && valid != 7 && valid != 15) {
         TrapCheck(core, loc, "ErrorParam", name, "set validBit to 3, 7 or 15",
                   "validBit %u is not 3, 7 or 15", valid);
@@ -182,15 +181,22 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
         Warn(core, loc, "ErrorParam", name, "copy a single list with DataCopy",
              "validBit 1: a list alone is copied, but the documentation has 3, 7 and 15 only");
     }
+    return valid == 1 ? 1 : valid == 3 ? 2 : valid == 7 ? 3 : 4;
+}
+
+}  // namespace
+
+void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
+                      const TensorRef* const lists[4], const uint16_t lengths[4], bool suspend,
+                      uint16_t valid, int32_t repeats, Loc loc) {
+    Core& core = Current();
+    if (repeats <= 0) return;
+    const int used = ListsOf(core, name, valid, loc);
     const Layout layout(type);
-    const int used = valid == 1 ? 1 : valid == 3 ? 2 : valid == 7 ? 3 : 4;
-    uint64_t group = 0;
-    for (int i = 0; i < used; ++i) group += lengths[i];
-    for (int i = 1; i < 4 && repeats > 1; ++i) {
-        if (used != 4 || lengths[i] != lengths[0] || suspend) {
-            TrapCheck(core, loc, "ErrorParam", name, "use repeatTimes 1",
-                      "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
-        }
+    const uint64_t group = GroupOf(lengths, used);
+    if (repeats > 1 && !CanRepeat(lengths, used, suspend)) {
+        TrapCheck(core, loc, "ErrorParam", name, "use repeatTimes 1",
+                  "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
     }
     if (core.sink) {
         static const char* const roles[] = {"src1", "src2", "src3", "src4"};

@@ -176,36 +176,83 @@ Geometry ReduceGeometry(Core& core, const Form& f, DType t) {
     return Resolve(core, f, DTypeBits(t));
 }
 
+// What one repeat produces.
+struct Result {
+    uint32_t unit;   // of dstRepStride, bytes
+    uint32_t bytes;  // written by a repeat
+    uint32_t align;
+};
+
+Result ResultOf(const ReduceCall& c, const Geometry& g) {
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    if (c.span == ReduceSpan::kBlock) {
+        return {8 * es, GroupsWritten(g, 32 / es) * es, es == 2 ? 16u : 32u};
+    }
+    if (c.span == ReduceSpan::kPair) return {128, GroupsWritten(g, 2) * es, 32};
+    if (c.op != ReduceOp::kSum && c.order <= 1) return {2 * es, 2 * es, 2 * es};
+    if (c.op != ReduceOp::kSum && c.order == 3) return {4, 4, 4};
+    return {es, es, es};
+}
+
+// Results of repeat r, whose lanes are v: one per pair of them.
+void StorePairs(const ReduceCall& c, const Geometry& g, uint32_t r, const float* v, uint32_t pairs,
+                uint8_t* to) {
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    for (uint32_t i = 0; i < pairs; ++i) {
+        if (AnyActive(g, r, 2 * i, 2)) PutValue(to + i * es, c.dt, v[2 * i] + v[2 * i + 1]);
+    }
+}
+
+// The same, one per data block.
+void StoreBlocks(const ReduceCall& c, const Geometry& g, uint32_t r, float* v, uint32_t blocks,
+                 uint8_t* to) {
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    const uint32_t per = 32 / es;
+    for (uint32_t b = 0; b < blocks; ++b) {
+        if (!AnyActive(g, r, b * per, per)) continue;
+        const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per)
+                                               : Find(v + b * per, per, c.op).value;
+        PutValue(to + b * es, c.dt, x);
+    }
+}
+
+// The extreme of a repeat, its position, or both, in the order that was asked for.
+void StoreExtreme(const ReduceCall& c, const Extreme& e, uint8_t* to) {
+    const uint32_t es = DTypeBits(c.dt) / 8;
+    switch (c.order) {
+        case 0:
+            PutValue(to, c.dt, e.value);
+            PutIndex(to + es, es, e.index);
+            break;
+        case 1:
+            PutIndex(to, es, e.index);
+            PutValue(to + es, c.dt, e.value);
+            break;
+        case 2:
+            PutValue(to, c.dt, e.value);
+            break;
+        default:
+            PutIndex(to, 4, e.index);
+            break;
+    }
+}
+
 }  // namespace
 
 void RunReduce(const ReduceCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
-    const uint32_t es = DTypeBits(c.dt) / 8;
     const Geometry g = ReduceGeometry(core, c.form, c.dt);
-    // Bytes one repeat produces, and the unit of dstRepStride.
-    uint32_t unit = es, produced = es, align = es;
-    if (c.span == ReduceSpan::kBlock) {
-        unit = 8 * es;
-        produced = GroupsWritten(g, 32 / es) * es;
-        align = es == 2 ? 16 : 32;
-    } else if (c.span == ReduceSpan::kPair) {
-        unit = 128;
-        produced = GroupsWritten(g, 2) * es;
-        align = 32;
-    } else if (c.op != ReduceOp::kSum) {
-        if (c.order <= 1) unit = produced = align = 2 * es;
-        if (c.order == 3) unit = produced = align = 4;
-    }
-    const int64_t dstStep = static_cast<int64_t>(c.form.dstRep) * unit;
+    const Result result = ResultOf(c, g);
+    const int64_t dstStep = static_cast<int64_t>(c.form.dstRep) * result.unit;
     if (core.sink) {
         Record r;
         r.op = c.name;
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
-        Operand& d = DescribePlain(r, "dst", *c.dst, c.dt, Access::kWrite, produced);
-        d.align = static_cast<uint16_t>(align);
+        Operand& d = DescribePlain(r, "dst", *c.dst, c.dt, Access::kWrite, result.bytes);
+        d.align = static_cast<uint16_t>(result.align);
         d.repeats = g.repeats;
         d.repeatStride = dstStep;
         DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, c.form, c.form.src0Blk,
@@ -217,24 +264,17 @@ void RunReduce(const ReduceCall& c) {
              "src", c.loc);
     CheckEnd(core, *c.dst,
              c.dst->addr + static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(dstStep) +
-                 produced,
+                 result.bytes,
              c.name, "dst", c.loc);
+    const uint32_t es = DTypeBits(c.dt) / 8;
     float v[128];
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(*c.src, c.dt, g, c.form, r, c.op, v);
         uint8_t* to = c.dst->ptr + static_cast<int64_t>(r) * dstStep;
         if (c.span == ReduceSpan::kPair) {
-            for (uint32_t i = 0; i < produced / es; ++i) {
-                if (AnyActive(g, r, 2 * i, 2)) PutValue(to + i * es, c.dt, v[2 * i] + v[2 * i + 1]);
-            }
+            StorePairs(c, g, r, v, result.bytes / es, to);
         } else if (c.span == ReduceSpan::kBlock) {
-            const uint32_t per = 32 / es;
-            for (uint32_t b = 0; b < produced / es; ++b) {
-                if (!AnyActive(g, r, b * per, per)) continue;
-                const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per)
-                                                       : Find(v + b * per, per, c.op).value;
-                PutValue(to + b * es, c.dt, x);
-            }
+            StoreBlocks(c, g, r, v, result.bytes / es, to);
         } else if (c.op == ReduceOp::kSum) {
             const float x = TreeSum(c.dt, v, g.lanes);
             PutValue(to, c.dt, x);
@@ -242,22 +282,7 @@ void RunReduce(const ReduceCall& c) {
         } else {
             const Extreme e = Find(v, g.lanes, c.op);
             RememberExtreme(core, c.dt, e);
-            switch (c.order) {
-                case 0:
-                    PutValue(to, c.dt, e.value);
-                    PutIndex(to + es, es, e.index);
-                    break;
-                case 1:
-                    PutIndex(to, es, e.index);
-                    PutValue(to + es, c.dt, e.value);
-                    break;
-                case 2:
-                    PutValue(to, c.dt, e.value);
-                    break;
-                default:
-                    PutIndex(to, 4, e.index);
-                    break;
-            }
+            StoreExtreme(c, e, to);
         }
     }
 }
@@ -280,13 +305,74 @@ void SyncByScalar(Core& core, Loc loc) {
     e.loc = Where(core, loc);
     core.sink->OnSync(core, e);
 }
+
+// Repeat after repeat.
+float SumInOrder(const FullReduceCall& c, const Geometry& g) {
+    float v[128];
+    float total = 0;
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(*c.src, c.dt, g, c.form, r, c.op, v);
+        const float x = TreeSum(c.dt, v, g.lanes);
+        total = r == 0 ? x : RoundAs(c.dt, total + x);
+    }
+    return total;
+}
+
+// The sums of repeats are added as a repeat is, until one is left.
+float SumByLevels(const FullReduceCall& c, const Geometry& g) {
+    float v[128];
+    std::vector<float> level;
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(*c.src, c.dt, g, c.form, r, c.op, v);
+        level.push_back(TreeSum(c.dt, v, g.lanes));
+    }
+    while (level.size() > 1) {
+        std::vector<float> next;
+        for (size_t at = 0; at < level.size(); at += g.lanes) {
+            for (uint32_t e = 0; e < g.lanes; ++e)
+                v[e] = at + e < level.size() ? level[at + e] : 0.0f;
+            next.push_back(TreeSum(c.dt, v, g.lanes));
+        }
+        level.swap(next);
+    }
+    return level[0];
+}
+
+// Whether no lane is NaN or beyond the best so far.
+bool HasNoBetter(const float* v, uint32_t n, ReduceOp op, float best) {
+    bool nan = false;
+    const float quick = op == ReduceOp::kMax ? FastExtreme(v, n, ReduceOp::kMax, nan)
+                                             : FastExtreme(v, n, ReduceOp::kMin, nan);
+    return !nan && (op == ReduceOp::kMax ? quick <= best : quick >= best);
+}
+
+Extreme ExtremeOf(const FullReduceCall& c, const Geometry& g) {
+    float v[128];
+    Extreme best{Neutral(c.op), 0};
+    const int64_t lanesPerRepeat =
+        static_cast<int64_t>(c.form.src0Rep) * 32 / (DTypeBits(c.dt) / 8);
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        Gather(*c.src, c.dt, g, c.form, r, c.op, v);
+        if (r > 0 && best.value == best.value && HasNoBetter(v, g.lanes, c.op, best.value)) {
+            continue;
+        }
+        const Extreme e = Find(v, g.lanes, c.op);
+        const bool nan = e.value != e.value && best.value == best.value;
+        const bool better = c.op == ReduceOp::kMax ? e.value > best.value : e.value < best.value;
+        if (r == 0 || better || nan) {
+            best.value = e.value;
+            best.index = static_cast<uint32_t>(r * lanesPerRepeat) + e.index;
+        }
+    }
+    return best;
+}
 }  // namespace
 
 void RunFullReduce(const FullReduceCall& c) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(c.dt) / 8;
-    Form form = c.form;
+    const Form& form = c.form;
     const Geometry g = ReduceGeometry(core, form, c.dt);
     const bool sum = c.op == ReduceOp::kSum;
     // Elements of the work tensor the device needs: one result (or value and index) per repeat,
@@ -316,57 +402,13 @@ void RunFullReduce(const FullReduceCall& c) {
     CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src",
              c.loc);
     CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.name, "dst", c.loc);
-    float v[128];
     if (sum) {
-        if (inOrder) {
-            float total = 0;
-            for (uint32_t r = 0; r < g.repeats; ++r) {
-                Gather(*c.src, c.dt, g, form, r, c.op, v);
-                const float x = TreeSum(c.dt, v, g.lanes);
-                total = r == 0 ? x : RoundAs(c.dt, total + x);
-            }
-            PutValue(c.dst->ptr, c.dt, total);
-            core.regs.accValue = RoundAs(c.dt, total);
-            return;
-        }
-        std::vector<float> level;
-        for (uint32_t r = 0; r < g.repeats; ++r) {
-            Gather(*c.src, c.dt, g, form, r, c.op, v);
-            level.push_back(TreeSum(c.dt, v, g.lanes));
-        }
-        while (level.size() > 1) {
-            std::vector<float> next;
-            for (size_t at = 0; at < level.size(); at += g.lanes) {
-                for (uint32_t e = 0; e < g.lanes; ++e)
-                    v[e] = at + e < level.size() ? level[at + e] : 0.0f;
-                next.push_back(TreeSum(c.dt, v, g.lanes));
-            }
-            level.swap(next);
-        }
-        PutValue(c.dst->ptr, c.dt, level[0]);
-        core.regs.accValue = RoundAs(c.dt, level[0]);
+        const float total = inOrder ? SumInOrder(c, g) : SumByLevels(c, g);
+        PutValue(c.dst->ptr, c.dt, total);
+        core.regs.accValue = RoundAs(c.dt, total);
         return;
     }
-    Extreme best{Neutral(c.op), 0};
-    const int64_t lanesPerRepeat = static_cast<int64_t>(form.src0Rep) * 32 / es;
-    for (uint32_t r = 0; r < g.repeats; ++r) {
-        Gather(*c.src, c.dt, g, form, r, c.op, v);
-        bool hasNan = false;
-        if (r > 0 && best.value == best.value) {
-            const float quick = c.op == ReduceOp::kMax
-                                    ? FastExtreme(v, g.lanes, ReduceOp::kMax, hasNan)
-                                    : FastExtreme(v, g.lanes, ReduceOp::kMin, hasNan);
-            if (!hasNan && (c.op == ReduceOp::kMax ? quick <= best.value : quick >= best.value))
-                continue;
-        }
-        const Extreme e = Find(v, g.lanes, c.op);
-        const bool nan = e.value != e.value && best.value == best.value;
-        const bool better = c.op == ReduceOp::kMax ? e.value > best.value : e.value < best.value;
-        if (r == 0 || better || nan) {
-            best.value = e.value;
-            best.index = static_cast<uint32_t>(r * lanesPerRepeat) + e.index;
-        }
-    }
+    const Extreme best = ExtremeOf(c, g);
     PutValue(c.dst->ptr, c.dt, best.value);
     if (c.index) PutIndex(c.dst->ptr + es, es, best.index);
     RememberExtreme(core, c.dt, best);
@@ -393,56 +435,6 @@ void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc) 
         total = RoundAs(type, total + TreeSum(type, v, g.lanes));
     }
     core.regs.accValue = total;
-}
-
-namespace {
-
-// Each element of src fills a block of dst.
-template <typename T>
-void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk,
-                int32_t dstRep) {
-    constexpr uint32_t kElements = 32 / sizeof(T);
-    for (int32_t r = 0; r < repeats; ++r) {
-        T row[8];  // dst may lie over src
-        memcpy(row, src.ptr + static_cast<uint64_t>(r) * sizeof(row), sizeof(row));
-        for (int32_t b = 0; b < 8; ++b) {
-            T block[kElements];
-            std::fill_n(block, kElements, row[b]);
-            memcpy(dst.ptr +
-                       (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32,
-                   block, sizeof(block));
-        }
-    }
-}
-
-}  // namespace
-
-void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats,
-             int32_t dstBlk, int32_t dstRep, Loc loc) {
-    Core& core = Current();
-    if (core.kind == CoreKind::kAic) return;
-    const uint32_t es = DTypeBits(type) / 8;
-    const uint64_t srcBytes = static_cast<uint64_t>(std::max(0, repeats)) * 8 * es;
-    if (core.sink) {
-        Record r;
-        r.op = "Brcb";
-        r.pipe = Pipe::kV;
-        r.loc = Where(core, loc);
-        Operand& d = DescribePlain(r, "dst", dst, type, Access::kWrite, 32);
-        d.blocks = 8;
-        d.blockStride = dstBlk * 32ll;
-        d.repeats = static_cast<uint32_t>(std::max(0, repeats));
-        d.repeatStride = dstRep * 32ll;
-        DescribePlain(r, "src0", src, type, Access::kRead, srcBytes);
-        core.sink->OnInstruction(core, r);
-    }
-    if (repeats <= 0) return;
-    CheckEnd(core, src, src.addr + srcBytes, "Brcb", "src0", loc);
-    CheckEnd(core, dst,
-             dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 +
-                 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
-             "Brcb", "dst", loc);
-    (es == 2 ? &FillBlocks<uint16_t> : &FillBlocks<uint32_t>)(dst, src, repeats, dstBlk, dstRep);
 }
 
 }  // namespace ascendc_emu

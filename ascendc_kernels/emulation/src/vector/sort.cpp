@@ -117,16 +117,10 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
         TrapCheck(core, loc, "ErrorParam", "MrgSort", "set validBit to 3, 7 or 15",
                   "validBit %u is not 3, 7 or 15", valid);
     }
-    uint64_t group = 0;
-    for (int i = 0; i < used; ++i) group += lengths[i];
-    if (repeats > 1) {
-        for (int i = 1; i < 4; ++i) {
-            if (valid != 15 || lengths[i] != lengths[0] || suspend) {
-                TrapCheck(
-                    core, loc, "ErrorParam", "MrgSort", "use repeatTimes 1",
-                    "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
-            }
-        }
+    const uint64_t group = GroupOf(lengths, used);
+    if (repeats > 1 && !CanRepeat(lengths, used, suspend)) {
+        TrapCheck(core, loc, "ErrorParam", "MrgSort", "use repeatTimes 1",
+                  "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
     }
     if (core.sink) {
         static const char* const roles[] = {"src1", "src2", "src3", "src4"};

@@ -1,11 +1,12 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// TransDataTo5HD (16 rows by address), Transpose of 16 x 16, and the NCHW / NHWC forms.
+// TransDataTo5HD (16 rows by address), Transpose of 16 x 16, and the NCHW / NHWC forms; Brcb.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "ascendc_emu/gather_api.h"
+#include "ascendc_emu/reduce_api.h"
 #include "core/scheduler.h"
 #include "vector/lanes.h"
 
@@ -23,6 +24,60 @@ TensorRef Row(Core& core, uint64_t address, const char* role, Loc loc) {
     t.ptr = reinterpret_cast<uint8_t*>(address);
     t.addr = static_cast<uint32_t>(address - base);
     return t;
+}
+
+void EmitRows(Core& core, DType type, const TensorRef (&d)[16], const TensorRef (&s)[16],
+              const AscendC::TransDataTo5HDParams& p, Loc loc) {
+    const uint32_t es = DTypeBits(type) / 8;
+    // Two records keep each within the operand limit: the reads, then the writes.
+    for (int half = 0; half < 2; ++half) {
+        Record r;
+        r.op = "TransDataTo5HD";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        r.repeat = p.repeatTimes;
+        for (int i = 0; i < 16; ++i) {
+            const TensorRef& t = half == 0 ? s[i] : d[i];
+            const bool high = half == 0 ? p.srcHighHalf : p.dstHighHalf;
+            Operand& o =
+                DescribePlain(r, half == 0 ? "srcList" : "dstList", t, type,
+                              half == 0 ? Access::kRead : Access::kWrite, es == 1 ? 16 : 32);
+            if (es == 1 && high) o.addr += 16;
+            if (es == 1) o.align = 16;
+            o.repeats = p.repeatTimes;
+            o.repeatStride = (half == 0 ? p.srcRepStride : p.dstRepStride) * 32ll;
+        }
+        core.sink->OnInstruction(core, r);
+    }
+}
+
+using Square = uint8_t[16][32];
+
+// Rows of a square become columns; out(i): where row i of the result goes.
+template <typename Out>
+void TransposeSquare(const Square& in, uint32_t es, const AscendC::TransDataTo5HDParams& p,
+                     Out out) {
+    if (es == 2) {
+        for (int i = 0; i < 16; ++i) {
+            uint8_t row[32];
+            for (int j = 0; j < 16; ++j) memcpy(row + j * 2, in[j] + i * 2, 2);
+            memcpy(out(i), row, 32);
+        }
+    } else if (es == 1) {
+        const int from = p.srcHighHalf ? 16 : 0, to = p.dstHighHalf ? 16 : 0;
+        for (int i = 0; i < 16; ++i) {
+            for (int j = 0; j < 16; ++j) out(i)[to + j] = in[j][from + i];
+        }
+    } else {
+        // 16 rows of 8: column c becomes rows 2c (sources 0..7) and 2c + 1 (sources 8..15).
+        for (int c = 0; c < 8; ++c) {
+            for (int h = 0; h < 2; ++h) {
+                uint8_t row[32];
+                for (int j = 0; j < 8; ++j) memcpy(row + j * 4, in[h * 8 + j] + c * 4, 4);
+                memcpy(out(2 * c + h), row, 32);
+            }
+        }
+    }
 }
 
 }  // namespace
@@ -44,55 +99,14 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
         CheckEnd(core, s[i], s[i].addr + last * p.srcRepStride + 32, "TransDataTo5HD", "srcList",
                  loc);
     }
-    if (core.sink) {
-        // Two records keep each within the operand limit: the reads, then the writes.
-        for (int half = 0; half < 2; ++half) {
-            Record r;
-            r.op = "TransDataTo5HD";
-            r.pipe = Pipe::kV;
-            r.loc = Where(core, loc);
-            r.repeat = p.repeatTimes;
-            for (int i = 0; i < 16; ++i) {
-                const TensorRef& t = half == 0 ? s[i] : d[i];
-                const bool high = half == 0 ? p.srcHighHalf : p.dstHighHalf;
-                Operand& o =
-                    DescribePlain(r, half == 0 ? "srcList" : "dstList", t, type,
-                                  half == 0 ? Access::kRead : Access::kWrite, es == 1 ? 16 : 32);
-                if (es == 1 && high) o.addr += 16;
-                if (es == 1) o.align = 16;
-                o.repeats = p.repeatTimes;
-                o.repeatStride = (half == 0 ? p.srcRepStride : p.dstRepStride) * 32ll;
-            }
-            core.sink->OnInstruction(core, r);
-        }
-    }
-    uint8_t in[16][32];
+    if (core.sink) EmitRows(core, type, d, s, p, loc);
+    Square in;
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
         // All rows are read before any is written: in-place use is common.
         for (int i = 0; i < 16; ++i)
             memcpy(in[i], s[i].ptr + static_cast<uint64_t>(r) * p.srcRepStride * 32, 32);
         auto out = [&](int i) { return d[i].ptr + static_cast<uint64_t>(r) * p.dstRepStride * 32; };
-        if (es == 2) {
-            for (int i = 0; i < 16; ++i) {
-                uint8_t row[32];
-                for (int j = 0; j < 16; ++j) memcpy(row + j * 2, in[j] + i * 2, 2);
-                memcpy(out(i), row, 32);
-            }
-        } else if (es == 1) {
-            const int from = p.srcHighHalf ? 16 : 0, to = p.dstHighHalf ? 16 : 0;
-            for (int i = 0; i < 16; ++i) {
-                for (int j = 0; j < 16; ++j) out(i)[to + j] = in[j][from + i];
-            }
-        } else {
-            // 16 rows of 8: column c becomes rows 2c (sources 0..7) and 2c + 1 (sources 8..15).
-            for (int c = 0; c < 8; ++c) {
-                for (int h = 0; h < 2; ++h) {
-                    uint8_t row[32];
-                    for (int j = 0; j < 8; ++j) memcpy(row + j * 4, in[h * 8 + j] + c * 4, 4);
-                    memcpy(out(2 * c + h), row, 32);
-                }
-            }
-        }
+        TransposeSquare(in, es, p, out);
     }
 }
 
@@ -156,6 +170,56 @@ void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, con
             }
         }
     }
+}
+
+namespace {
+
+// Each element of src fills a block of dst.
+template <typename T>
+void FillBlocks(const TensorRef& dst, const TensorRef& src, int32_t repeats, int32_t dstBlk,
+                int32_t dstRep) {
+    constexpr uint32_t kElements = 32 / sizeof(T);
+    for (int32_t r = 0; r < repeats; ++r) {
+        T row[8];  // dst may lie over src
+        memcpy(row, src.ptr + static_cast<uint64_t>(r) * sizeof(row), sizeof(row));
+        for (int32_t b = 0; b < 8; ++b) {
+            T block[kElements];
+            std::fill_n(block, kElements, row[b]);
+            memcpy(dst.ptr +
+                       (static_cast<int64_t>(r) * dstRep + static_cast<int64_t>(b) * dstBlk) * 32,
+                   block, sizeof(block));
+        }
+    }
+}
+
+}  // namespace
+
+void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats,
+             int32_t dstBlk, int32_t dstRep, Loc loc) {
+    Core& core = Current();
+    if (core.kind == CoreKind::kAic) return;
+    const uint32_t es = DTypeBits(type) / 8;
+    const uint64_t srcBytes = static_cast<uint64_t>(std::max(0, repeats)) * 8 * es;
+    if (core.sink) {
+        Record r;
+        r.op = "Brcb";
+        r.pipe = Pipe::kV;
+        r.loc = Where(core, loc);
+        Operand& d = DescribePlain(r, "dst", dst, type, Access::kWrite, 32);
+        d.blocks = 8;
+        d.blockStride = dstBlk * 32ll;
+        d.repeats = static_cast<uint32_t>(std::max(0, repeats));
+        d.repeatStride = dstRep * 32ll;
+        DescribePlain(r, "src0", src, type, Access::kRead, srcBytes);
+        core.sink->OnInstruction(core, r);
+    }
+    if (repeats <= 0) return;
+    CheckEnd(core, src, src.addr + srcBytes, "Brcb", "src0", loc);
+    CheckEnd(core, dst,
+             dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 +
+                 7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
+             "Brcb", "dst", loc);
+    (es == 2 ? &FillBlocks<uint16_t> : &FillBlocks<uint32_t>)(dst, src, repeats, dstBlk, dstRep);
 }
 
 }  // namespace ascendc_emu
