@@ -30,19 +30,7 @@ from msopgen_wrap.foreign.example_project import Example, ExampleResult, read_ex
 
 def main() -> int:
     """Run the list; exit code 0 when everything that applies matches and is clean."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, required=True)
-    parser.add_argument("--list", type=Path, help="CSV with a column `path`")
-    parser.add_argument("-k", default="", help="only folders whose path contains this text")
-    parser.add_argument("--scenarios", choices=["default", "all"], default="default")
-    parser.add_argument("--cases", type=int, default=1, help="of a benchmark task; 0: all")
-    parser.add_argument("--mode", choices=["fast", "check"], default="check")
-    parser.add_argument("--soc", default="ascend910b3")
-    parser.add_argument("--timeout", type=float, default=120.0)
-    parser.add_argument("--json", type=Path, help="also write the results to this file")
-    options = parser.parse_args()
+    options = _options()
     examples = [e for e in _examples(options.root, options.list) if options.k in str(e.folder)]
     tasks = [t for t in _tasks(options.root, options.list) if options.k in str(t)]
     others = [o for o in _others(options.root, options.list) if options.k in str(o)]
@@ -81,6 +69,13 @@ def main() -> int:
         )
         results.append(outcome)
         print(_row(outcome), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
+    return 0 if _summarised(results) else 1
+
+
+def _summarised(results: list[ExampleResult | TaskResult]) -> bool:
+    """Print the counts; return whether everything that applies matches and is clean."""
     compiled = [r for r in results if r.compiles and r.runs is None]
     counted = [r for r in results if not getattr(r, "skipped", "") and r not in compiled]
     good = [r for r in counted if r.matches and r.clean is not False]
@@ -88,9 +83,23 @@ def main() -> int:
         f"{len(good)} of {len(counted)} match and are clean; {len(compiled)} compiled only; "
         f"{len(results) - len(counted) - len(compiled)} skipped"
     )
-    if options.json:
-        options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
-    return 0 if len(good) == len(counted) else 1
+    return len(good) == len(counted)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--list", type=Path, help="CSV with a column `path`")
+    parser.add_argument("-k", default="", help="only folders whose path contains this text")
+    parser.add_argument("--scenarios", choices=["default", "all"], default="default")
+    parser.add_argument("--cases", type=int, default=1, help="of a benchmark task; 0: all")
+    parser.add_argument("--mode", choices=["fast", "check"], default="check")
+    parser.add_argument("--soc", default="ascend910b3")
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
+    return parser.parse_args()
 
 
 def _listed(root: Path, listing: Path) -> list[Path]:

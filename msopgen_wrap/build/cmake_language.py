@@ -202,16 +202,8 @@ class Scope:
     def _assign(self, name: str, words: tuple[Word, ...], *, certain: bool) -> None:
         if not words or name not in ("set", "option", "unset", "list", "string"):
             return
-        if name == "list" and words[0].text == "APPEND" and len(words) > 1 and certain:
-            variable = words[1].text
-            if variable in self.values:
-                old = [self.values[variable]] if self.values[variable] else []
-                self.values[variable] = ";".join([*old, *(w.text for w in words[2:])])
-            return
         if name in ("list", "string"):
-            # What these make is not followed; the variables they write are unknown from here on.
-            for word in words[1:]:
-                self.values.pop(word.text, None)
+            self._change_list(words, append=name == "list" and certain)
             return
         variable = words[0].text
         cached = any(w.text == "CACHE" and not w.quoted for w in words)
@@ -231,6 +223,18 @@ class Scope:
             self.values[variable] = "" if name == "unset" else given
         else:
             self.values.pop(variable, None)
+
+    def _change_list(self, words: tuple[Word, ...], *, append: bool) -> None:
+        """Follow ``list(APPEND ...)`` if ``append``; forget what the other commands write."""
+        if append and words[0].text == "APPEND" and len(words) > 1:
+            variable = words[1].text
+            if variable in self.values:
+                old = [self.values[variable]] if self.values[variable] else []
+                self.values[variable] = ";".join([*old, *(w.text for w in words[2:])])
+            return
+        # What these make is not followed; the variables they write are unknown from here on.
+        for word in words[1:]:
+            self.values.pop(word.text, None)
 
     # ---- conditions ----
 

@@ -145,3 +145,21 @@ def _kind_of(
 ) -> int:
     reached = vector.reached(vector_roots)
     return launch_kind(reached, reached if cube is vector else cube.reached(cube_roots))
+
+
+def link_passes(objects: list[Path], count: int, launches: int, scratch: Path) -> list[Path]:
+    """Make the two passes of ``count`` sources fit together; add what the launches start as."""
+    vector = cube = ObjectGroup.read(objects[:count])
+    if len(objects) > count:
+        cube = ObjectGroup.read(objects[count:])
+        for path, data in zip(objects[count:], cube.renamed(AIC_PREFIX), strict=True):
+            path.write_bytes(data)
+    kinds = program_kinds(vector, cube, launches)
+    table = scratch / "launch_kinds.cpp"
+    values = ", ".join(map(str, [*kinds, 0]))
+    table.write_text(
+        'extern "C" const int opgen_launch_kinds[];\n'
+        f"const int opgen_launch_kinds[] = {{{values}}};\n",
+        encoding="utf-8",
+    )
+    return [*objects, table]

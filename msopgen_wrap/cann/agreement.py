@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,51 +46,55 @@ def spec_problems(spec: OpSpec, declared: Declaration | None, host: Path) -> lis
                 fix,
             )
         ]
-    found = []
-
-    def add(what: str, line: int) -> None:
-        found.append(
-            Diagnostic(
-                "OPG616",
-                f"op {spec.op}: {what}",
-                Location(str(declared.path), line),
-                f"{Path(spec.path).name} says so, and the torch op, the aclnn headers and the "
-                "tests follow it",
-                "change both, or neither",
-            )
+    return [
+        Diagnostic(
+            "OPG616",
+            f"op {spec.op}: {what}",
+            Location(str(declared.path), line),
+            f"{Path(spec.path).name} says so, and the torch op, the aclnn headers and the "
+            "tests follow it",
+            "change both, or neither",
         )
+        for what, line in (*_tensor_differences(spec, declared), *_attr_differences(spec, declared))
+    ]
 
+
+def _tensor_differences(spec: OpSpec, declared: Declaration) -> Iterator[tuple[str, int]]:
+    """Yield how inputs and outputs differ, each with its line."""
     for side, params in (("Input", spec.inputs), ("Output", spec.outputs)):
         there = declared.of(side)
         names = [p.name for p in params]
         if [p.name for p in there] != names:
             given = ", ".join(p.name for p in there) or "none"
-            add(f"{side.lower()}s are {given}, not {', '.join(names)}", declared.line)
+            yield f"{side.lower()}s are {given}, not {', '.join(names)}", declared.line
             continue
         for meant, param in zip(params, there, strict=True):
             if param.kind != meant.kind.value:
-                add(f"{param.name} is {param.kind}, not {meant.kind.value}", param.line)
+                yield f"{param.name} is {param.kind}, not {meant.kind.value}", param.line
             wanted = tuple(BY_NAME[d].ge_name for d in meant.dtypes)
             listed = param.lists.get("DataType")
             if listed is not None and listed != wanted:
                 text = f"{param.name} has data types {', '.join(listed)}, not {', '.join(wanted)}"
-                add(text, param.line)
+                yield text, param.line
+
+
+def _attr_differences(spec: OpSpec, declared: Declaration) -> Iterator[tuple[str, int]]:
+    """Yield how attrs differ, each with its line."""
     there = declared.of("Attr")
     if [p.name for p in there] != [a.name for a in spec.attrs]:
         given = ", ".join(p.name for p in there) or "none"
-        add(f"attrs are {given}, not {', '.join(a.name for a in spec.attrs) or 'none'}", 0)
-        return found
+        yield f"attrs are {given}, not {', '.join(a.name for a in spec.attrs) or 'none'}", 0
+        return
     for attr, param in zip(spec.attrs, there, strict=True):
         kind = "required" if attr.required else "optional"
         call = _ATTR_CALLS[attr.type]
         if param.kind != kind:
-            add(f"attr {attr.name} is {param.kind}, not {kind}", param.line)
+            yield f"attr {attr.name} is {param.kind}, not {kind}", param.line
         elif call not in param.calls:
-            add(f"attr {attr.name} is not of type {call}", param.line)
+            yield f"attr {attr.name} is not of type {call}", param.line
         elif not attr.required and not _same_value(param.calls[call], cpp_default(attr)):
             text = f"attr {attr.name} has default {param.calls[call]}, not {cpp_default(attr)}"
-            add(text, param.line)
-    return found
+            yield text, param.line
 
 
 def _same_value(text: str, default: str) -> bool:

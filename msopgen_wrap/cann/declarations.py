@@ -8,7 +8,7 @@ parameters of one name. Lists that text does not show (made by macros or functio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -188,24 +188,40 @@ def host_problems(host: HostText, *, strict: bool) -> list[Diagnostic]:
     return found
 
 
+#: What is wrong, its line, why it matters and what to do.
+_Problem = tuple[str, int, str, str]
+
+
 def _op_problems(declared: Declaration, host: HostText, strict: bool) -> list[Diagnostic]:
-    op = declared.op
-    found = []
+    found = [
+        *_unregistered(declared),
+        *_unequal_lists(declared),
+        *_taken_names(declared),
+        *_unknown_socs(declared),
+        *(_missing_functions(declared, host) if strict else ()),
+    ]
+    place = str(declared.path)
+    return [
+        Diagnostic("OPG615", f"op {declared.op}: {what}", Location(place, line), why, fix)
+        for what, line, why, fix in found
+    ]
 
-    def add(what: str, line: int, why: str, fix: str) -> None:
-        found.append(
-            Diagnostic("OPG615", f"op {op}: {what}", Location(str(declared.path), line), why, fix)
-        )
 
+def _unregistered(declared: Declaration) -> Iterator[_Problem]:
     if not declared.added:
         why = 'opbuild ends with "No operator is registered!", or builds without this op'
-        add("no OP_ADD registers it", declared.line, why, f"add OP_ADD({op}); behind the class")
+        fix = f"add OP_ADD({declared.op}); behind the class"
+        yield "no OP_ADD registers it", declared.line, why, fix
+
+
+def _unequal_lists(declared: Declaration) -> Iterator[_Problem]:
+    """Yield data types and formats whose lists differ in length."""
     count: tuple[int, Parameter] | None = None
     for parameter in declared.of("Input") + declared.of("Output"):
         dtypes = parameter.lists.get("DataType")
         if dtypes is not None:
             if count is not None and len(dtypes) != count[0]:
-                add(
+                yield (
                     f"{parameter.name} lists {len(dtypes)} data types, {count[1].name} {count[0]}",
                     parameter.line,
                     "combination i takes entry i of every list",
@@ -215,39 +231,50 @@ def _op_problems(declared: Declaration, host: HostText, strict: bool) -> list[Di
         for name in ("Format", "UnknownShapeFormat"):
             formats = parameter.lists.get(name)
             if dtypes is not None and formats is not None and len(formats) != len(dtypes):
-                add(
+                yield (
                     f"{parameter.name} lists {len(dtypes)} data types and {len(formats)} in {name}",
                     parameter.line,
                     'opbuild ends with "Element num of DataType and Format is not aligned"',
                     "give one format per data type",
                 )
+
+
+def _taken_names(declared: Declaration) -> Iterator[_Problem]:
+    """Yield names that two parameters have, or a parameter of the aclnn function."""
     for side in ("Input", "Output", "Attr"):
         names = [p.name for p in declared.of(side)]
         for parameter in declared.of(side)[1:]:
             first = names.index(parameter.name)
             if declared.of(side)[first] is not parameter:
                 why = "opbuild takes that; the kernel gets two parameters of one name"
-                add(f"two of {side} are called {parameter.name}", parameter.line, why, "rename one")
+                what = f"two of {side} are called {parameter.name}"
+                yield what, parameter.line, why, "rename one"
     for parameter in declared.parameters:
         if parameter.name in _ACLNN_NAMES:
-            why = f"aclnn{op}GetWorkspaceSize has a parameter of this name"
-            add(f"{parameter.side} {parameter.name} collides", parameter.line, why, "rename it")
+            why = f"aclnn{declared.op}GetWorkspaceSize has a parameter of this name"
+            what = f"{parameter.side} {parameter.name} collides"
+            yield what, parameter.line, why, "rename it"
+
+
+def _unknown_socs(declared: Declaration) -> Iterator[_Problem]:
     if not declared.configs and "AddConfig" not in declared.body:
         why = "opbuild takes that, and the op is built for no SoC"
-        add("no AddConfig", declared.line, why, 'add this->AICore().AddConfig("ascend910b")')
+        fix = 'add this->AICore().AddConfig("ascend910b")'
+        yield "no AddConfig", declared.line, why, fix
     for name, line in declared.configs:
         if not is_soc(name):
             why = "opbuild takes any name; the op is then missing on the SoC that is meant"
             fix = f"use one of {', '.join(families())}"
-            add(f'AddConfig("{name}") names no known SoC', line, why, fix)
-    if strict:
-        if "SetTiling" not in declared.body and op not in host.tilings:
-            why = "opbuild takes that; every call fails in tiling"
-            add("no SetTiling", declared.line, why, "add this->AICore().SetTiling(...)")
-        if "SetInferShape" not in declared.body and op not in host.shapes:
-            why = "opbuild takes that; the op cannot be used in a graph"
-            add("no SetInferShape", declared.line, why, "add this->SetInferShape(...)")
-    return found
+            yield f'AddConfig("{name}") names no known SoC', line, why, fix
+
+
+def _missing_functions(declared: Declaration, host: HostText) -> Iterator[_Problem]:
+    if "SetTiling" not in declared.body and declared.op not in host.tilings:
+        why = "opbuild takes that; every call fails in tiling"
+        yield "no SetTiling", declared.line, why, "add this->AICore().SetTiling(...)"
+    if "SetInferShape" not in declared.body and declared.op not in host.shapes:
+        why = "opbuild takes that; the op cannot be used in a graph"
+        yield "no SetInferShape", declared.line, why, "add this->SetInferShape(...)"
 
 
 def _struct_problems(host: HostText) -> list[Diagnostic]:

@@ -12,12 +12,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from msopgen_wrap.build.rewriting.kernel_sources import local_sources
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.foreign.program_runner import ProgramOptions, compile_program, run_program
+from msopgen_wrap.foreign.program_runner import (
+    ProgramOptions,
+    ProgramResult,
+    compile_program,
+    run_program,
+)
 from msopgen_wrap.foreign.program_sources import folder_sources, taken_cmake
 
 _ASSIGNMENTS = re.compile(r"^[ \t]*((?:[A-Z][A-Z0-9_]*=[\w.-]+[ \t]*)+)(?:#.*)?$", re.MULTILINE)
@@ -99,7 +105,15 @@ def read_example(folder: Path) -> Example | None:
         (_text(folder / n) for n in ("README_en.md", "README.md") if (folder / n).is_file()), ""
     )
     example = Example(folder, main[0], readme, sources=tuple(sources[1:]))
-    cmake = _text(folder / "CMakeLists.txt")
+    _read_defines(example)
+    chinese = _text(folder / "README.md")
+    example.other_arch = frozenset(a or b for a, b in _OTHER_ARCH.findall(chinese))
+    return example
+
+
+def _read_defines(example: Example) -> None:
+    """Fill in macros and scenarios from the example's CMakeLists.txt."""
+    cmake = _text(example.folder / "CMakeLists.txt")
     defaults = {name: value for name, value, _ in _CACHE.findall(cmake)}
     labels = {name: label for name, _, label in _CACHE.findall(cmake)}
     shown = _assignments(example.readme)
@@ -115,13 +129,10 @@ def read_example(folder: Path) -> Example | None:
         if name.startswith("SCENARIO") and values:
             example.variable, example.scenarios = name, values
     chosen = [example.variable] if example.variable else []
-    for group in _DEFINITIONS.findall(taken_cmake(folder, unknown=chosen)):
+    for group in _DEFINITIONS.findall(taken_cmake(example.folder, unknown=chosen)):
         for name, value in _LITERAL.findall(group):
             if name not in passed and name not in ("ASC_ARCHITECTURES", "NPU_ARCH"):
                 example.defines[name] = value
-    chinese = _text(folder / "README.md")
-    example.other_arch = frozenset(a or b for a, b in _OTHER_ARCH.findall(chinese))
-    return example
 
 
 def build_file_defines(program: Path) -> dict[str, str]:
@@ -161,24 +172,16 @@ def run_example(
 ) -> ExampleResult:
     """Generate data, compile, run and verify in a copy of the example under ``scratch``."""
     result = ExampleResult(example.folder.name, scenario)
-    if not example.arch_2201:
-        result.skipped = "not for arch 2201"
-        return result
-    if scenario in example.other_arch:
-        result.skipped = "this scenario is not for arch 2201"
+    result.skipped = _skip_reason(example, scenario)
+    if result.skipped:
         return result
     variables = _shell_variables(example)
     if scenario and example.variable:
         variables[example.variable] = scenario
     defines = {**example.defines}
     defines.update({k: v for k, v in variables.items() if k in example.defines})
-    copy = scratch / example.folder.name
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(example.folder, copy)
+    copy = _fresh_copy(example, scratch)
     build = copy / "build"
-    build.mkdir(exist_ok=True)
-    for sub in ("input", "output"):
-        (build / sub).mkdir(exist_ok=True)
     program = copy / example.program.name
     options = ProgramOptions(
         soc=soc,
@@ -220,22 +223,45 @@ def run_example(
     if not result.runs:
         result.detail = f"exit code {outcome.exit_code}: {_last_line(outcome.output)}"
         return result
+    verifiers = [_python(c, variables, build, timeout) for c in _commands(example, "verify")]
+    _judge(result, outcome, verifiers)
+    return result
+
+
+def _skip_reason(example: Example, scenario: str) -> str:
+    """Return why a scenario is not run, "" where it is."""
+    if not example.arch_2201:
+        return "not for arch 2201"
+    return "this scenario is not for arch 2201" if scenario in example.other_arch else ""
+
+
+def _judge(
+    result: ExampleResult,
+    outcome: ProgramResult,
+    verifiers: Sequence[subprocess.CompletedProcess[str]],
+) -> None:
+    """Note what the program's exit code, its verifiers and its findings say."""
     result.matches = outcome.exit_code == 0
-    verifiers = _commands(example, "verify")
-    if verifiers:
-        for command in verifiers:
-            done = _python(command, variables, build, timeout)
-            passed = done.returncode == 0 and not _FAILURE_WORDS.search(done.stdout)
-            result.matches = result.matches and passed
-            if not passed:
-                result.detail = f"verify: {_last_line(done.stdout)}"
-    elif _FAILURE_WORDS.search(outcome.output):
+    for done in verifiers:
+        if done.returncode or _FAILURE_WORDS.search(done.stdout):
+            result.matches = False
+            result.detail = f"verify: {_last_line(done.stdout)}"
+    if not verifiers and _FAILURE_WORDS.search(outcome.output):
         result.matches = False
         result.detail = _last_line(outcome.output)
     if result.clean is False and not result.detail:
         finding = outcome.errors[0]
         result.detail = f"{finding.get('check', '')} at line {finding.get('line', '?')}"
-    return result
+
+
+def _fresh_copy(example: Example, scratch: Path) -> Path:
+    """Copy the example to ``scratch``, with the folders that its scripts expect in ``build``."""
+    copy = scratch / example.folder.name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(example.folder, copy)
+    for sub in ("input", "output"):
+        (copy / "build" / sub).mkdir(parents=True, exist_ok=True)
+    return copy
 
 
 def _extension_script(example: Example, copy: Path) -> list[str]:

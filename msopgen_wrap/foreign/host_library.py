@@ -100,11 +100,9 @@ def build_host_library(
                 or any(take.defining(group, _may_define) for group in candidates)
             )
             if not added:
-                stand_ins = [m for m in missing if not m.startswith("_ZTS")]
                 elsewhere = foreign or any(for_other_arch(p) or p in unfit for p in tried)
-                if not elsewhere:
-                    own = _undefined_in([p for p in sources if p in own_sources], project, defines)
-                    stand_ins = [m for m in stand_ins if m not in own]
+                own = [] if elsewhere else [p for p in sources if p in own_sources]
+                stand_ins = _replaceable(missing, own, project, defines)
                 if not stand_ins:
                     raise
                 stubs += stand_ins
@@ -186,6 +184,14 @@ def _link(project: OpProject, sources: Sequence[Path], defines: Sequence[str]) -
         link_flags=_LINK_FLAGS,
         code=_CODE,
     )
+
+
+def _replaceable(
+    missing: Sequence[str], own: Sequence[Path], project: OpProject, defines: Sequence[str]
+) -> list[str]:
+    """Return the missing symbols that a stand-in may replace: none that sources in ``own`` use."""
+    used = _undefined_in(own, project, defines) if own else set()
+    return [m for m in missing if not m.startswith("_ZTS") and m not in used]
 
 
 def _undefined_in(sources: Sequence[Path], project: OpProject, defines: Sequence[str]) -> set[str]:

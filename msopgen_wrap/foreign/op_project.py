@@ -10,7 +10,6 @@ from typing import Any
 
 from msopgen_wrap.build.emulation_library import include_dirs as emulation_includes
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.dtypes import BY_GE_NAME
 from msopgen_wrap.foreign.repository_sources import (
     IncludeFinder,
     for_other_arch,
@@ -18,8 +17,8 @@ from msopgen_wrap.foreign.repository_sources import (
     registering_sources,
     repository_root,
 )
-from msopgen_wrap.platforms import covers, families, is_soc
-from msopgen_wrap.spec.names import macro_names, snake_case
+from msopgen_wrap.platforms import families, is_soc
+from msopgen_wrap.spec.names import snake_case
 
 # Sources that need CANN's aclnn framework (op_api layers, execution of an op as another op's aclnn
 # call); the op runtime stands in for them. Sources with functions of an op are no such layer, even
@@ -126,6 +125,22 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
                 )
             )
     project = OpProject(root)
+    neighbours = _find_host_sources(project)
+    for beside in dict.fromkeys(p.parent for p in neighbours):
+        project.other_arch_sources += [
+            p for p in host_sources(beside) if for_other_arch(p) and not _in_tests(p, beside)
+        ]
+    _find_include_dirs(project, neighbours, [*include_dirs, *_shared_headers(root)])
+    return project
+
+
+def _find_host_sources(project: OpProject) -> list[Path]:
+    """Sort the sources of ``op_host`` into the project's lists; return those of neighbours.
+
+    Raises:
+        OpgenError: OPG511, there is none.
+    """
+    root = project.root
     texts: dict[Path, str] = {}
     for path in host_sources(root / "op_host"):
         if _in_tests(path, root):
@@ -150,13 +165,21 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
         )
     neighbours = registering_sources(root, texts)
     project.host_sources += neighbours
-    for beside in dict.fromkeys(p.parent for p in neighbours):
-        project.other_arch_sources += [
-            p for p in host_sources(beside) if for_other_arch(p) and not _in_tests(p, beside)
-        ]
+    return neighbours
+
+
+def _find_include_dirs(
+    project: OpProject, neighbours: Sequence[Path], given: Sequence[Path]
+) -> None:
+    """Fill in the include folders of host sources and kernels, and companions of the headers.
+
+    Args:
+        neighbours: host sources of other ops.
+        given: folders that come before those of the repository.
+    """
+    root = project.root
     kernels = [p for p in sorted(root.glob("op_kernel/**/*.cpp")) if not _in_tests(p, root)]
     hosts = [*project.host_sources, *project.other_arch_sources]
-    given = [*include_dirs, *_shared_headers(root)]
     own = {s: [root / s, *sorted({p.parent for p in root.glob(f"{s}/**/*.cpp")})] for s in _SIDES}
     system = list(emulation_includes())
     own["op_host"] += sorted({p.parent for p in neighbours})
@@ -182,7 +205,6 @@ def open_project(root: Path, include_dirs: Sequence[Path] = ()) -> OpProject:
     first = list(dict.fromkeys([*own["op_kernel"], *own["op_host"], root, *given]))
     kernel_finder = finder.sibling([*first, *system], side="op_kernel")
     project.kernel_include_dirs = [*first, *kernel_finder.folders(kernels)]
-    return project
 
 
 def _shared_headers(root: Path) -> list[Path]:
@@ -228,102 +250,6 @@ def _in_tests(path: Path, root: Path) -> bool:
 
 
 # ---- dtype combinations ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Combo:
-    """One dtype (and format) combination of an op: ge names per parameter, inputs then outputs."""
-
-    names: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    formats: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """The kernel key of ``opgen_register_kernel``."""
-        return ",".join(BY_GE_NAME[d].name if d in BY_GE_NAME else "undefined" for d in self.dtypes)
-
-    @property
-    def defines(self) -> list[str]:
-        """The macros CANN gives a kernel: ``DTYPE_X``, ``ORIG_DTYPE_X``, ``FORMAT_X``."""
-        result: dict[str, str] = {}
-        names = macro_names(self.names)
-        for upper, dtype, layout in zip(names, self.dtypes, self.formats, strict=True):
-            row = BY_GE_NAME.get(dtype)
-            result[f"DTYPE_{upper}"] = row.kernel if row else "void"
-            result[f"ORIG_DTYPE_{upper}"] = dtype
-            result[f"FORMAT_{upper}"] = f"FORMAT_{layout}"
-        return [f"{name}={value}" for name, value in result.items()]
-
-
-def combos(declaration: Mapping[str, Any], soc: str) -> list[Combo]:
-    """Return the dtype combinations of an op on a SoC, parameters of its AddConfig included.
-
-    Raises:
-        OpgenError: OPG513, no AddConfig covers the SoC.
-    """
-    config = next((c for c in declaration["socs"] if covers(c["soc"], soc)), None)
-    if config is None:
-        socs = [c["soc"] for c in declaration["socs"]]
-        known = ", ".join(socs) or "none"
-        raise OpgenError(
-            Diagnostic(
-                "OPG513",
-                f"op {declaration['op']} is not configured for {soc}",
-                why=f"its AICore().AddConfig() calls name: {known}",
-                fix=f"choose one of these (--soc {socs[0]}), or add an AddConfig"
-                if socs
-                else "add this->AICore().AddConfig(...) to the OpDef",
-            )
-        )
-    params = [
-        _override(p, config[side]) for side in ("inputs", "outputs") for p in declaration[side]
-    ]
-    count = max([len(p["dtypes"]) for p in params if p["dtypes"]] or [1])
-    rows: list[list[str]] = [[]]
-    base: list[list[list[str]]] = []
-    for index in range(count):
-        rows = [[]]
-        for param in params:
-            choices = _choices(param, index)
-            rows = [[*row, choice] for row in rows for choice in choices]
-        base.append(rows)
-    parameters = tuple(p["name"] for p in params)
-    result = []
-    for index, rows in enumerate(base):
-        formats = tuple(_at(p["formats"], index, "ND") for p in params)
-        for row in rows:
-            result.append(Combo(parameters, tuple(_follow(row, params)), formats))
-    return list(dict.fromkeys(result))
-
-
-def _override(param: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    for other in others:
-        if other["name"] == param["name"] and (other["dtypes"] or other["dtype_list"]):
-            return other
-    return param
-
-
-def _choices(param: Mapping[str, Any], index: int) -> list[str]:
-    if param["dtypes"]:
-        return [_at(param["dtypes"], index, "DT_UNDEFINED")]
-    if param["follow"]:
-        return ["FOLLOW"]
-    return list(param["dtype_list"]) or ["DT_UNDEFINED"]
-
-
-def _follow(row: Sequence[str], params: Sequence[Mapping[str, Any]]) -> list[str]:
-    values = dict(zip((p["name"] for p in params), row, strict=True))
-    return [
-        values.get(p["follow"], "DT_UNDEFINED") if dtype == "FOLLOW" else dtype
-        for dtype, p in zip(row, params, strict=True)
-    ]
-
-
-def _at(values: Sequence[str], index: int, missing: str) -> str:
-    if not values:
-        return missing
-    return values[index] if index < len(values) else values[0]
 
 
 def declaration_problems(

@@ -16,17 +16,14 @@ from typing import Any
 from msopgen_wrap.build import cache
 from msopgen_wrap.build.child_processes import run_watched
 from msopgen_wrap.build.core_kinds import (
-    AIC_PREFIX,
     CorePass,
     compile_passes,
-    program_kinds,
+    link_passes,
 )
 from msopgen_wrap.build.emulation import kernel_defines, process_end_flags
 from msopgen_wrap.build.emulation_library import emulation_library, include_dirs
-from msopgen_wrap.build.object_file import ObjectGroup
 from msopgen_wrap.build.rewriting.kernel_sources import (
     dialect_flags,
-    local_sources,
     mirrored,
     overlay_flags,
     write_overlay,
@@ -35,7 +32,7 @@ from msopgen_wrap.build.rewriting.source_text import blank_comments
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.compile_options import read_options
-from msopgen_wrap.foreign.extensions import extension, script_command
+from msopgen_wrap.foreign.extensions import Extension, extension, script_command
 from msopgen_wrap.foreign.launch_source import add_launchers, cube_kind
 from msopgen_wrap.foreign.program_sources import (
     TWIN_DEFINES,
@@ -46,6 +43,8 @@ from msopgen_wrap.foreign.program_sources import (
     has_main,
     is_twin,
     program_texts,
+    reached_texts,
+    require_files,
 )
 from msopgen_wrap.foreign.repository_sources import program_folders
 from msopgen_wrap.platforms import platform
@@ -130,6 +129,8 @@ class ProgramResult:
         return [f for f in self.findings if f.get("severity") != "warning"]
 
 
+# Reads, then compiles, then links: all that the two inner functions share is read here once, and
+# handing it on by name would take a dozen parameters.
 def compile_program(source: Path, options: ProgramOptions) -> Path:
     """Compile ``source`` and ``options.sources`` to an executable in the cache.
 
@@ -144,13 +145,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
             OPG531 (a Python package whose headers are included is missing).
     """
     sources = [p.resolve() for p in (source, *options.sources)]
-    for path in (*sources, *options.include_files):
-        if not path.is_file():
-            raise OpgenError(
-                Diagnostic(
-                    "OPG906", f"{path} is not a file", fix="name a .asc or .cpp program to run"
-                )
-            )
+    require_files((*sources, *options.include_files))
     folders = (*options.include_dirs, *cmake_includes(source.resolve().parent))
     options = replace(options, include_dirs=tuple(dict.fromkeys(folders)))
     near = program_folders(sources, [*folders, *include_dirs()])
@@ -159,11 +154,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     tool = find_toolchain()
     runtime = runtime_libraries()
     forced = [p.resolve() for p in options.include_files]
-    reached: dict[Path, dict[Path, str]] = {}
-    for path in sources:
-        reached[path] = _reached(path, readable)
-        for header in forced:
-            reached[path].update(_reached(header, readable))
+    reached = {path: reached_texts([path, *forced], readable) for path in sources}
     texts = {p: t for files in reached.values() for p, t in files.items()}
     with_launchers, launch_headers = add_launchers(texts)
     texts.update(with_launchers)
@@ -178,7 +169,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     named = [d.partition("=")[0] for d in (*options.defines, *options.undefines)]
     defines = [*kernel_defines(arch), *architecture_macros(all_texts, arch, named)]
     if twin:
-        defines += [f"-D{d}" for d in TWIN_DEFINES] + [f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
+        defines += [*map("-D{}".format, TWIN_DEFINES), f"-DOPGEN_TWIN_KIND={cube_kind(all_texts)}"]
     flags = ["-std=c++17", options.opt, "-g1", "-w", "-fpermissive", "-pthread", "-fPIC", *defines]
     flags += ["-fno-gnu-unique", "-ffunction-sections"] if tool.family == "gcc" else []
     flags += [f"-D{d}" for d in options.defines] + [f"-U{d}" for d in options.undefines]
@@ -188,18 +179,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     output = python.names[0] if python and extends else "program"
     flags += python.flags if python else ()
     flags += [*dialect_flags(plain_texts), *shlex.split(os.environ.get("OPGEN_CXXFLAGS", ""))]
-    link = [*process_end_flags(), *(f"-L{d.resolve()}" for d in options.library_dirs)]
-    link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
-    for path in options.registering:
-        link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
-    if extends or options.shared:
-        link.append("-shared")
-    elif python is not None:
-        link += python.python
-    link += python.link if python else ()
-    given = list(options.libraries)
-    given += [n for n in framework_libraries(all_texts) if n not in given]
-    link += [f"-l{name}" for name in given]
+    link = _link_arguments(options, python, extends, all_texts)
     text = "\0".join(f"{p}\0{t}" for p, t in rewritten.items())
     headers = cache.text_hash(*(cache.file_hash(p) for p in _header_files()))
     extra = [*map(str, readable), *map(str, forced), *map(str, sources), *link]
@@ -233,7 +213,7 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
 
             device = [p for p in sources if roles[p].device]
             objects = _compile_passes(compile_one, sources, device, [] if twin else plain_texts)
-            objects = _link_passes(objects, len(sources), launches, scratch)
+            objects = link_passes(objects, len(sources), launches, scratch)
             command = [tool.cxx, "-pthread", *map(str, objects), "-o", str(folder / output)]
             command += link
             # The memory of a program without kernels is that of kernels which it loads later.
@@ -250,12 +230,28 @@ def compile_program(source: Path, options: ProgramOptions) -> Path:
     return folder / output
 
 
-def _reached(path: Path, folders: Sequence[Path]) -> dict[Path, str]:
-    try:
-        return local_sources(path, folders)
-    except OSError as error:
-        what = f"cannot read {path}: {error.strerror}"
-        raise OpgenError(Diagnostic("OPG906", what, Location(str(path)))) from error
+def _link_arguments(
+    options: ProgramOptions, python: Extension | None, extends: bool, texts: Sequence[str]
+) -> list[str]:
+    """Return the arguments of the linker driver, besides objects and the kit's libraries.
+
+    Args:
+        python: what headers of Python packages ask for.
+        extends: whether the result is a library that Python loads.
+        texts: of the sources and headers.
+    """
+    link = [*process_end_flags(), *(f"-L{d.resolve()}" for d in options.library_dirs)]
+    link += [f"-Wl,-rpath,{d.resolve()}" for d in options.library_dirs]
+    for path in options.registering:
+        link += ["-Wl,--no-as-needed", str(path), f"-Wl,-rpath,{path.parent}", "-Wl,--as-needed"]
+    if extends or options.shared:
+        link.append("-shared")
+    elif python is not None:
+        link += python.python
+    link += python.link if python else ()
+    given = list(options.libraries)
+    given += [n for n in framework_libraries(texts) if n not in given]
+    return [*link, *(f"-l{name}" for name in given)]
 
 
 def _compile_passes(
@@ -282,24 +278,6 @@ def _compile_passes(
             return [job.result() for job in jobs]
 
     return compile_passes(compile_all, texts)
-
-
-def _link_passes(objects: list[Path], count: int, launches: int, scratch: Path) -> list[Path]:
-    """Make the two passes of ``count`` sources fit together; add what the launches start as."""
-    vector = cube = ObjectGroup.read(objects[:count])
-    if len(objects) > count:
-        cube = ObjectGroup.read(objects[count:])
-        for path, data in zip(objects[count:], cube.renamed(AIC_PREFIX), strict=True):
-            path.write_bytes(data)
-    kinds = program_kinds(vector, cube, launches)
-    table = scratch / "launch_kinds.cpp"
-    values = ", ".join(map(str, [*kinds, 0]))
-    table.write_text(
-        'extern "C" const int opgen_launch_kinds[];\n'
-        f"const int opgen_launch_kinds[] = {{{values}}};\n",
-        encoding="utf-8",
-    )
-    return [*objects, table]
 
 
 def runtime_libraries() -> tuple[Path, ...]:

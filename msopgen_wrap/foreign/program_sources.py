@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msopgen_wrap.build.cmake_language import CMakeError, Scope, Word
 from msopgen_wrap.build.emulation import COMPILER_ENUMS, PRELUDE
 from msopgen_wrap.build.rewriting.device_dialect import host_text, program_text
+from msopgen_wrap.build.rewriting.kernel_sources import local_sources
 from msopgen_wrap.build.rewriting.source_text import blank_comments
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.launch_source import find_launches, kernel_kinds, rewrite
 
 SOURCE_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx", ".cce")
@@ -270,3 +272,34 @@ def program_texts(
         rewritten[path] = plain if path in host_files else host_text(plain)
         launches += found
     return rewritten, launches
+
+
+def require_files(paths: Sequence[Path]) -> None:
+    """Raise OPG906 for a path that is no file."""
+    for path in paths:
+        if not path.is_file():
+            raise OpgenError(
+                Diagnostic(
+                    "OPG906", f"{path} is not a file", fix="name a .asc or .cpp program to run"
+                )
+            )
+
+
+def reached_texts(paths: Sequence[Path], folders: Sequence[Path]) -> dict[Path, str]:
+    """Return the text of a source, of the headers that it sees first, and of all they include.
+
+    Args:
+        paths: the source, then such headers.
+        folders: include folders of the user.
+
+    Raises:
+        OpgenError: OPG906, one of ``paths`` cannot be read.
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        try:
+            found.update(local_sources(path, folders))
+        except OSError as error:
+            what = f"cannot read {path}: {error.strerror}"
+            raise OpgenError(Diagnostic("OPG906", what, Location(str(path)))) from error
+    return found

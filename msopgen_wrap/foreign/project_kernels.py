@@ -1,13 +1,9 @@
-"""The kernels of a foreign project: which formats and which source serve a call.
-
-A source is compiled when a call needs it. The format of a tensor is what the user says, else what
-the op's declaration lists.
-"""
+"""The kernels of a foreign project: which source serves a call, compiled when it is needed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ from msopgen_wrap.build.kernel_tiling import kernel_tiling_header, registered_ke
 from msopgen_wrap.build.rewriting.source_text import split_list
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_GE
+from msopgen_wrap.foreign.combinations import Combo, by_format, combos
 from msopgen_wrap.foreign.compile_options import CompileOptions, read_options
 from msopgen_wrap.foreign.host_library import with_header_advice
 from msopgen_wrap.foreign.kernel_text import (
@@ -26,58 +23,9 @@ from msopgen_wrap.foreign.kernel_text import (
     template_instance,
     without_launches,
 )
-from msopgen_wrap.foreign.op_project import Combo, KernelSource, OpProject, combos
+from msopgen_wrap.foreign.op_project import KernelSource, OpProject
 from msopgen_wrap.platforms import Platform
 from msopgen_wrap.run.op_runtime import OpRuntime
-from msopgen_wrap.run.storage import FORMATS, fits
-from msopgen_wrap.run.tensors import Tensor
-
-
-def settle_formats(fitting: Sequence[Combo], values: Sequence[Any]) -> None:
-    """Lay tensors out whose format nobody has said: ND where the op takes it, else as it lists.
-
-    Args:
-        fitting: combinations of the op that fit the data types.
-        values: tensors in the order of the declaration, inputs then outputs.
-    """
-    best = by_format(fitting, values)
-    for position, value in enumerate(values):
-        listed = [combo.formats[position] for combo in best if position < len(combo.formats)]
-        for tensor in tensors_of(value):
-            if tensor.layout:
-                continue
-            first = next((name for name in listed if name in FORMATS), "ND")
-            takes = fits(first, len(tensor.shape)) and "ND" not in listed
-            tensor.set_layout(first if takes else "ND")
-
-
-def by_format(fitting: Sequence[Combo], values: Sequence[Any]) -> list[Combo]:
-    """Return the combinations that agree most with the formats that tensors have."""
-
-    def misses(combo: Combo) -> int:
-        pairs = zip(combo.formats, values, strict=False)
-        return sum(
-            bool(tensor.layout) and tensor.layout != name
-            for name, value in pairs
-            for tensor in tensors_of(value)
-        )
-
-    least = min((misses(combo) for combo in fitting), default=0)
-    return [combo for combo in fitting if misses(combo) == least]
-
-
-def refresh(values: Iterable[Any]) -> None:
-    """Take over what a kernel has written to the memory of tensors."""
-    for value in values:
-        for tensor in tensors_of(value):
-            tensor.refresh()
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    """Return the tensors of a parameter, which has one, a list of them, or none."""
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return [item for item in items if isinstance(item, Tensor)]
-
 
 # As g++ and clang++ say it.
 _REDEFINED = re.compile(r"redefinition of ['\u2018](?:struct |class )?(?:\w+::)*(\w+)")

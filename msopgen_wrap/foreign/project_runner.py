@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.foreign.combinations import combos, refresh, settle_formats, tensors_of
 from msopgen_wrap.foreign.host_library import build_host_library
 from msopgen_wrap.foreign.launcher_attrs import arranged_attrs
-from msopgen_wrap.foreign.op_project import OpProject, combos, declaration_problems, open_project
+from msopgen_wrap.foreign.op_project import OpProject, declaration_problems, open_project
 from msopgen_wrap.foreign.project_kernels import (
     Progress,
     ProjectKernels,
-    refresh,
-    settle_formats,
-    tensors_of,
 )
+from msopgen_wrap.foreign.run_inputs import arranged_values, parameter_error
 from msopgen_wrap.platforms import (
     DEFAULT_SOC,
     approximation,
@@ -175,7 +174,7 @@ class ProjectRunner:
         errors = [p for p in problems if p.severity == "error"]
         if errors:
             raise OpgenError(errors)
-        values = _arrange(declared, "inputs", inputs)
+        values = arranged_values(declared, "inputs", inputs)
         arranged = arranged_attrs(
             self.project.root, declared, attrs or {}, reads_attrs=self._reads_attrs
         )
@@ -226,7 +225,7 @@ class ProjectRunner:
     ) -> list[Any]:
         unknown = sorted(set(given) - {p["name"] for p in declared["outputs"]})
         if unknown:
-            raise _parameter_error(declared, "outputs", unknown[0])
+            raise parameter_error(declared, "outputs", unknown[0])
         params = declared["outputs"]
         inferred: list[TensorSpec] = []
         names = [p["name"] for p in declared["inputs"]]
@@ -380,36 +379,6 @@ def _bytes(memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def adds_op(op: str, text: str) -> bool:
     """Say whether a host source declares an op, not one whose name begins the same."""
     return re.search(rf"\bOP_ADD\s*\(\s*{op}\b", text) is not None
-
-
-def _arrange(declared: Mapping[str, Any], side: str, given: Mapping[str, Any]) -> list[Any]:
-    names = [p["name"] for p in declared[side]]
-    for name in given:
-        if name not in names:
-            raise _parameter_error(declared, side, name)
-    for param in declared[side]:
-        if param["param_type"] == "required" and given.get(param["name"]) is None:
-            raise OpgenError(
-                Diagnostic(
-                    "OPG518",
-                    f"input {param['name']} of op {declared['op']} is missing",
-                    why="required inputs: "
-                    + ", ".join(p["name"] for p in declared[side] if p["param_type"] == "required"),
-                    fix=f"add --input {param['name']}=file.npy or {param['name']}=float16[2,3]",
-                )
-            )
-    return [
-        []
-        if p["param_type"] == "dynamic" and given.get(p["name"]) is None
-        else given.get(p["name"])
-        for p in declared[side]
-    ]
-
-
-def _parameter_error(declared: Mapping[str, Any], side: str, name: str) -> OpgenError:
-    names = ", ".join(p["name"] for p in declared[side])
-    what = f"op {declared['op']} has no {side[:-1]} {name}"
-    return OpgenError(Diagnostic("OPG518", what, why=f"its {side}: {names}"))
 
 
 def _allocate(value: Any) -> Any:

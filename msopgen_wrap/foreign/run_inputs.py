@@ -215,3 +215,43 @@ def _beside(path: Path, text: str) -> str:
     if name.endswith((".npy", ".bin")) and not Path(name).is_absolute():
         return str(path.parent / name) + text[len(name) :]
     return text
+
+
+def arranged_values(declared: Mapping[str, Any], side: str, given: Mapping[str, Any]) -> list[Any]:
+    """Return given values in the order of a declaration, None for optional ones left out.
+
+    Args:
+        declared: the op's declaration.
+        side: ``inputs`` or ``outputs`` of it.
+
+    Raises:
+        OpgenError: OPG518, the op has no such parameter, or a required one is missing.
+    """
+    names = [p["name"] for p in declared[side]]
+    for name in given:
+        if name not in names:
+            raise parameter_error(declared, side, name)
+    for param in declared[side]:
+        if param["param_type"] == "required" and given.get(param["name"]) is None:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG518",
+                    f"input {param['name']} of op {declared['op']} is missing",
+                    why="required inputs: "
+                    + ", ".join(p["name"] for p in declared[side] if p["param_type"] == "required"),
+                    fix=f"add --input {param['name']}=file.npy or {param['name']}=float16[2,3]",
+                )
+            )
+    return [
+        []
+        if p["param_type"] == "dynamic" and given.get(p["name"]) is None
+        else given.get(p["name"])
+        for p in declared[side]
+    ]
+
+
+def parameter_error(declared: Mapping[str, Any], side: str, name: str) -> OpgenError:
+    """Return the error (OPG518) for a name that the op's declaration does not have."""
+    names = ", ".join(p["name"] for p in declared[side])
+    what = f"op {declared['op']} has no {side[:-1]} {name}"
+    return OpgenError(Diagnostic("OPG518", what, why=f"its {side}: {names}"))

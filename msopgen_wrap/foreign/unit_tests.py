@@ -23,8 +23,9 @@ from msopgen_wrap.build.emulation_library import include_dirs as emulation_inclu
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
 from msopgen_wrap.build.rewriting.source_text import blank_comments
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.foreign.combinations import combos
 from msopgen_wrap.foreign.host_library import build_host_library
-from msopgen_wrap.foreign.op_project import combos, loose_name, open_project
+from msopgen_wrap.foreign.op_project import OpProject, loose_name, open_project
 from msopgen_wrap.foreign.program_sources import cmake_text
 from msopgen_wrap.foreign.project_runner import ProjectRunner
 from msopgen_wrap.foreign.repository_sources import HOST_SUFFIXES, IncludeFinder, repository_root
@@ -155,20 +156,14 @@ def kernel_test(
     path = source.resolve()
     helpers, found = _helpers(finder, [path], finder.folders([path]))
     text = blank_comments(path.read_text(encoding="utf-8", errors="replace"), strings=False)
-    kernels = []
-    for name in dict.fromkeys(a or b for a, b in _CALLED.findall(text)):
-        with contextlib.suppress(OpgenError):
-            kernels.append(project.kernel(name).path)
-    included = {Path(n).name for n in _SOURCE_INCLUDE.findall(text)}
-    kernels = [k.resolve() for k in dict.fromkeys(kernels) if k.name not in included]
+    kernels = _called_kernels(project, text)
     headers = [p for k in kernels for p in path.parent.glob(f"{k.stem}_tiling_def.h")]
     defines = [f'UT_SOC_VERSION="{platform(soc).family}"', *_test_macros(path, kernels)]
     inside = [path.parent / n for n in _SOURCE_INCLUDE.findall(text)]
     texts = [_read(p) for p in (*kernels, *inside) if p.is_file()]
     used = {m for text in texts for m in _DTYPE.findall(text)}
     missing = used - {d.partition("=")[0] for d in defines}
-    host = {f for p in project.host_sources for f in (p, *p.parent.glob("*.h"))}
-    registered = {name for p in host for name in _STRUCT.findall(_read(p))}
+    registered = _registered_structs(project)
     if not headers:
         # A test may declare the structs itself; the kernel sees them as well.
         reached = [p for p in finder.reached() if p.suffix not in HOST_SUFFIXES]
@@ -188,6 +183,22 @@ def kernel_test(
     folders = dict.fromkeys([*include_dirs, *found, *project.kernel_include_dirs])
     sources = (*kernels, *helpers)
     return UnitTest(root, tuple(folders), sources, library, tuple(defines), tuple(headers))
+
+
+def _called_kernels(project: OpProject, text: str) -> list[Path]:
+    """Return the kernels that a test calls and does not include."""
+    kernels = []
+    for name in dict.fromkeys(a or b for a, b in _CALLED.findall(text)):
+        with contextlib.suppress(OpgenError):
+            kernels.append(project.kernel(name).path)
+    included = {Path(n).name for n in _SOURCE_INCLUDE.findall(text)}
+    return [k.resolve() for k in dict.fromkeys(kernels) if k.name not in included]
+
+
+def _registered_structs(project: OpProject) -> set[str]:
+    """Return the names of the tiling structs that op_host registers."""
+    host = {f for p in project.host_sources for f in (p, *p.parent.glob("*.h"))}
+    return {name for p in host for name in _STRUCT.findall(_read(p))}
 
 
 def _declared(

@@ -60,12 +60,7 @@ def read_binding(source: Path | None) -> Binding | None:
         params = [_name(p) for p in split_list(function[2]) if p.strip()]
         for call in _CALL.finditer(body):
             arguments = [a.strip() for a in split_list(call[1])[1:]]
-            sources = [_source(a, params, body) for a in arguments]
-            # What is computed from the only parameter left stands for it ("mean" as a number).
-            left = [p for p in params if p not in sources]
-            gap = [i for i, source in enumerate(sources[: len(params)]) if source is None]
-            if len(left) == len(gap) == 1 and _is_local_value(arguments[gap[0]], body):
-                sources[gap[0]] = left[0]
+            sources = _sources(arguments, params, body)
             order = [params.index(s) for s in sources if s]
             if sorted(order) == list(range(len(params))):
                 rest = [a for a, source in zip(arguments, sources, strict=True) if not source]
@@ -81,6 +76,17 @@ def read_binding(source: Path | None) -> Binding | None:
                     tuple((name, value) for name, value in values if value is not None),
                 )
     return None
+
+
+def _sources(arguments: list[str], params: list[str], body: str) -> list[str | None]:
+    """Return the parameter that each argument of a call comes from, None for other values."""
+    sources = [_source(a, params, body) for a in arguments]
+    # What is computed from the only parameter left stands for it ("mean" as a number).
+    left = [p for p in params if p not in sources]
+    gap = [i for i, source in enumerate(sources[: len(params)]) if source is None]
+    if len(left) == len(gap) == 1 and _is_local_value(arguments[gap[0]], body):
+        sources[gap[0]] = left[0]
+    return sources
 
 
 def launched_inputs(op_host: Path, op: str) -> list[str]:

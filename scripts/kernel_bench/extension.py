@@ -20,7 +20,7 @@ from kernel_bench.binding import (
     read_binding,
 )
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.foreign.op_project import combos
+from msopgen_wrap.foreign.combinations import combos
 from msopgen_wrap.foreign.project_runner import ProjectRunner
 from msopgen_wrap.run.tensors import Tensor, TensorSpec
 
@@ -121,23 +121,31 @@ class Extension:
             before = {name: copied(value) for name, value in inputs.items()}
             done = self._runner.run(None, inputs, attrs, outputs, mode="fast")
         self.kernel_compile_seconds += time.perf_counter() - started - done.result.seconds
-        for finding in done.result.findings:
-            if finding.get("severity") == "error":
-                place = f"{Path(finding.get('file', '')).name}:{finding.get('line', 0)}"
-                self.alarms.append(f"{finding.get('check')} {place}")
+        self._note_findings(done.result.findings)
         results = [_torch(value) for value in done.outputs.values()]
         results = self._returned(results)
         if not results:  # the op works in place without saying so
-            names = self._binding.kept if self._binding and self._given else ()
-            kept = [self._given[name] for name in names]
-            results = kept or [v for n, v in inputs.items() if not _same(v, before[n])]
-            if len(results) > 1:
-                results = [t for v in results for t in (v if isinstance(v, list) else [v])]
+            results = self._changed(inputs, before)
         if isinstance(self._golden, (list, tuple)) and not (
             len(results) == 1 and isinstance(results[0], list)
         ):
             return results
         return results[0] if results else None
+
+    def _note_findings(self, findings: Sequence[dict[str, Any]]) -> None:
+        for finding in findings:
+            if finding.get("severity") == "error":
+                place = f"{Path(finding.get('file', '')).name}:{finding.get('line', 0)}"
+                self.alarms.append(f"{finding.get('check')} {place}")
+
+    def _changed(self, inputs: dict[str, Any], before: dict[str, Any]) -> list[Any]:
+        """Return the tensors that an op changed in place: those the binding keeps, or all."""
+        names = self._binding.kept if self._binding and self._given else ()
+        kept = [self._given[name] for name in names]
+        results = kept or [v for n, v in inputs.items() if not _same(v, before[n])]
+        if len(results) > 1:
+            results = [t for v in results for t in (v if isinstance(v, list) else [v])]
+        return results
 
     def _returned(self, results: list[Any]) -> list[Any]:
         """Return of the outputs what the extension returns, in its order."""

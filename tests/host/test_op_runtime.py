@@ -10,7 +10,8 @@ from op_sources import HOST_CPP, TILING_H
 
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_text, registered_keys
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.foreign.op_project import combos, declaration_problems
+from msopgen_wrap.foreign.combinations import combos
+from msopgen_wrap.foreign.op_project import declaration_problems
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 
