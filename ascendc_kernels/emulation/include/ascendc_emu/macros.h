@@ -158,7 +158,8 @@ max(T a, U b, None...) {
 
 namespace ascendc_emu {
 
-// A configuration that a function of a kernel holds, at namespace scope (build/rewriting/device_dialect.py).
+// A configuration that a function of a kernel holds, at namespace scope
+// (build/rewriting/device_dialect.py).
 template <typename T, auto... values>
 inline constexpr T kConfig = {values...};
 
