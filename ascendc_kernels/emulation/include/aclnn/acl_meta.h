@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Descriptors that aclnn functions take: tensors, scalars, arrays and the executor. Names and
-// signatures are those of CANN's public header of the same name; the objects live in host memory.
+// signatures are those of CANN's public headers; the objects live in host memory.
 #ifndef OPGEN_ACLNN_ACL_META_H
 #define OPGEN_ACLNN_ACL_META_H
 
@@ -136,6 +136,10 @@ ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor,
                                                         aclTensorList* tensors, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr);
+
+// Optional in the emulation: there is nothing to initialise. `configPath` is accepted and ignored.
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInit(const char* configPath);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnFinalize();
 
 #ifdef __cplusplus
 }

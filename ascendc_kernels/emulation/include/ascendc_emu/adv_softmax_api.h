@@ -7,7 +7,7 @@
 #define ASCENDC_EMU_ADV_SOFTMAX_API_H
 
 #include "ascendc_emu/adv.h"
-#include "kernel_tiling/softmax_tiling.h"
+#include "kernel_tiling/kernel_tiling.h"
 
 namespace ascendc_emu {
 

@@ -7,7 +7,7 @@
 
 #include "ascendc_emu/adv.h"
 #include "ascendc_emu/adv_config.h"
-#include "kernel_tiling/adv_tiling.h"
+#include "kernel_tiling/kernel_tiling.h"
 
 namespace ascendc_emu {
 

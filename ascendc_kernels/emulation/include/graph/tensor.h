@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ascend_string.h"
-#include "graph/ge_error_codes.h"
 #include "graph/types.h"
 
 namespace ge {

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// ge::DataType, ge::Format and their helpers, with CANN's numeric values.
+// Status codes, data types, formats and strings of graphs, with CANN's numeric values.
 #ifndef OPGEN_EMULATION_GRAPH_TYPES_H
 #define OPGEN_EMULATION_GRAPH_TYPES_H
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "graph/ge_error_codes.h"
+#ifndef GE_FUNC_HOST_VISIBILITY
+#define GE_FUNC_HOST_VISIBILITY
+#endif
+#ifndef GE_FUNC_DEV_VISIBILITY
+#define GE_FUNC_DEV_VISIBILITY
+#endif
 
 #ifndef WEAK_SYMBOL
 #define WEAK_SYMBOL __attribute__((weak))
@@ -21,6 +30,25 @@
 #endif
 
 namespace ge {
+// Status codes of graph and op-host functions, with CANN's values.
+using graphStatus = uint32_t;
+const graphStatus GRAPH_SUCCESS = 0U;
+const graphStatus GRAPH_FAILED = 0xFFFFFFFFU;
+const graphStatus GRAPH_NOT_CHANGED = 1343242304U;
+const graphStatus GRAPH_INVALID_IR_DEF = 50331646U;
+const graphStatus GRAPH_NODE_NEED_REPASS = 50331647U;
+const graphStatus GRAPH_NODE_WITHOUT_CONST_INPUT = 50331648U;
+const graphStatus GRAPH_PARAM_INVALID = 50331649U;
+const graphStatus GRAPH_PARAM_OUT_OF_RANGE = 50331650U;
+const graphStatus GRAPH_MEM_OPERATE_FAILED = 50331651U;
+const graphStatus GRAPH_NULL_PTR = 50331652U;
+const graphStatus GRAPH_ADD_OVERFLOW = 50331656U;
+const graphStatus GRAPH_MUL_OVERFLOW = 50331657U;
+
+using Status = uint32_t;
+const Status SUCCESS = 0U;
+const Status FAILED = 0xFFFFFFFFU;
+
 using char_t = char;
 using float32_t = float;
 using float64_t = double;
@@ -171,6 +199,74 @@ const char_t *GetFormatName(Format format);
 
 enum Placement { kPlacementHost = 0, kPlacementDevice = 1, kPlacementEnd };
 enum DeviceType { NPU = 0, CPU = 1 };
+
+// ge::AscendString: an immutable shared string that crosses CANN's C++ ABI boundaries.
+class AscendString {
+ public:
+    AscendString() = default;
+    AscendString(const char_t *text) {  // implicit, as in CANN
+        if (text != nullptr) {
+            text_ = std::make_shared<std::string>(text);
+        }
+    }
+    AscendString(const char_t *text, size_t length) {
+        if (text != nullptr) {
+            text_ = std::make_shared<std::string>(text, length);
+        }
+    }
+
+    // Never null: an empty AscendString gives "".
+    const char_t *GetString() const { return text_ ? text_->c_str() : ""; }
+    size_t GetLength() const { return text_ ? text_->size() : 0U; }
+    size_t Find(const AscendString &part) const {
+        return std::string(GetString()).find(part.GetString());
+    }
+    size_t Hash() const { return std::hash<std::string>()(GetString()); }
+    bool operator<(const AscendString &other) const { return Compare(other) < 0; }
+    bool operator>(const AscendString &other) const { return Compare(other) > 0; }
+    bool operator<=(const AscendString &other) const { return Compare(other) <= 0; }
+    bool operator>=(const AscendString &other) const { return Compare(other) >= 0; }
+    bool operator==(const AscendString &other) const { return Compare(other) == 0; }
+    bool operator!=(const AscendString &other) const { return Compare(other) != 0; }
+    bool operator==(const char_t *other) const { return *this == AscendString(other); }
+    bool operator!=(const char_t *other) const { return !(*this == other); }
+
+ private:
+    int Compare(const AscendString &other) const {
+        return std::string(GetString()).compare(other.GetString());
+    }
+
+    std::shared_ptr<std::string> text_;
+};
+}  // namespace ge
+
+namespace std {
+template <>
+struct hash<ge::AscendString> {
+    size_t operator()(const ge::AscendString &text) const { return text.Hash(); }
+};
+}  // namespace std
+
+namespace ge {
+// Names of ge::DataType and ge::Format values.
+class TypeUtils {
+ public:
+    // "DT_FLOAT16" and back; an unknown value gives "UNDEFINED" / DT_UNDEFINED.
+    static std::string DataTypeToSerialString(const DataType data_type);
+    static DataType SerialStringToDataType(const std::string &text);
+    // "ND" and back; an unknown value gives "RESERVED" / FORMAT_RESERVED.
+    static std::string FormatToSerialString(const Format format);
+    static Format SerialStringToFormat(const std::string &text);
+    static Format DataFormatToFormat(const std::string &text);
+    // Bytes of one element; false when the type has no fixed size.
+    static bool GetDataTypeLength(const ge::DataType data_type, uint32_t &length);
+
+    static AscendString DataTypeToAscendString(const DataType &data_type);
+    static DataType AscendStringToDataType(const AscendString &text);
+    static AscendString FormatToAscendString(const Format &format);
+    static Format AscendStringToFormat(const AscendString &text);
+    static Format DataFormatToFormat(const AscendString &text);
+};
 }  // namespace ge
 
 #endif  // OPGEN_EMULATION_GRAPH_TYPES_H

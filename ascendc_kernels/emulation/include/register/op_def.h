@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/operator_reg.h"
+#include "graph/operator.h"
 #include "register/op_impl_registry.h"
 
 namespace optiling {

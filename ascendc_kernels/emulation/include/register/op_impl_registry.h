@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// gert::OpImplRegisterV2 and the IMPL_OP* macros: functions of an op, by op type.
+// gert::OpImplRegisterV2 and the IMPL_OP* macros: functions of an op, by op type;
+// gert::OpImplKernelRegistry: what is registered.
 #ifndef OPGEN_EMULATION_REGISTER_OP_IMPL_REGISTRY_H
 #define OPGEN_EMULATION_REGISTER_OP_IMPL_REGISTRY_H
+
+#include <cstddef>
+#include <cstdint>
 
 // More than this header needs: op_host sources rely on what CANN's headers bring along.
 #include <algorithm>
@@ -15,16 +19,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "exe_graph/runtime/base_type.h"
-#include "exe_graph/runtime/infer_datatype_context.h"
+#include "exe_graph/runtime/kernel_context.h"
 #include "exe_graph/runtime/infer_shape_context.h"
-#include "exe_graph/runtime/infer_shape_range_context.h"
 #include "exe_graph/runtime/tiling_context.h"
-#include "exe_graph/runtime/tiling_parse_context.h"
-#include "graph/ascend_string.h"
-#include "graph/compiler_def.h"
-#include "graph/ge_error_codes.h"
 #include "graph/types.h"
+#include "graph/compiler_def.h"
 
 namespace gert {
 class OpExecuteContext;
@@ -106,5 +105,50 @@ using OpImplRegister = OpImplRegisterV2;
     OPGEN_IMPL_OP(op_type, op_impl_register_infershape_##op_type, __COUNTER__)
 #define IMPL_OP_OPTILING(op_type) \
     OPGEN_IMPL_OP(op_type, op_impl_register_optiling_##op_type, __COUNTER__)
+
+// DEVICE_IMPL_OP_OPTILING: tiling on the device's AI CPU; here it runs on the host like any other.
+#define DEVICE_IMPL_OP_OPTILING(op_type) \
+    OPGEN_IMPL_OP(op_type, op_impl_register_device_optiling_##op_type, __COUNTER__)
+
+namespace gert {
+// gert::OpImplKernelRegistry: the functions that an op type registered.
+struct OpImplKernelRegistry {
+    using InferShapeKernelFunc = OpImplRegisterV2::InferShapeKernelFunc;
+    using InferShapeRangeKernelFunc = OpImplRegisterV2::InferShapeRangeKernelFunc;
+    using InferDataTypeKernelFunc = OpImplRegisterV2::InferDataTypeKernelFunc;
+    using TilingKernelFunc = OpImplRegisterV2::TilingKernelFunc;
+    using TilingParseFunc = OpImplRegisterV2::TilingParseFunc;
+    using GenSimplifiedKeyKernelFunc = OpImplRegisterV2::GenSimplifiedKeyKernelFunc;
+    using KernelFunc = OpImplRegisterV2::KernelFunc;
+    using CompileInfoCreatorFunc = OpImplRegisterV2::CompileInfoCreatorFunc;
+    using CompileInfoDeleterFunc = OpImplRegisterV2::CompileInfoDeleterFunc;
+    using OpType = OpImplRegisterV2::OpType;
+
+    // Null for what was not registered. Bit i of a dependency is parameter i.
+    struct OpImplFunctions {
+        bool HasDataDependency() const { return inputs_dependency != 0; }
+        bool IsInputDataDependency(const size_t index) const {
+            return index < 64 && (inputs_dependency >> index & 1) != 0;
+        }
+        bool HasTilingInputDataDependency() const { return tiling_dependency != 0; }
+        bool IsTilingInputDataDependency(const size_t index) const {
+            return index < 64 && (tiling_dependency >> index & 1) != 0;
+        }
+
+        OpImplRegisterV2::InferShapeKernelFunc infer_shape = nullptr;
+        OpImplRegisterV2::InferShapeRangeKernelFunc infer_shape_range = nullptr;
+        OpImplRegisterV2::InferDataTypeKernelFunc infer_datatype = nullptr;
+        OpImplRegisterV2::TilingKernelFunc tiling = nullptr;
+        OpImplRegisterV2::KernelFunc tiling_parse = nullptr;
+        OpImplRegisterV2::CompileInfoCreatorFunc compile_info_creator = nullptr;
+        OpImplRegisterV2::CompileInfoDeleterFunc compile_info_deleter = nullptr;
+        size_t max_tiling_data_size = 0;
+        uint64_t inputs_dependency = 0;
+        uint64_t tiling_dependency = 0;
+        OpImplRegisterV2::GenSimplifiedKeyKernelFunc gen_simplifiedkey = nullptr;
+    };
+    struct OpImplFunctionsV2 : OpImplFunctions {};
+};
+}  // namespace gert
 
 #endif  // OPGEN_EMULATION_REGISTER_OP_IMPL_REGISTRY_H

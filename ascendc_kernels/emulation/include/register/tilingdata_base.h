@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ascend_string.h"
+#include "graph/types.h"
 #include "securec.h"
 
 namespace optiling {

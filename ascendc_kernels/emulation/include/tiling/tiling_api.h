@@ -6,7 +6,6 @@
 #include "adv_api/hccl/hccl_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 #if __has_include("adv_api/matmul/matmul_tiling.h")
-#include "adv_api/matmul/bmm_tiling.h"
 #include "adv_api/matmul/matmul_tiling.h"
 #endif
 #if __has_include("adv_api/tiling_functions.h")

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "acl/acl_op_compiler.h"
+#include "acl/acl.h"
 #include "state.h"
 
 struct aclDataBuffer {

@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "acl/acl.h"
-#include "acl/acl_rt_compile.h"
+#include "acl/acl_rt_kernel.h"
 #include "kernel_binary.h"
 #include "state.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "exe_graph/runtime/kernel_run_context.h"
+#include "exe_graph/runtime/kernel_context.h"
 
 namespace ascendc_emu {
 // A value in its slot: small ones in place of the pointer.

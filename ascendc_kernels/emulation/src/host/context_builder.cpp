@@ -6,12 +6,7 @@
 #include <string>
 
 #include "ascendc_emu/host_log.h"
-#include "base/context_builder/op_infer_datatype_context_builder.h"
-#include "base/context_builder/op_infer_shape_context_builder.h"
-#include "base/context_builder/op_infer_shape_range_context_builder.h"
-#include "base/context_builder/op_kernel_run_context_builder.h"
-#include "base/context_builder/op_tiling_context_builder.h"
-#include "base/context_builder/op_tiling_parse_context_builder.h"
+#include "base/context_builder/op_context_builder_base.h"
 #include "host/attr_bytes.h"
 #include "host/context_block.h"
 

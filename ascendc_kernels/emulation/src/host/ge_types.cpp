@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and sizes of ge::DataType and ge::Format.
 #include "graph/types.h"
-#include "graph/utils/type_utils.h"
 
 namespace ge {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "adv_api/matmul/bmm_tiling.h"
 #include "adv_api/matmul/matmul_tiling.h"
 #include "host/matmul_tiling_units.h"
 

@@ -8,7 +8,7 @@
 
 #include "ascendc_emu/host_log.h"
 #include "core/crash.h"
-#include "graph/utils/type_utils.h"
+#include "graph/types.h"
 #include "host/platform_instance.h"
 
 namespace ascendc_emu {

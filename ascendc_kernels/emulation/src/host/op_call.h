@@ -12,12 +12,11 @@
 
 #include "ascendc_emu/op_runtime.h"
 #include "ascendc_emu/platform_table.h"
-#include "exe_graph/runtime/compute_node_info.h"
-#include "exe_graph/runtime/kernel_run_context.h"
+#include "exe_graph/runtime/kernel_context.h"
 #include "exe_graph/runtime/tensor.h"
 #include "host/context_block.h"
 #include "host/op_registry.h"
-#include "platform/platform_infos_def.h"
+#include "platform/platform_info.h"
 
 namespace ascendc_emu {
 // Carries the text for opgen_last_error().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/op_json.h"
 
-#include "graph/utils/type_utils.h"
+#include "graph/types.h"
 #include "host/json_text.h"
 #include "host/op_registry.h"
 #include "host/tiling_classes.h"

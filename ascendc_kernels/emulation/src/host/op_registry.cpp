@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "host/op_scope.h"
-#include "register/op_def_factory.h"
+#include "register/op_def_registry.h"
 
 namespace ascendc_emu {
 namespace {

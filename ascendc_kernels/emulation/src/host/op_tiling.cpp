@@ -6,7 +6,6 @@
 #include "ascendc_emu/host_log.h"
 #include "core/crash.h"
 #include "exe_graph/runtime/tiling_context.h"
-#include "exe_graph/runtime/tiling_parse_context.h"
 #include "host/lower_case.h"
 #include "host/op_call.h"
 #include "host/platform_instance.h"

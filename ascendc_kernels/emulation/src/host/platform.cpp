@@ -8,7 +8,6 @@
 #include "ascendc_emu/platform_table.h"
 #include "host/platform_instance.h"
 #include "platform/platform_info.h"
-#include "platform/platform_infos_def.h"
 #include "tiling/platform/platform_ascendc.h"
 
 namespace fe {

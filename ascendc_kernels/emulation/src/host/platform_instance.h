@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "platform/platform_infos_def.h"
+#include "platform/platform_info.h"
 
 namespace ascendc_emu {
 // The platform of a SoC with `cores` vector cores (0: all).

@@ -14,7 +14,7 @@
 #include "adv_api/hccl/hccl_context.h"
 #include "ascendc_emu/hccl_server.h"
 #include "ascendc_emu/system_api.h"
-#include "kernel_tiling/hccl_tiling.h"
+#include "kernel_tiling/kernel_tiling.h"
 
 namespace AscendC {
 constexpr int32_t HCCL_SUCCESS = 0;

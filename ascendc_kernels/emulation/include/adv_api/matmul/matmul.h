@@ -6,11 +6,9 @@
 #ifndef ADV_API_MATMUL_MATMUL_H
 #define ADV_API_MATMUL_MATMUL_H
 
-#include "adv_api/matmul/matmul_callbacks.h"
+#include "adv_api/matmul/matmul_operands.h"
 #include "adv_api/matmul/matmul_config.h"
 #include "adv_api/matmul/matmul_names.h"
-#include "adv_api/matmul/matmul_operands.h"
-#include "adv_api/matmul/matmul_register.h"
 #include "ascendc_emu/copy_api.h"
 
 namespace AscendC {

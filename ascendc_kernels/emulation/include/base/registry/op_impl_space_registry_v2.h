@@ -5,12 +5,27 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
-#include "base/registry/opp_package_utils.h"
-#include "register/op_impl_kernel_registry.h"
+#include "graph/types.h"
 #include "register/op_impl_registry.h"
 
 namespace gert {
+// Host libraries to register, by path.
+enum class OppImplVersionTag { kOpp, kOppKernel, kVersionEnd = 20 };
+
+class OppSoDesc {
+ public:
+    OppSoDesc(const std::vector<ge::AscendString> &so_paths, const ge::AscendString &package_name)
+        : so_paths_(so_paths), package_name_(package_name) {}
+    std::vector<ge::AscendString> GetSoPaths() const { return so_paths_; }
+    ge::AscendString GetPackageName() const { return package_name_; }
+
+ private:
+    std::vector<ge::AscendString> so_paths_;
+    ge::AscendString package_name_;
+};
+
 using char_t = char;
 
 // Every registry sees all that the process registered: sources linked into a program register

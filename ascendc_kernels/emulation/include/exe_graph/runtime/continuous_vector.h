@@ -9,7 +9,7 @@
 #include <new>
 #include <type_traits>
 
-#include "graph/ge_error_codes.h"
+#include "graph/types.h"
 
 namespace gert {
 class ContinuousVector {

@@ -1,26 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// gert::TilingContext: what TilingFunc reads and what it decides.
+// Contexts of TilingFunc and TilingParse, and the data that TilingFunc writes.
 #ifndef OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
 #define OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
 
 #include "exe_graph/runtime/continuous_vector.h"
-#include "exe_graph/runtime/extended_kernel_context.h"
-#include "exe_graph/runtime/storage_shape.h"
-#include "exe_graph/runtime/stride.h"
+#include "exe_graph/runtime/kernel_context.h"
+#include "exe_graph/runtime/shape.h"
 #include "exe_graph/runtime/tensor.h"
-#include "exe_graph/runtime/tiling_data.h"
+#include "graph/types.h"
 #include "securec.h"
 
 namespace fe {
 class PlatFormInfos;
-}
+}  // namespace fe
 
 namespace gert {
+// gert::TilingData: the byte buffer TilingFunc fills for the kernel.
+class TilingData {
+ public:
+    TilingData(const TilingData &) = delete;
+    TilingData &operator=(const TilingData &) = delete;
+
+    size_t GetCapacity() const { return capacity_; }
+    size_t GetDataSize() const { return size_; }
+    void SetDataSize(const size_t size) { size_ = size; }
+    void *GetData() { return data_; }
+    const void *GetData() const { return data_; }
+    template <typename T, typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
+    ge::graphStatus Append(const T &value) {
+        return Append(&value, 1);
+    }
+    template <typename T, typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
+    ge::graphStatus Append(const T *values, size_t count) {
+        void *const place = Expand(sizeof(T) * count);
+        if (place == nullptr) {
+            return ge::GRAPH_FAILED;
+        }
+        std::memcpy(place, values, sizeof(T) * count);
+        return ge::GRAPH_SUCCESS;
+    }
+    // Room for `bytes` more, or null when the capacity does not allow it.
+    void *Expand(size_t bytes) {
+        if (size_ > capacity_ || bytes > capacity_ - size_) {
+            return nullptr;
+        }
+        void *const place = static_cast<uint8_t *>(data_) + size_;
+        size_ += bytes;
+        return place;
+    }
+    static std::unique_ptr<uint8_t[]> CreateCap(const size_t capacity) {
+        std::unique_ptr<uint8_t[]> block(new (std::nothrow)
+                                             uint8_t[sizeof(TilingData) + capacity]());
+        if (block != nullptr) {
+            (new (block.get()) TilingData())->Init(capacity, block.get() + sizeof(TilingData));
+        }
+        return block;
+    }
+    void Init(const size_t capacity, void *const data) {
+        capacity_ = capacity;
+        size_ = 0;
+        data_ = data;
+    }
+
+ private:
+    TilingData() = default;
+
+    size_t capacity_ = 0;
+    size_t size_ = 0;
+    void *data_ = nullptr;
+};
+
+template <typename T>
+TilingData &operator<<(TilingData &out, const T &value) {
+    (void)out.Append(value);
+    return out;
+}
+
+// gert::TilingContext: what TilingFunc reads and what it decides.
 // Inputs of the step: input tensors, output tensors, compile info, platform, one reserved slot,
 // the deterministic switch. Outputs: see TilingOutputIndex.
 class TilingContext : public ExtendedKernelContext {
@@ -203,6 +268,19 @@ class TilingContext : public ExtendedKernelContext {
     }
 };
 static_assert(std::is_standard_layout<TilingContext>::value, "contexts are cast to each other");
+
+// gert::TilingParseContext: makes the op's compile info from the platform, once per SoC.
+class TilingParseContext : public ExtendedKernelContext {
+ public:
+    // Compile info as JSON text: "{}" here, kernels of this emulation bring none.
+    const ge::char_t *GetCompiledJson() const { return GetInputValue<const char *>(0); }
+    fe::PlatFormInfos *GetPlatformInfo() const { return GetInputValue<fe::PlatFormInfos *>(1); }
+    // Where TilingParse leaves what it finds, however large it is.
+    template <typename T>
+    T *GetCompiledInfo() {
+        return static_cast<T *>(GetOutputPointer<void>(0));
+    }
+};
 }  // namespace gert
 
 #endif  // OPGEN_EMULATION_EXE_GRAPH_RUNTIME_TILING_CONTEXT_H

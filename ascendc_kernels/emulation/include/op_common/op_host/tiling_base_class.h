@@ -10,7 +10,7 @@
 #include <string>
 
 #include "exe_graph/runtime/tiling_context.h"
-#include "graph/utils/type_utils.h"
+#include "graph/types.h"
 #include "op_common/log/log.h"
 #include "op_common/op_host/util/shape_util.h"
 #include "tiling/platform/platform_ascendc.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// platform_ascendc: hardware facts for tiling functions.
+// platform_ascendc: hardware facts for tiling functions, and NpuArch.
 #ifndef OPGEN_EMULATION_TILING_PLATFORM_PLATFORM_ASCENDC_H
 #define OPGEN_EMULATION_TILING_PLATFORM_PLATFORM_ASCENDC_H
 
@@ -7,7 +7,19 @@
 #include <cstdint>
 #include <mutex>
 
-#include "platform/soc_spec.h"
+// NpuArch: architecture numbers of CANN 9.
+enum class NpuArch : uint32_t {
+    DAV_1001 = 1001,
+    DAV_2002 = 2002,
+    DAV_2201 = 2201,
+    DAV_3002 = 3002,
+    DAV_3003 = 3003,
+    DAV_3102 = 3102,
+    DAV_3113 = 3113,
+    DAV_3510 = 3510,
+    DAV_5102 = 5102,
+    DAV_RESV = 0xffffffffU
+};
 
 #ifndef ASCENDC_ASSERT
 #define ASCENDC_ASSERT(cond, behavior) \

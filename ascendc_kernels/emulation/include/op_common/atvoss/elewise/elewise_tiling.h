@@ -1,17 +1,20 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host class of ATVOSS's element-wise templates, which are for arch 35 alone and not here: sources
-// that serve several architectures name it. Tiling with it fails and says why.
+// Host classes and types of ATVOSS's templates, which are for arch 35 alone and not here: sources
+// that serve several architectures name them. Tiling with them fails and says why.
 #ifndef OP_COMMON_ATVOSS_ELEWISE_ELEWISE_TILING_H
 #define OP_COMMON_ATVOSS_ELEWISE_ELEWISE_TILING_H
 
 #include <cstdint>
+#include <vector>
 
 #include "ascendc_emu/host_log.h"
 #include "atvoss/elewise/elewise_base_struct.h"
+#include "exe_graph/runtime/shape.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "graph/types.h"
 #include "register/tilingdata_base.h"
+#include "util/platform_util.h"
 
 namespace Ops {
 namespace Base {
@@ -43,6 +46,51 @@ class ElewiseBaseTiling {
         OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "ElewiseBaseTiling");
         return ge::GRAPH_FAILED;
     }
+};
+
+struct BroadcastCompileInfo {
+    uint64_t coreNum = 0;
+    uint64_t ubSize = 0;
+};
+
+template <class Dag>
+class BroadcastBaseTiling {
+ public:
+    explicit BroadcastBaseTiling(gert::TilingContext *) {}
+
+    template <class... Args>
+    ge::graphStatus DoTiling(Args &&...) {
+        OPGEN_HOST_LOG_AT(kError, "%s is for another architecture", "BroadcastBaseTiling");
+        return ge::GRAPH_FAILED;
+    }
+    uint64_t GetSchMode() const { return 0; }
+    template <class T>
+    void SetScalar(const T &) {}
+    void SetOpInputStorageShapes(const std::vector<gert::Shape> &) {}
+};
+
+// Bytes of UB that the templates keep for themselves.
+constexpr uint64_t CACHE_BUF_SIZE = 16 * 1024;
+
+struct ReduceOpCompileInfo {
+    uint64_t vectorCoreNum = 0;
+    uint64_t ubSize = 0;
+    uint64_t cacheLineSize = 0;
+    uint64_t ubBlockSize = 0;
+    uint64_t vRegSize = 0;
+};
+
+struct ReduceOpInputParam {
+    ge::DataType inputDtype = ge::DT_UNDEFINED;
+    ge::DataType promoteDtpye = ge::DT_UNDEFINED;
+    std::vector<int64_t> axes;
+    std::vector<int64_t> shape;
+};
+
+struct ReduceTilingKey {
+    uint32_t patternID = 0;
+    uint32_t loopARCount = 0;
+    uint32_t loopInnerARCount = 0;
 };
 
 }  // namespace Base

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops::Base::fp16_t: a half on the host, as tiling functions read it from tensors. Arithmetic is
-// float arithmetic, rounded to nearest even when it is stored.
+// 16-bit floats on the host, in Ops::Base.
 #ifndef OPGEN_EMULATION_OP_COMMON_FP16_H
 #define OPGEN_EMULATION_OP_COMMON_FP16_H
 
@@ -8,8 +7,12 @@
 #include <cstring>
 #include <type_traits>
 
+#include "opdev/fp16_t.h"
+
 namespace Ops {
 namespace Base {
+// Ops::Base::fp16_t: a half on the host, as tiling functions read it from tensors. Arithmetic is
+// float arithmetic, rounded to nearest even when it is stored.
 struct fp16_t {
     uint16_t val;  // the bits
 
@@ -70,6 +73,9 @@ struct fp16_t {
     }
 };
 static_assert(sizeof(fp16_t) == sizeof(uint16_t), "laid over tensor memory");
+
+// Ops::Base::bfloat16: the data type on the host.
+using bfloat16 = ::op::bfloat16;
 }  // namespace Base
 }  // namespace Ops
 

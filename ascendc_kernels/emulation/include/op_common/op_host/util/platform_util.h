@@ -7,8 +7,6 @@
 #include <cstdint>
 
 #include "exe_graph/runtime/tiling_context.h"
-#include "exe_graph/runtime/tiling_parse_context.h"
-#include "platform/soc_spec.h"
 #include "tiling/platform/platform_ascendc.h"
 
 namespace Ops {

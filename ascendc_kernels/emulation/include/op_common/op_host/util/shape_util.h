@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "exe_graph/runtime/shape.h"
-#include "graph/utils/type_utils.h"
+#include "graph/types.h"
 
 namespace Ops {
 namespace Base {
