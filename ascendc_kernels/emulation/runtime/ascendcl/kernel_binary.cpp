@@ -1,8 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Loading kernel binaries and finding their functions (aclrtBinary*).
-#include "kernel_binary.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>

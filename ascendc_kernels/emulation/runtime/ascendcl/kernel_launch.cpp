@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "acl/acl.h"
-#include "kernel_binary.h"
 #include "state.h"
 
 using namespace opgen_runtime;

@@ -16,7 +16,6 @@
 
 #include "acl/acl.h"
 #include "acl/acl_rt_kernel.h"
-#include "kernel_binary.h"
 #include "state.h"
 
 using namespace opgen_runtime;

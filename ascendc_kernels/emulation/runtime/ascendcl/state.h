@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Internal state of the emulated libascendcl: devices, contexts, streams, events, allocations.
+// Internal state of the emulated libascendcl: devices, contexts, streams, events, allocations,
+// libraries of kernels.
 // One process has one instance of it; everything here is thread-safe unless said otherwise.
 #ifndef OPGEN_RUNTIME_ASCENDCL_STATE_H
 #define OPGEN_RUNTIME_ASCENDCL_STATE_H
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "ascendc_emu/runtime_kernel.h"
 
 namespace opgen_runtime {
 
@@ -113,6 +115,33 @@ bool IsImported(const void* base);
 // Takes bytes from a device's budget; false (nothing taken, error stored) when it does not fit.
 bool TakeBudget(int32_t device, size_t size, const char* api);
 void GiveBudget(int32_t device, size_t size);
+
+// Libraries of kernels that were compiled at run time, and their functions.
+
+// What an aclrtFuncHandle points to.
+struct Function {
+    std::string name;
+    const OpgenRuntimeKernel* kernel;
+    void* binary;
+};
+
+// The function of a handle; null, with the error stored, when it is not one of a loaded binary.
+const Function* ResolveFunction(const void* handle, const char* api);
+
+// The table of a library; null, with the error stored, when it is no such library. It stays loaded:
+// launches that are still kept (a captured stream) may need it.
+const OpgenRuntimeKernel* OpenKernels(const std::string& path, const char* api);
+
+// The name of the kernel's function as the linker has it; its own name when it has C linkage.
+std::string LinkName(const OpgenRuntimeKernel& kernel);
+
+// Where a temporary file or folder goes, as mkstemp and mkdtemp take it.
+std::string TemporaryPattern(const char* name);
+// The bytes of a file; false: it cannot be read.
+bool ReadFile(const std::string& path, std::string* content);
+
+// Remembers where a library with this content lies, so that loading it needs no copy.
+void RememberBinary(const std::string& content, const std::string& path);
 
 }  // namespace opgen_runtime
 

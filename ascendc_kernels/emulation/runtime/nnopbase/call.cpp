@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "ascendc_emu/op_runtime.h"
-#include "executor.h"
 #include "objects.h"
 #include "package.h"
 #include "strided_copy.h"

@@ -1,5 +1,5 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "executor.h"
+#include "objects.h"
 
 #include <dlfcn.h>
 
@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <mutex>
 #include <unordered_map>
-
-#include "objects.h"
 
 // Of libascendcl, which a process with operators only may lack.
 extern "C" __attribute__((weak)) int opgen_is_captured(void* stream);

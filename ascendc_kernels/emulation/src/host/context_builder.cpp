@@ -7,7 +7,6 @@
 
 #include "ascendc_emu/host_log.h"
 #include "base/context_builder/op_context_builder_base.h"
-#include "host/attr_bytes.h"
 #include "host/context_block.h"
 
 namespace gert {

@@ -1,5 +1,5 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "host/load_probe.h"
+#include "host/op_registry.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of a call: given values and the OpDef's defaults in the form RuntimeAttrs hands out.
-#include "host/attr_bytes.h"
+#include "host/context_block.h"
 #include "host/op_call.h"
 
 namespace ascendc_emu {
@@ -56,56 +56,75 @@ Kind KindOf(int32_t given) {
             return Kind::kInt;
     }
 }
-}  // namespace
 
-void OpCall::StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def) {
-    const Kind kind = def == nullptr || def->kind == Kind::kNone ? KindOf(attr.kind) : def->kind;
+// What is kept of an attribute: its bytes, and its text for messages.
+struct Stored {
+    std::vector<uint8_t> bytes;
+    std::string text;
+};
+
+// False when a value of this kind cannot be made of what was given.
+bool StoreScalar(const OpgenAttr &attr, Kind kind, Stored &to) {
     const bool is_number = attr.kind == OPGEN_ATTR_INT || attr.kind == OPGEN_ATTR_BOOL ||
                            attr.kind == OPGEN_ATTR_DTYPE;
     const bool is_float = attr.kind == OPGEN_ATTR_FLOAT;
-    const size_t count = attr.count < 0 ? 0 : static_cast<size_t>(attr.count);
-    const std::string name = attr.name == nullptr ? "" : attr.name;
-    std::vector<uint8_t> bytes;
-    std::string text;
     if (kind == Kind::kInt && is_number) {
-        bytes = Bytes(attr.i);
-        text = std::to_string(attr.i);
+        to = {Bytes(attr.i), std::to_string(attr.i)};
     } else if (kind == Kind::kInt && attr.kind == OPGEN_ATTR_STR && attr.s != nullptr &&
                FromTorchName(attr.s) != ge::DT_UNDEFINED) {
         // A dtype attribute: the OpDef holds its number.
-        bytes = Bytes(static_cast<int64_t>(FromTorchName(attr.s)));
-        text = attr.s;
+        to = {Bytes(static_cast<int64_t>(FromTorchName(attr.s))), attr.s};
     } else if (kind == Kind::kBool && is_number) {
-        bytes = Bytes(attr.i != 0);
-        text = attr.i != 0 ? "true" : "false";
+        to = {Bytes(attr.i != 0), attr.i != 0 ? "true" : "false"};
     } else if (kind == Kind::kFloat && (is_float || is_number)) {
         const double value = is_float ? attr.f : static_cast<double>(attr.i);
-        bytes = Bytes(static_cast<float>(value));
-        text = std::to_string(value);
+        to = {Bytes(static_cast<float>(value)), std::to_string(value)};
     } else if (kind == Kind::kStr && attr.kind == OPGEN_ATTR_STR) {
-        text = attr.s == nullptr ? "" : attr.s;
-        bytes = Bytes(text);
-    } else if (kind == Kind::kListInt && (attr.kind == OPGEN_ATTR_LIST_INT || count == 0)) {
-        bytes = ListBytes(std::vector<int64_t>(attr.li, attr.li + count));
-        text = ListText(attr.li, count);
-    } else if (kind == Kind::kListBool && (attr.kind == OPGEN_ATTR_LIST_INT || count == 0)) {
+        to.text = attr.s == nullptr ? "" : attr.s;
+        to.bytes = Bytes(to.text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// As StoreScalar. An empty list fits every kind.
+bool StoreList(const OpgenAttr &attr, Kind kind, Stored &to) {
+    const size_t count = attr.count < 0 ? 0 : static_cast<size_t>(attr.count);
+    if (kind == Kind::kListFloat && attr.kind == OPGEN_ATTR_LIST_FLOAT) {
+        to = {ListBytes(std::vector<float>(attr.lf, attr.lf + count)), ListText(attr.lf, count)};
+        return true;
+    }
+    if (attr.kind != OPGEN_ATTR_LIST_INT && count != 0) {
+        return false;
+    }
+    to.text = ListText(attr.li, count);
+    if (kind == Kind::kListInt) {
+        to.bytes = ListBytes(std::vector<int64_t>(attr.li, attr.li + count));
+    } else if (kind == Kind::kListFloat) {
+        to.bytes = ListBytes(std::vector<float>(attr.li, attr.li + count));
+    } else if (kind == Kind::kListBool) {
         std::vector<uint8_t> flags;
         for (size_t i = 0; i < count; ++i) {
             flags.push_back(attr.li[i] != 0 ? 1 : 0);
         }
-        bytes = ListBytes(flags);
-        text = ListText(attr.li, count);
-    } else if (kind == Kind::kListFloat && attr.kind == OPGEN_ATTR_LIST_FLOAT) {
-        bytes = ListBytes(std::vector<float>(attr.lf, attr.lf + count));
-        text = ListText(attr.lf, count);
-    } else if (kind == Kind::kListFloat && (attr.kind == OPGEN_ATTR_LIST_INT || count == 0)) {
-        bytes = ListBytes(std::vector<float>(attr.li, attr.li + count));
-        text = ListText(attr.li, count);
+        to.bytes = ListBytes(flags);
     } else {
+        return false;
+    }
+    return true;
+}
+}  // namespace
+
+void OpCall::StoreAttr(const OpgenAttr &attr, const ops::OpAttrDef *def) {
+    const Kind kind = def == nullptr || def->kind == Kind::kNone ? KindOf(attr.kind) : def->kind;
+    const std::string name = attr.name == nullptr ? "" : attr.name;
+    Stored stored;
+    if (!StoreScalar(attr, kind, stored) && !StoreList(attr, kind, stored)) {
         throw OpError("op " + op_type_ + ": attr " + name + " must be a " + KindText(kind));
     }
-    attr_storage_.push_back(std::move(bytes));
-    attr_texts_.push_back("attr " + name + "=" + text);
+    attr_storage_.push_back(std::move(stored.bytes));
+    attr_texts_.push_back("attr " + name + "=" + stored.text);
 }
 
 void OpCall::StoreDefault(const ops::OpAttrDef &def) {

@@ -155,6 +155,49 @@ std::string TorchName(ge::DataType type);
 // The reverse; DT_UNDEFINED for other texts.
 ge::DataType FromTorchName(const std::string &name);
 std::string ShapeText(const gert::Shape &shape);
+
+// Shapes that a kernel tells: outputs with OutputShapeDependOnCompute.
+// The one GM argument between outputs and workspace, whatever the number of such outputs: nine
+// uint64 for each, in OpDef order - the rank and eight dims.
+// (Kernel侧输出shape依赖计算, OutputShapeDependOnCompute)
+class ComputedShapes {
+ public:
+    explicit ComputedShapes(const OpCall &call);
+
+    bool empty() const { return slots_ == 0; }
+    void *data() { return words_.data(); }
+    // Rounded up to 32 bytes, as the device's allocation is.
+    uint64_t bytes() const { return words_.size() * sizeof(uint64_t); }
+    // Fills what opgen_exec_output_shapes documents; throws OpError.
+    void Read(const OpCall &call, int64_t *shapes, int32_t *ranks) const;
+
+ private:
+    size_t slots_ = 0;
+    std::vector<uint64_t> words_;
+};
+
+// OpParamDef::InitValue: outputs that are filled before the kernel runs.
+// Writes `value`, converted to the dtype, to every element. Throws OpError for a dtype without a
+// conversion.
+void FillOutput(const OpCall::Param &param, double value);
+
+void RegisterKernel(const std::string &op_type, const std::string &soc, const std::string &key,
+                    const std::string &path, const std::string &entry);
+}  // namespace ascendc_emu
+
+// Tiling done, ready to launch.
+struct OpgenExec {
+    explicit OpgenExec(const OpgenCall &call) : op(call) {}
+
+    ascendc_emu::OpCall op;
+    ascendc_emu::TilingResult tiling;
+    std::unique_ptr<ascendc_emu::ComputedShapes> computed;  // null before the launch
+};
+
+namespace ascendc_emu {
+// Runs the kernel for the call's SoC and dtypes, whose library is loaded at first use, in `mode`
+// (OpgenMode). A null workspace, or one that is too small, is replaced. Throws OpError.
+void LaunchOp(OpgenExec &exec, void *workspace, int mode);
 }  // namespace ascendc_emu
 
 #endif  // OPGEN_HOST_OP_CALL_H

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/op_json.h"
+#include "host/op_registry.h"
 
 #include "graph/types.h"
 #include "host/json_text.h"
-#include "host/op_registry.h"
-#include "host/tiling_classes.h"
 
 namespace ascendc_emu {
 namespace {

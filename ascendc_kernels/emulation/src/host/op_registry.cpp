@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "host/op_scope.h"
+#include "ascendc_emu/op_runtime.h"
 #include "register/op_def_registry.h"
 
 namespace ascendc_emu {
@@ -230,3 +230,22 @@ OpImplRegisterV2 &OpImplRegisterV2::HostInputs(std::initializer_list<int32_t> in
     return *this;
 }
 }  // namespace gert
+
+namespace ascendc_emu {
+namespace {
+std::string &Scope() {
+    thread_local std::string scope;
+    return scope;
+}
+}  // namespace
+
+const std::string &CurrentScope() { return Scope(); }
+
+std::string ScopedName(const std::string &op_type) {
+    return Scope().empty() ? op_type : Scope() + "::" + op_type;
+}
+}  // namespace ascendc_emu
+
+extern "C" void opgen_set_scope(const char *scope) {
+    ascendc_emu::Scope() = scope == nullptr ? "" : scope;
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What host libraries registered: one entry per op type.
+// What host libraries register: ops, tiling structs, template parameters; and its text as JSON.
 #ifndef OPGEN_HOST_OP_REGISTRY_H
 #define OPGEN_HOST_OP_REGISTRY_H
 
@@ -8,12 +8,26 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "register/op_def.h"
 #include "register/op_impl_registry.h"
+#include "register/tilingdata_base.h"
 
 namespace ascendc_emu {
+// Loads the library in a child process and returns how its static objects crashed, "" if they did
+// not or no child could be made. The loader holds its lock while they are made: had it been given
+// up in this process, every thread that loads, or first uses a thread_local, would wait for ever.
+// The report of the crash is LastCrash() then.
+std::string CrashOfLoading(const char *path);
+
+// Scope of registrations and look-ups on this thread (opgen_set_scope); "" is the common one.
+const std::string &CurrentScope();
+
+// Name under which an op of the current scope is kept: "scope::Op", or "Op" in the common scope.
+std::string ScopedName(const std::string &op_type);
+
 struct OpEntry {
     // Null when only functions were registered (IMPL_OP without OP_ADD).
     std::shared_ptr<ops::OpDef> def;
@@ -38,6 +52,22 @@ struct OpEntry {
 // Copies; entries stay as they are while a later library replaces them.
 std::shared_ptr<const OpEntry> FindOp(const std::string &op_type);
 std::vector<std::string> OpTypes();
+
+// Name as registered ("Add", "Add_11", or a nested struct's own name) and constructor.
+std::vector<std::pair<std::string, optiling::TilingDataConstructor>> TilingClasses();
+
+// Array of ops; see opgen_op_defs_json() in op_runtime.h for the members.
+std::string OpDefsJson();
+// Array of tiling structs; see opgen_tiling_defs_json().
+std::string TilingDefsJson();
+
+// JSON object of what a key stands for; see opgen_template_json() in op_runtime.h. "" when the op
+// declares no template.
+std::string TemplateJson(const std::string &op_type, uint64_t key);
+
+// JSON array with one valid key per combination that the op selects (ASCENDC_TPL_ARGS_SEL), made of
+// the first value of every parameter.
+std::string TemplateKeysJson(const std::string &op_type);
 }  // namespace ascendc_emu
 
 #endif  // OPGEN_HOST_OP_REGISTRY_H

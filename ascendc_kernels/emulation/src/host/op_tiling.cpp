@@ -6,11 +6,10 @@
 #include "ascendc_emu/host_log.h"
 #include "core/crash.h"
 #include "exe_graph/runtime/tiling_context.h"
-#include "host/lower_case.h"
-#include "host/op_call.h"
 #include "host/platform_instance.h"
+#include "host/op_call.h"
 #include "host/stdout_capture.h"
-#include "host/tiling_classes.h"
+#include "host/op_registry.h"
 
 namespace ascendc_emu {
 namespace {
@@ -235,3 +234,10 @@ std::string OpCall::KernelKey() const {
     return key;
 }
 }  // namespace ascendc_emu
+
+// What CANN's op library has for its cache of tilings. Here every call is tiled anew, so there is
+// nothing to prepare. The repositories' op_cache_tiling.h declares both.
+namespace optiling {
+bool TilingPrepareForOpCache(gert::TilingContext *) { return true; }
+bool TilingPrepareForOpCache(gert::TilingParseContext *) { return true; }
+}  // namespace optiling

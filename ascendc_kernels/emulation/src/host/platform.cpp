@@ -243,31 +243,6 @@ uint32_t PlatformInfoManager::GetPlatformInstanceByDevice(const uint32_t &,
 }
 }  // namespace fe
 
-namespace ascendc_emu {
-fe::PlatFormInfos *PlatformOf(const SocFacts *facts, uint32_t cores) {
-    static std::mutex mutex;
-    static std::map<std::pair<const SocFacts *, uint32_t>, fe::PlatFormInfos> instances;
-    const std::lock_guard<std::mutex> lock(mutex);
-    return &instances.emplace(std::make_pair(facts, cores), fe::PlatFormInfos(facts, cores))
-                .first->second;
-}
-
-namespace {
-thread_local fe::PlatFormInfos *t_platform = nullptr;
-}  // namespace
-
-fe::PlatFormInfos *CurrentPlatform() {
-    static fe::PlatFormInfos *const process = PlatformOf(FindSocFacts(nullptr), 0);
-    return t_platform != nullptr ? t_platform : process;
-}
-
-PlatformScope::PlatformScope(fe::PlatFormInfos *platform) : saved_(t_platform) {
-    t_platform = platform;
-}
-
-PlatformScope::~PlatformScope() { t_platform = saved_; }
-}  // namespace ascendc_emu
-
 namespace platform_ascendc {
 namespace {
 fe::LocalMemType ToLocal(CoreMemType type) {

@@ -2,10 +2,15 @@
 #include "ascendc_emu/platform_table.h"
 
 #include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
 #include <sstream>
+#include <utility>
 #include <vector>
 
-#include "host/lower_case.h"
+#include "host/platform_instance.h"
+#include "runtime/rt_external_base.h"
 
 namespace ascendc_emu {
 namespace {
@@ -174,4 +179,37 @@ std::string KnownSocs() {
     }
     return names;
 }
+
+fe::PlatFormInfos *PlatformOf(const SocFacts *facts, uint32_t cores) {
+    static std::mutex mutex;
+    static std::map<std::pair<const SocFacts *, uint32_t>, fe::PlatFormInfos> instances;
+    const std::lock_guard<std::mutex> lock(mutex);
+    return &instances.emplace(std::make_pair(facts, cores), fe::PlatFormInfos(facts, cores))
+                .first->second;
+}
+
+namespace {
+thread_local fe::PlatFormInfos *t_platform = nullptr;
+}  // namespace
+
+fe::PlatFormInfos *CurrentPlatform() {
+    static fe::PlatFormInfos *const process = PlatformOf(FindSocFacts(nullptr), 0);
+    return t_platform != nullptr ? t_platform : process;
+}
+
+PlatformScope::PlatformScope(fe::PlatFormInfos *platform) : saved_(t_platform) {
+    t_platform = platform;
+}
+
+PlatformScope::~PlatformScope() { t_platform = saved_; }
 }  // namespace ascendc_emu
+
+extern "C" rtError_t rtGetSocSpec(const char *label, const char *key, char *val, uint32_t maxLen) {
+    constexpr rtError_t kInvalid = 107000;  // ACL_ERROR_RT_PARAM_INVALID
+    if (label == nullptr || key == nullptr || val == nullptr) return kInvalid;
+    std::string text;
+    const bool found = ascendc_emu::CurrentPlatform()->GetPlatformRes(label, key, text);
+    if (!found || text.size() >= maxLen) return kInvalid;
+    memcpy(val, text.c_str(), text.size() + 1);
+    return RT_ERROR_NONE;
+}

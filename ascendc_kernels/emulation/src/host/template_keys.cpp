@@ -7,7 +7,7 @@
 
 #include "ascendc_emu/host_log.h"
 #include "host/json_text.h"
-#include "host/template_keys.h"
+#include "host/op_registry.h"
 
 namespace ascendc_emu {
 namespace {

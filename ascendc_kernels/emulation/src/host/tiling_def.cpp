@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "ascendc_emu/host_log.h"
-#include "host/tiling_classes.h"
+#include "host/op_registry.h"
 #include "register/tilingdata_base.h"
 
 namespace optiling {

@@ -322,6 +322,16 @@ class MultiCoreMatmulTiling : public MatmulApiTilingBase {
     bool SplitCores() override;
 
  private:
+    // What the largest core gets of M, N and K when they are cut into so many parts.
+    struct CoreShare {
+        int32_t m = 0, n = 0, k = 0;
+        int32_t cores = 0;
+        int64_t work = -1;  // the product, doubled where a tail is left; -1: there is no share
+        int64_t read = 0;   // elements read per step along K
+    };
+    bool StaysOnOneCore() const;
+    CoreShare ShareOf(int32_t mParts, int32_t nParts, int32_t kParts) const;
+
     int32_t mDim_ = 1, nDim_ = 1;
 };
 
