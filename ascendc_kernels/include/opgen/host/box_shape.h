@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core_count.h"
 #include "iteration_space.h"
+#include "tile_budget.h"
 
 namespace opgen {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "box_shape.h"
-#include "core_count.h"
 #include "iteration_space.h"
 #include "tile_budget.h"
 #include "view.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core_count.h"
 #include "iteration_space.h"
+#include "tile_budget.h"
 
 namespace opgen {
 

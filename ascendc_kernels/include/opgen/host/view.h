@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Host side of operands: the view of a tensor that a kernel reads or writes, and how shapes
-// broadcast. C++11, no CANN header needed.
+// Host side of operands: the view of a tensor that a kernel reads or writes. C++11, no CANN header
+// needed.
 #ifndef OPGEN_HOST_VIEW_H
 #define OPGEN_HOST_VIEW_H
 
@@ -343,73 +343,12 @@ inline int64_t Numel(const View& view) {
     return total;
 }
 
-// Whether 64-bit offsets reach every element of a space; a size of 0 does not hide the others.
-inline bool Addressable(const std::vector<int64_t>& dims) {
-    int64_t total = 1;
-    for (size_t i = 0; i < dims.size(); ++i) {
-        total = Times(total, std::max<int64_t>(1, dims[i]));
-    }
-    return total < kMaxElements;
-}
-
-inline std::string ShapeText(const std::vector<int64_t>& dims) {
-    std::string text = "[";
-    for (size_t i = 0; i < dims.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
-    }
-    return text + "]";
-}
-
-// Extend `dims` to the broadcast with `other`; false: they do not broadcast.
-inline bool BroadcastDims(std::vector<int64_t>& dims, const std::vector<int64_t>& other) {
-    if (other.size() > dims.size()) {
-        dims.insert(dims.begin(), other.size() - dims.size(), 1);
-    }
-    const size_t lead = dims.size() - other.size();
-    for (size_t i = 0; i < other.size(); ++i) {
-        if (other[i] == dims[lead + i] || other[i] == 1) {
-            continue;
-        }
-        if (dims[lead + i] != 1) {
-            return false;
-        }
-        dims[lead + i] = other[i];
-    }
-    return true;
-}
-
-// Whether a tensor of shape `other` can be read as one of shape `dims`.
-inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<int64_t>& dims) {
-    for (size_t i = 0; i < other.size(); ++i) {
-        const int64_t at = static_cast<int64_t>(dims.size()) - static_cast<int64_t>(other.size()) +
-                           static_cast<int64_t>(i);
-        const int64_t wanted = at < 0 ? 1 : dims[static_cast<size_t>(at)];
-        if (other[i] != 1 && other[i] != wanted) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Which dimension of a view lies behind dimension i of a space of `rank`; -1: the view is the same
 // for all of it. Shapes line up at their ends, and a view of more dimensions starts with ones.
 inline int64_t DimensionBehind(const View& view, size_t rank, size_t i) {
     const int64_t at = static_cast<int64_t>(i) + static_cast<int64_t>(view.dim.size()) -
                        static_cast<int64_t>(rank);
     return at >= 0 && view.dim[static_cast<size_t>(at)] != 1 ? at : -1;
-}
-
-// Whether two shapes are equal but for leading ones.
-inline bool SameDims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-    const std::vector<int64_t>& longer = a.size() > b.size() ? a : b;
-    const std::vector<int64_t>& shorter = a.size() > b.size() ? b : a;
-    const size_t lead = longer.size() - shorter.size();
-    for (size_t i = 0; i < longer.size(); ++i) {
-        if (longer[i] != (i < lead ? 1 : shorter[i - lead])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 // Why an operand cannot be read as one of shape `dims`; "": it can.
@@ -419,10 +358,6 @@ inline std::string BroadcastRefusal(const Operand& operand, const std::vector<in
     }
     return operand.name + " of shape " + ShapeText(operand.view.dim) + " does not broadcast to " +
            ShapeText(dims);
-}
-
-inline std::string UnreachableText(const std::vector<int64_t>& dims) {
-    return "64-bit offsets do not reach all elements of shape " + ShapeText(dims);
 }
 
 }  // namespace opgen
