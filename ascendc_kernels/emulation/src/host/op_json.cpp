@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/op_registry.h"
 
+#include "core/crash.h"
 #include "graph/types.h"
-#include "host/json_text.h"
 
 namespace ascendc_emu {
 namespace {

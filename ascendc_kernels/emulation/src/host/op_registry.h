@@ -68,6 +68,27 @@ std::string TemplateJson(const std::string &op_type, uint64_t key);
 // JSON array with one valid key per combination that the op selects (ASCENDC_TPL_ARGS_SEL), made of
 // the first value of every parameter.
 std::string TemplateKeysJson(const std::string &op_type);
+
+// Parts of these texts; JsonString is core/crash.h's.
+// "[" + parts joined by commas + "]"; the parts are JSON already.
+inline std::string JsonArray(const std::vector<std::string> &parts) {
+    std::string text = "[";
+    for (size_t i = 0; i < parts.size(); ++i) {
+        text += (i == 0 ? "" : ",") + parts[i];
+    }
+    return text + "]";
+}
+
+template <typename Values, typename ToJson>
+std::string JsonArrayOf(const Values &values, ToJson to_json) {
+    std::vector<std::string> parts;
+    for (const auto &value : values) {
+        parts.push_back(to_json(value));
+    }
+    return JsonArray(parts);
+}
+
+inline const char *JsonBool(bool value) { return value ? "true" : "false"; }
 }  // namespace ascendc_emu
 
 #endif  // OPGEN_HOST_OP_REGISTRY_H

@@ -1,18 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // TilingParse and TilingFunc of a call, and what the OpDef allows.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <mutex>
 #include <set>
+#include <string>
 
 #include "ascendc_emu/host_log.h"
 #include "core/crash.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "host/platform_instance.h"
 #include "host/op_call.h"
-#include "host/stdout_capture.h"
 #include "host/op_registry.h"
 
 namespace ascendc_emu {
 namespace {
+// Runs `body` with standard output going to a file and returns the last 2000 bytes of it. Other
+// threads' output goes there too meanwhile, so this is for failures only.
+template <typename Body>
+std::string CaptureStdout(Body body) {
+    static std::mutex mutex;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::FILE *const file = std::tmpfile();
+    if (file == nullptr) {
+        return "";
+    }
+    std::cout.flush();
+    std::fflush(stdout);
+    const int saved = dup(STDOUT_FILENO);
+    if (saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0) {
+        std::fclose(file);
+        return "";
+    }
+    body();
+    std::cout.flush();
+    std::fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    constexpr long kLongest = 2000;
+    std::fseek(file, 0, SEEK_END);
+    const long size = std::ftell(file);
+    const long start = size > kLongest ? size - kLongest : 0;
+    std::fseek(file, start, SEEK_SET);
+    std::string text(static_cast<size_t>(size - start), '\0');
+    text.resize(std::fread(&text[0], 1, text.size(), file));
+    std::fclose(file);
+    return text;
+}
+
 constexpr size_t kMinTilingCapacity = 16 * 1024;
 constexpr size_t kMaxWorkspaces = 16;
 

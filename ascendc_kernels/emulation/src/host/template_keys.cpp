@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "ascendc_emu/host_log.h"
-#include "host/json_text.h"
+#include "core/crash.h"
 #include "host/op_registry.h"
 
 namespace ascendc_emu {

@@ -13,8 +13,8 @@
 #include "exe_graph/runtime/shape.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "graph/types.h"
+#include "op_common/op_host/util/math_util.h"
 #include "register/tilingdata_base.h"
-#include "util/platform_util.h"
 
 namespace Ops {
 namespace Base {
