@@ -30,8 +30,8 @@ from msopgen_wrap.templating import cpp_int, cpp_string
 _CPP_BINARY = {"//": "FloorDiv", "%": "FloorMod"}
 
 
-class CppShapes:
-    """Shape expressions of one op in C++ (``shapes.h`` of the binding).
+class _ShapeCode:
+    """What expressions of shapes know of an op in any language.
 
     Args:
         spec: the op.
@@ -46,6 +46,10 @@ class CppShapes:
     def tensor(self, name: str) -> str:
         """Return the expression of a tensor (an element, for a list)."""
         return name + self.index if name in self.lists else name
+
+
+class CppShapes(_ShapeCode):
+    """Shape expressions of one op in C++ (``shapes.h`` of the binding)."""
 
     def shape(self, name: str) -> str:
         """Return the expression of an input's shape."""
@@ -118,23 +122,12 @@ def _cpp_test(test: AttrTest) -> str:
     return (" && " if test.inverted else " || ").join(parts)
 
 
-class PythonShapes:
-    """Shape expressions of one op in Python; dims may be SymInts.
-
-    Args:
-        spec: the op.
-        index: as for :class:`CppShapes`.
-    """
-
-    def __init__(self, spec: OpSpec, index: str = "[i]") -> None:
-        self.spec = spec
-        self.lists = {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
-        self.optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
-        self.index = index
+class PythonShapes(_ShapeCode):
+    """Shape expressions of one op in Python; dims may be SymInts."""
 
     def shape(self, name: str) -> str:
         """Return the expression of an input's shape."""
-        return f"{name}{self.index if name in self.lists else ''}.shape"
+        return f"{self.tensor(name)}.shape"
 
     def rule(self, rule: ShapeRule) -> str:
         """Return an expression of a sequence of dims."""
@@ -145,7 +138,9 @@ class PythonShapes:
             return self.shape(rule.tensor)
         if isinstance(rule, ShapeBroadcast):
             shapes = [
-                f"_checks.shape_or_scalar({t})" if t in self.optional else self.shape(t)
+                f"_checks.shape_or_scalar({t})"
+                if self.spec.param(t).kind is ParamKind.OPTIONAL
+                else self.shape(t)
                 for t in rule.tensors
             ]
             return f"torch.broadcast_shapes({', '.join(shapes)})"
