@@ -35,8 +35,8 @@ class ProjectUnderTest:
         """The op's spec, from the project's own copy."""
         from msopgen_wrap.spec.loader import load_specs
 
-        (spec,) = load_specs([self.root / "specs" / f"{self.name}.yaml"])
-        return spec
+        specs = load_specs([self.root / "specs" / f"{self.name}.yaml"])
+        return next(spec for spec in specs if spec.name == self.name)
 
     def cases(self) -> list[TestCase]:
         """Return the default grid plus the spec's own cases."""

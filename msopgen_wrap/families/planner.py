@@ -36,7 +36,17 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
         with quiet_torch():
             return _plan(spec)
     except OpgenError as error:
-        raise OpgenError([_placed(d, spec) for d in error.diagnostics]) from error
+        placed = [_placed(d, spec) for d in error.diagnostics]
+        if spec.differentiated:
+            placed = [_of_gradient(d) for d in placed]
+        raise OpgenError(placed) from error
+
+
+def _of_gradient(diagnostic: Diagnostic) -> Diagnostic:
+    """Say what can be done about a formula that PyTorch has derived."""
+    why = f"{diagnostic.why}; the kernel is that of a gradient, derived from the formula shown"
+    fix = "write 'backward: auto' in the spec of the forward op, or a formula for each gradient"
+    return replace(diagnostic, why=why.removeprefix("; "), fix=fix)
 
 
 def _placed(diagnostic: Diagnostic, spec: OpSpec) -> Diagnostic:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
 from msopgen_wrap.torch_import import torch
 
 _aten = torch.ops.aten
@@ -180,6 +182,24 @@ def _slice_scatter(
     return join(pieces, dim)
 
 
+def _slice_backward(grad: Any, sizes: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
+    """Return the gradient of a slice: zeros around ``grad``; torch has cut ``end`` to the size."""
+    if type(step) is not int or step != 1 or not statically_known_true(start >= 0):
+        return NotImplemented
+    dim %= len(sizes)
+    return _among_zeros(grad, dim, start, sizes[dim])
+
+
+def _among_zeros(x: Any, dim: int, first: Any, length: Any) -> Any:
+    """Return ``x`` from ``first`` on along an axis, zeros in the rest of ``length`` elements."""
+    last = first + x.shape[dim]
+    index = index_along(x, dim, length)
+    inside = index < last
+    if type(first) is not int or first > 0:
+        inside = (index >= first) & inside
+    return torch.where(inside, place(x, dim, first, length), 0)
+
+
 def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
     dim %= x.dim()
     if type(index) is not int:
@@ -251,6 +271,7 @@ def placement_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.constant_pad_nd.default: _constant_pad,
         _aten.roll.default: _roll,
         _aten.slice_scatter.default: _slice_scatter,
+        _aten.slice_backward.default: _slice_backward,
         _aten.select_scatter.default: _select_scatter,
         _aten.diagonal_scatter.default: _diagonal_scatter,
         _aten.diag_embed.default: _diag_embed,

@@ -35,7 +35,9 @@ def base_shape(rank: int, sizes: tuple[int, ...] = _SIZES) -> tuple[int, ...]:
     return sizes[len(sizes) - rank :] if rank else ()
 
 
-def other_shapes(spec: OpSpec, shapes: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def other_shapes(
+    spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Yield shapes of the same ranks with other sizes, as far as the shape rules have some.
 
     In the last ones an input of any shape has sizes of 1 and is broadcast against the others: in a
@@ -51,7 +53,7 @@ def other_shapes(spec: OpSpec, shapes: dict[str, Any]) -> Iterator[dict[str, Any
         result: dict[str, Any] = {}
         for param in given:
             rank = len(shapes[param.name])
-            shape = _one_shape(spec, param, rank, result, sizes)
+            shape = _one_shape(param, rank, result, attrs, sizes)
             if shape is None or len(shape) != rank:
                 break
             result[param.name] = (1,) * rank if param.name == broadcast else shape
@@ -116,14 +118,16 @@ def axes_of_one(param: TensorParam, rank: int) -> set[int]:
     return {i if not runs or i < runs[0] else i + rank - len(items) for i in ones}
 
 
-def candidate_shapes(spec: OpSpec, rank: int | None = None) -> Iterator[dict[str, Any]]:
+def candidate_shapes(
+    spec: OpSpec, attrs: dict[str, Any], rank: int | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield input shapes to try, most general first; a dynamic input gets a list of one shape.
 
     With an attr such as ``num_groups`` the cases come first: their shapes and attrs fit together.
     A ``rank`` gives the shapes of that rank only, for the inputs that may have it.
     """
     if rank is not None:
-        shapes = _shapes_at(spec, rank)
+        shapes = _shapes_at(spec, rank, attrs)
         if shapes is not None:
             yield shapes
         return
@@ -133,7 +137,7 @@ def candidate_shapes(spec: OpSpec, rank: int | None = None) -> Iterator[dict[str
     high = max((p.max_rank for p in spec.inputs), default=8)
     ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
     for rank in ranks:
-        shapes = _shapes_at(spec, rank)
+        shapes = _shapes_at(spec, rank, attrs)
         if shapes is not None:
             yield shapes
     if not count_attrs(spec):
@@ -153,11 +157,11 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
         }
 
 
-def _shapes_at(spec: OpSpec, rank: int) -> dict[str, Any] | None:
+def _shapes_at(spec: OpSpec, rank: int, attrs: dict[str, Any]) -> dict[str, Any] | None:
     shapes: dict[str, Any] = {}
     sizes = _DIVISIBLE if count_attrs(spec) else _SIZES
     for param in spec.inputs:
-        shape = _one_shape(spec, param, rank, shapes, sizes)
+        shape = _one_shape(param, rank, shapes, attrs, sizes)
         if shape is None:
             return None
         shapes[param.name] = [shape] if param.kind is ParamKind.DYNAMIC else shape
@@ -165,10 +169,10 @@ def _shapes_at(spec: OpSpec, rank: int) -> dict[str, Any] | None:
 
 
 def _one_shape(
-    spec: OpSpec,
     param: TensorParam,
     rank: int,
     known: dict[str, Any],
+    attrs: dict[str, Any],
     base: tuple[int, ...] = _SIZES,
 ) -> tuple[int, ...] | None:
     if param.shape is not None:
@@ -176,7 +180,7 @@ def _one_shape(
 
         flat = {k: v[0] if isinstance(v, list) else v for k, v in known.items()}
         try:
-            sizes: Any = evaluate(param.shape, flat, sample_attrs(spec))
+            sizes: Any = evaluate(param.shape, flat, attrs)
             return tuple(sizes)
         except Exception:
             return None

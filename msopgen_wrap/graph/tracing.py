@@ -83,7 +83,8 @@ def trace(
     if spec.whole is not None:
         return _part(spec, spec.whole, variant, combo, samples or {}, rank)
     failure: Exception | None = None
-    for shapes in candidate_shapes(spec, rank):
+    attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
+    for shapes in candidate_shapes(spec, attrs, rank):
         try:
             return _trace_at(spec, variant, combo, shapes, samples or {})
         except OpgenError:

@@ -79,6 +79,8 @@ def doc_lines(spec: OpSpec) -> list[str]:
     lines = [part for line in lines for part in line.splitlines()]
     if spec.compute is not None:
         code = spec.compute.text.strip().splitlines()
+        if spec.differentiated:
+            lines += ["", "What is differentiated:"]
         lines += ["", *(f"    {c}".rstrip() for c in code)]
     return [cpp_comment(line) for line in lines]
 

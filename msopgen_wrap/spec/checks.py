@@ -11,6 +11,7 @@ from msopgen_wrap.platforms import architectures, find_platform, other_architect
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.gradient import FLOATS, PREFIX, arriving, forward_of
 from msopgen_wrap.spec.model import (
     Attr,
     Code,
@@ -33,7 +34,6 @@ _SPOKEN = {
     "a3": "ascend910_93",
     "310p": "ascend310p",
 }
-FLOATS = ("float16", "bfloat16", "float32")
 
 
 def supported_socs() -> list[str]:
@@ -250,6 +250,14 @@ def check_sources(spec: OpSpec, places: dict[str, Location], findings: Findings)
             start,
             fix="add 'compute: <PyTorch expression>', e.g. 'compute: torch.relu(x + y)'",
         )
+    if "compute" in places and "gradient_of" in places:
+        findings.error(
+            "OPG050",
+            "'compute' and 'gradient_of' are both given",
+            places["gradient_of"],
+            why="an op computes a formula, or the gradients of one",
+            fix="keep one of the two",
+        )
     if spec.tiling is not None and spec.kernel is None:
         findings.error(
             "OPG052",
@@ -285,6 +293,38 @@ def check_sources(spec: OpSpec, places: dict[str, Location], findings: Findings)
                 )
 
 
+def check_gradient_of(spec: OpSpec, places: dict[str, Location], findings: Findings) -> None:
+    """Check the names of an op with ``gradient_of``: what arrives, and what it gives (OPG050)."""
+    if not spec.differentiated:
+        return
+    place = places["gradient_of"]
+    if not arriving(spec):
+        findings.error(
+            "OPG050",
+            "gradient_of has no gradient to start from",
+            place,
+            why="an input 'grad_<output>' is the gradient of what the formula gives",
+            fix="add it to 'inputs', e.g. 'grad_y: {dtype: x, shape: like x}'",
+        )
+    known = {p.name: p for p in forward_of(spec).inputs}
+    for output in spec.outputs:
+        source = known.get(output.name.removeprefix(PREFIX))
+        if not output.name.startswith(PREFIX) or source is None:
+            findings.error(
+                "OPG050",
+                f"output '{output.name}' is no gradient of an input",
+                output.location,
+                why=f"the outputs are named 'grad_<input>'; inputs: {listed(known)}",
+                fix=suggestion(output.name, [f"{PREFIX}{name}" for name in known]),
+            )
+        elif not any(d in FLOATS for d in source.dtypes):
+            findings.error(
+                "OPG050",
+                f"input '{source.name}' is never floating point: it has no gradient",
+                output.location,
+            )
+
+
 def _near_file(path: Path) -> str:
     try:
         return suggestion(path.name, [p.name for p in path.parent.iterdir()])
@@ -298,7 +338,8 @@ def check_codes(spec: OpSpec, findings: Findings) -> None:
     if spec.compute is not None:
         checked = check_code(spec.compute, compute_scope(spec), findings)
     if checked is not None:
-        declared: list[TensorParam | Attr] = [*spec.inputs, *spec.attrs]
+        own = forward_of(spec).inputs if spec.differentiated else spec.inputs
+        declared: list[TensorParam | Attr] = [*own, *spec.attrs]
         for item in declared:
             used = item.name in checked.used
             if not used and not _in_rules(item.name, spec):

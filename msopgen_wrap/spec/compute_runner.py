@@ -21,6 +21,7 @@ from msopgen_wrap.spec.compute_guard import (
     locate,
 )
 from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.gradient import PREFIX, arriving, forward_of, vjp
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
 
 _RESULT = "__opgen_result"
@@ -41,6 +42,8 @@ Outputs = dict[str, Any]
 
 def compute_scope(spec: OpSpec) -> Scope:
     """Return what ``compute`` may name."""
+    if spec.differentiated:
+        return compute_scope(forward_of(spec))
     names = {p.name: _kind(p) for p in spec.inputs}
     names.update({a.name: ATTR_KINDS.get(a.type, "any") for a in spec.attrs})
     return Scope(names, tuple(p.name for p in spec.outputs), frozenset(a.name for a in spec.attrs))
@@ -88,6 +91,15 @@ def compile_compute(
     """
     if spec.compute is None:
         raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
+    if spec.differentiated:
+        forward = compile_compute(
+            forward_of(spec), wrap_errors=wrap_errors, replacements=replacements
+        )
+
+        def gradients(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
+            return vjp(forward, spec, inputs, attrs or {})
+
+        return gradients
     code = spec.compute
     checked = _checked(code, compute_scope(spec))
     names = tuple(p.name for p in spec.outputs)
@@ -142,15 +154,21 @@ def compile_backward(
     return run
 
 
-def function_source(spec: OpSpec, name: str = "reference") -> str:
+def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = False) -> str:
     """Return ``compute`` as the source of a plain Python function over torch, F and math.
 
     Inputs are positional parameters (optional ones default to None), attrs keyword-only ones with
     their defaults, dtype attrs are torch dtypes. In-place operators are already rewritten, so the
-    function never writes its inputs. One output is returned bare, several as a tuple.
+    function never writes its inputs. One output is returned bare, several as a tuple. The gradient
+    of a formula calls ``_vjp``, which is ``vjp`` of the package's ``_runtime.gradients``.
+
+    Args:
+        bound: leave the attrs out of the parameters: they are names around the function.
     """
     if spec.compute is None:
         raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
+    if spec.differentiated:
+        return _gradient_source(spec, name)
     checked = _checked(spec.compute, compute_scope(spec))
     tree = _rewrite(checked, guards=False)
     lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
@@ -165,6 +183,14 @@ def function_source(spec: OpSpec, name: str = "reference") -> str:
         for p in spec.inputs
         if p.kind is ParamKind.OPTIONAL and p.default is not None
     ]
+    params = _input_parameters(spec)
+    if not bound:
+        params += _attr_parameters(spec)
+    body = "\n".join([*defaults, *lines])
+    return f"def {name}({', '.join(params)}):\n{_indented(body)}\n"
+
+
+def _input_parameters(spec: OpSpec) -> list[str]:
     params = [f"{p.name}=None" if p.kind is ParamKind.OPTIONAL else p.name for p in spec.inputs]
     # A Python default cannot be followed by a parameter without one; pass those by keyword value.
     seen_optional = False
@@ -173,13 +199,35 @@ def function_source(spec: OpSpec, name: str = "reference") -> str:
             seen_optional = True
         elif seen_optional:
             params[i] = f"{p.name}=None"
-    if spec.attrs:
-        params.append("*")
-    for attr in spec.attrs:
-        params.append(attr.name if attr.required else f"{attr.name}={_literal(attr)}")
-    body = "\n".join([*defaults, *lines])
-    indented = "\n".join("    " + row if row else row for row in body.split("\n"))
-    return f"def {name}({', '.join(params)}):\n{indented}\n"
+    return params
+
+
+def _attr_parameters(spec: OpSpec) -> list[str]:
+    if not spec.attrs:
+        return []
+    return ["*", *(a.name if a.required else f"{a.name}={_literal(a)}" for a in spec.attrs)]
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + row if row else row for row in text.split("\n"))
+
+
+def _gradient_source(spec: OpSpec, name: str) -> str:
+    """Return the gradients of a forward formula as a function; ``_vjp`` is ``gradients.vjp``."""
+    forward = forward_of(spec)
+    inner = function_source(forward, "forward", bound=True).rstrip("\n")
+    inputs = [p.name for p in forward.inputs]
+    grads = [f"{PREFIX}{output}" for output in arriving(spec)]
+    places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
+    taken = [f"_grads[{place}]" for place in places]
+    body = [
+        inner,
+        "",
+        f"_grads = _vjp(forward, [{', '.join(inputs)}], [{', '.join(grads)}])",
+        f"return {', '.join(taken)}",
+    ]
+    heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
+    return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"
 
 
 def _literal(attr: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import ATTR_KEYS
-from msopgen_wrap.spec.loader import FORMAT_VERSION, KEYS
+from msopgen_wrap.spec.loader import BACKWARD_WORDS, FORMAT_VERSION, KEYS
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
@@ -35,7 +35,7 @@ def spec_schema() -> Schema:
         "required": ["op"],
         "allOf": [
             {"anyOf": [{"required": ["inputs", "outputs"]}, {"required": ["schema"]}]},
-            {"anyOf": [{"required": ["compute"]}, {"required": ["kernel"]}]},
+            {"anyOf": [{"required": [key]} for key in ("compute", "gradient_of", "kernel")]},
         ],
         "$defs": {
             "dtype": {"enum": list(DTYPES)},
@@ -257,12 +257,13 @@ _TOP: dict[str, Schema] = {
     "outputs": _named(_ref("output"), "Output tensors, in order."),
     "attrs": {"anyOf": [_named(_ref("attr"), "Attributes, in order.", 0), {"type": "null"}]},
     "compute": _ref("code"),
+    "gradient_of": _ref("code"),
     "kernel": {"type": "string", "description": "Handwritten AscendC kernel, relative path."},
     "tiling": {"type": "string", "description": "Handwritten tiling source, relative path."},
     "backward": {
-        "description": "auto (derived), none, or per input PyTorch code over inputs, outputs, attrs"
-        " and grad_<output>.",
-        "anyOf": [{"enum": ["auto", "none"]}, _named(_ref("code"), "Input -> code.")],
+        "description": "auto (derived), kernel (an op of its own), none, or per input PyTorch code"
+        " over inputs, outputs, attrs and grad_<output>.",
+        "anyOf": [{"enum": list(BACKWARD_WORDS)}, _named(_ref("code"), "Input -> code.")],
     },
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",

@@ -12,6 +12,7 @@ from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
 from msopgen_wrap.spec.dtype_lists import resolve_dtypes
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
+from msopgen_wrap.spec.gradient import gradient_problem, gradient_text
 from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Tolerance
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
@@ -21,9 +22,10 @@ from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, parse_yaml
 
 KEYS = (
     *("version", "op", "doc", "schema", "inputs", "outputs", "attrs"),
-    *("compute", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
+    *("compute", "gradient_of", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
 )
 SUFFIXES = (".yaml", ".yml")
+BACKWARD_WORDS = ("auto", "kernel", "none")
 # Of the spec format. A new one comes with a key or a meaning that older kits would misread.
 FORMAT_VERSION = 1
 
@@ -162,6 +164,8 @@ def read_specs(paths: Iterable[str | Path]) -> list[LoadResult]:
 def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
     """Return the specs of all files and folders, as one project holds them.
 
+    An op with ``backward: kernel`` is followed by the op of its gradients, unless a file has that.
+
     Raises:
         OpgenError: with every problem of every file, and ops that are defined twice (OPG012).
     """
@@ -174,7 +178,52 @@ def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
     ]
     if errors:
         raise OpgenError(errors)
-    return [r.spec for r in results if r.spec is not None]
+    return with_gradients([r.spec for r in results if r.spec is not None])
+
+
+def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
+    """Return specs and, behind each with ``backward: kernel``, the op of its gradients."""
+    given = {spec.name: spec for spec in specs}
+    found = []
+    for spec in specs:
+        found.append(spec)
+        if spec.backward != "kernel":
+            continue
+        derived = gradient_spec(spec)
+        own = given.get(derived.name)
+        if own is None:
+            found.append(derived)
+        elif _signature(own) != _signature(derived):
+            raise OpgenError(_other_gradient(spec, own, derived))
+    return found
+
+
+def _signature(spec: OpSpec) -> list[list[str]]:
+    return [[p.name for p in params] for params in (spec.inputs, spec.outputs, spec.attrs)]
+
+
+def _other_gradient(spec: OpSpec, own: OpSpec, derived: OpSpec) -> Diagnostic:
+    inputs, outputs, _ = _signature(derived)
+    return Diagnostic(
+        "OPG050",
+        f"op {own.op} does not have the parameters of the gradient of {spec.op}",
+        Location(own.path, 1, 1),
+        f"'backward: kernel' calls it with {listed(inputs)} for {listed(outputs)}, and the attrs "
+        f"of {spec.op}",
+        f"give it these, or rename it: opgen then derives {own.op}",
+    )
+
+
+def gradient_spec(spec: OpSpec) -> OpSpec:
+    """Return the op that computes the gradients of ``spec``.
+
+    Raises:
+        OpgenError: with why it has none.
+    """
+    result = parse_spec(gradient_text(spec), f"{spec.path} (gradient)")
+    if result.spec is None:
+        raise OpgenError([d for d in result.diagnostics if d.severity == "error"])
+    return result.spec
 
 
 class _Builder:
@@ -192,6 +241,9 @@ class _Builder:
             return None  # the rest may mean something else
         self.reader.known_keys(self.root, KEYS, "the spec")
         self.root = with_meant_keys(self.root, KEYS)
+        backward = self.root.get("backward")
+        if isinstance(backward, Scalar) and backward.text == "none":
+            self.reader.differentiable = False
         op = self.op()
         inputs, outputs, attrs = self.signature()
         attr_types = {a.name: a.type for a in attrs}
@@ -206,7 +258,7 @@ class _Builder:
             inputs=tuple(r.param for r in inputs),
             outputs=tuple(r.param for r in outputs),
             attrs=tuple(attrs),
-            compute=self.code("compute"),
+            compute=self.code("compute") or self.code("gradient_of"),
             kernel=self.optional_text("kernel"),
             tiling=self.optional_text("tiling"),
             backward="none",
@@ -215,6 +267,7 @@ class _Builder:
             soc=socs,
             path=self.path,
             source=self.source,
+            differentiated=self.root.get("gradient_of") is not None,
         )
         return self.checked(spec, [*inputs, *outputs])
 
@@ -224,6 +277,7 @@ class _Builder:
         checks.check_names(spec, findings)
         checks.check_inplace(spec, findings)
         checks.check_sources(spec, places, findings)
+        checks.check_gradient_of(spec, places, findings)
         dtype_places = {r.param.name: r.dtype_place for r in raws}
         own = [r.param for r in raws if r.follows is None]
         checks.check_dtypes_on_socs(own, spec.soc, dtype_places, findings)
@@ -361,16 +415,16 @@ class _Builder:
 
     def backward_word(self, node: Scalar, spec: OpSpec) -> str:
         word = node.text
-        if word not in ("auto", "none"):
+        if word not in BACKWARD_WORDS:
             self.findings.error(
                 "OPG050",
                 f"backward is '{word[:40]}'",
                 node.location,
-                why="it is 'auto', 'none', or a mapping from input to PyTorch code",
-                fix=suggestion(word, ("auto", "none")),
+                why="it is 'auto', 'kernel', 'none', or a mapping from input to PyTorch code",
+                fix=suggestion(word, BACKWARD_WORDS),
             )
             return "none"
-        if word == "auto" and checks.default_backward(spec) == "none":
+        if word != "none" and checks.default_backward(spec) == "none":
             why = (
                 "there is no compute to differentiate"
                 if spec.compute is None
@@ -382,6 +436,12 @@ class _Builder:
                 "OPG050", "backward cannot be derived", node.location, why, "write 'backward: none'"
             )
             return "none"
+        if word == "kernel" and not self.findings.has_errors:
+            why, fix = gradient_problem(spec)
+            if why:
+                self.findings.error(
+                    "OPG050", "backward cannot be a kernel", node.location, why, fix
+                )
         return word
 
     def cases(self, spec: OpSpec) -> list[Case]:

@@ -286,8 +286,9 @@ class OpSpec:
         op: CamelCase op type; ``name`` is its snake_case form.
         compute: golden reference and, without ``kernel``, the source of the kernel.
         kernel, tiling: paths of handwritten sources, relative to the spec file.
-        backward: ``auto``, ``none``, or explicit ``{input name: Code}`` where the code may use
-            the inputs, the attrs, the outputs and ``grad_<output>``.
+        backward: ``auto``, ``kernel`` (an op of its own, ``spec.gradient``), ``none``, or explicit
+            ``{input name: Code}`` where the code may use the inputs, the attrs, the outputs and
+            ``grad_<output>``.
         tolerance: by output name or dtype.
         soc: SoC families or exact names.
         source: the spec's text, ``path`` its file as given by the user.
@@ -295,6 +296,8 @@ class OpSpec:
             attrs, and some of the outputs of ``compute``; temporaries may be among both. None for
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
+        differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
+            gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
     """
 
     op: str
@@ -314,6 +317,7 @@ class OpSpec:
     source: str = ""
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
+    differentiated: bool = False
 
     @property
     def combos(self) -> int:

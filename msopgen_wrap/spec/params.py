@@ -59,7 +59,9 @@ def _read_params(node: Node, reader: Reader, what: str, read: Any) -> list[RawPa
     for key, value in mapping.entries:
         name = str(key.value)
         noun = f"an {what[:-1]}"
-        good = check_param_name(name, noun, key.location, reader.findings)
+        # what nothing differentiates may have parameters that are gradients themselves
+        checked = name if reader.differentiable else name.removeprefix("grad_")
+        good = check_param_name(checked, noun, key.location, reader.findings)
         raw = read(name, key.location, value, reader)
         if raw is not None and good:
             result.append(raw)

@@ -13,10 +13,15 @@ from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_o
 
 
 class Reader:
-    """Reads nodes of one file into Python values, collecting diagnostics."""
+    """Reads nodes of one file into Python values, collecting diagnostics.
+
+    Attributes:
+        differentiable: whether generated code differentiates the op, and names the gradients.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
+        self.differentiable = True
 
     def wrong_kind(self, node: Node, what: str, expected: str, fix: str = "") -> None:
         """Report OPG007: ``what`` must be ``expected``."""

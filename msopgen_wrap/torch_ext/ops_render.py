@@ -10,6 +10,12 @@ from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.compute_runner import function_source
+from msopgen_wrap.spec.gradient import (
+    broadcast_inputs,
+    gradient_inputs,
+    gradient_name,
+    gradient_outputs,
+)
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import GENERATED_PYTHON
 from msopgen_wrap.templating import python_doc, render_template
@@ -203,6 +209,38 @@ def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
     )
 
 
+def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
+    """Return statements that set ``_grads``, one per input, by the op of the gradients."""
+    inputs = [p.name for p in spec.inputs]
+    grads = [f"grad_{name}" for name in gradient_outputs(spec)]
+    targets = gradient_inputs(spec)
+    found = ", ".join(f"grad_{name}" for name in targets)
+    together = broadcast_inputs(spec)
+    lines = []
+    passed = dict(zip(inputs, inputs, strict=True))
+    if together:
+        wide = [f"_{name}" for name in together]
+        passed.update(zip(together, wide, strict=True))
+        given = tuple_text(list(together))
+        lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
+    attrs = [f"_ctx.{a.name}" for a in spec.attrs]
+    arguments = [*passed.values(), *grads, *attrs]
+    lines += [
+        f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",
+        *(f"    {argument}," for argument in arguments),
+        ")",
+    ]
+    results = [
+        "None"
+        if name not in targets
+        else f"_gradients.summed(grad_{name}, {name})"
+        if name in together
+        else f"grad_{name}"
+        for name in inputs
+    ]
+    return [*lines, f"_grads = {tuple_text(results)}"]
+
+
 def _attr_argument(attr: Attr) -> str:
     return f"_checks.as_dtype({attr.name})" if attr.type == "dtype" else attr.name
 
@@ -251,6 +289,7 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         bound_call=", ".join([*names, *_saved_attrs(spec)]),
         reference_call=reference_call,
         explicit=explicit,
+        kernel=_kernel_lines(spec, vendor) if spec.backward == "kernel" else [],
         explicit_returns=", ".join([*grads, *(["None"] * len(spec.attrs))]),
         result_names=[f"_result_{o.name}" for o in spec.outputs],
         flat_inputs=", ".join(flat),
@@ -328,6 +367,8 @@ def render_reference(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
         "import torch  # noqa: F401\n"
         "import torch.nn.functional as F  # noqa: F401\n"
     )
+    if any(spec.differentiated for spec in specs):
+        head += "\nfrom ._runtime.gradients import vjp as _vjp\n"
     functions = [text for spec in specs for text in reference_functions(spec)]
     body = "".join("\n\n" + text for text in functions)
     return GeneratedFile(f"torch_ext/{vendor}/reference.py", head + body)

@@ -8,7 +8,7 @@ import pytest
 
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import load_specs
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 OPS = {
@@ -24,13 +24,13 @@ CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 
 
 def generated(op: str, style: str) -> dict[str, str]:
-    """The op's own files: host, kernel, tiling, aclnn, torch op, tests (no project boilerplate)."""
-    spec = load_spec(data_dir("op_specs") / f"{op}.yaml")
-    files = render_project([spec], ProjectOptions(vendor="acme", style=style))
+    """The files of the op, and of its gradient where that is a kernel (no project boilerplate)."""
+    specs = load_specs([data_dir("op_specs") / f"{op}.yaml"])
+    files = render_project(specs, ProjectOptions(vendor="acme", style=style))
     return {
         f.path: f.text
         for f in files
-        if spec.name in Path(f.path).name and not f.path.startswith("specs/")
+        if specs[0].name in Path(f.path).name and not f.path.startswith("specs/")
     }
 
 

@@ -149,7 +149,7 @@ def _check_pass(spec: OpSpec, body: RowBody, plan: RowPlan) -> None:
 
 def _all_axes(spec: OpSpec, plan: RowPlan) -> bool:
     """Whether every element of a tensor is reduced, whatever its rank."""
-    return plan.axes.every or (plan.axes.axes == (-1,) and spec.inputs[0].max_rank == 1)
+    return plan.axes.kept == 0 or (plan.axes.axes == (-1,) and spec.inputs[0].max_rank == 1)
 
 
 def _budget(spec: OpSpec, body: RowBody, combo: int) -> Budget:

@@ -71,13 +71,19 @@ class ReducedAxes:
 
     Attributes:
         attr: the attr that names them, empty when none does.
-        every: all axes, whatever the rank.
+        kept: all axes but this many at the end, whatever the rank; None where they are fixed.
         axes: fixed axes, negative from the end.
     """
 
     attr: str = ""
-    every: bool = False
+    kept: int | None = None
     axes: tuple[int, ...] = ()
+
+    def at(self, rank: int) -> set[int]:
+        """Return the axes at a rank where no attr names them; one that is missing is negative."""
+        if self.kept is not None:
+            return set(range(rank - self.kept))
+        return {a + rank for a in self.axes}
 
 
 @dataclass

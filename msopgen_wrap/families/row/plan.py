@@ -68,19 +68,20 @@ def plan_row(
             traced = first.get(index) if combo == 0 and index in first else None
             traced = traced or trace(spec, variant, combo)
             if combo == 0:
-                lower = functools.partial(_lowered, spec)
                 others = other_ranks(spec, traced)
+                kept = _kept_axes(spec, [traced, *others])
+                lower = functools.partial(_lowered, spec, kept)
                 ends = axis_names(traced, others, lower)
             program, lowerer = _lower(
                 spec, traced, combo, operand_names, plan.scalar_names, ends, keep=True
             )
-            _check_general(spec, variant, combo, traced, program, lowerer)
+            _check_general(spec, variant, combo, traced, program, lowerer, kept)
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
             join_group(groups, program, lowerer, combo)
             squeezed = lowerer.space.squeezed_temporaries()
-            rules.append((_axes_rule(spec, traced, lowerer.space), squeezed))
+            rules.append((_axes_rule(spec, traced, lowerer.space, kept), squeezed))
         for program, lowerer, combos in groups:
             body = _body(spec, plan, index, program, lowerer, combos, len(groups))
             plan.bodies.append(replace(body, spans=lowerer.spans()))
@@ -141,22 +142,36 @@ def _simplified(program: Program) -> Program:
     return eliminate_dead(inverse_roots(divide_directly(share_common(program))))
 
 
-def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+def _lowered(spec: OpSpec, kept: int | None, traced: TracedGraph, names: AxisNames) -> Lowered:
     program, lowerer = _lower(spec, traced, 0, {}, {}, names)
-    rule = _axes_rule(spec, traced, lowerer.space)
-
-    def axes(rank: int) -> set[int]:
-        # an axis before the first one is no axis: negative
-        return set(range(rank)) if rule.every else {a + rank for a in rule.axes}
-
+    rule = _axes_rule(spec, traced, lowerer.space, kept)
     reduced, rank = lowerer.space.reduced, lowerer.space.rank
-    by_rank = None if rule.attr else axes
+    by_rank = None if rule.attr else rule.at
     views = {**lowerer.operands, **lowerer.indices}
     return Lowered(program, views, lowerer.spans(), by_rank, rank, reduced)
 
 
-def _axes_rule(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> ReducedAxes:
-    """How the host finds the reduced axes: an attr, all of them, or fixed ones from the end."""
+def _kept_axes(spec: OpSpec, graphs: list[TracedGraph]) -> int | None:
+    """Return how many axes at the end are kept where all before them are reduced at every rank.
+
+    None where the rank is fixed, or other axes are reduced.
+    """
+    found = set()
+    for traced in graphs if len(graphs) > 1 else ():
+        try:
+            space = GraphAxes(spec, traced)
+        except OpgenError:
+            return None
+        if space.reduced != frozenset(range(len(space.reduced))):
+            return None
+        found.add(space.rank - len(space.reduced))
+    return found.pop() if len(found) == 1 else None
+
+
+def _axes_rule(
+    spec: OpSpec, traced: TracedGraph, space: GraphAxes, kept: int | None
+) -> ReducedAxes:
+    """How the host finds the reduced axes: an attr, the first ones, or fixed ones from the end."""
     counts = count_attrs(spec)
     structural = [
         n for n in traced.structural if spec.attr(n).type in ("int", "list_int") and n not in counts
@@ -165,7 +180,9 @@ def _axes_rule(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> ReducedAx
     if dims:
         return ReducedAxes(attr=dims[0])
     if len(space.reduced) == space.rank and space.rank > 1:
-        return ReducedAxes(every=True)
+        return ReducedAxes(kept=0)
+    if kept is not None:
+        return ReducedAxes(kept=kept)
     return ReducedAxes(axes=tuple(sorted(a - space.rank for a in space.reduced)))
 
 
@@ -185,10 +202,11 @@ def _check_general(
     traced: TracedGraph,
     program: Program,
     first: RowLowerer,
+    kept_axes: int | None,
 ) -> None:
     """Prove that other values of a dim attr give the same program."""
     counts = count_attrs(spec)
-    rule = _axes_rule(spec, traced, first.space)
+    rule = _axes_rule(spec, traced, first.space, kept_axes)
     for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
         for value in [] if name in counts else other_values(attr, traced):
@@ -202,7 +220,7 @@ def _check_general(
             second = lowerer.run()
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))
-            same_axes = _axes_rule(spec, again, lowerer.space) == rule
+            same_axes = _axes_rule(spec, again, lowerer.space, kept_axes) == rule
             if not same_axes or signature(second) != signature(program):
                 raise OpgenError(
                     Diagnostic(

@@ -125,6 +125,17 @@ def _pull(
         )
 
 
+def broadcast(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Return views of one shape of tensors that broadcast with each other; None stays."""
+    views = iter(torch.broadcast_tensors(*(t for t in inputs if t is not None)))
+    return [None if t is None else next(views) for t in inputs]
+
+
+def summed(grad: Tensor, tensor: Tensor) -> Tensor:
+    """Return the gradient of what was broadcast: summed to the shape of ``tensor``."""
+    return grad if grad.shape == tensor.shape else grad.sum_to_size(tensor.shape)
+
+
 def _leaf(tensor: Tensor) -> Tensor:
     return tensor.detach().requires_grad_()
 

@@ -1,0 +1,334 @@
+"""The gradient of an op as an op of its own (``backward: kernel``): its spec, as text.
+
+The spec of the gradient has ``gradient_of``, the formula of the forward op, in place of
+``compute``. PyTorch differentiates it (``forward_of``, ``vjp``); nothing is differentiated here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.findings import listed
+from msopgen_wrap.spec.model import (
+    Attr,
+    Case,
+    Code,
+    OpSpec,
+    ParamKind,
+    ShapeBroadcast,
+    TensorParam,
+)
+from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate
+
+FLOATS = frozenset({"float16", "bfloat16", "float32"})
+PREFIX = "grad_"
+
+
+# ---- a spec with `gradient_of` -----------------------------------------------------------------
+
+
+def arriving(spec: OpSpec) -> tuple[str, ...]:
+    """Return the outputs of the forward op whose gradients are inputs, named ``grad_<output>``.
+
+    An input of the forward op may have such a name, too: the formula uses it.
+    """
+    assert spec.compute is not None
+    try:
+        tree = ast.parse(spec.compute.text.strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()  # reported where the formula is checked
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return tuple(
+        p.name.removeprefix(PREFIX)
+        for p in spec.inputs
+        if p.name.startswith(PREFIX) and p.name not in used
+    )
+
+
+def forward_of(spec: OpSpec) -> OpSpec:
+    """Return the op whose gradients ``spec`` computes, as far as its formula needs one."""
+    outputs = arriving(spec)
+    grads = {f"{PREFIX}{name}" for name in outputs}
+    return replace(
+        spec,
+        inputs=tuple(p for p in spec.inputs if p.name not in grads),
+        outputs=tuple(
+            replace(p, name=p.name.removeprefix(PREFIX)) for p in spec.inputs if p.name in grads
+        ),
+        differentiated=False,
+        tolerance={},
+        cases=(),
+    )
+
+
+def vjp(
+    forward: Callable[..., Mapping[str, Any]],
+    spec: OpSpec,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
+
+    Args:
+        forward: the formula, ``f(inputs, attrs) -> outputs``.
+        inputs: tensors (or lists) by name: those of the formula, and ``grad_<output>``.
+    """
+    from msopgen_wrap.torch_import import torch
+
+    names = arriving(spec)
+    grads = {f"{PREFIX}{name}" for name in names}
+    given = {p.name: inputs.get(p.name) for p in spec.inputs if p.name not in grads}
+    targets = [p.name.removeprefix(PREFIX) for p in spec.outputs]
+
+    def run(*chosen: Any) -> tuple[Any, ...]:
+        outputs = forward({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
+        return tuple(outputs[name] for name in names)
+
+    weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
+        outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
+        found = pull(torch.utils._pytree.tree_map(lambda y, w: w.to(y.dtype), outputs, weights))
+        return {f"{PREFIX}{name}": grad for name, grad in zip(targets, found, strict=True)}
+    # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
+    with torch.enable_grad():
+        own = torch.utils._pytree.tree_map(
+            lambda x: x.detach().requires_grad_(), [given[name] for name in targets]
+        )
+        leaves, nest = torch.utils._pytree.tree_flatten(own)
+        results = torch.utils._pytree.tree_leaves(run(*own))
+        pairs = [
+            (y, w.to(y.dtype))
+            for y, w in zip(results, torch.utils._pytree.tree_leaves(weights), strict=True)
+            if y.requires_grad
+        ]
+        flat = [torch.zeros_like(x) for x in leaves]
+        if pairs:
+            wanted, with_weights = zip(*pairs, strict=True)
+            flat[:] = torch.autograd.grad(
+                wanted, leaves, with_weights, allow_unused=True, materialize_grads=True
+            )
+    found = torch.utils._pytree.tree_unflatten(flat, nest)
+    return {f"{PREFIX}{name}": grad for name, grad in zip(targets, found, strict=True)}
+
+
+# ---- the spec of an op's gradient --------------------------------------------------------------
+
+
+def gradient_name(spec: OpSpec) -> str:
+    """Return the snake_case name of the op that computes the gradients of ``spec``."""
+    return f"{spec.name}_grad"
+
+
+def gradient_inputs(spec: OpSpec) -> tuple[str, ...]:
+    """Return the inputs that have a gradient in every combination of dtypes that has one."""
+    combos = _float_combos(spec)
+    return tuple(p.name for p in spec.inputs if all(p.dtypes[i] in FLOATS for i in combos))
+
+
+def gradient_outputs(spec: OpSpec) -> tuple[str, ...]:
+    """Return the outputs whose gradients the op of the gradients needs."""
+    combos = _float_combos(spec)
+    return tuple(p.name for p in spec.outputs if all(p.dtypes[i] in FLOATS for i in combos))
+
+
+def broadcast_inputs(spec: OpSpec) -> tuple[str, ...]:
+    """Return the inputs that an output broadcasts: the op of the gradients has them of one shape.
+
+    The caller brings them to it, and sums the gradients to the shapes that they had.
+    """
+    for output in spec.outputs:
+        if isinstance(output.shape, ShapeBroadcast):
+            return output.shape.tensors
+    return ()
+
+
+def _float_combos(spec: OpSpec) -> list[int]:
+    """Return the combinations of dtypes where something can be differentiated."""
+    return [
+        i
+        for i in range(spec.combos)
+        if any(p.dtypes[i] in FLOATS for p in spec.inputs)
+        and any(p.dtypes[i] in FLOATS for p in spec.outputs)
+    ]
+
+
+def gradient_problem(spec: OpSpec) -> tuple[str, str]:
+    """Return why there is no op of the gradients, and what to do; two empty texts if there is."""
+    fix = "write 'backward: auto': PyTorch then differentiates compute when backward runs"
+    targets = gradient_inputs(spec)
+    if not targets or not gradient_outputs(spec):
+        return "no input and output are floating point in the same combinations of dtypes", fix
+    for p in spec.inputs:
+        if p.kind is ParamKind.OPTIONAL and p.name in targets:
+            return f"input '{p.name}' is optional: an op cannot leave out its gradient", fix
+    together = broadcast_inputs(spec)
+    loose = [p.name for p in spec.inputs if p.shape is None and p.name not in together]
+    if len(loose) > 1 or (loose and together):
+        every = listed([p.name for p in spec.inputs if p.shape is None])
+        return (
+            f"inputs {every} have any shape, so the shapes of their gradients are not known",
+            f"say how they relate: 'shape: like {spec.inputs[0].name}', or an output "
+            f"'broadcast({spec.inputs[0].name}, {loose[-1]})'",
+        )
+    return "", ""
+
+
+def gradient_text(spec: OpSpec) -> str:
+    """Return the spec of the op that computes the gradients of ``spec``, as YAML.
+
+    Raises:
+        OpgenError: OPG050 where there is none (``gradient_problem``).
+    """
+    why, fix = gradient_problem(spec)
+    if why:
+        place = spec.compute.location if spec.compute else spec.outputs[0].location
+        raise OpgenError(Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix))
+    combos = _float_combos(spec)
+    together = broadcast_inputs(spec)
+    rows = [_input_row(p, combos, together) for p in spec.inputs]
+    for name in gradient_outputs(spec):
+        rows.append(_arriving_row(spec.param(name), combos, together))
+    lines = [
+        f"# The gradient of {spec.op}, derived from its spec by opgen; a formula of your own may",
+        "# take its place: `compute:` over the same inputs and outputs.",
+        f"op: {spec.op}Grad",
+        f"doc: Gradients of {spec.op}.",
+        *_mapping("inputs", rows),
+        *_mapping("outputs", [_output_row(spec.param(n), combos) for n in gradient_inputs(spec)]),
+    ]
+    if spec.attrs:
+        lines += _mapping("attrs", [(a.name, _attr(a)) for a in spec.attrs])
+    lines += _formula(spec)
+    lines.append("backward: none")
+    lines.append(_flow("soc", list(spec.soc)))
+    tolerance = {f"{PREFIX}{n}": "mixed" for n in gradient_inputs(spec)}
+    lines.append(_flow("tolerance", tolerance))
+    cases = [case for case in (_case(spec, c, combos) for c in spec.cases) if case]
+    if cases:
+        lines += ["cases:", *(f"  - {_inline(case)}" for case in cases)]
+    return "\n".join(lines) + "\n"
+
+
+def _inline(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6)
+    return text.removesuffix("\n").removesuffix("...").removesuffix("\n")
+
+
+def _flow(key: str, value: Any) -> str:
+    return f"{key}: {_inline(value)}"
+
+
+def _mapping(key: str, rows: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    return [f"{key}:", *(f"  {_flow(name, value)}" for name, value in rows)]
+
+
+def _dtypes(param: TensorParam, combos: list[int]) -> list[str]:
+    return [param.dtypes[i] for i in combos]
+
+
+def _input_row(
+    p: TensorParam, combos: list[int], together: tuple[str, ...]
+) -> tuple[str, dict[str, Any]]:
+    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
+    if p.kind is ParamKind.DYNAMIC:
+        row["list"] = True
+    if p.kind is ParamKind.OPTIONAL:
+        row["optional"] = True
+    if p.default is not None:
+        row["default"] = p.default
+    if p.shape is not None:
+        row["shape"] = p.shape_text
+    elif p.name in together[1:]:
+        row["shape"] = f"like {together[0]}"
+    elif (p.min_rank, p.max_rank) != (0, 8):
+        row["rank"] = p.min_rank if p.min_rank == p.max_rank else [p.min_rank, p.max_rank]
+    if p.low is not None and p.high is not None:
+        row["range"] = [p.low, p.high]
+    return p.name, row
+
+
+def _arriving_row(
+    p: TensorParam, combos: list[int], together: tuple[str, ...]
+) -> tuple[str, dict[str, Any]]:
+    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
+    if p.kind is ParamKind.DYNAMIC:
+        row["list"] = True
+    row["shape"] = f"like {together[0]}" if together else p.shape_text
+    return f"{PREFIX}{p.name}", row
+
+
+def _output_row(p: TensorParam, combos: list[int]) -> tuple[str, dict[str, Any]]:
+    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
+    if p.kind is ParamKind.DYNAMIC:
+        row["list"] = True
+    return f"{PREFIX}{p.name}", {**row, "shape": f"like {p.name}"}
+
+
+def _attr(attr: Attr) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": attr.type}
+    if not attr.required:
+        row["default"] = _plain(attr.default)
+    if attr.allowed is not None:
+        row["allowed"] = _plain(attr.allowed)
+    for key, bound in (("min", attr.minimum), ("max", attr.maximum)):
+        if bound is not None:
+            row[key] = bound
+    return row
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _formula(spec: OpSpec) -> list[str]:
+    """Return ``gradient_of``: statements that assign the outputs of the forward op."""
+    assert spec.compute is not None
+    text = spec.compute.text.strip("\n")
+    names = ", ".join(p.name for p in spec.outputs)
+    if _is_expression(spec.compute):
+        text = (
+            f"{names} = {text.strip()}" if "\n" not in text.strip() else f"{names} = (\n{text}\n)"
+        )
+    return ["gradient_of: |", *(f"  {line}".rstrip() for line in text.split("\n"))]
+
+
+def _is_expression(code: Code) -> bool:
+    """Whether the last statement is the value of the formula, not an assignment."""
+    return isinstance(ast.parse(code.text.strip()).body[-1], ast.Expr)
+
+
+def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:
+    """Return a case of the forward op as one of the gradient; None where none is left of it."""
+    dtypes = None if case.dtypes is None else [i for i in case.dtypes if i in combos]
+    if dtypes == []:
+        return None
+    shapes: dict[str, Any] = dict(case.shapes)
+    attrs = {a.name: a.default for a in spec.attrs if not a.required} | dict(case.attrs)
+    together = broadcast_inputs(spec)
+    try:
+        if together:
+            whole = broadcast_shapes([shapes[n] for n in together if shapes.get(n) is not None])
+            shapes.update({n: whole for n in together if shapes.get(n) is not None})
+        for name in gradient_outputs(spec):
+            rule = spec.param(name).shape
+            assert rule is not None
+            shapes[f"{PREFIX}{name}"] = evaluate(rule, shapes, attrs)
+    except ShapeError:
+        return None
+    row = {name: _sizes(shape) for name, shape in shapes.items()}
+    row.update({name: _plain(value) for name, value in case.attrs.items()})
+    if dtypes is not None:
+        row["dtype"] = [spec.inputs[0].dtypes[i] for i in dtypes]
+    return row
+
+
+def _sizes(shape: Any) -> Any:
+    if shape is None:
+        return None
+    return [_sizes(s) for s in shape] if shape and not isinstance(shape[0], int) else list(shape)

@@ -1,0 +1,160 @@
+"""``backward: kernel``: the gradients of an op come from an op of the same package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msopgen_wrap.package.layout import build_local_vendor
+from msopgen_wrap.project.tree import ProjectOptions, render_project
+from msopgen_wrap.spec.loader import parse_spec, with_gradients
+
+from .packages import run_python
+
+pytestmark = pytest.mark.slow
+
+NORM = """
+op: TwoResultNorm
+inputs:
+  x: {dtype: [float16, float32], rank: [1, 8]}
+  gamma: {dtype: x, shape: "[x[-1]]"}
+outputs:
+  y: like x
+  rstd: {dtype: float32, shape: "[*x[:-1], 1]"}
+attrs:
+  epsilon: {type: float, default: 1e-6, min: 0}
+compute: |
+  x32 = x.float()
+  rstd = torch.rsqrt(x32.square().mean(-1, keepdim=True) + epsilon)
+  y = (x32 * rstd * gamma.float()).to(x.dtype)
+backward: kernel
+"""
+GATE = """
+op: Gate
+inputs:
+  a: [float32, float16]
+  b: a
+outputs:
+  y: broadcast(a, b)
+compute: a * torch.sigmoid(b)
+backward: kernel
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("gradients")
+    parsed = [parse_spec(text).spec for text in (NORM, GATE)]
+    specs = with_gradients([spec for spec in parsed if spec is not None])
+    assert [s.op for s in specs] == ["TwoResultNorm", "TwoResultNormGrad", "Gate", "GateGrad"]
+    for file in render_project(specs, ProjectOptions(vendor="gradv")):
+        path = root / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+    build_local_vendor(root, specs, root / "local" / "gradv")
+    return root
+
+
+START = """
+import ctypes, torch, gradv
+def launches():  # of all ops: forward and backward
+    count = ctypes.CDLL(gradv.library_path("gate")).opgen_launch_count
+    count.restype = ctypes.c_uint64
+    return count()
+torch.ops.gradv.gate(torch.ones(1), torch.ones(1))  # loads the library
+def norm(x, gamma, epsilon=1e-6):
+    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
+    return x * rstd * gamma, rstd
+def leaves(*shapes):
+    return [torch.randn(shape, requires_grad=True) for shape in shapes]
+def compare(op, want, inputs, outputs=None):
+    results = op(*inputs), want(*(x.double() for x in inputs))
+    results = [r if isinstance(r, tuple) else (r,) for r in results]
+    weights = [torch.randn_like(y) for y in results[0]]
+    got, expected = (
+        torch.autograd.grad(
+            sum((y * w).sum() for y, w in list(zip(ys, weights))[:outputs]),
+            [x for x in inputs if x.requires_grad])
+        for ys in results)
+    for g, e in zip(got, expected):
+        assert g.shape == e.shape, (g.shape, e.shape)
+        torch.testing.assert_close(g, e, rtol=1e-4, atol=1e-4, check_dtype=False)
+"""
+
+
+def run(package: Path, code: str) -> None:
+    run_python(package, START + code, ASCEND_CUSTOM_OPP_PATH=str(package / "local" / "gradv"))
+
+
+def test_gradients_are_those_of_pytorch_at_every_rank_and_come_from_the_kernel(
+    package: Path,
+) -> None:
+    run(
+        package,
+        """
+op = torch.ops.gradv.two_result_norm
+compare(op, norm, leaves((3, 20), (20,)))
+before = launches()
+shapes = [(), (5,), (2, 3), (1, 2, 3), (2, 1, 2, 1), (1, 1, 2, 1, 2), (2, 1, 1, 1, 1, 2),
+          (1, 2, 1, 1, 1, 1, 2)]
+for shape in shapes:
+    compare(op, norm, leaves((*shape, 33), (33,)))
+compare(op, norm, leaves((4000, 7), (7,)))
+compare(op, norm, leaves((3, 20000), (20000,)))
+compare(op, norm, leaves((3, 20), (20,)), outputs=1)  # nobody uses rstd
+assert launches() == before + 2 * (len(shapes) + 3)
+""",
+    )
+
+
+def test_broadcast_inputs_get_gradients_of_their_own_shape(package: Path) -> None:
+    run(
+        package,
+        """
+op = torch.ops.gradv.gate
+def gate(a, b): return a * torch.sigmoid(b)
+cases = [((6, 8), (6, 8)), ((6, 8), (8,)), ((1,), (2, 3, 4)), ((2, 1, 4), (3, 1)), ((), (3,)),
+         ((0, 4), (4,))]
+compare(op, gate, leaves(*cases[0]))
+before = launches()
+for shapes in cases:
+    compare(op, gate, leaves(*shapes))
+x = torch.randn(5, requires_grad=True)
+compare(op, gate, [x, torch.randn(5)])  # a gradient of one input only
+a, = torch.autograd.grad(op(x, x).sum(), x)  # the same tensor twice
+b, = torch.autograd.grad(gate(x, x).sum(), x)
+torch.testing.assert_close(a, b)
+compare(op, gate, [x.t() for x in leaves((6, 8), (6, 8))])
+assert launches() == before + 2 * (len(cases) + 3)
+""",
+    )
+
+
+def test_second_derivatives_opcheck_compile_and_export(package: Path) -> None:
+    run(
+        package,
+        """
+from torch.library import opcheck
+x, gamma = leaves((3, 4), (4,))
+a, b = leaves((3, 4), (4,))
+opcheck(torch.ops.gradv.two_result_norm.default, (x, gamma))
+opcheck(torch.ops.gradv.gate.default, (a, b))
+torch.autograd.gradgradcheck(lambda a, b: torch.ops.gradv.gate(a, b), (a, b), eps=1e-2, atol=5e-2,
+                             rtol=5e-2)
+@torch.compile(backend="aot_eager", fullgraph=True)
+def step(x, gamma):
+    return torch.ops.gradv.two_result_norm(x, gamma)[0]
+step(x, gamma)
+before = launches()
+got = torch.autograd.grad(step(x, gamma).square().sum(), (x, gamma))
+assert launches() == before + 2
+want = torch.autograd.grad(norm(x, gamma)[0].square().sum(), (x, gamma))
+for g, w in zip(got, want):
+    torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-4)
+class Model(torch.nn.Module):
+    def forward(self, a, b): return torch.ops.gradv.gate(a, b)
+exported = torch.export.export(Model(), (a, b))
+assert "gradv.gate.default" in exported.graph_module.code
+""",
+    )
