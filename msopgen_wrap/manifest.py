@@ -6,10 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap import __version__
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+
+if TYPE_CHECKING:
+    from msopgen_wrap.spec.model import OpSpec
 
 MANIFEST = "opgen.json"
 FORMAT = 1
@@ -86,3 +89,57 @@ def _bad_manifest(path: Path, reason: str) -> OpgenError:
 def digest(text: str) -> str:
     """Return the sha256 of a text as UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class ProjectTree:
+    """A project made by ``opgen new``.
+
+    Attributes:
+        root: folder that holds ``opgen.json``.
+        vendor: vendor of its package.
+        style: ``8.1`` or ``9.x``.
+        soc: SoCs it was scaffolded for; empty: those of the specs.
+        specs: its ops, in manifest order.
+    """
+
+    root: Path
+    vendor: str
+    style: str
+    soc: tuple[str, ...]
+    specs: tuple[OpSpec, ...]
+
+
+def read_project(root: Path) -> ProjectTree:
+    """Read the project at ``root``.
+
+    Raises:
+        OpgenError: OPG650, not a project; OPG091, its manifest cannot be understood; or what is
+            wrong with its specs.
+    """
+    from msopgen_wrap.spec.loader import load_specs
+
+    place = root / MANIFEST
+    manifest = read_manifest(root) if root.is_dir() else None
+    if manifest is None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG650",
+                f"{root} is not a project",
+                Location(str(place)),
+                f"it has no {MANIFEST}",
+                "scaffold one: opgen new SPEC.yaml -o DIR",
+            )
+        )
+    specs = load_specs([root / name for name in manifest.specs])
+    if not specs:
+        raise OpgenError(
+            Diagnostic(
+                "OPG651",
+                f"{root} has no ops",
+                Location(str(place)),
+                "its list of specs is empty",
+                "scaffold again: opgen new SPEC.yaml -o DIR",
+            )
+        )
+    return ProjectTree(root, manifest.vendor, manifest.style, manifest.soc, tuple(specs))

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from msopgen_wrap.cann_discovery import CannTree
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.manifest import MANIFEST
-from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.manifest import MANIFEST, ProjectTree
 from msopgen_wrap.project.cann_project import write_msopgen_project
 from msopgen_wrap.render.files import GeneratedFile
 

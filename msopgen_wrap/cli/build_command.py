@@ -61,7 +61,7 @@ def command(
     compiler or CANN (the message says what, and what to run where).
     """
     from msopgen_wrap.build import toolchain
-    from msopgen_wrap.package.project_tree import read_project
+    from msopgen_wrap.manifest import read_project
 
     if baseline:
         os.environ[toolchain.ENVIRONMENT] = "baseline"

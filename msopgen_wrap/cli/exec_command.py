@@ -46,7 +46,7 @@ def command(
     Exit code: that of COMMAND, 128 + the signal that killed it; 2 wrong usage and 3 the machine
     lacks something, when COMMAND was not started.
     """
-    from msopgen_wrap.npu.launcher import child_environment, run
+    from msopgen_wrap.npu.selection import child_environment, run
 
     if _runs_this_python(argv[0]):
         from msopgen_wrap.npu.doctor import check_build

@@ -178,8 +178,7 @@ def _reports(
 ) -> Iterator[tuple[str, VerifyReport]]:
     from msopgen_wrap.cann.verify import verify_project
     from msopgen_wrap.cann.verify_report import FAILED, Check
-    from msopgen_wrap.manifest import MANIFEST
-    from msopgen_wrap.package.project_tree import read_project
+    from msopgen_wrap.manifest import MANIFEST, read_project
 
     def progress(text: str) -> None:
         if not quiet and output.use_colour(sys.stderr):

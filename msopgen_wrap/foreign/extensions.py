@@ -168,7 +168,7 @@ def script_command(
     Raises:
         OpgenError: OPG706, the script imports torch_npu, which is not installed.
     """
-    from msopgen_wrap.npu.launcher import child_environment
+    from msopgen_wrap.npu.selection import child_environment
 
     variables = dict(os.environ)
     if _package("torch_npu") is not None:

@@ -116,13 +116,18 @@ def register_reference_ops() -> int:
     """
     import torch
 
-    from .references import OPS
+    from .references import activations, attention, layout, moe, norms, quantization, rotary
 
+    operators = {
+        name: function
+        for module in (activations, attention, layout, moe, norms, quantization, rotary)
+        for name, function in module.OPS.items()
+    }
     if _libraries:
-        return len(OPS)
+        return len(operators)
     library = torch.library.Library("npu", "IMPL")
     count = 0
-    for name, function in OPS.items():
+    for name, function in operators.items():
         if not has_operator(name):
             continue
         for key in ("PrivateUse1", "AutogradPrivateUse1"):

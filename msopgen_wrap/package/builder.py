@@ -26,8 +26,8 @@ import jinja2
 
 from msopgen_wrap.build.toolchain import machine_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package.layout import VendorTree, fill_vendor_tree, package_stamps
-from msopgen_wrap.package.project_tree import ProjectTree
 from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
 from msopgen_wrap.resources import data_dir
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from msopgen_wrap.build import shared_object
 from msopgen_wrap.build.toolchain import cpu_level, machine_name
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package import ops_info
-from msopgen_wrap.package.project_tree import ProjectTree
 from msopgen_wrap.platforms import soc_target
 from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
 from msopgen_wrap.spec.model import OpSpec

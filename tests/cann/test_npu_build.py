@@ -15,7 +15,7 @@ from msopgen_wrap.cann.npu_build import (
     prepare_npu_project,
 )
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.package.project_tree import ProjectTree
+from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.project.cann_project import STYLES, CannOptions, render_cann_project
 
 from .conftest import make_spec, write_tree
@@ -223,7 +223,7 @@ def test_our_8_1_project_configures_builds_and_packs(project, cann):
 
 
 def test_manifest_errors(tmp_path):
-    from msopgen_wrap.package.project_tree import read_project
+    from msopgen_wrap.manifest import read_project
 
     for text in (
         None,

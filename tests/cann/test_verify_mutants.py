@@ -14,7 +14,7 @@ import pytest
 
 from msopgen_wrap.cann.verify import verify_project
 from msopgen_wrap.cann_discovery import CannTree
-from msopgen_wrap.package.project_tree import read_project
+from msopgen_wrap.manifest import read_project
 
 SPEC = """
 op: ScaledAdd

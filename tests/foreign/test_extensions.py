@@ -160,7 +160,7 @@ def test_the_emulation_is_there_before_torch_npus_runtime(monkeypatch, tmp_path)
     """The runtime tells it of the memory it gives out, if it is there when that loads."""
     monkeypatch.setattr(extensions, "_package", lambda name: tmp_path)
     monkeypatch.setattr(
-        "msopgen_wrap.npu.launcher.child_environment",
+        "msopgen_wrap.npu.selection.child_environment",
         lambda variables, **options: (variables | {"LD_PRELOAD": "libfirst.so"}, None),
     )
     (tmp_path / "t.py").write_text("import torch_npu\n")

@@ -13,7 +13,7 @@ import pytest
 from msopgen_wrap.build.emulation_library import include_dirs
 from msopgen_wrap.build.shared_object import read_symbols
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.npu import launcher, runtime_build, selection
+from msopgen_wrap.npu import runtime_build, selection
 
 
 @pytest.fixture(scope="session")
@@ -301,10 +301,10 @@ def test_exec_takes_the_python_of_the_environment(tmp_path, variables, python, c
     ours = Path(sys.executable).parent / "python"
     if command[0] == "sh" and not ours.exists():
         pytest.skip("this Python has no such name")
-    assert launcher.run([*command, "-c", code], environment) == 0
+    assert selection.run([*command, "-c", code], environment) == 0
     assert out.read_text().strip() == python
 
 
 def test_a_program_that_is_not_there_has_a_code(tmp_path):
     with pytest.raises(OpgenError, match="OPG707"):
-        launcher.run([str(tmp_path / "none")], {})
+        selection.run([str(tmp_path / "none")], {})

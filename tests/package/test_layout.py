@@ -12,6 +12,7 @@ import pytest
 from msopgen_wrap.build import shared_object
 from msopgen_wrap.build.toolchain import find_toolchain, machine_name
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package import layout
 from msopgen_wrap.package.builder import build_cpu_package, run_name
 from msopgen_wrap.package.ops_info import (
@@ -20,7 +21,6 @@ from msopgen_wrap.package.ops_info import (
     op_proto_header,
     ops_info,
 )
-from msopgen_wrap.package.project_tree import ProjectTree
 from msopgen_wrap.package.vendors import VendorPackage
 from msopgen_wrap.spec.model import Attr, ParamKind, TensorParam
 

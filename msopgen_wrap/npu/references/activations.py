@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .refusal import refuse
+from . import refuse
 
 
 def npu_swiglu(input: Tensor, dim: int = -1) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .refusal import refuse, refuse_given
+from . import refuse, refuse_given
 
 _FAR = 2147483647
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .refusal import refuse, refuse_given
+from . import refuse, refuse_given
 
 
 def npu_format_cast(

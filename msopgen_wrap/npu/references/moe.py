@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .refusal import refuse, refuse_given
+from . import refuse, refuse_given
 
 
 def npu_moe_gating_top_k_softmax(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from . import refuse, refuse_given
 from .layout import _torch_dtype
-from .refusal import refuse, refuse_given
 
 _INT8 = (None, 1, torch.int8)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .refusal import refuse
+from . import refuse
 
 
 def rotate(op: str, x: Tensor, mode: str) -> Tensor:
