@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from msopgen_wrap.build import cache, operators
-from msopgen_wrap.run import op_runtime
 
 ROWS = [{"name": "Demo", "class": "DemoTilingData", "size": 8, "fields": []}]
 
@@ -17,15 +18,17 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The contents of the libraries that are loaded."""
     contents: list[str] = []
 
-    class Runtime:
-        def load_host(self, path: Path) -> None:
-            contents.append(path.read_text())
+    def load(path: bytes) -> int:
+        contents.append(Path(path.decode()).read_text())
+        return 0
 
-        def tiling_defs(self) -> list[dict[str, object]]:
-            return ROWS
-
+    library = SimpleNamespace(
+        opgen_load_host=load,
+        opgen_tiling_defs_json=lambda: json.dumps(ROWS).encode(),
+        opgen_last_error=lambda: b"",
+    )
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(op_runtime, "OpRuntime", Runtime)
+    monkeypatch.setattr(operators, "load_emulation_library", lambda: library)
     return contents
 
 
