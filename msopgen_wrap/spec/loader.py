@@ -251,6 +251,7 @@ class _Builder:
         resolve_dtypes([*inputs, *outputs], attr_types, self.findings)
         resolve_shapes(inputs, outputs, attr_types, self.findings)
         socs = self.socs()
+        compute, forward = self.code("compute"), self.code("gradient_of")
         spec = OpSpec(
             op=op or "",
             name=snake_case(op or ""),
@@ -258,7 +259,7 @@ class _Builder:
             inputs=tuple(r.param for r in inputs),
             outputs=tuple(r.param for r in outputs),
             attrs=tuple(attrs),
-            compute=self.code("compute") or self.code("gradient_of"),
+            compute=compute or forward,
             kernel=self.optional_text("kernel"),
             tiling=self.optional_text("tiling"),
             backward="none",
@@ -267,7 +268,7 @@ class _Builder:
             soc=socs,
             path=self.path,
             source=self.source,
-            differentiated=self.root.get("gradient_of") is not None,
+            differentiated=compute is None and forward is not None,
         )
         return self.checked(spec, [*inputs, *outputs])
 

@@ -215,6 +215,8 @@ def test_a_wrong_gradient_is_refused(old: str, new: str, what: str) -> None:
 
 
 def test_nothing_arrives() -> None:
+    empty = parse_spec("op: AnOp\ninputs: {x: float32}\noutputs: {y: x}\ngradient_of:\n", "a")
+    assert empty.spec is None and "OPG040" in {d.code for d in empty.diagnostics}
     text = "op: AnOp\ninputs: {x: float32}\noutputs: {grad_x: like x}\ngradient_of: y = x * 2\n"
     result = parse_spec(text + "backward: none\n", "a.yaml")
     assert any("no gradient to start from" in d.what for d in result.diagnostics)
