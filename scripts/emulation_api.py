@@ -1,4 +1,4 @@
-"""Write the table of AscendC APIs the emulation has, from its headers.
+"""Write the table of AscendC APIs the emulation has, from its headers and table of instructions.
 
     scripts/emulation_api.py                       list what the headers declare
     scripts/emulation_api.py --docs DIR [-o FILE]  compare with the API pages of an asc-devkit tree
@@ -16,6 +16,10 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from msopgen_wrap.build.instruction_headers import instruction_table  # noqa: E402
+
 INCLUDE = ROOT / "ascendc_kernels" / "emulation" / "include"
 # A declaration at the start of a line: a function, possibly through one of the family macros.
 _FUNCTION = re.compile(
@@ -44,8 +48,8 @@ _METHOD = re.compile(r"^\s+(?:inline\s+)?[\w:<>,&*\s]+?\b([A-Z]\w+)\s*\(", re.MU
 
 
 def declared_names() -> dict[str, str]:
-    """Return every name the headers declare -> the header's path under ``include``."""
-    names: dict[str, str] = {}
+    """Return every name that the headers or forms of the table declare -> its header."""
+    names = {row.name: "ascendc_emu/vector_api.h" for row in instruction_table() if row.form}
     for header in sorted(INCLUDE.rglob("*.h")):
         text = header.read_text(encoding="utf-8")
         where = str(header.relative_to(INCLUDE))

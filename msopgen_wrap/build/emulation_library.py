@@ -27,6 +27,7 @@ from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
 from .forwarding_headers import forwarding_folder
+from .instruction_headers import instruction_folder
 from .toolchain import cpu_level, find_toolchain, machine_name
 
 Progress = Callable[[str], None]
@@ -58,10 +59,10 @@ def include_dirs() -> tuple[Path, ...]:
     ``op_tiling_context_builder.h``.
 
     Raises:
-        OpgenError: OPG305 when the build cache, which holds forwarding headers, cannot be written.
+        OpgenError: OPG305 when the build cache, which holds generated headers, cannot be written.
     """
     root = data_dir("ascendc_kernels")
-    roots = (root / "emulation" / "include", forwarding_folder())
+    roots = (root / "emulation" / "include", instruction_folder(), forwarding_folder())
     found = (tree / folder for folder in _SEARCHED for tree in roots)
     return (*(folder for folder in found if folder.is_dir()), root / "include")
 
@@ -133,7 +134,7 @@ def platform_table() -> Path:
     root = data_dir("ascendc_kernels") / "emulation"
     tables = {
         name: (root / f"{name}.csv").read_text(encoding="utf-8")
-        for name in ("platform_facts", "architectures", "api_arch")
+        for name in ("platform_facts", "architectures")
     }
 
     def build(folder: Path) -> list[Path]:

@@ -50,6 +50,7 @@ def test_wheel_holds_the_data_folders(wheel: Path) -> None:
     for entry in (
         "ascendc_kernels/emulation/include/kernel_operator.h",
         "ascendc_kernels/emulation/src/core/launch.cpp",
+        "ascendc_kernels/emulation/instructions.csv",
         "ascendc_kernels/emulation/platform_facts.csv",
         "ascendc_kernels/include/opgen/tile.h",
         "op_specs/op_spec.schema.json",

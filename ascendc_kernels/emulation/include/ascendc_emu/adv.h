@@ -12,7 +12,7 @@ namespace ascendc_emu {
 
 // A contiguous operand of `elements` elements.
 struct AdvOperand {
-    const char* role;
+    Role role;
     const TensorRef* tensor;
     DType type;
     uint64_t elements;
@@ -21,12 +21,12 @@ struct AdvOperand {
 };
 
 // Checks that every operand fits its memory (a trap otherwise) and emits the record.
-void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t count);
+void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count);
 
 // The temporary buffer is written and its content lost: all of it.
 template <typename Tensor>
 inline AdvOperand TmpOperand(const Tensor& tmp) {
-    return {"sharedTmpBuffer", &tmp, DType::kU8, tmp.size, Access::kWrite};
+    return {kTmpRole, &tmp, DType::kU8, tmp.size, Access::kWrite};
 }
 
 }  // namespace ascendc_emu

@@ -70,7 +70,7 @@ enum class AdvOp : uint8_t {
 };
 
 struct AdvMathCall {
-    const char* name;
+    Api api;
     AdvOp op;
     DType dt;
     DType st;
@@ -105,7 +105,7 @@ namespace AscendC {
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
                                 Loc loc = Loc::Here()) {                                           \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
     }                                                                                              \
@@ -117,7 +117,7 @@ namespace AscendC {
     template <typename T, bool isReuseSource = false, const auto & ... config>                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const uint32_t count, Loc loc = Loc::Here()) {                     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
     }                                                                                              \
@@ -162,14 +162,14 @@ OPGEN_ADV_UNARY(Trunc)
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
                                 Loc loc = Loc::Here()) {                                           \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
     }                                                                                              \
     template <typename T, bool highPrecision = false, bool highPerformance = false>                \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const uint32_t count, Loc loc = Loc::Here()) {                     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
     }
@@ -184,14 +184,14 @@ __aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LocalTensor<uint8_t>& tmp, const uint32_t count,
                            Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Exp", AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
+    RunAdvMath({Api::kExp, AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
                 nullptr, &tmp, count, 0, 0, loc});
 }
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 __aicore__ inline void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const uint32_t count, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Exp", AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
+    RunAdvMath({Api::kExp, AdvOp::kExp, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
                 nullptr, nullptr, count, 0, 0, loc});
 }
 
@@ -199,8 +199,8 @@ template <typename T, bool isReuseSource = false>
 __aicore__ inline void Swish(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count,
                              const T scalar, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Swish", AdvOp::kSwish, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, nullptr,
-                nullptr, nullptr, count, double(float(scalar)), 0, loc});
+    RunAdvMath({Api::kSwish, AdvOp::kSwish, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src,
+                nullptr, nullptr, nullptr, count, double(float(scalar)), 0, loc});
 }
 
 // One result type other than the source type.
@@ -209,14 +209,14 @@ __aicore__ inline void Swish(const LocalTensor<T>& dst, const LocalTensor<T>& sr
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
                                 const LocalTensor<uint8_t>& tmp, const uint32_t count,             \
                                 Loc loc = Loc::Here()) {                                           \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<U>>, \
                                  &dst, &src, nullptr, nullptr, &tmp, count, 0, 0, loc});           \
     }                                                                                              \
     template <const auto&... config, typename T, typename U>                                       \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
                                 const uint32_t count, Loc loc = Loc::Here()) {                     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<U>>, \
                                  &dst, &src, nullptr, nullptr, nullptr, count, 0, 0, loc});        \
     }
@@ -236,7 +236,7 @@ OPGEN_ADV_TEST(BitwiseNot)
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
                                 const LocalTensor<T>& src1, const LocalTensor<uint8_t>& tmp,       \
                                 const uint32_t count, Loc loc = Loc::Here()) {                     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src0, &src1, nullptr, &tmp, count, 0, 0, loc});            \
     }                                                                                              \
@@ -250,7 +250,7 @@ OPGEN_ADV_TEST(BitwiseNot)
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
                                 const LocalTensor<T>& src1, const uint32_t count,                  \
                                 Loc loc = Loc::Here()) {                                           \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src0, &src1, nullptr, nullptr, count, 0, 0, loc});         \
     }                                                                                              \
@@ -273,7 +273,7 @@ OPGEN_ADV_BINARY(ReGlu)
     __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS,                                \
                                  const LocalTensor<uint8_t>& tmp, uint32_t count,                  \
                                  Loc loc = Loc::Here()) {                                          \
-        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower,                              \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::kPower, ascendc_emu::AdvOp::kPower,             \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, BASE, EXPONENT, nullptr, &tmp, count,                       \
                                  double(float(SCALAR)), 0, loc});                                  \
@@ -281,7 +281,7 @@ OPGEN_ADV_BINARY(ReGlu)
     template <typename T, bool isReuseSource = false, const auto & ... config>                     \
     __aicore__ inline void Power(const LocalTensor<T>& dst, PARAMS, uint32_t count,                \
                                  Loc loc = Loc::Here()) {                                          \
-        ascendc_emu::RunAdvMath({"Power", ascendc_emu::AdvOp::kPower,                              \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::kPower, ascendc_emu::AdvOp::kPower,             \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, BASE, EXPONENT, nullptr, nullptr, count,                    \
                                  double(float(SCALAR)), 0, loc});                                  \
@@ -320,7 +320,7 @@ __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& s
                               const LocalTensor<uint8_t>& tmp, const uint32_t count,
                               Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
+    RunAdvMath({Api::kSwiGLU, AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
                 &src1, nullptr, &tmp, count, 0, beta, loc});
 }
 template <typename T, bool isReuseSource = false>
@@ -334,7 +334,7 @@ __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& s
                               const LocalTensor<T>& src1, const float& beta, const uint32_t count,
                               Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"SwiGLU", AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
+    RunAdvMath({Api::kSwiGLU, AdvOp::kSwiGLU, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0,
                 &src1, nullptr, nullptr, count, 0, beta, loc});
 }
 template <typename T, bool isReuseSource = false>
@@ -344,14 +344,14 @@ __aicore__ inline void SwiGLU(const LocalTensor<T>& dst, const LocalTensor<T>& s
     SwiGLU<T, isReuseSource>(dst, src0, src1, beta, src0.GetSize(), loc);
 }
 
-#define OPGEN_ADV_LOGIC(NAME, OP)                                                                \
-    template <const auto&... config, typename T, typename U>                                     \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,           \
-                                const LocalTensor<U>& src1, const uint32_t count,                \
-                                Loc loc = Loc::Here()) {                                         \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::OP, ascendc_emu::kDTypeOf<PrimT<T>>, \
-                                 ascendc_emu::kDTypeOf<PrimT<U>>, &dst, &src0, &src1, nullptr,   \
-                                 nullptr, count, 0, 0, loc});                                    \
+#define OPGEN_ADV_LOGIC(NAME, OP)                                                                  \
+    template <const auto&... config, typename T, typename U>                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,             \
+                                const LocalTensor<U>& src1, const uint32_t count,                  \
+                                Loc loc = Loc::Here()) {                                           \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::OP,                \
+                                 ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<U>>, \
+                                 &dst, &src0, &src1, nullptr, nullptr, count, 0, 0, loc});         \
     }
 OPGEN_ADV_LOGIC(LogicalAnd, kLogicalAnd)
 OPGEN_ADV_LOGIC(LogicalOr, kLogicalOr)
@@ -366,7 +366,7 @@ OPGEN_ADV_LOGIC(BitwiseXor, kXor)
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const LocalTensor<uint8_t>& tmp, const T scalar,                   \
                                 const uint32_t count, Loc loc = Loc::Here()) {                     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, &tmp, count, double(float(scalar)), \
                                  0, loc});                                                         \
@@ -374,7 +374,7 @@ OPGEN_ADV_LOGIC(BitwiseXor, kXor)
     template <typename T, bool isReuseSource = false>                                              \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
                                 const T scalar, const uint32_t count, Loc loc = Loc::Here()) {     \
-        ascendc_emu::RunAdvMath({#NAME, ascendc_emu::AdvOp::k##NAME,                               \
+        ascendc_emu::RunAdvMath({ascendc_emu::Api::k##NAME, ascendc_emu::AdvOp::k##NAME,           \
                                  ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::kDTypeOf<PrimT<T>>, \
                                  &dst, &src, nullptr, nullptr, nullptr, count,                     \
                                  double(float(scalar)), 0, loc});                                  \
@@ -389,8 +389,8 @@ __aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src
                             const LocalTensor<uint8_t>& tmp, const uint32_t count,
                             Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Axpy", AdvOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, &dst, &src, nullptr,
-                nullptr, &tmp, count, double(float(scalar)), 0, loc});
+    RunAdvMath({Api::kAxpy, AdvOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, &dst, &src,
+                nullptr, nullptr, &tmp, count, double(float(scalar)), 0, loc});
 }
 template <const auto&... config, typename T>
 __aicore__ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
@@ -398,7 +398,7 @@ __aicore__ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0
                            const LocalTensor<uint8_t>& tmp, const uint32_t count,
                            Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
+    RunAdvMath({Api::kFma, AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
                 &src2, &tmp, count, 0, 0, loc});
 }
 template <const auto&... config, typename T>
@@ -406,7 +406,7 @@ __aicore__ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0
                            const LocalTensor<T>& src1, const LocalTensor<T>& src2,
                            const uint32_t count, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvMath({"Fma", AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
+    RunAdvMath({Api::kFma, AdvOp::kFma, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src0, &src1,
                 &src2, nullptr, count, 0, 0, loc});
 }
 

@@ -14,7 +14,7 @@ namespace ascendc_emu {
 
 // Rows of `stride` elements of which `columns` count; null operands are absent.
 struct NormCall {
-    const char* name;
+    Api api;
     DType type;      // dst, src, residual
     DType statType;  // mean, deviation
     DType gainType;  // gamma, beta
@@ -62,7 +62,7 @@ void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& 
                           uint32_t rows, uint32_t columns, uint32_t stride, Loc loc);
 
 struct WelfordCall {
-    const char* name;
+    Api api;
     DType type;  // of x
     const TensorRef* outMean;
     const TensorRef* outVariance;
@@ -91,11 +91,11 @@ inline uint32_t Original(uint32_t original, uint32_t padded) {
     return original != 0 && original <= padded ? original : padded;
 }
 template <typename T>
-inline ascendc_emu::NormCall Norm(const char* name, const LocalTensor<T>& dst,
+inline ascendc_emu::NormCall Norm(ascendc_emu::Api api, const LocalTensor<T>& dst,
                                   const LocalTensor<T>& src, const LocalTensor<uint8_t>* tmp,
                                   Loc loc) {
     ascendc_emu::NormCall c = {};
-    c.name = name;
+    c.api = api;
     c.type = c.statType = c.gainType = ascendc_emu::kDTypeOf<PrimT<T>>;
     c.dst = &dst;
     c.src = &src;
@@ -110,7 +110,7 @@ inline void LayerNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
                       const LocalTensor<uint8_t>* tmp, double epsilon,
                       const LayerNormTiling& tiling, Loc loc) {
-    ascendc_emu::NormCall c = Norm("LayerNorm", output, x, tmp, loc);
+    ascendc_emu::NormCall c = Norm(ascendc_emu::Api::kLayerNorm, output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
     c.gamma = &gamma;
@@ -125,7 +125,7 @@ template <typename T>
 inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                     const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp, double epsilon,
                     const RmsNormTiling& tiling, Loc loc) {
-    ascendc_emu::NormCall c = Norm("RmsNorm", dst, src, tmp, loc);
+    ascendc_emu::NormCall c = Norm(ascendc_emu::Api::kRmsNorm, dst, src, tmp, loc);
     c.gamma = &gamma;
     c.epsilon = epsilon;
     c.rootMeanSquare = true;
@@ -140,7 +140,7 @@ inline void DeepNorm(const LocalTensor<T>& dst, const LocalTensor<T>& mean,
                      const LocalTensor<T>& gx, const LocalTensor<T>& beta,
                      const LocalTensor<T>& gamma, const LocalTensor<uint8_t>* tmp, double alpha,
                      double epsilon, const DeepNormTiling& tiling, Loc loc) {
-    ascendc_emu::NormCall c = Norm("DeepNorm", dst, src, tmp, loc);
+    ascendc_emu::NormCall c = Norm(ascendc_emu::Api::kDeepNorm, dst, src, tmp, loc);
     c.mean = &mean;
     // Documented as the reciprocal deviation, but the official example checks it for the variance.
     c.deviation = &rstd;
@@ -160,7 +160,7 @@ inline void BatchNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
                       const LocalTensor<uint8_t>* tmp, double epsilon,
                       const BatchNormTiling& tiling, Loc loc) {
-    ascendc_emu::NormCall c = Norm("BatchNorm", output, x, tmp, loc);
+    ascendc_emu::NormCall c = Norm(ascendc_emu::Api::kBatchNorm, output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
     c.gamma = &gamma;
@@ -176,7 +176,7 @@ inline void GroupNorm(const LocalTensor<T>& output, const LocalTensor<T>& mean,
                       const LocalTensor<T>& gamma, const LocalTensor<T>& beta,
                       const LocalTensor<uint8_t>* tmp, double epsilon,
                       const GroupNormTiling& tiling, Loc loc) {
-    ascendc_emu::NormCall c = Norm("GroupNorm", output, x, tmp, loc);
+    ascendc_emu::NormCall c = Norm(ascendc_emu::Api::kGroupNorm, output, x, tmp, loc);
     c.mean = &mean;
     c.deviation = &variance;
     c.gamma = &gamma;
@@ -343,12 +343,12 @@ struct NormalizePara {
 
 namespace adv_detail {
 template <typename U, typename T, typename Config, typename Para>
-inline ascendc_emu::NormCall NormRows(const char* name, const Config& config,
+inline ascendc_emu::NormCall NormRows(ascendc_emu::Api api, const Config& config,
                                       const LocalTensor<T>& output, const LocalTensor<float>& mean,
                                       const LocalTensor<T>& x, const LocalTensor<U>& gamma,
                                       const LocalTensor<U>& beta, float epsilon,
                                       const LocalTensor<uint8_t>* tmp, const Para& para, Loc loc) {
-    ascendc_emu::NormCall c = Norm(name, output, x, tmp, loc);
+    ascendc_emu::NormCall c = Norm(api, output, x, tmp, loc);
     c.statType = ascendc_emu::DType::kF32;
     c.gainType = ascendc_emu::kDTypeOf<PrimT<U>>;
     c.mean = &mean;
@@ -372,8 +372,8 @@ inline ascendc_emu::NormCall NormRows(const char* name, const Config& config,
         const LayerNormPara& para, const LayerNormSeparateTiling& tiling, Loc loc = Loc::Here()) { \
         (void)tiling;                                                                              \
         ascendc_emu::NormCall c =                                                                  \
-            adv_detail::NormRows("LayerNorm", config, output, outputMean, inputX, gamma, beta,     \
-                                 epsilon, PASS, para, loc);                                        \
+            adv_detail::NormRows(ascendc_emu::Api::kLayerNorm, config, output, outputMean, inputX, \
+                                 gamma, beta, epsilon, PASS, para, loc);                           \
         c.deviation = &outputRstd;                                                                 \
         c.reciprocal = config.isOutputRstd;                                                        \
         ascendc_emu::RunNorm(c);                                                                   \
@@ -392,8 +392,8 @@ OPGEN_NORM_ROWS(, nullptr)
         const LocalTensor<T>& inputX, const LocalTensor<U>& gamma, const LocalTensor<U>& beta TMP, \
         const float epsilon, const NormalizePara& para, Loc loc = Loc::Here()) {                   \
         ascendc_emu::NormCall c =                                                                  \
-            adv_detail::NormRows("Normalize", config, output, inputMean, inputX, gamma, beta,      \
-                                 epsilon, PASS, para, loc);                                        \
+            adv_detail::NormRows(ascendc_emu::Api::kNormalize, config, output, inputMean, inputX,  \
+                                 gamma, beta, epsilon, PASS, para, loc);                           \
         c.deviation = &inputVariance;                                                              \
         c.given = true;                                                                            \
         c.rstd = config.isOnlyOutput ? nullptr : &outputRstd;                                      \
@@ -439,7 +439,7 @@ inline void WelfordUpdate(const LocalTensor<U>& outMean, const LocalTensor<U>& o
     static_assert(ascendc_emu::kDTypeOf<PrimT<U>> == ascendc_emu::DType::kF32,
                   "WelfordUpdate keeps mean and variance in float");
     ascendc_emu::WelfordCall c = {};
-    c.name = "WelfordUpdate";
+    c.api = ascendc_emu::Api::kWelfordUpdate;
     c.type = ascendc_emu::kDTypeOf<PrimT<T>>;
     c.outMean = &outMean;
     c.outVariance = &outVariance;
@@ -461,7 +461,7 @@ inline void WelfordFinalize(const LocalTensor<float>& outMean,
                             const LocalTensor<int32_t>* counts, const LocalTensor<uint8_t>* tmp,
                             const WelfordFinalizePara& p, bool corrected, Loc loc) {
     ascendc_emu::WelfordCall c = {};
-    c.name = "WelfordFinalize";
+    c.api = ascendc_emu::Api::kWelfordFinalize;
     c.outMean = &outMean;
     c.outVariance = &outVariance;
     c.inMean = &inMean;

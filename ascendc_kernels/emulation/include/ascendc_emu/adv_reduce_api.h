@@ -13,7 +13,7 @@ namespace ascendc_emu {
 enum class AdvReduce : uint8_t { kSum, kMean, kMax, kMin, kProd, kAny, kAll };
 
 struct AdvReduceCall {
-    const char* name;
+    Api api;
     AdvReduce op;
     DType type;
     DType accumulate;  // half: rounded to half after every step
@@ -74,7 +74,7 @@ struct MeanParams {
 
 namespace adv_detail {
 template <typename T, typename pattern>
-inline void Reduce(const char* name, ascendc_emu::AdvReduce op, const LocalTensor<T>& dst,
+inline void Reduce(ascendc_emu::Api api, ascendc_emu::AdvReduce op, const LocalTensor<T>& dst,
                    const LocalTensor<T>& src, const LocalTensor<uint8_t>* tmp,
                    const uint32_t shape[], bool srcInnerPad, Loc loc) {
     static_assert(pattern::kPattern == ReducePattern::AR || pattern::kPattern == ReducePattern::RA,
@@ -82,26 +82,26 @@ inline void Reduce(const char* name, ascendc_emu::AdvReduce op, const LocalTenso
     const uint32_t perBlock = 32 / sizeof(PrimT<T>);
     const uint32_t stride =
         srcInnerPad ? (shape[1] + perBlock - 1) / perBlock * perBlock : shape[1];
-    ascendc_emu::RunAdvReduce({name, op, ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::DType::kF32,
+    ascendc_emu::RunAdvReduce({api, op, ascendc_emu::kDTypeOf<PrimT<T>>, ascendc_emu::DType::kF32,
                                &dst, &src, tmp, shape[0], shape[1], stride,
                                pattern::kPattern == ReducePattern::RA, loc});
 }
 }  // namespace adv_detail
 
-#define OPGEN_PATTERN_REDUCE(NAME, OP)                                                       \
-    template <class T, class pattern, bool isReuseSource = false>                            \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
-                                const LocalTensor<uint8_t>& tmp, const uint32_t srcShape[],  \
-                                bool srcInnerPad, Loc loc = Loc::Here()) {                   \
-        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, &tmp,    \
-                                       srcShape, srcInnerPad, loc);                          \
-    }                                                                                        \
-    template <class T, class pattern, bool isReuseSource = false>                            \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
-                                const uint32_t srcShape[], bool srcInnerPad,                 \
-                                Loc loc = Loc::Here()) {                                     \
-        adv_detail::Reduce<T, pattern>(#NAME, ascendc_emu::AdvReduce::OP, dst, src, nullptr, \
-                                       srcShape, srcInnerPad, loc);                          \
+#define OPGEN_PATTERN_REDUCE(NAME, OP)                                                             \
+    template <class T, class pattern, bool isReuseSource = false>                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const LocalTensor<uint8_t>& tmp, const uint32_t srcShape[],        \
+                                bool srcInnerPad, Loc loc = Loc::Here()) {                         \
+        adv_detail::Reduce<T, pattern>(ascendc_emu::Api::k##NAME, ascendc_emu::AdvReduce::OP, dst, \
+                                       src, &tmp, srcShape, srcInnerPad, loc);                     \
+    }                                                                                              \
+    template <class T, class pattern, bool isReuseSource = false>                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t srcShape[], bool srcInnerPad,                       \
+                                Loc loc = Loc::Here()) {                                           \
+        adv_detail::Reduce<T, pattern>(ascendc_emu::Api::k##NAME, ascendc_emu::AdvReduce::OP, dst, \
+                                       src, nullptr, srcShape, srcInnerPad, loc);                  \
     }
 OPGEN_PATTERN_REDUCE(ReduceSum, kSum)
 OPGEN_PATTERN_REDUCE(ReduceMean, kMean)
@@ -117,14 +117,14 @@ __aicore__ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LocalTensor<uint8_t>& tmp, const SumParams& params,
                            Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Sum", AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src, &tmp,
-                  params.outter, params.n, params.inner, false, loc});
+    RunAdvReduce({Api::kSum, AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src,
+                  &tmp, params.outter, params.n, params.inner, false, loc});
 }
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
 __aicore__ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const SumParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Sum", AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src,
+    RunAdvReduce({Api::kSum, AdvReduce::kSum, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, &dst, &src,
                   nullptr, params.outter, params.n, params.inner, false, loc});
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
@@ -133,15 +133,15 @@ __aicore__ inline void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src
                             const LocalTensor<uint8_t>& tmp, const MeanParams& params,
                             Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Mean", AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src, &tmp,
-                  params.outter, params.n, params.inner, false, loc});
+    RunAdvReduce({Api::kMean, AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src,
+                  &tmp, params.outter, params.n, params.inner, false, loc});
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
           int32_t reduceDim = -1>
 __aicore__ inline void Mean(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                             const MeanParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunAdvReduce({"Mean", AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src,
+    RunAdvReduce({Api::kMean, AdvReduce::kMean, kDTypeOf<PrimT<T>>, kDTypeOf<accType>, &dst, &src,
                   nullptr, params.outter, params.n, params.inner, false, loc});
 }
 

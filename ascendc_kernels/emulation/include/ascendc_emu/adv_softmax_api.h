@@ -14,7 +14,7 @@ namespace ascendc_emu {
 enum class SoftmaxKind : uint8_t { kSoftmax, kSimple, kFlash, kFlashV2, kGrad, kGradFront, kLog };
 
 struct SoftmaxCall {
-    const char* name;
+    Api api;
     SoftmaxKind kind;
     bool update;  // kFlash, kFlashV2: continue from inSum and inMax
     bool nz;      // [k / block][m][block] instead of [m][k]
@@ -137,12 +137,12 @@ inline void Shape(SoftmaxCall& c, const LocalTensor<T>& src, const SoftMaxTiling
 }
 
 template <typename T, typename R>
-inline void Full(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
+inline void Full(ascendc_emu::Api api, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
                  const LocalTensor<R>* sum, const LocalTensor<R>* max, const LocalTensor<T>& src,
                  const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
                  const SoftMaxShapeInfo& info, Loc loc) {
     SoftmaxCall c = {};
-    c.name = name;
+    c.api = api;
     c.kind = kind;
     c.nz = nz;
     c.type = kDTypeOf<PrimT<T>>;
@@ -163,7 +163,7 @@ inline void Full(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<
 }
 
 template <typename T, typename R, typename E>
-inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
+inline void Flash(ascendc_emu::Api api, SoftmaxKind kind, bool update, bool nz,
                   const LocalTensor<T>& dst, const LocalTensor<R>& sum, const LocalTensor<R>& max,
                   const LocalTensor<T>& src, const LocalTensor<E>& expMax,
                   const LocalTensor<R>& inSum, const LocalTensor<R>& inMax,
@@ -171,7 +171,7 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
                   const SoftMaxShapeInfo& info, Loc loc, bool narrow = false,
                   const LocalTensor<R>* reduceMax = nullptr) {
     SoftmaxCall c = {};
-    c.name = name;
+    c.api = api;
     c.kind = kind;
     c.update = update;
     c.narrow = narrow;
@@ -206,8 +206,8 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
                                 const LocalTensor<R>& max, const LocalTensor<D>& src,           \
                                 const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {}, \
                                 Loc loc = Loc::Here()) {                                        \
-        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum,  \
-                             &max, src, nullptr, tiling, info, loc);                            \
+        softmax_detail::Full(ascendc_emu::Api::k##NAME, ascendc_emu::SoftmaxKind::KIND,         \
+                             isDataFormatNZ, dst, &sum, &max, src, nullptr, tiling, info, loc); \
     }                                                                                           \
     template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false,         \
               bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,   \
@@ -216,8 +216,8 @@ inline void Flash(const char* name, SoftmaxKind kind, bool update, bool nz,
                                 const LocalTensor<R>& max, const LocalTensor<D>& src,           \
                                 const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,   \
                                 const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {     \
-        softmax_detail::Full(#NAME, ascendc_emu::SoftmaxKind::KIND, isDataFormatNZ, dst, &sum,  \
-                             &max, src, &tmp, tiling, info, loc);                               \
+        softmax_detail::Full(ascendc_emu::Api::k##NAME, ascendc_emu::SoftmaxKind::KIND,         \
+                             isDataFormatNZ, dst, &sum, &max, src, &tmp, tiling, info, loc);    \
     }
 OPGEN_SOFTMAX_ROWS(SoftMax, kSoftmax)
 OPGEN_SOFTMAX_ROWS(SimpleSoftMax, kSimple)
@@ -228,16 +228,16 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
 __aicore__ inline void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},
                                Loc loc = Loc::Here()) {
-    softmax_detail::Full<T, T>("SoftMax", ascendc_emu::SoftmaxKind::kSoftmax, false, dst, nullptr,
-                               nullptr, src, nullptr, tiling, info, loc);
+    softmax_detail::Full<T, T>(ascendc_emu::Api::kSoftMax, ascendc_emu::SoftmaxKind::kSoftmax,
+                               false, dst, nullptr, nullptr, src, nullptr, tiling, info, loc);
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>
 __aicore__ inline void SoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,
                                const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Full<T, T>("SoftMax", ascendc_emu::SoftmaxKind::kSoftmax, false, dst, nullptr,
-                               nullptr, src, &tmp, tiling, info, loc);
+    softmax_detail::Full<T, T>(ascendc_emu::Api::kSoftMax, ascendc_emu::SoftmaxKind::kSoftmax,
+                               false, dst, nullptr, nullptr, src, &tmp, tiling, info, loc);
 }
 
 template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
@@ -248,8 +248,8 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T
     SoftMaxTiling shape;  // the rest of a tiling is not read
     shape.srcM = tiling.srcM;
     shape.srcK = tiling.srcK;
-    softmax_detail::Full("LogSoftMax", ascendc_emu::SoftmaxKind::kLog, isDataFormatNZ, dst, &sum,
-                         &max, src, &tmp, shape, info, loc);
+    softmax_detail::Full(ascendc_emu::Api::kLogSoftMax, ascendc_emu::SoftmaxKind::kLog,
+                         isDataFormatNZ, dst, &sum, &max, src, &tmp, shape, info, loc);
 }
 
 template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D,
@@ -260,8 +260,9 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
                                     const LocalTensor<R>& inMax, const SoftMaxTiling& tiling,
                                     bool isUpdate = false, const SoftMaxShapeInfo& info = {},
                                     Loc loc = Loc::Here()) {
-    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
-                          sum, max, src, expMax, inSum, inMax, nullptr, tiling, info, loc);
+    softmax_detail::Flash(ascendc_emu::Api::kSoftmaxFlash, ascendc_emu::SoftmaxKind::kFlash,
+                          isUpdate, false, dst, sum, max, src, expMax, inSum, inMax, nullptr,
+                          tiling, info, loc);
 }
 template <typename T = void, bool isReuseSource = false, bool isBasicBlock = false, typename D,
           typename R, typename E>
@@ -271,27 +272,28 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<D>& dst, const LocalTensor
                                     const LocalTensor<R>& inMax, const LocalTensor<uint8_t>& tmp,
                                     const SoftMaxTiling& tiling, bool isUpdate = false,
                                     const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Flash("SoftmaxFlash", ascendc_emu::SoftmaxKind::kFlash, isUpdate, false, dst,
-                          sum, max, src, expMax, inSum, inMax, &tmp, tiling, info, loc);
+    softmax_detail::Flash(ascendc_emu::Api::kSoftmaxFlash, ascendc_emu::SoftmaxKind::kFlash,
+                          isUpdate, false, dst, sum, max, src, expMax, inSum, inMax, &tmp, tiling,
+                          info, loc);
 }
 
 // SoftmaxFlashV2 with and without a temporary buffer, with and without the maximum of the source
 // alone (outReduceMax, not written without isUpdate).
-#define OPGEN_SOFTMAX_FLASH_V2(MAX_PARAM, MAX_ARG, TMP_PARAM, TMP_ARG)                          \
-    template <typename T = void, bool isUpdate = false, bool isReuseSource = false,             \
-              bool isBasicBlock = false, bool isDataFormatNZ = false,                           \
-              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D, typename R,        \
-              typename E>                                                                       \
-    __aicore__ inline void SoftmaxFlashV2(                                                      \
-        const LocalTensor<D>& dst, MAX_PARAM const LocalTensor<R>& expSum,                      \
-        const LocalTensor<R>& max, const LocalTensor<D>& src, const LocalTensor<E>& expMax,     \
-        const LocalTensor<R>& inExpSum, const LocalTensor<R>& inMax,                            \
-        TMP_PARAM const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},               \
-        Loc loc = Loc::Here()) {                                                                \
-        softmax_detail::Flash("SoftmaxFlashV2", ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,   \
-                              isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax,   \
-                              TMP_ARG, tiling, info, loc,                                       \
-                              config.mode == SoftmaxMode::SOFTMAX_OUTPUT_WITHOUT_BRC, MAX_ARG); \
+#define OPGEN_SOFTMAX_FLASH_V2(MAX_PARAM, MAX_ARG, TMP_PARAM, TMP_ARG)                             \
+    template <typename T = void, bool isUpdate = false, bool isReuseSource = false,                \
+              bool isBasicBlock = false, bool isDataFormatNZ = false,                              \
+              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename D, typename R,           \
+              typename E>                                                                          \
+    __aicore__ inline void SoftmaxFlashV2(                                                         \
+        const LocalTensor<D>& dst, MAX_PARAM const LocalTensor<R>& expSum,                         \
+        const LocalTensor<R>& max, const LocalTensor<D>& src, const LocalTensor<E>& expMax,        \
+        const LocalTensor<R>& inExpSum, const LocalTensor<R>& inMax,                               \
+        TMP_PARAM const SoftMaxTiling& tiling, const SoftMaxShapeInfo& info = {},                  \
+        Loc loc = Loc::Here()) {                                                                   \
+        softmax_detail::Flash(                                                                     \
+            ascendc_emu::Api::kSoftmaxFlashV2, ascendc_emu::SoftmaxKind::kFlashV2, isUpdate,       \
+            isDataFormatNZ, dst, expSum, max, src, expMax, inExpSum, inMax, TMP_ARG, tiling, info, \
+            loc, config.mode == SoftmaxMode::SOFTMAX_OUTPUT_WITHOUT_BRC, MAX_ARG);                 \
     }
 #define OPGEN_NOTHING
 #define OPGEN_REDUCE_MAX const LocalTensor<R>&outReduceMax,
@@ -381,12 +383,12 @@ __aicore__ inline void SoftmaxFlashV3(const LocalTensor<T>& dst, const LocalTens
 
 namespace softmax_detail {
 template <typename T>
-inline void Grad(const char* name, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
+inline void Grad(ascendc_emu::Api api, SoftmaxKind kind, bool nz, const LocalTensor<T>& dst,
                  const LocalTensor<T>& grad, const LocalTensor<T>& src,
                  const LocalTensor<uint8_t>* tmp, const SoftMaxTiling& tiling,
                  const SoftMaxShapeInfo& info, Loc loc) {
     SoftmaxCall c = {};
-    c.name = name;
+    c.api = api;
     c.kind = kind;
     c.nz = nz;
     c.type = c.rowType = kDTypeOf<PrimT<T>>;
@@ -407,8 +409,9 @@ __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<
                                    bool isFront = false, const SoftMaxShapeInfo& info = {},
                                    Loc loc = Loc::Here()) {
     using ascendc_emu::SoftmaxKind;
-    softmax_detail::Grad("SoftmaxGrad", isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad,
-                         isDataFormatNZ, dst, grad, src, nullptr, tiling, info, loc);
+    softmax_detail::Grad(ascendc_emu::Api::kSoftmaxGrad,
+                         isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad, isDataFormatNZ,
+                         dst, grad, src, nullptr, tiling, info, loc);
 }
 template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
@@ -416,23 +419,24 @@ __aicore__ inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<
                                    const SoftMaxTiling& tiling, bool isFront = false,
                                    const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
     using ascendc_emu::SoftmaxKind;
-    softmax_detail::Grad("SoftmaxGrad", isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad,
-                         isDataFormatNZ, dst, grad, src, &tmp, tiling, info, loc);
+    softmax_detail::Grad(ascendc_emu::Api::kSoftmaxGrad,
+                         isFront ? SoftmaxKind::kGradFront : SoftmaxKind::kGrad, isDataFormatNZ,
+                         dst, grad, src, &tmp, tiling, info, loc);
 }
 template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                         const LocalTensor<T>& src, const SoftMaxTiling& tiling,
                                         const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ,
-                         dst, grad, src, nullptr, tiling, info, loc);
+    softmax_detail::Grad(ascendc_emu::Api::kSoftmaxGradFront, ascendc_emu::SoftmaxKind::kGradFront,
+                         isDataFormatNZ, dst, grad, src, nullptr, tiling, info, loc);
 }
 template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
                                         const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
                                         const SoftMaxTiling& tiling,
                                         const SoftMaxShapeInfo& info = {}, Loc loc = Loc::Here()) {
-    softmax_detail::Grad("SoftmaxGradFront", ascendc_emu::SoftmaxKind::kGradFront, isDataFormatNZ,
-                         dst, grad, src, &tmp, tiling, info, loc);
+    softmax_detail::Grad(ascendc_emu::Api::kSoftmaxGradFront, ascendc_emu::SoftmaxKind::kGradFront,
+                         isDataFormatNZ, dst, grad, src, &tmp, tiling, info, loc);
 }
 
 template <typename T1, typename T2, bool isDataFormatNZ = false, uint8_t stepSizeMode = 0>

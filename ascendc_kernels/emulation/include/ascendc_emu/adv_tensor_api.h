@@ -22,13 +22,13 @@ inline double AdvScalar(T value) {
 }
 
 // [srcRows, srcColumns] to [rows, columns]; a size of 1 is repeated.
-void RunBroadcast(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
-                  uint32_t rows, uint32_t columns, uint32_t srcRows, uint32_t srcColumns,
-                  const TensorRef* tmp, Loc loc);
-void RunArange(const char* name, DType type, const TensorRef& dst, double first, double step,
-               int32_t count, Loc loc);
+void RunBroadcast(Api api, DType type, const TensorRef& dst, const TensorRef& src, uint32_t rows,
+                  uint32_t columns, uint32_t srcRows, uint32_t srcColumns, const TensorRef* tmp,
+                  Loc loc);
+void RunArange(Api api, DType type, const TensorRef& dst, double first, double step, int32_t count,
+               Loc loc);
 struct PadCall {
-    const char* name;
+    Api api;
     DType type;
     const TensorRef* dst;
     const TensorRef* src;
@@ -41,7 +41,7 @@ struct PadCall {
 };
 void RunPad(const PadCall& call);
 // Scene 1 to 7 of the documentation; `dims` is [B, N, S, H/N], or [H, W] for scene 7.
-void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunConfusionTranspose(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                            const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc);
 struct BytesSelectCall {
     DType type, maskType;
@@ -65,39 +65,39 @@ void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const
 
 namespace AscendC {
 
-#define OPGEN_BROADCAST(NAME)                                                                   \
-    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,           \
-                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],     \
-                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {       \
-        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                  \
-        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                      \
-        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,             \
-                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                \
-                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], &tmp, loc);    \
-    }                                                                                           \
-    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,           \
-                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],     \
-                                Loc loc = Loc::Here()) {                                        \
-        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                  \
-        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                      \
-        ascendc_emu::RunBroadcast(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src,             \
-                                  dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],                \
-                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], nullptr, loc); \
+#define OPGEN_BROADCAST(NAME)                                                                      \
+    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],        \
+                                const LocalTensor<uint8_t>& tmp, Loc loc = Loc::Here()) {          \
+        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                     \
+        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                         \
+        ascendc_emu::RunBroadcast(ascendc_emu::Api::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, \
+                                  src, dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],              \
+                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], &tmp, loc);       \
+    }                                                                                              \
+    template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>                   \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
+                                const uint32_t dstShape[dim], const uint32_t srcShape[dim],        \
+                                Loc loc = Loc::Here()) {                                           \
+        static_assert(dim == 1 || dim == 2, #NAME " takes 1 or 2 dimensions");                     \
+        static_assert(axis == 0 || axis == 1, #NAME " takes axis 0 or 1");                         \
+        ascendc_emu::RunBroadcast(ascendc_emu::Api::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, \
+                                  src, dim == 2 ? dstShape[0] : 1, dstShape[dim - 1],              \
+                                  dim == 2 ? srcShape[0] : 1, srcShape[dim - 1], nullptr, loc);    \
     }
 OPGEN_BROADCAST(Broadcast)
 OPGEN_BROADCAST(BroadCast)
 #undef OPGEN_BROADCAST
 
-#define OPGEN_ARANGE(NAME)                                                            \
-    template <typename T>                                                             \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const PrimT<T> firstValue, \
-                                const PrimT<T> diffValue, const int32_t count,        \
-                                Loc loc = Loc::Here()) {                              \
-        ascendc_emu::RunArange(#NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst,           \
-                               ascendc_emu::AdvScalar(firstValue),                    \
-                               ascendc_emu::AdvScalar(diffValue), count, loc);        \
+#define OPGEN_ARANGE(NAME)                                                                      \
+    template <typename T>                                                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const PrimT<T> firstValue,           \
+                                const PrimT<T> diffValue, const int32_t count,                  \
+                                Loc loc = Loc::Here()) {                                        \
+        ascendc_emu::RunArange(ascendc_emu::Api::k##NAME, ascendc_emu::kDTypeOf<PrimT<T>>, dst, \
+                               ascendc_emu::AdvScalar(firstValue),                              \
+                               ascendc_emu::AdvScalar(diffValue), count, loc);                  \
     }
 OPGEN_ARANGE(Arange)
 OPGEN_ARANGE(ArithProgression)
@@ -117,23 +117,23 @@ namespace adv_detail {
 template <typename T>
 inline void Pad(const LocalTensor<T>& dst, const LocalTensor<T>& src, const PadParams& params,
                 const LocalTensor<uint8_t>* tmp, const PadTiling& tiling, Loc loc) {
-    ascendc_emu::RunPad({"Pad", ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp, tiling.srcHeight,
-                         tiling.srcWidth, tiling.srcOriWidth, params.leftPad, params.rightPad,
-                         params.padValue, false, loc});
+    ascendc_emu::RunPad({ascendc_emu::Api::kPad, ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp,
+                         tiling.srcHeight, tiling.srcWidth, tiling.srcOriWidth, params.leftPad,
+                         params.rightPad, params.padValue, false, loc});
 }
 template <typename T>
 inline void UnPad(const LocalTensor<T>& dst, const LocalTensor<T>& src, const UnPadParams& params,
                   const LocalTensor<uint8_t>* tmp, const UnPadTiling& tiling, Loc loc) {
-    ascendc_emu::RunPad({"UnPad", ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp,
+    ascendc_emu::RunPad({ascendc_emu::Api::kUnPad, ascendc_emu::kDTypeOf<PrimT<T>>, &dst, &src, tmp,
                          tiling.srcHeight, tiling.srcWidth, tiling.srcWidth, 0, params.rightPad, 0,
                          true, loc});
 }
 template <typename T>
-inline void Transpose(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src,
+inline void Transpose(ascendc_emu::Api api, const LocalTensor<T>& dst, const LocalTensor<T>& src,
                       const LocalTensor<uint8_t>* tmp, TransposeType type,
                       const ConfusionTransposeTiling& tiling, Loc loc) {
     const uint32_t dims[4] = {tiling.param0, tiling.param1, tiling.param2, tiling.param3};
-    ascendc_emu::RunConfusionTranspose(name, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, tmp,
+    ascendc_emu::RunConfusionTranspose(api, ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, tmp,
                                        static_cast<uint8_t>(type), dims, loc);
 }
 }  // namespace adv_detail
@@ -163,19 +163,21 @@ __aicore__ inline void UnPad(const LocalTensor<T>& dst, const LocalTensor<T>& sr
     adv_detail::UnPad(dst, src, unPadParams, nullptr, tiling, loc);
 }
 
-#define OPGEN_CONFUSION_TRANSPOSE(NAME)                                                           \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
-                                const LocalTensor<uint8_t>& tmp, TransposeType transposeType,     \
-                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) {  \
-        adv_detail::Transpose(#NAME, dst, src, &tmp, transposeType, tiling, loc);                 \
-    }                                                                                             \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
-                                TransposeType transposeType,                                      \
-                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) {  \
-        adv_detail::Transpose(#NAME, dst, src, static_cast<const LocalTensor<uint8_t>*>(nullptr), \
-                              transposeType, tiling, loc);                                        \
+#define OPGEN_CONFUSION_TRANSPOSE(NAME)                                                          \
+    template <typename T>                                                                        \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const LocalTensor<uint8_t>& tmp, TransposeType transposeType,    \
+                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) { \
+        adv_detail::Transpose(ascendc_emu::Api::k##NAME, dst, src, &tmp, transposeType, tiling,  \
+                              loc);                                                              \
+    }                                                                                            \
+    template <typename T>                                                                        \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                TransposeType transposeType,                                     \
+                                const ConfusionTransposeTiling& tiling, Loc loc = Loc::Here()) { \
+        adv_detail::Transpose(ascendc_emu::Api::k##NAME, dst, src,                               \
+                              static_cast<const LocalTensor<uint8_t>*>(nullptr), transposeType,  \
+                              tiling, loc);                                                      \
     }
 OPGEN_CONFUSION_TRANSPOSE(Transpose)
 OPGEN_CONFUSION_TRANSPOSE(ConfusionTranspose)

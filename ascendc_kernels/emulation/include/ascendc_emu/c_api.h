@@ -334,7 +334,7 @@ OPGEN_C_CAST_AS(asc_uint82half, half, uint8_t, CAST_NONE)
                                 uint16_t srcRep, OPGEN_C_LOC) {                                   \
         using namespace ascendc_emu;                                                              \
         const auto d = FromPointer(dst, loc), s = FromPointer(src, loc);                          \
-        RunReduce({#NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::SPAN, ORDER, &d, &s,             \
+        RunReduce({Api::k##NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::SPAN, ORDER, &d, &s,      \
                    ReduceForm(0ull, repeat, dstRep, srcBlk, srcRep, false), loc});                \
     }                                                                                             \
     template <typename T>                                                                         \

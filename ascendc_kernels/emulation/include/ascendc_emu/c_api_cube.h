@@ -43,15 +43,15 @@ inline AscendC::LoadData2DParams Fractals(uint16_t start, uint8_t repeat, uint16
 }
 
 // Bursts and gaps in blocks of 32 bytes, whatever the buffers' own units are.
-inline CopyCall Bursts(const char* name, uint16_t bursts, uint16_t length, uint16_t srcGap,
-                       uint16_t dstGap, Loc loc) {
-    return Blocks<int8_t>(name, AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
+inline CopyCall Bursts(Api api, uint16_t bursts, uint16_t length, uint16_t srcGap, uint16_t dstGap,
+                       Loc loc) {
+    return Blocks<int8_t>(api, AscendC::DataCopyParams(bursts, length, srcGap, dstGap), loc);
 }
 
 template <typename D, typename S>
 inline void CopyToL0c(D* dst, S* src, const CopyCall& call) {
     if (!std::is_same<D, S>::value) {
-        Trap(Current(), call.loc, call.name, "conversions on the way are not emulated");
+        Trap(Current(), call.loc, call.api, "conversions on the way are not emulated");
     }
     RunCopyLocal(call, InL0c(dst, call.loc), InL1(src, call.loc));
 }
@@ -203,15 +203,16 @@ OPGEN_C_CUBE(asc_copy_l12l0c, (typename D, typename S),
               uint16_t dst_gap),
              (dst, src, n_burst, len_burst, src_gap, dst_gap),
              ascendc_emu::CopyToL0c(dst, src,
-                                    ascendc_emu::Bursts("asc_copy_l12l0c", n_burst, len_burst,
-                                                        src_gap, dst_gap, loc)))
+                                    ascendc_emu::Bursts(ascendc_emu::Api::kasc_copy_l12l0c, n_burst,
+                                                        len_burst, src_gap, dst_gap, loc)))
 
 // To the bias table; with `conv_control` half becomes float. Lengths and gaps count 32 bytes here,
 // while DataCopy to C2 counts 64: the pages disagree about one instruction.
 __aicore__ inline void asc_copy_l12bt(uint64_t dst, void* src, uint16_t conv_control,
                                       uint16_t n_burst, uint16_t len_burst, uint16_t source_gap,
                                       uint16_t dst_gap, OPGEN_C_LOC) {
-    auto call = ascendc_emu::Bursts("asc_copy_l12bt", n_burst, len_burst, source_gap, dst_gap, loc);
+    auto call = ascendc_emu::Bursts(ascendc_emu::Api::kasc_copy_l12bt, n_burst, len_burst,
+                                    source_gap, dst_gap, loc);
     call.widens = conv_control != 0;
     if (call.widens) call.type = ascendc_emu::kDTypeOf<half>;
     ascendc_emu::RunCopyLocal(call, ascendc_emu::InBt(ascendc_emu::BiasAddress(dst), loc),
@@ -228,10 +229,10 @@ __aicore__ inline void asc_copy_l12bt_sync(uint64_t dst, void* src, uint32_t siz
 // To the fixpipe buffer; lengths and gaps count 32 bytes here, those of DataCopy to C2PIPE2GM 128.
 __aicore__ inline void asc_copy_l12fb(void* dst, void* src, uint16_t n_burst, uint16_t len_burst,
                                       uint16_t src_gap_size, uint16_t dst_gap_size, OPGEN_C_LOC) {
-    ascendc_emu::RunCopyLocal(
-        ascendc_emu::Bursts("asc_copy_l12fb", n_burst, len_burst, src_gap_size, dst_gap_size, loc),
-        ascendc_emu::InFb(ascendc_emu::AsBytes(dst), loc),
-        ascendc_emu::InL1(ascendc_emu::AsBytes(src), loc));
+    ascendc_emu::RunCopyLocal(ascendc_emu::Bursts(ascendc_emu::Api::kasc_copy_l12fb, n_burst,
+                                                  len_burst, src_gap_size, dst_gap_size, loc),
+                              ascendc_emu::InFb(ascendc_emu::AsBytes(dst), loc),
+                              ascendc_emu::InL1(ascendc_emu::AsBytes(src), loc));
 }
 __aicore__ inline void asc_copy_l12fb(void* dst, void* src, uint32_t size, OPGEN_C_LOC) {
     asc_copy_l12fb(dst, src, 1, static_cast<uint16_t>(size / 32), 0, 0, loc);

@@ -93,8 +93,8 @@ template <typename T>
 __aicore__ inline void asc_copy(T* dst, T* src, uint32_t count, OPGEN_C_LOC) {
     using namespace ascendc_emu;
     const auto d = FromPointer(dst, loc), s = FromPointer(src, loc);
-    RunVector({"asc_copy", VecOp::kCopy, kDTypeOf<T>, kDTypeOf<T>, 0, &d, &s, nullptr, 0,
-               CountForm(count), loc});
+    RunVector(
+        {Api::kasc_copy, kDTypeOf<T>, kDTypeOf<T>, 0, &d, &s, nullptr, 0, CountForm(count), loc});
 }
 // Each of 8 elements per repeat fills a block of 32 bytes.
 template <typename T>

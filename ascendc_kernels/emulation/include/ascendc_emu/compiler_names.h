@@ -159,7 +159,7 @@ enum Order_t { VALUE_INDEX = 0, INDEX_VALUE = 1, ONLY_VALUE = 2, ONLY_INDEX = 3 
                                 uint16_t srcRep, Order_t order = VALUE_INDEX, OPGEN_LOC) {        \
         using namespace ascendc_emu;                                                              \
         const auto d = FromPointer(dst, loc), s = FromPointer(src, loc);                          \
-        RunReduce({#NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::kWhole,                          \
+        RunReduce({Api::k##NAME, kDTypeOf<T>, ReduceOp::OP, ReduceSpan::kWhole,                   \
                    static_cast<uint8_t>(order), &d, &s,                                           \
                    ReduceForm(0ull, repeat, dstRep, srcBlk, srcRep, false), loc});                \
     }
@@ -244,7 +244,7 @@ __aicore__ inline void vgather(T* dst, uint32_t* offsets, uint32_t base, uint16_
     const uint32_t place = base - static_cast<uint32_t>(reinterpret_cast<uint64_t>(ub));
     Form form = MaskForm(0ull, repeat, AscendC::UnaryRepeatParams(), false);
     form.dstRep = dstRep;
-    RunGather("vgather", kDTypeOf<T>, FromPointer(dst, loc),
+    RunGather(Api::kvgather, kDTypeOf<T>, FromPointer(dst, loc),
               FromPointer(reinterpret_cast<T*>(ub), loc), FromPointer(offsets, loc), place, form,
               loc);
 }

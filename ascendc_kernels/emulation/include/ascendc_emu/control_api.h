@@ -13,7 +13,7 @@ namespace AscendC {
 // bfloat16_t results of vector arithmetic and conversions (inf -> largest, NaN -> 0).
 template <int8_t startBit, int8_t endBit>
 __aicore__ inline void SetCtrlSpr(int64_t value, Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetCtrlSpr");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetCtrlSpr);
     static_assert(0 <= startBit && startBit <= endBit && endBit < 64, "bits 0 to 63");
     constexpr uint64_t width = endBit - startBit + 1;
     constexpr uint64_t ones = width >= 64 ? FULL_MASK : (1ull << width) - 1;

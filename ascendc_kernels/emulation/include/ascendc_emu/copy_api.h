@@ -11,7 +11,7 @@ namespace ascendc_emu {
 
 // Blocks of bytes between two operands; gaps are tail-to-head, in bytes.
 struct CopyCall {
-    const char* name;
+    Api api;
     DType type;
     uint32_t blocks;
     uint64_t blockBytes;
@@ -52,17 +52,16 @@ void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const Ascend
 void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
                  const AscendC::SliceInfo* s, uint32_t dims, Loc loc);
 // Writes `count` elements of `value` to GM the way InitGlobalMemory does (V + MTE3).
-void RunGmFill(const char* name, DType type, const GmRef& dst, uint64_t count, uint64_t value,
-               Loc loc);
+void RunGmFill(Api api, DType type, const GmRef& dst, uint64_t count, uint64_t value, Loc loc);
 
 template <typename T>
-inline CopyCall Count(const char* name, uint64_t n, Loc loc) {
-    return CopyCall{name, kDTypeOf<T>, 1, BytesOf<T>(n), 0, 0, loc};
+inline CopyCall Count(Api api, uint64_t n, Loc loc) {
+    return CopyCall{api, kDTypeOf<T>, 1, BytesOf<T>(n), 0, 0, loc};
 }
 template <typename T>
-inline CopyCall Blocks(const char* name, const AscendC::DataCopyParams& p, Loc loc) {
+inline CopyCall Blocks(Api api, const AscendC::DataCopyParams& p, Loc loc) {
     return CopyCall{
-        name, kDTypeOf<T>, p.blockCount, p.blockLen * 32ull, p.srcStride * 32ll, p.dstStride * 32ll,
+        api, kDTypeOf<T>, p.blockCount, p.blockLen * 32ull, p.srcStride * 32ll, p.dstStride * 32ll,
         loc};
 }
 
@@ -81,34 +80,40 @@ namespace AscendC {
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                                 const uint32_t count, Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyIn(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+    ascendc_emu::RunCopyIn(ascendc_emu::Count<PrimT<T>>(ascendc_emu::Api::kDataCopy, count, loc),
+                           dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                 const uint32_t count, Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyOut(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+    ascendc_emu::RunCopyOut(ascendc_emu::Count<PrimT<T>>(ascendc_emu::Api::kDataCopy, count, loc),
+                            dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                 const uint32_t count, Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyLocal(ascendc_emu::Count<PrimT<T>>("DataCopy", count, loc), dst, src);
+    ascendc_emu::RunCopyLocal(ascendc_emu::Count<PrimT<T>>(ascendc_emu::Api::kDataCopy, count, loc),
+                              dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>(ascendc_emu::Api::kDataCopy, params, loc),
+                           dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>(ascendc_emu::Api::kDataCopy, params, loc),
+                            dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here()) {
     ascendc_emu::RunCopyLocal(
-        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst), dst,
-        src);
+        ascendc_emu::LocalBlocks(
+            ascendc_emu::Blocks<PrimT<T>>(ascendc_emu::Api::kDataCopy, params, loc), dst),
+        dst, src);
 }
 // Different element types (L1 -> BT, L1 -> FB): a half bias becomes float on the way, blockLen
 // counts 64 bytes of the source; every other pair moves bytes as they are. Source: API page
@@ -116,8 +121,8 @@ __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>&
 template <typename D, typename S>
 __aicore__ inline void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                                 const DataCopyParams& params, Loc loc = Loc::Here()) {
-    auto call =
-        ascendc_emu::LocalBlocks(ascendc_emu::Blocks<PrimT<S>>("DataCopy", params, loc), dst);
+    auto call = ascendc_emu::LocalBlocks(
+        ascendc_emu::Blocks<PrimT<S>>(ascendc_emu::Api::kDataCopy, params, loc), dst);
     call.widens = dst.mem == ascendc_emu::Mem::kBt && std::is_same_v<PrimT<S>, half> &&
                   std::is_same_v<PrimT<D>, float>;
     ascendc_emu::RunCopyLocal(call, dst, src);
@@ -146,13 +151,15 @@ template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                                 const DataCopyParams& params, const DataCopyEnhancedParams&,
                                 Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyIn(ascendc_emu::Blocks<PrimT<T>>(ascendc_emu::Api::kDataCopy, params, loc),
+                           dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyParams& params, const DataCopyEnhancedParams&,
                                 Loc loc = Loc::Here()) {
-    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>("DataCopy", params, loc), dst, src);
+    ascendc_emu::RunCopyOut(ascendc_emu::Blocks<PrimT<T>>(ascendc_emu::Api::kDataCopy, params, loc),
+                            dst, src);
 }
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
@@ -216,7 +223,7 @@ __aicore__ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor
                                    const DataCopyParams& params, const DataCopyPadParams& pad,
                                    Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunPadIn({{"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
+    RunPadIn({{Api::kDataCopyPad, kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
                params.srcStride, params.dstStride, loc},
               pad.isPad,
               pad.leftPadding,
@@ -230,7 +237,7 @@ __aicore__ inline auto DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor
                                    const DataCopyPadExtParams<U>& pad, Loc loc = Loc::Here())
     -> std::enable_if_t<IsSameType<PrimT<T>, U>::value> {
     using namespace ascendc_emu;
-    RunPadIn({{"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
+    RunPadIn({{Api::kDataCopyPad, kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
                params.srcStride, params.dstStride, loc},
               pad.isPad,
               pad.leftPadding,
@@ -250,7 +257,7 @@ template <typename T>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                    const DataCopyParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunPadOut({"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
+    RunPadOut({Api::kDataCopyPad, kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
                params.srcStride, params.dstStride, loc},
               dst, src);
 }
@@ -258,7 +265,7 @@ template <typename T>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                    const DataCopyExtParams& params, Loc loc = Loc::Here()) {
     using namespace ascendc_emu;
-    RunPadOut({"DataCopyPad", kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
+    RunPadOut({Api::kDataCopyPad, kDTypeOf<PrimT<T>>, params.blockCount, params.blockLen,
                params.srcStride, params.dstStride, loc},
               dst, src);
 }
@@ -266,7 +273,7 @@ __aicore__ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor
 // Value of the pad elements when isPad is false.
 template <typename T, TPosition pos = TPosition::MAX>
 __aicore__ inline void SetPadValue(T value, Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetPadValue");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetPadValue);
     ascendc_emu::Current().regs.padValue = ascendc_emu::RawBits(value);
 }
 
@@ -275,19 +282,19 @@ template <typename T, typename U>
 __aicore__ inline void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const U value,
                                         Loc loc = Loc::Here()) {
     const PrimT<T> v = static_cast<PrimT<T>>(value);
-    ascendc_emu::RunGmFill("InitGlobalMemory", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
-                           ascendc_emu::RawBits(v), loc);
+    ascendc_emu::RunGmFill(ascendc_emu::Api::kInitGlobalMemory, ascendc_emu::kDTypeOf<PrimT<T>>, gm,
+                           size, ascendc_emu::RawBits(v), loc);
 }
 template <typename T>
 __aicore__ inline void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0,
                                   Loc loc = Loc::Here()) {
-    ascendc_emu::RunGmFill("InitOutput", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
+    ascendc_emu::RunGmFill(ascendc_emu::Api::kInitOutput, ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
                            ascendc_emu::RawBits(value), loc);
 }
 template <typename T>
 __aicore__ inline void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value,
                             Loc loc = Loc::Here()) {
-    ascendc_emu::RunGmFill("Fill", ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
+    ascendc_emu::RunGmFill(ascendc_emu::Api::kFill, ascendc_emu::kDTypeOf<PrimT<T>>, gm, size,
                            ascendc_emu::RawBits(value), loc);
 }
 
@@ -301,7 +308,7 @@ __aicore__ inline void SetAtomicAdd(Loc loc = Loc::Here()) {
 }
 template <typename T>
 __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetAtomicMax");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetAtomicMax);
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
     r.atomicOp = r.lastAtomicOp = 2;
@@ -309,7 +316,7 @@ __aicore__ inline void SetAtomicMax(Loc loc = Loc::Here()) {
 }
 template <typename T>
 __aicore__ inline void SetAtomicMin(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetAtomicMin");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetAtomicMin);
     ascendc_emu::Registers& r = ascendc_emu::Current().regs;
     r.atomicLoc = loc;
     r.atomicOp = r.lastAtomicOp = 3;
@@ -341,7 +348,7 @@ __aicore__ inline void GetStoreAtomicConfig(uint16_t& type, uint16_t& op) {
 }
 template <AtomicDtype type, AtomicOp op>
 __aicore__ inline void SetStoreAtomicConfig(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetStoreAtomicConfig");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetStoreAtomicConfig);
     using ascendc_emu::DType;
     constexpr DType types[] = {DType::kNone, DType::kF32, DType::kF16, DType::kI16,
                                DType::kI32,  DType::kI8,  DType::kBf16};

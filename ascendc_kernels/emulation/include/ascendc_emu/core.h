@@ -165,9 +165,9 @@ void Complain(Core& core, Loc loc, const char* check, const char* op, const char
 void Warn(Core& core, Loc loc, const char* check, const char* op, const char* fix,
           const char* format, ...) __attribute__((format(printf, 6, 7)));
 
-// Reports an API that the architecture does not have, see api_arch.csv: to the sink, else once
+// Reports an API that the architecture does not have, see instructions.csv: to the sink, else once
 // per name to stderr.
-void ReportMissingApi(Core& core, Loc loc, const char* name);
+void ReportMissingApi(Core& core, Loc loc, Api api);
 
 // Stops the kernel: it calls an API that this SoC does not have and whose call does nothing there.
 [[noreturn]] void StopAbsentApi(const char* name, Loc loc);
@@ -195,12 +195,12 @@ struct SocInfo {
     uint64_t l2Bytes;
     int32_t frequencyMhz;
     ArchFacts traits;  // arch 0: not emulated
-    bool apisListed;   // api_arch.csv says which APIs the architecture has
+    bool apisListed;   // instructions.csv says which APIs the architecture has
 };
 
 // At the start of an API that some architecture lacks.
-inline void NeedsApi(Core& core, Loc loc, const char* name) {
-    if (__builtin_expect(core.soc->apisListed, 0)) ReportMissingApi(core, loc, name);
+inline void NeedsApi(Core& core, Loc loc, Api api) {
+    if (__builtin_expect(core.soc->apisListed, 0)) ReportMissingApi(core, loc, api);
 }
 
 // Exact or family name, any case; null or "": OPGEN_SOC, else the default. Null if unknown.

@@ -97,14 +97,14 @@ template <typename T>
 __aicore__ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                 const LoadData2DParams& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeLoad2d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, cube_detail::Convert(params),
-                            "LoadData", loc);
+                            ascendc_emu::Api::kLoadData, loc);
 }
 
 template <typename T>
 __aicore__ inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                                 const LoadData2DParams& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeLoad2d(dst, src, ascendc_emu::kDTypeOf<PrimT<T>>, cube_detail::Convert(params),
-                            "LoadData", loc);
+                            ascendc_emu::Api::kLoadData, loc);
 }
 
 // kStep columns of mStep fractals each.
@@ -120,7 +120,8 @@ __aicore__ inline void LoadData2dV2(const LocalTensor<T>& dst, const Src& src,
         a.transpose = params.ifTranspose;
         const auto part =
             dst[uint32_t(k) * params.dstStride * uint32_t(ascendc_emu::ElementsIn<PrimT<T>>(512))];
-        ascendc_emu::CubeLoad2d(part, src, ascendc_emu::kDTypeOf<PrimT<T>>, a, "LoadData", loc);
+        ascendc_emu::CubeLoad2d(part, src, ascendc_emu::kDTypeOf<PrimT<T>>, a,
+                                ascendc_emu::Api::kLoadData, loc);
     }
 }
 template <typename T>
@@ -321,9 +322,9 @@ __aicore__ inline void MmadWithSparse(const LocalTensor<T>& dst, const LocalTens
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                                const FixpipeParamsV220& params, Loc loc = Loc::Here()) {
-    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
-                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
-                             cube_detail::Convert(params, config.format), "Fixpipe", loc);
+    ascendc_emu::CubeFixpipe(
+        dst, ascendc_emu::kDTypeOf<PrimT<T>>, src, ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+        cube_detail::Convert(params, config.format), ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
           typename S = uint64_t,
@@ -331,16 +332,16 @@ template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
 __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                                const LocalTensor<S>& table, const FixpipeParamsV220& params,
                                Loc loc = Loc::Here()) {
-    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
-                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
-                             cube_detail::Convert(params, config.format), "Fixpipe", loc);
+    ascendc_emu::CubeFixpipe(
+        dst, ascendc_emu::kDTypeOf<PrimT<T>>, src, ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+        cube_detail::Convert(params, config.format), ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                                const FixpipeParamsV220& params, Loc loc = Loc::Here()) {
-    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
-                             ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
-                             cube_detail::Convert(params, CO2Layout::NZ), "Fixpipe", loc);
+    ascendc_emu::CubeFixpipe(
+        dst, ascendc_emu::kDTypeOf<PrimT<T>>, src, ascendc_emu::kDTypeOf<PrimT<U>>, nullptr,
+        cube_detail::Convert(params, CO2Layout::NZ), ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
           typename S = uint64_t,
@@ -348,16 +349,16 @@ template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
 __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                                const LocalTensor<S>& table, const FixpipeParamsV220& params,
                                Loc loc = Loc::Here()) {
-    ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
-                             ascendc_emu::kDTypeOf<PrimT<U>>, &table,
-                             cube_detail::Convert(params, CO2Layout::NZ), "Fixpipe", loc);
+    ascendc_emu::CubeFixpipe(
+        dst, ascendc_emu::kDTypeOf<PrimT<T>>, src, ascendc_emu::kDTypeOf<PrimT<U>>, &table,
+        cube_detail::Convert(params, CO2Layout::NZ), ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, typename V>
 __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                                const FixpipeParams<V>& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, nullptr, cube_detail::Convert(params),
-                             "Fixpipe", loc);
+                             ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, typename V>
 __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
@@ -365,14 +366,14 @@ __aicore__ inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>&
                                Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, &table, cube_detail::Convert(params),
-                             "Fixpipe", loc);
+                             ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, typename V>
 __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                                const FixpipeParams<V>& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, nullptr, cube_detail::Convert(params),
-                             "Fixpipe", loc);
+                             ascendc_emu::Api::kFixpipe, loc);
 }
 template <typename T, typename U, typename V>
 __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
@@ -380,7 +381,7 @@ __aicore__ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& 
                                Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, &table, cube_detail::Convert(params),
-                             "Fixpipe", loc);
+                             ascendc_emu::Api::kFixpipe, loc);
 }
 
 namespace cube_detail {
@@ -406,14 +407,14 @@ __aicore__ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>
                                 const DataCopyCO12DstParams& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, ascendc_emu::CubeFixpipeTable(),
-                             cube_detail::Convert(params), "DataCopy", loc);
+                             cube_detail::Convert(params), ascendc_emu::Api::kDataCopy, loc);
 }
 template <typename T, typename U>
 __aicore__ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                                 const DataCopyCO12DstParams& params, Loc loc = Loc::Here()) {
     ascendc_emu::CubeFixpipe(dst, ascendc_emu::kDTypeOf<PrimT<T>>, src,
                              ascendc_emu::kDTypeOf<PrimT<U>>, ascendc_emu::CubeFixpipeTable(),
-                             cube_detail::Convert(params), "DataCopy", loc);
+                             cube_detail::Convert(params), ascendc_emu::Api::kDataCopy, loc);
 }
 
 template <typename T, typename U = PrimT<T>>

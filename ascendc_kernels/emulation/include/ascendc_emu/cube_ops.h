@@ -19,9 +19,9 @@ struct Load2dArgs {
     bool transpose = false;  // each fractal; 16-bit types
 };
 void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc);
-void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc);
+                Api api, Loc loc);
+void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args, Api api,
+                Loc loc);
 
 // Fractals of a 4:2 compressed B into L0B, and their index fractals (128 bytes) into the core's
 // index buffer, at a quarter of dst's address.
@@ -85,9 +85,9 @@ struct FixpipeArgs {
 };
 // `table`: the 64-bit parameters of vector quantisation (L1 or fixpipe buffer), or null.
 void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& src, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& args, const char* op, Loc loc);
+                 const TensorRef* table, const FixpipeArgs& args, Api api, Loc loc);
 void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& src, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& args, const char* op, Loc loc);
+                 const TensorRef* table, const FixpipeArgs& args, Api api, Loc loc);
 void CubeSetFixpipeNd(uint32_t ndNum, uint32_t srcNdStride, uint32_t dstNdStride);
 void CubeGetFixpipeNd(FixpipeArgs& args);
 void CubeSetFixpipeQuant(uint64_t scalar);

@@ -12,7 +12,7 @@ namespace ascendc_emu {
 // int16 -> int8 (signed scale) or uint8: src * scale + offset, rounded to nearest even, saturated.
 // 16 sources fill one half of a 32-byte block of dst; the other half keeps its content.
 struct CastDequantCall {
-    const char* name;
+    Api api;
     DType dt;
     const TensorRef* dst;
     const TensorRef* src;
@@ -29,7 +29,7 @@ namespace AscendC {
 
 namespace dequant_detail {
 template <typename D, typename S, bool isVecDeq, bool halfBlock>
-inline void CastDequant(const char* name, const LocalTensor<D>& dst, const LocalTensor<S>& src,
+inline void CastDequant(ascendc_emu::Api api, const LocalTensor<D>& dst, const LocalTensor<S>& src,
                         const ascendc_emu::Form& form, Loc loc) {
     using namespace ascendc_emu;
     constexpr DType to = kDTypeOf<PrimT<D>>, from = kDTypeOf<PrimT<S>>;
@@ -37,9 +37,9 @@ inline void CastDequant(const char* name, const LocalTensor<D>& dst, const Local
                       (from == DType::kI16 && (to == DType::kI8 || to == DType::kU8)),
                   "CastDequant on arch 2201: int32_t -> half, int16_t -> int8_t, uint8_t");
     if constexpr (from == DType::kI32) {
-        RunVector({name, VecOp::kCast, to, from, 0, &dst, &src, nullptr, 0, form, loc});
+        RunVector({api, to, from, 0, &dst, &src, nullptr, 0, form, loc});
     } else {
-        RunCastDequant({name, to, &dst, &src, isVecDeq, halfBlock, form, loc});
+        RunCastDequant({api, to, &dst, &src, isVecDeq, halfBlock, form, loc});
     }
 }
 }  // namespace dequant_detail
@@ -51,7 +51,7 @@ inline void CastDequant(const char* name, const LocalTensor<D>& dst, const Local
                                 const int32_t mask, uint8_t repeat,                              \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
-            #NAME, dst, src,                                                                     \
+            ascendc_emu::Api::k##NAME, dst, src,                                                 \
             ascendc_emu::MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc); \
     }                                                                                            \
     template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,               \
@@ -60,14 +60,14 @@ inline void CastDequant(const char* name, const LocalTensor<D>& dst, const Local
                                 const uint64_t mask[], uint8_t repeat,                           \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
-            #NAME, dst, src,                                                                     \
+            ascendc_emu::Api::k##NAME, dst, src,                                                 \
             ascendc_emu::BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<U>)), loc);      \
     }                                                                                            \
     template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>               \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
                                 const uint32_t count, Loc loc = Loc::Here()) {                   \
         dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
-            #NAME, dst, src, ascendc_emu::CountForm(count), loc);                                \
+            ascendc_emu::Api::k##NAME, dst, src, ascendc_emu::CountForm(count), loc);            \
     }
 OPGEN_CAST_DEQUANT(CastDequant)
 OPGEN_CAST_DEQUANT(CastDeq)
@@ -80,8 +80,7 @@ inline void AddDeqRelu(const LocalTensor<D>& dst, const LocalTensor<S>& src0,
     using namespace ascendc_emu;
     static_assert(kDTypeOf<PrimT<S>> == DType::kI32 && kDTypeOf<PrimT<D>> == DType::kF16,
                   "AddDeqRelu on arch 2201: int32_t -> half");
-    RunVector({"AddDeqRelu", VecOp::kAddDeqRelu, DType::kF16, DType::kI32, 0, &dst, &src0, &src1, 0,
-               form, loc});
+    RunVector({Api::kAddDeqRelu, DType::kF16, DType::kI32, 0, &dst, &src0, &src1, 0, form, loc});
 }
 }  // namespace dequant_detail
 

@@ -11,7 +11,7 @@
 
 namespace ascendc_emu {
 
-void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunGather(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                const TensorRef& offset, uint32_t base, const Form& form, Loc loc);
 void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
                 uint32_t base, const Form& form, Loc loc);
@@ -35,16 +35,9 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
 void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc loc);
 void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& tmp,
                      const AscendC::TransposeParamsExt& params, Loc loc);
-void RunProposal(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
-                 int32_t repeats, int32_t mode, Loc loc);
+void RunProposal(Api api, DType type, const TensorRef& dst, const TensorRef& src, int32_t repeats,
+                 int32_t mode, Loc loc);
 
-}  // namespace ascendc_emu
-
-#define OPGEN_TYPES_kGatherTypes "half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t"
-#define OPGEN_TYPES_kScatterTypes "half, uint16_t, float, uint32_t"
-namespace ascendc_emu {
-constexpr uint32_t kGatherTypes = kB1632;
-constexpr uint32_t kScatterTypes = Set(DType::kF16, DType::kU16, DType::kF32, DType::kU32);
 }  // namespace ascendc_emu
 
 namespace AscendC {
@@ -54,9 +47,9 @@ template <typename T>
 __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                               const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
                               const uint32_t count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Gather, T, kGatherTypes);
+    OPGEN_REQUIRE_TYPE(Gather, T);
     using namespace ascendc_emu;
-    RunGather("Gather", kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, CountForm(count),
+    RunGather(Api::kGather, kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, CountForm(count),
               loc);
 }
 template <typename T>
@@ -64,22 +57,22 @@ __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& s
                               const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
                               const uint64_t mask, const uint8_t repeat,
                               const uint16_t dstRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Gather, T, kGatherTypes);
+    OPGEN_REQUIRE_TYPE(Gather, T);
     using namespace ascendc_emu;
     Form f = MaskForm(mask, repeat, UnaryRepeatParams(), true);
     f.dstRep = dstRepStride;
-    RunGather("Gather", kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
+    RunGather(Api::kGather, kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
 }
 template <typename T>
 __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                               const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
                               const uint64_t mask[], const uint8_t repeat,
                               const uint16_t dstRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Gather, T, kGatherTypes);
+    OPGEN_REQUIRE_TYPE(Gather, T);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeat, UnaryRepeatParams(), true, sizeof(PrimT<T>));
     f.dstRep = dstRepStride;
-    RunGather("Gather", kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
+    RunGather(Api::kGather, kDTypeOf<PrimT<T>>, dst, src, srcOffset, srcBaseAddr, f, loc);
 }
 #if OPGEN_INSTRUCTIONS == 2002
 // Element of dst at byte dstBaseAddr + dstOffset[i] = src[i]; arch 2201 has no such instruction.
@@ -87,7 +80,7 @@ template <typename T>
 __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
                                const uint32_t count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    OPGEN_REQUIRE_TYPE(Scatter, T);
     using namespace ascendc_emu;
     RunScatter(kDTypeOf<PrimT<T>>, dst, src, dstOffset, dstBaseAddr, CountForm(count), loc);
 }
@@ -96,7 +89,7 @@ __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& 
                                const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
                                const uint64_t mask, const uint8_t repeatTime,
                                const uint8_t srcRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    OPGEN_REQUIRE_TYPE(Scatter, T);
     using namespace ascendc_emu;
     Form f = MaskForm(mask, repeatTime, UnaryRepeatParams(), true);
     f.src0Rep = srcRepStride;
@@ -107,7 +100,7 @@ __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& 
                                const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
                                const uint64_t mask[], const uint8_t repeatTime,
                                const uint8_t srcRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Scatter, T, kScatterTypes);
+    OPGEN_REQUIRE_TYPE(Scatter, T);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeatTime, UnaryRepeatParams(), true, sizeof(PrimT<T>));
     f.src0Rep = srcRepStride;
@@ -154,13 +147,13 @@ template <typename T>
 __aicore__ inline void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<uint32_t>& src1, const int32_t repeat,
                               Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Sort32, T, kFloats);
+    OPGEN_REQUIRE_TYPE(Sort32, T);
     ascendc_emu::RunSort32(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src0, src1, repeat, loc);
 }
 template <typename T>
 __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src,
                                const MrgSort4Info& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(MrgSort, T, kFloats);
+    OPGEN_REQUIRE_TYPE(MrgSort, T);
     const ascendc_emu::TensorRef* const lists[4] = {&src.src1, &src.src2, &src.src3, &src.src4};
     ascendc_emu::RunMrgSort(ascendc_emu::kDTypeOf<PrimT<T>>, dst, lists, params.elementLengths,
                             params.ifExhaustedSuspension, params.validBit, params.repeatTimes, loc);
@@ -178,7 +171,7 @@ template <typename T, bool isExhaustedSuspension = false>
 __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src,
                                const uint16_t lengths[4], uint32_t sortedNum[4], uint16_t validBit,
                                const int32_t repeat, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(MrgSort, T, kFloats);
+    OPGEN_REQUIRE_TYPE(MrgSort, T);
     const ascendc_emu::TensorRef* const lists[4] = {&src.src1, &src.src2, &src.src3, &src.src4};
     ascendc_emu::RunMrgSort(ascendc_emu::kDTypeOf<PrimT<T>>, dst, lists, lengths,
                             isExhaustedSuspension, validBit, repeat, loc);
@@ -200,7 +193,7 @@ template <typename T, bool isFullSort>
 __aicore__ inline void Sort(const LocalTensor<T>& dst, const LocalTensor<T>& concat,
                             const LocalTensor<uint32_t>& index, LocalTensor<T>& tmp,
                             const int32_t repeat, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Sort, T, kFloats);
+    OPGEN_REQUIRE_TYPE(Sort, T);
     ascendc_emu::RunSortAll(ascendc_emu::kDTypeOf<PrimT<T>>, dst, concat, index, tmp, isFullSort,
                             repeat, loc);
 }

@@ -11,7 +11,7 @@ namespace ascendc_emu {
 
 // One task: `repeat` copies of `bytes`, one behind the other in both buffers.
 struct HcclTask {
-    const char* name = "";
+    Api api;
     const uint8_t* src = nullptr;
     uint8_t* dst = nullptr;
     uint64_t bytes = 0;

@@ -180,7 +180,8 @@ inline void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dstRepStride, uint16_
         RunAccumulate(kDTypeOf<T>, s, form, loc);
     } else {
         const auto d = FromPointer(dst, loc);
-        RunReduce({"vcadd", kDTypeOf<T>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &d, &s, form, loc});
+        RunReduce(
+            {Api::kvcadd, kDTypeOf<T>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &d, &s, form, loc});
     }
 }
 template <typename T>

@@ -48,7 +48,7 @@ struct MatmulArgs {
 
 // C = A * B (+ bias) in fp32 (int32 for integers), products added in K order. The call waits for
 // everything the core has issued before it and is complete when it returns.
-void MatmulCompute(const MatmulArgs& args, const char* op, Loc loc);
+void MatmulCompute(const MatmulArgs& args, Api api, Loc loc);
 
 // True on a core that only serves Matmul requests of the vector cores: an AIC of a mixed kernel
 // whose Matmul objects live on the AIVs.

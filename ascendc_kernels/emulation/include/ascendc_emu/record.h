@@ -13,6 +13,26 @@ namespace ascendc_emu {
 
 struct Core;
 
+// An API or instruction of the table, emulation/instructions.csv. Kernels pass it on; what the
+// table says about it is asked of core/instructions.h.
+struct Api {
+    // Written from the table.
+    enum Id : uint16_t {
+        kNone,
+#include "ascendc_emu/api_names.inc"
+        kCount
+    };
+
+    constexpr Api() = default;
+    constexpr Api(Id number) : id(number) {}
+    // Its name, for reports; never to be compared.
+    operator const char*() const;
+    friend constexpr bool operator==(Api a, Api b) { return a.id == b.id; }
+    friend constexpr bool operator!=(Api a, Api b) { return a.id != b.id; }
+
+    Id id = kNone;
+};
+
 // Source position of the kernel line that made a call. The default argument `Loc loc = Loc::Here()`
 // of an API is evaluated at the caller, so no debug information is needed.
 struct Loc {
@@ -72,6 +92,24 @@ constexpr uint32_t DTypeBits(DType t) {
 
 enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 
+// What an operand is to its instruction, where that decides a check.
+enum class Use : uint8_t {
+    kData,
+    kIndex,    // says which data is used: offsets, patterns
+    kScratch,  // working memory, whose content is lost
+    kLeft,     // of a product: its element depends on a row of it
+    kRight,    // of a product: on a column
+};
+
+// The parameter that an operand is.
+struct Role {
+    const char* name = "";  // "dst", "src0", ...
+    Use use = Use::kData;
+    constexpr Role() = default;
+    constexpr Role(const char* text, Use what = Use::kData) : name(text), use(what) {}
+};
+inline constexpr Role kTmpRole{"sharedTmpBuffer", Use::kScratch};
+
 // One operand of one instruction. The bytes it touches are
 //   addr + r * repeatStride + b * blockStride + [0, blockBytes)   r < repeats, b < blocks
 // and, where `masked`, only the elements of a repeat which Record::mask selects (element e of a
@@ -80,6 +118,7 @@ enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 // them.
 struct Operand {
     const char* role = "";  // parameter name: "dst", "src0", ...
+    Use use = Use::kData;
     Mem mem = Mem::kUb;
     DType dtype = DType::kNone;
     Access access = Access::kRead;
@@ -101,7 +140,8 @@ struct Operand {
 // One executed instruction.
 struct Record {
     static constexpr int kMaxOperands = 20;
-    const char* op = "";  // API name, e.g. "Add", "DataCopyPad"
+    const char* op = "";  // name of `api`, for reports
+    Api api;
     Pipe pipe = Pipe::kS;
     Loc loc;
     uint8_t count = 0;          // operands in use
@@ -122,10 +162,15 @@ struct Record {
     };
 
     Record() {}
-    Operand& Add(const char* role) {
+    void SetApi(Api which) {
+        api = which;
+        op = which;
+    }
+    Operand& Add(Role role) {
         Operand& o = operands[count < kMaxOperands ? count++ : kMaxOperands - 1];
         o = Operand();
-        o.role = role;
+        o.role = role.name;
+        o.use = role.use;
         return o;
     }
 };

@@ -36,30 +36,32 @@ inline Form ReduceForm(const uint64_t* mask, int32_t repeats, int32_t dstRep, in
 namespace AscendC {
 
 // One result per repeat. dstRepStride counts elements (value and index: pairs).
-#define OPGEN_WHOLE_SUM(NAME)                                                                    \
-    template <typename T, bool isSetMask = true>                                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                const int32_t mask, const int32_t repeat,                        \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
-                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
-        using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src, \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
-                              srcRepStride, isSetMask),                                          \
-                   loc});                                                                        \
-    }                                                                                            \
-    template <typename T, bool isSetMask = true>                                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                const uint64_t mask[], const int32_t repeat,                     \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
-                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
-        using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, &src, \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
-                              sizeof(PrimT<T>)),                                                 \
-                   loc});                                                                        \
+#define OPGEN_WHOLE_SUM(NAME)                                                                     \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const int32_t mask, const int32_t repeat,                         \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,           \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {              \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                              \
+        using namespace ascendc_emu;                                                              \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, \
+                   &src,                                                                          \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,    \
+                              srcRepStride, isSetMask),                                           \
+                   loc});                                                                         \
+    }                                                                                             \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const uint64_t mask[], const int32_t repeat,                      \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,           \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {              \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                              \
+        using namespace ascendc_emu;                                                              \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, \
+                   &src,                                                                          \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,  \
+                              sizeof(PrimT<T>)),                                                  \
+                   loc});                                                                         \
     }
 OPGEN_WHOLE_SUM(WholeReduceSum)
 #undef OPGEN_WHOLE_SUM
@@ -71,9 +73,9 @@ OPGEN_WHOLE_SUM(WholeReduceSum)
         const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
         const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
         Loc loc = Loc::Here()) {                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                  \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,           \
                    static_cast<uint8_t>(order), &dst, &src,                                      \
                    ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
                               srcRepStride, isSetMask),                                          \
@@ -85,9 +87,9 @@ OPGEN_WHOLE_SUM(WholeReduceSum)
         const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
         const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
         Loc loc = Loc::Here()) {                                                                 \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,                  \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,           \
                    static_cast<uint8_t>(order), &dst, &src,                                      \
                    ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
                               sizeof(PrimT<T>)),                                                 \
@@ -104,10 +106,10 @@ __aicore__ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTen
                                        const int32_t dstRepStride, const int32_t srcRepStride,
                                        Loc loc = Loc::Here()) {
     (void)dstBlkStride;
-    OPGEN_REQUIRE_TYPE(RepeatReduceSum, T, kFloats);
+    OPGEN_REQUIRE_TYPE(RepeatReduceSum, T);
     using namespace ascendc_emu;
-    RunReduce({"RepeatReduceSum", kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst,
-               &src,
+    RunReduce({Api::kRepeatReduceSum, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2,
+               &dst, &src,
                ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,
                           srcRepStride, isSetMask),
                loc});
@@ -120,9 +122,10 @@ __aicore__ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTen
                                 const int32_t repeat, const int32_t mask,                        \
                                 const int32_t dstRepStride, const int32_t srcBlkStride,          \
                                 const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,     \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,    \
+                   &src,                                                                         \
                    ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
                               srcRepStride, isSetMask),                                          \
                    loc});                                                                        \
@@ -132,9 +135,10 @@ __aicore__ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTen
                                 const int32_t repeat, const uint64_t mask[],                     \
                                 const int32_t dstRepStride, const int32_t srcBlkStride,          \
                                 const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst, &src,     \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,    \
+                   &src,                                                                         \
                    ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
                               sizeof(PrimT<T>)),                                                 \
                    loc});                                                                        \
@@ -162,9 +166,9 @@ namespace AscendC {
                                 const int32_t mask, const int32_t repeat,                        \
                                 const int32_t dstRepStride, const int32_t srcBlkStride,          \
                                 const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
-        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, U);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                      \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,               \
                    static_cast<uint8_t>(ORDER), &dst, &src,                                      \
                    ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
                               srcRepStride, isSetMask),                                          \
@@ -175,9 +179,9 @@ namespace AscendC {
                                 const uint64_t mask[], const int32_t repeat,                     \
                                 const int32_t dstRepStride, const int32_t srcBlkStride,          \
                                 const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
-        OPGEN_REQUIRE_TYPE(NAME, U, kFloats);                                                    \
+        OPGEN_REQUIRE_TYPE(NAME, U);                                                             \
         using namespace ascendc_emu;                                                             \
-        RunReduce({#NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                      \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,               \
                    static_cast<uint8_t>(ORDER), &dst, &src,                                      \
                    ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
                               sizeof(PrimT<U>)),                                                 \
@@ -192,28 +196,28 @@ OPGEN_NEW_REDUCE(ReducePairElem, kPair, , ReduceOrder::ORDER_ONLY_VALUE)
 
 // Sum of the whole tensor in the documented order: tree inside a repeat, then one repeat after the
 // other (count form) or a tree again (mask form).
-#define OPGEN_FULL_REDUCE(NAME, OP)                                                               \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
-                                const LocalTensor<T>& work, const int32_t mask,                   \
-                                const int32_t repeat, const int32_t srcRepStride,                 \
-                                bool index = false, Loc loc = Loc::Here()) {                      \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                     \
-        using namespace ascendc_emu;                                                              \
-        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
-                       ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true), \
-                       loc});                                                                     \
-    }                                                                                             \
-    template <typename T>                                                                         \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
-                                const LocalTensor<T>& work, const uint64_t mask[],                \
-                                const int32_t repeat, const int32_t srcRepStride,                 \
-                                bool index = false, Loc loc = Loc::Here()) {                      \
-        OPGEN_REQUIRE_TYPE(NAME, T, kFloats);                                                     \
-        using namespace ascendc_emu;                                                              \
-        RunFullReduce({#NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
-                       ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)),      \
-                       loc});                                                                     \
+#define OPGEN_FULL_REDUCE(NAME, OP)                                                            \
+    template <typename T>                                                                      \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,          \
+                                const LocalTensor<T>& work, const int32_t mask,                \
+                                const int32_t repeat, const int32_t srcRepStride,              \
+                                bool index = false, Loc loc = Loc::Here()) {                   \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                           \
+        using namespace ascendc_emu;                                                           \
+        RunFullReduce(                                                                         \
+            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+             ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true), loc}); \
+    }                                                                                          \
+    template <typename T>                                                                      \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,          \
+                                const LocalTensor<T>& work, const uint64_t mask[],             \
+                                const int32_t repeat, const int32_t srcRepStride,              \
+                                bool index = false, Loc loc = Loc::Here()) {                   \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                           \
+        using namespace ascendc_emu;                                                           \
+        RunFullReduce(                                                                         \
+            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+             ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)), loc});      \
     }
 OPGEN_FULL_REDUCE(ReduceSum, kSum)
 OPGEN_FULL_REDUCE(ReduceMax, kMax)
@@ -224,34 +228,34 @@ template <typename T, bool isSetMask = true>
 __aicore__ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                  const LocalTensor<T>& work, const int32_t count,
                                  Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ReduceSum, T, kFloats);
+    OPGEN_REQUIRE_TYPE(ReduceSum, T);
     using namespace ascendc_emu;
-    RunFullReduce({"ReduceSum", kDTypeOf<PrimT<T>>, ReduceOp::kSum, false, true, &dst, &src, &work,
-                   CountForm(count), loc});
+    RunFullReduce({Api::kReduceSum, kDTypeOf<PrimT<T>>, ReduceOp::kSum, false, true, &dst, &src,
+                   &work, CountForm(count), loc});
 }
 template <typename T>
 __aicore__ inline void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                  const LocalTensor<T>& work, const int32_t count,
                                  bool index = false, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ReduceMax, T, kFloats);
+    OPGEN_REQUIRE_TYPE(ReduceMax, T);
     using namespace ascendc_emu;
-    RunFullReduce({"ReduceMax", kDTypeOf<PrimT<T>>, ReduceOp::kMax, index, true, &dst, &src, &work,
-                   CountForm(count), loc});
+    RunFullReduce({Api::kReduceMax, kDTypeOf<PrimT<T>>, ReduceOp::kMax, index, true, &dst, &src,
+                   &work, CountForm(count), loc});
 }
 template <typename T>
 __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                  const LocalTensor<T>& work, const int32_t count,
                                  bool index = false, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ReduceMin, T, kFloats);
+    OPGEN_REQUIRE_TYPE(ReduceMin, T);
     using namespace ascendc_emu;
-    RunFullReduce({"ReduceMin", kDTypeOf<PrimT<T>>, ReduceOp::kMin, index, true, &dst, &src, &work,
-                   CountForm(count), loc});
+    RunFullReduce({Api::kReduceMin, kDTypeOf<PrimT<T>>, ReduceOp::kMin, index, true, &dst, &src,
+                   &work, CountForm(count), loc});
 }
 
 // Result registers of the last reduction.
 template <typename T>
 __aicore__ inline T GetAccVal(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "GetAccVal");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kGetAccVal);
     return static_cast<T>(ascendc_emu::Current().regs.accValue);
 }
 // Raw bits of the accumulator.
@@ -287,7 +291,7 @@ template <typename T>
 __aicore__ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                             const uint8_t repeat, const BrcbRepeatParams& params,
                             Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Brcb, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Brcb, T);
     ascendc_emu::RunBrcb(ascendc_emu::kDTypeOf<PrimT<T>>, dst, src, repeat, params.dstBlkStride,
                          params.dstRepStride, loc);
 }

@@ -9,12 +9,7 @@
 namespace ascendc_emu {
 void ReadCmpMask(const TensorRef& dst, Loc loc);
 void WriteCmpMask(const TensorRef& src, Loc loc);
-constexpr uint32_t kCompareTypes = Set(DType::kF16, DType::kF32, DType::kI32);
-constexpr uint32_t kSelectTypes = Set(DType::kF16, DType::kF32);
 }  // namespace ascendc_emu
-
-#define OPGEN_TYPES_kCompareTypes "half, float, int32_t (int32_t: EQ only)"
-#define OPGEN_TYPES_kSelectTypes "half, float"
 
 namespace AscendC {
 
@@ -24,80 +19,80 @@ __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& 
                                const LocalTensor<T>& src1, CMPMODE mode, const uint64_t mask[],
                                uint8_t repeat, const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
+    OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
-    RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
-                BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunCompare({Api::kCompare, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1,
+                0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                                const LocalTensor<T>& src1, CMPMODE mode, const uint64_t mask,
                                uint8_t repeat, const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
+    OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
-    RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
-                MaskForm(mask, repeat, params, isSetMask), loc});
+    RunCompare({Api::kCompare, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1,
+                0, MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                                const LocalTensor<T>& src1, CMPMODE mode, uint32_t count,
                                Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
+    OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
-    RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1, 0,
-                CountForm(count), loc});
+    RunCompare({Api::kCompare, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, &src1,
+                0, CountForm(count), loc});
 }
 // One repeat; the bits go to the compare-mask register.
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,
                                const uint64_t mask[], const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
+    OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
-    RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0, &src1, 0,
-                BitsForm(mask, 1, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunCompare({Api::kCompare, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0,
+                &src1, 0, BitsForm(mask, 1, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,
                                const uint64_t mask, const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Compare, T, kCompareTypes);
+    OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
-    RunCompare({"Compare", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0, &src1, 0,
-                MaskForm(mask, 1, params, isSetMask), loc});
+    RunCompare({Api::kCompare, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), nullptr, &src0,
+                &src1, 0, MaskForm(mask, 1, params, isSetMask), loc});
 }
 
-#define OPGEN_COMPARE_SCALAR(NAME)                                                               \
-    template <typename T, typename U, bool isSetMask = true>                                     \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
-                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask[],      \
-                                uint8_t repeat, const UnaryRepeatParams& params,                 \
-                                Loc loc = Loc::Here()) {                                         \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
-        using namespace ascendc_emu;                                                             \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
-                    RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(scalar)),  \
-                    loc});                                                                       \
-    }                                                                                            \
-    template <typename T, typename U, bool isSetMask = true>                                     \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
-                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask,        \
-                                uint8_t repeat, const UnaryRepeatParams& params,                 \
-                                Loc loc = Loc::Here()) {                                         \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
-        using namespace ascendc_emu;                                                             \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
-                    RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});           \
-    }                                                                                            \
-    template <typename T, typename U>                                                            \
-    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,           \
-                                const PrimT<T> scalar, CMPMODE mode, uint32_t count,             \
-                                Loc loc = Loc::Here()) {                                         \
-        OPGEN_REQUIRE_TYPE(NAME, T, kCompareTypes);                                              \
-        using namespace ascendc_emu;                                                             \
-        RunCompare({#NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0, nullptr, \
-                    RawBits(scalar), CountForm(count), loc});                                    \
+#define OPGEN_COMPARE_SCALAR(NAME)                                                              \
+    template <typename T, typename U, bool isSetMask = true>                                    \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,          \
+                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask[],     \
+                                uint8_t repeat, const UnaryRepeatParams& params,                \
+                                Loc loc = Loc::Here()) {                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                            \
+        using namespace ascendc_emu;                                                            \
+        RunCompare({Api::k##NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0,  \
+                    nullptr, RawBits(scalar),                                                   \
+                    BitsForm(mask, repeat, params, isSetMask, sizeof(scalar)), loc});           \
+    }                                                                                           \
+    template <typename T, typename U, bool isSetMask = true>                                    \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,          \
+                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask,       \
+                                uint8_t repeat, const UnaryRepeatParams& params,                \
+                                Loc loc = Loc::Here()) {                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                            \
+        using namespace ascendc_emu;                                                            \
+        RunCompare({Api::k##NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0,  \
+                    nullptr, RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc}); \
+    }                                                                                           \
+    template <typename T, typename U>                                                           \
+    __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,          \
+                                const PrimT<T> scalar, CMPMODE mode, uint32_t count,            \
+                                Loc loc = Loc::Here()) {                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                            \
+        using namespace ascendc_emu;                                                            \
+        RunCompare({Api::k##NAME, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &src0,  \
+                    nullptr, RawBits(scalar), CountForm(count), loc});                          \
     }
 OPGEN_COMPARE_SCALAR(CompareScalar)
 OPGEN_COMPARE_SCALAR(Compares)
@@ -118,79 +113,80 @@ __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& s
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
                               const uint64_t mask[], uint8_t repeat,
                               const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
-               0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
                               uint64_t mask, uint8_t repeat, const BinaryRepeatParams& params,
                               Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
-               0, MaskForm(mask, repeat, params, isSetMask), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
                               uint32_t count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, &src1,
-               0, CountForm(count), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               &src1, 0, CountForm(count), loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
                               const uint64_t mask[], uint8_t repeat,
                               const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
-               RawBits(src1), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               nullptr, RawBits(src1), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)),
+               loc});
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
                               uint64_t mask, uint8_t repeat, const BinaryRepeatParams& params,
                               Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
-               RawBits(src1), MaskForm(mask, repeat, params, isSetMask), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               nullptr, RawBits(src1), MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
                               uint32_t count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0, nullptr,
-               RawBits(src1), CountForm(count), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
+               nullptr, RawBits(src1), CountForm(count), loc});
 }
 // Mask and lane selection from registers (SetCmpMask, SetVectorMask).
 template <typename T, SELMODE mode>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                               const LocalTensor<T>& src1, uint8_t repeat,
                               const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, nullptr, &src0,
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, nullptr, &src0,
                &src1, 0, MaskForm(0, repeat, params, false), loc});
 }
 template <typename T, typename U>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, uint8_t repeat,
                               const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Select, T, kSelectTypes);
+    OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
     // The scalar operand comes from the compare-mask register's first element.
-    RunSelect({"Select", kDTypeOf<PrimT<T>>, static_cast<uint8_t>(SELMODE::VSEL_TENSOR_SCALAR_MODE),
-               &dst, &sel, &src0, nullptr, Current().regs.cmpMask[0],
-               MaskForm(0, repeat, params, false), loc});
+    RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>,
+               static_cast<uint8_t>(SELMODE::VSEL_TENSOR_SCALAR_MODE), &dst, &sel, &src0, nullptr,
+               Current().regs.cmpMask[0], MaskForm(0, repeat, params, false), loc});
 }
 
 }  // namespace AscendC

@@ -12,7 +12,7 @@ namespace ascendc_emu {
 // scope: 0 all AIV, 1 all AIC and AIV, 2 all AIC. `cores` 0: all of them.
 void SyncAllCores(int scope, int cores, Loc loc);
 // Reports `api` in a kernel whose declared type runs without the hardware that it needs.
-void NeedsScheduler(const char* api, Loc loc);
+void NeedsScheduler(Api api, Loc loc);
 // Checks the workspaces of a synchronisation through global memory: `slots` of 32 bytes from
 // `firstSlot` on, zero in gm. Only called with a sink attached.
 void CheckSyncSpace(const char* op, const GmRef& gm, uint64_t firstSlot, uint64_t slots,
@@ -80,8 +80,8 @@ __aicore__ inline void SetHcclContextPtr(uint8_t*) {}
 // Waits for all cores. Hard sync; isAIVOnly = false includes the cube cores.
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SyncAll hard");
-    ascendc_emu::NeedsScheduler("SyncAll", loc);
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSyncAllHard);
+    ascendc_emu::NeedsScheduler(ascendc_emu::Api::kSyncAll, loc);
     ascendc_emu::SyncAllCores(isAIVOnly ? 0 : 1, 0, loc);
 }
 // Soft sync through GM; the workspace is accepted and not needed here.
@@ -223,7 +223,7 @@ __aicore__ inline void ICachePreLoad(const int64_t) {}
 __aicore__ inline int64_t GetICachePreloadStatus() { return 0; }
 template <MemDsbT kind>
 __aicore__ inline void DataSyncBarrier(Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "DataSyncBarrier");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kDataSyncBarrier);
     ascendc_emu::Barrier(ascendc_emu::Pipe::kAll, loc);
 }
 
@@ -288,7 +288,7 @@ __aicore__ inline void SetDeqScale(const LocalTensor<T>& tensor, const VdeqInfo&
 }
 
 __aicore__ inline void SetHF32Mode(bool on, Loc loc = Loc::Here()) {
-    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, "SetHF32Mode");
+    ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kSetHF32Mode);
     ascendc_emu::Current().regs.hf32 = on;
 }
 __aicore__ inline void SetHF32Mode(HF32Mode mode, Loc loc = Loc::Here()) {

@@ -9,52 +9,10 @@
 
 namespace ascendc_emu {
 
+// What is computed per lane; an arithmetic of the table.
 enum class VecOp : uint8_t {
-    kAdd,
-    kSub,
-    kMul,
-    kDiv,
-    kMax,
-    kMin,
-    kAnd,
-    kOr,
-    kXor,
-    kAddRelu,
-    kSubRelu,
-    kMulAddDst,
-    kFusedMulAdd,
-    kFusedMulAddRelu,
-    kRelu,
-    kExp,
-    kLn,
-    kAbs,
-    kReciprocal,
-    kRsqrt,
-    kSqrt,
-    kNot,
-    kAdds,
-    kSubs,
-    kMuls,
-    kDivs,
-    kMaxs,
-    kMins,
-    kAnds,
-    kOrs,
-    kShiftLeft,
-    kShiftRight,
-    kLeakyRelu,
-    kAxpy,
-    kCast,
-    kDuplicate,
-    kCopy,
-    kNeg,
-    kSubsReverse,
-    kDivsReverse,
-    kMulAddRelu,
-    kAddReluCast,
-    kSubReluCast,
-    kMulCast,
-    kAddDeqRelu,
+    kNone,
+#include "ascendc_emu/lane_operations.inc"
     kCount
 };
 
@@ -71,8 +29,7 @@ struct Form {
 };
 
 struct VecCall {
-    const char* name;
-    VecOp op;
+    Api api;
     DType dt;           // dst element type
     DType st;           // source element type (both sources)
     uint8_t param = 0;  // Cast: RoundMode; ShiftRight: 1 rounds
@@ -151,24 +108,13 @@ template <typename... Rest>
 constexpr uint32_t Set(DType first, Rest... rest) {
     return (1u << static_cast<int>(first)) | Set(rest...);
 }
-template <typename T>
-constexpr bool In(uint32_t set) {
-    return (set >> static_cast<int>(kDTypeOf<T>)) & 1u;
-}
-constexpr uint32_t kFloats = Set(DType::kF16, DType::kF32);
-constexpr uint32_t kArith = Set(DType::kF16, DType::kF32, DType::kI16, DType::kI32);
-constexpr uint32_t kReluTypes = kFloats | Set(DType::kI32);
-constexpr uint32_t kAddReluTypes = kFloats | Set(DType::kI16);
-constexpr uint32_t kBits16 = Set(DType::kI16, DType::kU16);
-constexpr uint32_t kShiftable = Set(DType::kI16, DType::kU16, DType::kI32, DType::kU32);
-constexpr uint32_t kB16 = Set(DType::kF16, DType::kBf16, DType::kI16, DType::kU16);
-constexpr uint32_t kB32 = Set(DType::kF32, DType::kI32, DType::kU32);
-constexpr uint32_t kB1632 = kB16 | kB32;
+template <typename T, typename... Known>
+constexpr bool IsOneOf = (std::is_same<T, Known>::value || ...);
 
 // Compare: bits of dst in lane order. cmp: CMPMODE. scalar != null: Compares. dst null: result goes
 // to the CMPMASK register.
 struct CompareCall {
-    const char* name;
+    Api api;
     DType st;
     uint8_t mode;
     const TensorRef* dst;
@@ -181,7 +127,7 @@ struct CompareCall {
 void RunCompare(const CompareCall& call);
 
 struct SelectCall {
-    const char* name;
+    Api api;
     DType dt;
     uint8_t mode;  // SELMODE
     const TensorRef* dst;
@@ -197,7 +143,7 @@ void RunSelect(const SelectCall& call);
 enum class ReduceOp : uint8_t { kSum, kMax, kMin };
 enum class ReduceSpan : uint8_t { kWhole, kBlock, kPair };
 struct ReduceCall {
-    const char* name;
+    Api api;
     DType dt;
     ReduceOp op;
     ReduceSpan span;
@@ -212,7 +158,7 @@ struct ReduceCall {
 void RunReduce(const ReduceCall& call);
 
 struct FullReduceCall {
-    const char* name;
+    Api api;
     DType dt;
     ReduceOp op;
     bool index;   // max/min: also the index

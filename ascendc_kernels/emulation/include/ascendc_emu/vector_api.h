@@ -1,24 +1,24 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Lane-wise vector instructions. Each API has three forms: bit mask, contiguous mask (or counter
-// mode), element count. Types not supported by arch 2201 are refused at compile time.
+// mode), element count. Types not supported by arch 2201 are refused at compile time. The regular
+// ones are a macro per form, OPGEN_UNARY for `unary`; which APIs have a form, and for which types,
+// stands in the table of instructions (emulation/instructions.csv).
 #ifndef ASCENDC_EMU_VECTOR_API_H
 #define ASCENDC_EMU_VECTOR_API_H
 
 #include "ascendc_emu/vector.h"
 
-// Compile-time refusal of element types the device does not have; names op, arch and types.
-#define OPGEN_REQUIRE_TYPE(NAME, T, SET)                 \
-    static_assert(                                       \
-        ::ascendc_emu::In<PrimT<T>>(::ascendc_emu::SET), \
-        #NAME " does not support this element type on arch 2201; supported: " OPGEN_TYPES_##SET)
-#define OPGEN_TYPES_kFloats "half, float"
-#define OPGEN_TYPES_kArith "half, float, int16_t, int32_t"
-#define OPGEN_TYPES_kBits16 "int16_t, uint16_t"
-#define OPGEN_TYPES_kShiftable "int16_t, uint16_t, int32_t, uint32_t"
-#define OPGEN_TYPES_kB1632 "half, bfloat16_t, int16_t, uint16_t, float, int32_t, uint32_t"
-#define OPGEN_TYPES_kReluTypes "half, float, int32_t"
-#define OPGEN_TYPES_kAddReluTypes "half, float, int16_t"
+// Compile-time refusal of element types the device does not have; names op, arch and types. The
+// table of instructions has the types, a macro OPGEN_TYPES_<API> here.
+#include "ascendc_emu/element_types.inc"
+#define OPGEN_TEXT(...) #__VA_ARGS__
+#define OPGEN_TYPES_TEXT(...) OPGEN_TEXT(__VA_ARGS__)
+#define OPGEN_REQUIRE_TYPE(NAME, T)                                                             \
+    static_assert(                                                                              \
+        ::ascendc_emu::IsOneOf<PrimT<T>, OPGEN_TYPES_##NAME>,                                   \
+        #NAME " does not support this element type on arch 2201; supported: " OPGEN_TYPES_TEXT( \
+            OPGEN_TYPES_##NAME))
 
 namespace AscendC {
 
@@ -27,168 +27,136 @@ namespace AscendC {
 // source position is more specialised and wins.
 
 // dst[i] = op(src0[i], src1[i]).
-#define OPGEN_BINARY(NAME, SET)                                                                   \
-    template <typename T, bool isSetMask = true, typename... None,                                \
-              std::enable_if_t<sizeof...(None) == 0, bool> = true>                                \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
-                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
-                                const BinaryRepeatParams& params, None...) {                      \
-        NAME<T, isSetMask>(dst, src0, src1, mask, repeat, params, Loc());                         \
-    }                                                                                             \
-    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
-                                const LocalTensor<T>& src1, const int32_t& count, None...) {      \
-        NAME(dst, src0, src1, count, Loc());                                                      \
-    }                                                                                             \
-    template <typename T, bool isSetMask = true>                                                  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
-                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,  \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
-        using namespace ascendc_emu;                                                              \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
-                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
-    }                                                                                             \
-    template <typename T, bool isSetMask = true>                                                  \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
-                                const LocalTensor<T>& src1, const uint64_t mask[],                \
-                                const uint8_t repeat, const BinaryRepeatParams& params,           \
-                                Loc loc = Loc::Here()) {                                          \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                         \
-        using namespace ascendc_emu;                                                              \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, \
-                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});  \
-    }
-
-// The count form; a type outside SET is processed as OTHER (void: refused).
-#define OPGEN_BINARY_COUNT(NAME, SET, OTHER)                                                  \
-    template <typename T>                                                                     \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,        \
-                                const LocalTensor<T>& src1, const int32_t& count,             \
-                                Loc loc = Loc::Here()) {                                      \
-        using namespace ascendc_emu;                                                          \
-        constexpr bool own = In<PrimT<T>>(SET) || std::is_void<OTHER>::value;                 \
-        using E = std::conditional_t<own, PrimT<T>, OTHER>;                                   \
-        OPGEN_REQUIRE_TYPE(NAME, E, SET);                                                     \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<E>, kDTypeOf<E>, 0, &dst, &src0, &src1, 0, \
-                   CountForm(count), loc});                                                   \
-    }
-
-OPGEN_BINARY(Add, kArith)
-OPGEN_BINARY(Sub, kArith)
-OPGEN_BINARY(Mul, kArith)
-OPGEN_BINARY(Div, kFloats)
-OPGEN_BINARY(Max, kArith)
-OPGEN_BINARY(Min, kArith)
-OPGEN_BINARY(And, kBits16)
-OPGEN_BINARY(Or, kBits16)
-OPGEN_BINARY(AddRelu, kAddReluTypes)
-OPGEN_BINARY(SubRelu, kAddReluTypes)
-OPGEN_BINARY(FusedMulAdd, kFloats)
-OPGEN_BINARY(MulAddRelu, kFloats)
-OPGEN_BINARY(FusedMulAddRelu, kFloats)
-// And and Or take tensors of any type in the count form; count then counts 16-bit words, as in
-// CANN.
-OPGEN_BINARY_COUNT(Add, kArith, void)
-OPGEN_BINARY_COUNT(Sub, kArith, void)
-OPGEN_BINARY_COUNT(Mul, kArith, void)
-OPGEN_BINARY_COUNT(Div, kFloats, void)
-OPGEN_BINARY_COUNT(Max, kArith, void)
-OPGEN_BINARY_COUNT(Min, kArith, void)
-OPGEN_BINARY_COUNT(And, kBits16, int16_t)
-OPGEN_BINARY_COUNT(Or, kBits16, int16_t)
-OPGEN_BINARY_COUNT(AddRelu, kAddReluTypes, void)
-OPGEN_BINARY_COUNT(SubRelu, kAddReluTypes, void)
-OPGEN_BINARY_COUNT(FusedMulAdd, kFloats, void)
-OPGEN_BINARY_COUNT(MulAddRelu, kFloats, void)
-OPGEN_BINARY_COUNT(FusedMulAddRelu, kFloats, void)
-#undef OPGEN_BINARY_COUNT
-#undef OPGEN_BINARY
-
-// dst[i] = src0[i] * src1[i] + dst[i]; half sources may accumulate into float.
-template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                 const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeat,
-                                 const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
-               &src0, &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});
-}
-template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                 const LocalTensor<U>& src1, const uint64_t mask[],
-                                 const uint8_t repeat, const BinaryRepeatParams& params,
-                                 Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
-               &src0, &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
-}
-template <typename T, typename U>
-__aicore__ inline void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                 const LocalTensor<U>& src1, const int32_t& count,
-                                 Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(MulAddDst, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"MulAddDst", VecOp::kMulAddDst, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst,
-               &src0, &src1, 0, CountForm(count), loc});
-}
-
-// dst[i] = op(src[i]).
-#define OPGEN_UNARY(NAME, SET)                                                                     \
+#define OPGEN_BINARY_MASKED(NAME)                                                                  \
     template <typename T, bool isSetMask = true, typename... None,                                 \
               std::enable_if_t<sizeof...(None) == 0, bool> = true>                                 \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                uint64_t mask, const uint8_t repeat,                               \
-                                const UnaryRepeatParams& params, None...) {                        \
-        NAME<T, isSetMask>(dst, src, mask, repeat, params, Loc());                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,   \
+                                const BinaryRepeatParams& params, None...) {                       \
+        NAME<T, isSetMask>(dst, src0, src1, mask, repeat, params, Loc());                          \
     }                                                                                              \
     template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true>   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t& count, None...) {                                   \
-        NAME(dst, src, count, Loc());                                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const int32_t& count, None...) {       \
+        NAME(dst, src0, src1, count, Loc());                                                       \
     }                                                                                              \
     template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                uint64_t mask, const uint8_t repeat,                               \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {          \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, uint64_t mask, const uint8_t repeat,   \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
         using namespace ascendc_emu;                                                               \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});                   \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, &src1, 0, \
+                   MaskForm(mask, repeat, params, isSetMask), loc});                               \
     }                                                                                              \
     template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const uint64_t mask[], const uint8_t repeat,                       \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {          \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
+                                const LocalTensor<T>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
         using namespace ascendc_emu;                                                               \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc}); \
-    }                                                                                              \
-    template <typename T>                                                                          \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t& count, Loc loc = Loc::Here()) {                     \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                          \
-        using namespace ascendc_emu;                                                               \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src,   \
-                   nullptr, 0, CountForm(count), loc});                                            \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, &src1, 0, \
+                   BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});             \
     }
 
-OPGEN_UNARY(Relu, kReluTypes)
-OPGEN_UNARY(Exp, kFloats)
-OPGEN_UNARY(Ln, kFloats)
-OPGEN_UNARY(Abs, kFloats)
-OPGEN_UNARY(Reciprocal, kFloats)
-OPGEN_UNARY(Rsqrt, kFloats)
-OPGEN_UNARY(Sqrt, kFloats)
-OPGEN_UNARY(Not, kBits16)
-#undef OPGEN_UNARY
+// The count form; a type that the API does not have is processed as OTHER (void: refused).
+#define OPGEN_BINARY_COUNT(NAME, OTHER)                                                           \
+    template <typename T>                                                                         \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,            \
+                                const LocalTensor<T>& src1, const int32_t& count,                 \
+                                Loc loc = Loc::Here()) {                                          \
+        using namespace ascendc_emu;                                                              \
+        constexpr bool own = IsOneOf<PrimT<T>, OPGEN_TYPES_##NAME> || std::is_void<OTHER>::value; \
+        using E = std::conditional_t<own, PrimT<T>, OTHER>;                                       \
+        OPGEN_REQUIRE_TYPE(NAME, E);                                                              \
+        RunVector({Api::k##NAME, kDTypeOf<E>, kDTypeOf<E>, 0, &dst, &src0, &src1, 0,              \
+                   CountForm(count), loc});                                                       \
+    }
+
+#define OPGEN_BINARY(NAME)    \
+    OPGEN_BINARY_MASKED(NAME) \
+    OPGEN_BINARY_COUNT(NAME, void)
+// Tensors of any type in the count form; count then counts 16-bit words, as in CANN.
+#define OPGEN_BINARY_WORDS(NAME) \
+    OPGEN_BINARY_MASKED(NAME)    \
+    OPGEN_BINARY_COUNT(NAME, int16_t)
+
+// dst[i] = op(dst[i], src0[i], src1[i]); half sources may go into float.
+#define OPGEN_BINARY_MIXED(NAME)                                                                   \
+    template <typename T, typename U, bool isSetMask = true>                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,             \
+                                const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeat,   \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
+        using namespace ascendc_emu;                                                               \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0, &src1, 0, \
+                   MaskForm(mask, repeat, params, isSetMask), loc});                               \
+    }                                                                                              \
+    template <typename T, typename U, bool isSetMask = true>                                       \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,             \
+                                const LocalTensor<U>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
+        using namespace ascendc_emu;                                                               \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0, &src1, 0, \
+                   BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});             \
+    }                                                                                              \
+    template <typename T, typename U>                                                              \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,             \
+                                const LocalTensor<U>& src1, const int32_t& count,                  \
+                                Loc loc = Loc::Here()) {                                           \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
+        using namespace ascendc_emu;                                                               \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0, &src1, 0, \
+                   CountForm(count), loc});                                                        \
+    }
+
+// dst[i] = op(src[i]).
+#define OPGEN_UNARY(NAME)                                                                        \
+    template <typename T, bool isSetMask = true, typename... None,                               \
+              std::enable_if_t<sizeof...(None) == 0, bool> = true>                               \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                uint64_t mask, const uint8_t repeat,                             \
+                                const UnaryRepeatParams& params, None...) {                      \
+        NAME<T, isSetMask>(dst, src, mask, repeat, params, Loc());                               \
+    }                                                                                            \
+    template <typename T, typename... None, std::enable_if_t<sizeof...(None) == 0, bool> = true> \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t& count, None...) {                                 \
+        NAME(dst, src, count, Loc());                                                            \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                uint64_t mask, const uint8_t repeat,                             \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   0, MaskForm(mask, repeat, params, isSetMask), loc});                          \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const uint64_t mask[], const uint8_t repeat,                     \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});        \
+    }                                                                                            \
+    template <typename T>                                                                        \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t& count, Loc loc = Loc::Here()) {                   \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   0, CountForm(count), loc});                                                   \
+    }
 
 // dst[i] = op(src[i], scalar). As on the device the scalar must have the tensor's element type
 // unless the template argument is given.
-#define OPGEN_SCALAR(NAME, SET)                                                                  \
+#define OPGEN_SCALAR(NAME)                                                                       \
     template <typename T, bool isSetMask = true, typename... None,                               \
               std::enable_if_t<sizeof...(None) == 0, bool> = true>                               \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
@@ -206,73 +174,65 @@ OPGEN_UNARY(Not, kBits16)
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const T& scalar, uint64_t mask, const uint8_t repeat,            \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});    \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});             \
     }                                                                                            \
     template <typename T, bool isSetMask = true>                                                 \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const T& scalar, const uint64_t mask[], const uint8_t repeat,    \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value),                                                      \
-                   BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});              \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)),     \
+                   loc});                                                                        \
     }                                                                                            \
     template <typename T, bool isSetMask = true>                                                 \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const T& scalar, const int32_t& count, Loc loc = Loc::Here()) {  \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value), CountForm(count), loc});                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), CountForm(count), loc});                                      \
     }                                                                                            \
     template <typename T, typename U, bool isSetMask = true,                                     \
               std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const U& scalar, uint64_t mask, const uint8_t repeat,            \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});    \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), MaskForm(mask, repeat, params, isSetMask), loc});             \
     }                                                                                            \
     template <typename T, typename U, bool isSetMask = true,                                     \
               std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const U& scalar, const uint64_t mask[], const uint8_t repeat,    \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value),                                                      \
-                   BitsForm(mask, repeat, params, isSetMask, sizeof(value)), loc});              \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), BitsForm(mask, repeat, params, isSetMask, sizeof(value)),     \
+                   loc});                                                                        \
     }                                                                                            \
     template <typename T, typename U, bool isSetMask = true,                                     \
               std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
                                 const U& scalar, const int32_t& count, Loc loc = Loc::Here()) {  \
-        OPGEN_REQUIRE_TYPE(NAME, T, SET);                                                        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
         const PrimT<T> value = scalar;                                                           \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, \
-                   nullptr, RawBits(value), CountForm(count), loc});                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, \
+                   RawBits(value), CountForm(count), loc});                                      \
     }
-
-OPGEN_SCALAR(Adds, kArith)
-OPGEN_SCALAR(Muls, kArith)
-OPGEN_SCALAR(Maxs, kArith)
-OPGEN_SCALAR(Mins, kArith)
-OPGEN_SCALAR(ShiftLeft, kShiftable)
-OPGEN_SCALAR(LeakyRelu, kFloats)
-#undef OPGEN_SCALAR
 
 // dst[i] = src[i] >> scalar; roundEn adds the last bit shifted out (signed types).
 template <typename T, bool isSetMask = true>
@@ -280,9 +240,9 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
                                   const T& scalar, uint64_t mask, const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
+    RunVector({Api::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
                static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
                MaskForm(mask, repeat, params, isSetMask), loc});
 }
@@ -291,19 +251,19 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
                                   const T& scalar, const uint64_t mask[], const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
+    RunVector({Api::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>,
                static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
                BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const T& scalar, const int32_t& count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
-               &src, nullptr, RawBits(scalar), CountForm(count), loc});
+    RunVector({Api::kShiftRight, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr,
+               RawBits(scalar), CountForm(count), loc});
 }
 
 // The same with the scalar's type spelled out, for tensors of a TensorTrait.
@@ -313,11 +273,10 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
                                   const U& scalar, uint64_t mask, const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>,
-               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
-               MaskForm(mask, repeat, params, isSetMask), loc});
+    RunVector({Api::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn), &dst,
+               &src, nullptr, RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
@@ -325,79 +284,91 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
                                   const U& scalar, const uint64_t mask[], const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>,
-               static_cast<uint8_t>(roundEn), &dst, &src, nullptr, RawBits(scalar),
-               BitsForm(mask, repeat, params, isSetMask, sizeof(U)), loc});
+    RunVector({Api::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, static_cast<uint8_t>(roundEn), &dst,
+               &src, nullptr, RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(U)),
+               loc});
 }
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const U& scalar, const int32_t& count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(ShiftRight, T, kShiftable);
+    OPGEN_REQUIRE_TYPE(ShiftRight, T);
     using namespace ascendc_emu;
-    RunVector({"ShiftRight", VecOp::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, 0, &dst, &src, nullptr,
-               RawBits(scalar), CountForm(count), loc});
+    RunVector({Api::kShiftRight, kDTypeOf<U>, kDTypeOf<U>, 0, &dst, &src, nullptr, RawBits(scalar),
+               CountForm(count), loc});
 }
 
-// dst[i] = scalar * src[i] + dst[i]; half sources may accumulate into float.
-template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
-                            uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& params,
-                            Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
-               RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});
-}
-template <typename T, typename U, bool isSetMask = true>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
-                            const uint64_t mask[], const uint8_t repeat,
-                            const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
-               RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), loc});
-}
-template <typename T, typename U>
-__aicore__ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
-                            const int32_t& count, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Axpy, T, kFloats);
-    using namespace ascendc_emu;
-    RunVector({"Axpy", VecOp::kAxpy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr,
-               RawBits(scalar), CountForm(count), loc});
-}
+// dst[i] = op(dst[i], src[i], scalar); half sources may go into float.
+#define OPGEN_SCALAR_MIXED(NAME)                                                                 \
+    template <typename T, typename U, bool isSetMask = true>                                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const U& scalar, uint64_t mask, const uint8_t repeat,            \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr, \
+                   RawBits(scalar), MaskForm(mask, repeat, params, isSetMask), loc});            \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true>                                     \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const U& scalar, const uint64_t mask[], const uint8_t repeat,    \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr, \
+                   RawBits(scalar), BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<T>)), \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, typename U>                                                            \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const U& scalar, const int32_t& count, Loc loc = Loc::Here()) {  \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src, nullptr, \
+                   RawBits(scalar), CountForm(count), loc});                                     \
+    }
+
+// The APIs of these forms, from the table.
+#include "ascendc_emu/vector_forms.inc"
+#undef OPGEN_BINARY
+#undef OPGEN_BINARY_COUNT
+#undef OPGEN_BINARY_MASKED
+#undef OPGEN_BINARY_MIXED
+#undef OPGEN_BINARY_WORDS
+#undef OPGEN_SCALAR
+#undef OPGEN_SCALAR_MIXED
+#undef OPGEN_UNARY
 
 // dst[i] = scalar.
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, uint64_t mask,
                                  const uint8_t repeat, const uint16_t dstBlkStride,
                                  const uint8_t dstRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Duplicate, T);
     using namespace ascendc_emu;
     UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
-               nullptr, nullptr, RawBits(scalar), MaskForm(mask, repeat, p, isSetMask), loc});
+    RunVector({Api::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr, nullptr,
+               RawBits(scalar), MaskForm(mask, repeat, p, isSetMask), loc});
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const uint64_t mask[],
                                  const uint8_t repeat, const uint16_t dstBlkStride,
                                  const uint8_t dstRepStride, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Duplicate, T);
     using namespace ascendc_emu;
     UnaryRepeatParams p(dstBlkStride, 1, dstRepStride, 8);
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
-               nullptr, nullptr, RawBits(scalar),
-               BitsForm(mask, repeat, p, isSetMask, sizeof(PrimT<T>)), loc});
+    RunVector({Api::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr, nullptr,
+               RawBits(scalar), BitsForm(mask, repeat, p, isSetMask, sizeof(PrimT<T>)), loc});
 }
 template <typename T>
 __aicore__ inline void Duplicate(const LocalTensor<T>& dst, const T& scalar, const int32_t& count,
                                  Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Duplicate, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Duplicate, T);
     using namespace ascendc_emu;
-    RunVector({"Duplicate", VecOp::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst,
-               nullptr, nullptr, RawBits(scalar), CountForm(count), loc});
+    RunVector({Api::kDuplicate, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, nullptr, nullptr,
+               RawBits(scalar), CountForm(count), loc});
 }
 
 // dst[i] = src[i], UB to UB through the vector unit.
@@ -405,29 +376,29 @@ template <typename T, bool isSetMask = true>
 __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                             const uint64_t mask, const uint8_t repeat,
                             const CopyRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Copy, T);
     using namespace ascendc_emu;
     Form f = MaskForm(mask, repeat, UnaryRepeatParams(), isSetMask);
     f.dstBlk = params.dstStride;
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr,
-             0, f, loc});
+    RunCopy(
+        {Api::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f, loc});
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                             const uint64_t mask[], const uint8_t repeat,
                             const CopyRepeatParams& params, Loc loc = Loc::Here()) {
-    OPGEN_REQUIRE_TYPE(Copy, T, kB1632);
+    OPGEN_REQUIRE_TYPE(Copy, T);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeat, UnaryRepeatParams(), isSetMask, sizeof(PrimT<T>));
     f.dstBlk = params.dstStride;
     f.src0Blk = params.srcStride;
     f.dstRep = params.dstRepeatSize;
     f.src0Rep = params.srcRepeatSize;
-    RunCopy({"Copy", VecOp::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr,
-             0, f, loc});
+    RunCopy(
+        {Api::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f, loc});
 }
 
 }  // namespace AscendC
@@ -480,9 +451,8 @@ __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src
                             const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0,
-               MaskForm(mask, repeat, params, isSetMask), loc});
+    RunVector({Api::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode), &dst,
+               &src, nullptr, 0, MaskForm(mask, repeat, params, isSetMask), loc});
 }
 template <typename D, typename S, bool isSetMask = true>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
@@ -492,48 +462,47 @@ __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src
     using namespace ascendc_emu;
     constexpr uint32_t wide =
         sizeof(PrimT<D>) > sizeof(PrimT<S>) ? sizeof(PrimT<D>) : sizeof(PrimT<S>);
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0,
-               BitsForm(mask, repeat, params, isSetMask, wide), loc});
+    RunVector({Api::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode), &dst,
+               &src, nullptr, 0, BitsForm(mask, repeat, params, isSetMask, wide), loc});
 }
 template <typename D, typename S>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
                             const RoundMode& mode, const uint32_t count, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
-    RunVector({"Cast", VecOp::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>,
-               static_cast<uint8_t>(mode), &dst, &src, nullptr, 0, CountForm(count), loc});
+    RunVector({Api::kCast, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, static_cast<uint8_t>(mode), &dst,
+               &src, nullptr, 0, CountForm(count), loc});
 }
 
 // dst[i] = narrowing conversion of an arithmetic result (dst type differs from the sources').
-#define OPGEN_BINARY_CAST(NAME, OK, TEXT)                                                         \
-    template <typename D, typename S, bool isSetMask = true>                                      \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
-                                const LocalTensor<S>& src1, uint64_t mask, const uint8_t repeat,  \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {        \
-        using namespace ascendc_emu;                                                              \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
-                   &src1, 0, MaskForm(mask, repeat, params, isSetMask), loc});                    \
-    }                                                                                             \
-    template <typename D, typename S, bool isSetMask = true>                                      \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
-                                const LocalTensor<S>& src1, const uint64_t mask[],                \
-                                const uint8_t repeat, const BinaryRepeatParams& params,           \
-                                Loc loc = Loc::Here()) {                                          \
-        using namespace ascendc_emu;                                                              \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
-                   &src1, 0, BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});  \
-    }                                                                                             \
-    template <typename D, typename S>                                                             \
-    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,            \
-                                const LocalTensor<S>& src1, const uint32_t count,                 \
-                                Loc loc = Loc::Here()) {                                          \
-        using namespace ascendc_emu;                                                              \
-        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);  \
-        RunVector({#NAME, VecOp::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, \
-                   &src1, 0, CountForm(count), loc});                                             \
+#define OPGEN_BINARY_CAST(NAME, OK, TEXT)                                                          \
+    template <typename D, typename S, bool isSetMask = true>                                       \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,             \
+                                const LocalTensor<S>& src1, uint64_t mask, const uint8_t repeat,   \
+                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+        using namespace ascendc_emu;                                                               \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);   \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, &src1, 0, \
+                   MaskForm(mask, repeat, params, isSetMask), loc});                               \
+    }                                                                                              \
+    template <typename D, typename S, bool isSetMask = true>                                       \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,             \
+                                const LocalTensor<S>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
+        using namespace ascendc_emu;                                                               \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);   \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, &src1, 0, \
+                   BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<S>)), loc});             \
+    }                                                                                              \
+    template <typename D, typename S>                                                              \
+    __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,             \
+                                const LocalTensor<S>& src1, const uint32_t count,                  \
+                                Loc loc = Loc::Here()) {                                           \
+        using namespace ascendc_emu;                                                               \
+        static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);   \
+        RunVector({Api::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, &src1, 0, \
+                   CountForm(count), loc});                                                        \
     }
 
 }  // namespace AscendC

@@ -5,7 +5,7 @@
 
 namespace ascendc_emu {
 
-void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t count) {
+void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count) {
     Core& core = Current();
     for (uint32_t i = 0; i < count; ++i) {
         const AdvOperand& o = operands[i];
@@ -13,16 +13,16 @@ void AdvBegin(const char* op, Loc loc, const AdvOperand* operands, uint32_t coun
         const uint64_t bytes = (o.elements * DTypeBits(o.type) + 7) / 8;
         const uint32_t capacity = core.capacity[static_cast<int>(o.tensor->mem)];
         if (o.tensor->addr + bytes > capacity) {
-            TrapCheck(core, loc, o.access == Access::kRead ? "ErrorRead3" : "ErrorWrite2", op,
+            TrapCheck(core, loc, o.access == Access::kRead ? "ErrorRead3" : "ErrorWrite2", api,
                       "use a smaller count or a larger buffer",
-                      "%s needs bytes [%u, %llu) of %s, which has %u", o.role, o.tensor->addr,
+                      "%s needs bytes [%u, %llu) of %s, which has %u", o.role.name, o.tensor->addr,
                       static_cast<unsigned long long>(o.tensor->addr + bytes), Name(o.tensor->mem),
                       capacity);
         }
     }
     if (core.sink == nullptr) return;
     Record r;
-    r.op = op;
+    r.SetApi(api);
     r.pipe = Pipe::kV;
     r.loc = Where(core, loc);
     r.countForm = true;

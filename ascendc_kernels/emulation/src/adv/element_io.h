@@ -118,7 +118,7 @@ inline void StoreReal(const TensorRef& t, DType type, uint64_t i, double v) {
 
 // The scratch operand of a high-level API, absent when the caller gives none.
 inline AdvOperand Tmp(const TensorRef* tmp) {
-    return {"sharedTmpBuffer", tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
+    return {kTmpRole, tmp, DType::kU8, tmp != nullptr ? tmp->size : 0, Access::kWrite};
 }
 
 }  // namespace ascendc_emu

@@ -29,11 +29,11 @@ uint64_t NzSize(uint64_t rows, uint64_t columns) {
 
 }  // namespace
 
-void RunBroadcast(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
-                  uint32_t rows, uint32_t columns, uint32_t srcRows, uint32_t srcColumns,
-                  const TensorRef* tmp, Loc loc) {
+void RunBroadcast(Api api, DType type, const TensorRef& dst, const TensorRef& src, uint32_t rows,
+                  uint32_t columns, uint32_t srcRows, uint32_t srcColumns, const TensorRef* tmp,
+                  Loc loc) {
     if ((srcRows != rows && srcRows != 1) || (srcColumns != columns && srcColumns != 1)) {
-        TrapCheck(Current(), loc, "ErrorParam", name, "every source size is 1 or the result's",
+        TrapCheck(Current(), loc, "ErrorParam", api, "every source size is 1 or the result's",
                   "[%u, %u] cannot be broadcast to [%u, %u]", srcRows, srcColumns, rows, columns);
     }
     const uint64_t all = static_cast<uint64_t>(rows) * columns;
@@ -41,7 +41,7 @@ void RunBroadcast(const char* name, DType type, const TensorRef& dst, const Tens
     const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
                                    {"src", &src, type, from, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(name, loc, operands, 3);
+    AdvBegin(api, loc, operands, 3);
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(type) / 8;
     const std::vector<uint8_t> source = Snapshot(src, from, width);
@@ -55,17 +55,17 @@ void RunBroadcast(const char* name, DType type, const TensorRef& dst, const Tens
     }
 }
 
-void RunArange(const char* name, DType type, const TensorRef& dst, double first, double step,
-               int32_t count, Loc loc) {
+void RunArange(Api api, DType type, const TensorRef& dst, double first, double step, int32_t count,
+               Loc loc) {
     if (count <= 0) {
-        TrapCheck(Current(), loc, "ErrorParam", name, "count is positive", "count is %d", count);
+        TrapCheck(Current(), loc, "ErrorParam", api, "count is positive", "count is %d", count);
     }
     const uint64_t elements = static_cast<uint64_t>(count);
     // The scalar unit writes the first data block; vector instructions only what is behind it.
     const uint16_t width = static_cast<uint16_t>(DTypeBits(type) / 8);
     const uint16_t align = elements * width <= 32 ? width : 32;
     const AdvOperand operands[] = {{"dst", &dst, type, elements, Access::kWrite, align}};
-    AdvBegin(name, loc, operands, 1);
+    AdvBegin(api, loc, operands, 1);
     if (OnCubeCore()) return;
     for (int32_t i = 0; i < count; ++i) {
         const double v = first + step * i;
@@ -85,11 +85,11 @@ void RunPad(const PadCall& c) {
                          : aligned ? c.width
                                    : c.left + c.width + c.right;
     if (c.height == 0 || c.width == 0 || (c.remove && c.right >= c.width)) {
-        TrapCheck(Current(), c.loc, "ErrorParam", c.name, "fill the tiling on the host",
+        TrapCheck(Current(), c.loc, "ErrorParam", c.api, "fill the tiling on the host",
                   "the tiling says [%u, %u], %u columns on the right", c.height, c.width, c.right);
     }
     if (!c.remove && aligned && c.left != 0) {
-        TrapCheck(Current(), c.loc, "ErrorParam", c.name, "pad on the right only",
+        TrapCheck(Current(), c.loc, "ErrorParam", c.api, "pad on the right only",
                   "a width of %u is aligned to 32 bytes; leftPad is %u", c.width, c.left);
     }
     const uint64_t from = static_cast<uint64_t>(c.height) * c.width;
@@ -97,7 +97,7 @@ void RunPad(const PadCall& c) {
         {"dst", c.dst, c.type, static_cast<uint64_t>(c.height) * out, Access::kWrite},
         {"src", c.src, c.type, from, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, 3);
+    AdvBegin(c.api, c.loc, operands, 3);
     if (OnCubeCore()) return;
     const std::vector<uint8_t> source = Snapshot(*c.src, from, width);
     const uint32_t keep = aligned && !c.remove ? std::min(c.validWidth, c.width) : c.width;
@@ -191,22 +191,22 @@ struct Transposition {
 
 }  // namespace
 
-void RunConfusionTranspose(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunConfusionTranspose(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                            const TensorRef* tmp, uint8_t scene, const uint32_t dims[4], Loc loc) {
     if (scene < 1 || scene > 7) {
-        Trap(Current(), loc, name, "transpose type %u is not available on this arch (1 to 7 are)",
+        Trap(Current(), loc, api, "transpose type %u is not available on this arch (1 to 7 are)",
              scene);
     }
     const Transposition move{scene, dims[0], dims[1], dims[2], dims[3]};
     const uint64_t from = move.SourceSize(), to = move.TargetSize();
     if (from == 0) {
-        TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling with GetTransposeTilingInfo",
+        TrapCheck(Current(), loc, "ErrorParam", api, "fill the tiling with GetTransposeTilingInfo",
                   "the tiling holds no shape");
     }
     const AdvOperand operands[] = {{"dst", &dst, type, to, Access::kWrite},
                                    {"src", &src, type, from, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(name, loc, operands, 3);
+    AdvBegin(api, loc, operands, 3);
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(type) / 8;
     const std::vector<uint8_t> source = Snapshot(src, from, width);
@@ -226,7 +226,7 @@ void RunBytesSelect(const BytesSelectCall& c) {
         {"src", c.src, c.type, all, Access::kRead},
         {"mask", c.mask, c.maskType, static_cast<uint64_t>(c.rows) * c.maskColumns, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin("Select", c.loc, operands, 4);
+    AdvBegin(Api::kSelect, c.loc, operands, 4);
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(c.type) / 8;
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -269,7 +269,7 @@ void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const Te
                                    {"src", &src, type, all, Access::kRead},
                                    {"mask", &mask, DType::kU8, maskBytes, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin("DropOut", loc, operands, 4);
+    AdvBegin(Api::kDropOut, loc, operands, 4);
     if (OnCubeCore()) return;
     for (uint32_t i = 0; i < rows; ++i) {
         for (uint32_t j = 0; j < columns; ++j) {
@@ -293,7 +293,7 @@ void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const
                                    {"src", &src, type, all, Access::kRead},
                                    {"lastRow", lastRow, type, columns, Access::kWrite},
                                    Tmp(tmp)};
-    AdvBegin("CumSum", loc, operands, 4);
+    AdvBegin(Api::kCumSum, loc, operands, 4);
     if (OnCubeCore()) return;
     std::vector<float> column(columns, 0.0f);
     for (uint32_t i = 0; i < rows; ++i) {
@@ -351,8 +351,8 @@ void RunTransData(const TransDataCall& c) {
     const AdvOperand operands[] = {
         {"dst", c.dst, c.type, to, Access::kWrite},
         {"src", c.src, c.type, from, Access::kRead},
-        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite}};
-    AdvBegin("TransData", c.loc, operands, 3);
+        {kTmpRole, c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite}};
+    AdvBegin(Api::kTransData, c.loc, operands, 3);
     if (Current().kind == CoreKind::kAic) return;
     const std::vector<uint8_t> source(c.src->ptr, c.src->ptr + from * kWidth);
     if (c.to != AscendC::DataFormat::NCDHW) memset(c.dst->ptr, 0, to * kWidth);

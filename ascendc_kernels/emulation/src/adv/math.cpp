@@ -195,9 +195,9 @@ void RunAdvMath(const AdvMathCall& call) {
         {"src0", c.src0, c.st, c.count, Access::kRead},
         {"src1", c.src1, c.st, c.count, Access::kRead},
         {"src2", c.src2, c.st, c.count, Access::kRead},
-        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite},
+        {kTmpRole, c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite},
     };
-    AdvBegin(c.name, c.loc, operands, 5);
+    AdvBegin(c.api, c.loc, operands, 5);
     if (Current().kind == CoreKind::kAic) return;
     if (IsBitwise(c.op)) {
         Bitwise(c);

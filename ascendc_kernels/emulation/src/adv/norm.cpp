@@ -7,9 +7,9 @@
 namespace ascendc_emu {
 namespace {
 
-void CheckShape(const char* name, uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
+void CheckShape(Api api, uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
     if (rows != 0 && columns != 0 && stride >= columns) return;
-    TrapCheck(Current(), loc, "ErrorParam", name, "fill the tiling on the host",
+    TrapCheck(Current(), loc, "ErrorParam", api, "fill the tiling on the host",
               "the shape is %u rows of %u (stored %u)", rows, columns, stride);
 }
 
@@ -33,7 +33,7 @@ double GainAt(const TensorRef* t, DType type, uint64_t i, double absent) {
 }  // namespace
 
 void RunNorm(const NormCall& c) {
-    CheckShape(c.name, c.rows, c.columns, c.stride, c.loc);
+    CheckShape(c.api, c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
     const Access stat = c.given ? Access::kRead : Access::kWrite;
     const AdvOperand operands[] = {{"dst", c.dst, c.type, all, Access::kWrite},
@@ -45,7 +45,7 @@ void RunNorm(const NormCall& c) {
                                    {"variance", c.deviation, c.statType, c.rows, stat},
                                    {"rstd", c.rstd, c.statType, c.rows, Access::kWrite},
                                    Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(c.columns);
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -81,7 +81,7 @@ void RunNorm(const NormCall& c) {
 }
 
 void RunBatchNorm(const NormCall& c) {
-    CheckShape(c.name, c.rows, c.columns, c.stride, c.loc);
+    CheckShape(c.api, c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
     const AdvOperand operands[] = {
         {"output", c.dst, c.type, all, Access::kWrite},
@@ -91,7 +91,7 @@ void RunBatchNorm(const NormCall& c) {
         {"gamma", c.gamma, c.type, c.rows, Access::kRead},
         {"beta", c.beta, c.type, c.rows, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, 7);
+    AdvBegin(c.api, c.loc, operands, 7);
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(c.rows);
     for (uint32_t j = 0; j < c.columns; ++j) {
@@ -111,7 +111,7 @@ void RunBatchNorm(const NormCall& c) {
 }
 
 void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth) {
-    CheckShape(c.name, c.rows * depth, c.columns, c.stride, c.loc);
+    CheckShape(c.api, c.rows * depth, c.columns, c.stride, c.loc);
     const uint32_t channels = groups * depth;
     const uint64_t all = static_cast<uint64_t>(n) * channels * c.stride;
     const AdvOperand operands[] = {{"output", c.dst, c.type, all, Access::kWrite},
@@ -121,7 +121,7 @@ void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth
                                    {"gamma", c.gamma, c.type, channels, Access::kRead},
                                    {"beta", c.beta, c.type, channels, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, 7);
+    AdvBegin(c.api, c.loc, operands, 7);
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(static_cast<size_t>(depth) * c.columns);
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -151,7 +151,7 @@ void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth
 }
 
 void RunLayerNormGrad(const NormGradCall& c) {
-    CheckShape("LayerNormGrad", c.rows, c.columns, c.stride, c.loc);
+    CheckShape(Api::kLayerNormGrad, c.rows, c.columns, c.stride, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.stride;
     const AdvOperand operands[] = {{"outputPdX", c.dx, c.type, all, Access::kWrite},
                                    {"resForGamma", c.forGamma, c.type, all, Access::kWrite},
@@ -161,7 +161,7 @@ void RunLayerNormGrad(const NormGradCall& c) {
                                    {"inputMean", c.mean, c.type, c.rows, Access::kRead},
                                    {"inputGamma", c.gamma, c.type, c.columns, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin("LayerNormGrad", c.loc, operands, 8);
+    AdvBegin(Api::kLayerNormGrad, c.loc, operands, 8);
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> scaled(c.columns), centred(c.columns);
     const double h = c.columns;
@@ -189,14 +189,14 @@ void RunLayerNormGrad(const NormGradCall& c) {
 void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& dBeta,
                           const TensorRef& forGamma, const TensorRef& dy, const TensorRef* tmp,
                           uint32_t rows, uint32_t columns, uint32_t stride, Loc loc) {
-    CheckShape("LayerNormGradBeta", rows, columns, stride, loc);
+    CheckShape(Api::kLayerNormGradBeta, rows, columns, stride, loc);
     const uint64_t all = static_cast<uint64_t>(rows) * stride;
     const AdvOperand operands[] = {{"outputPdGamma", &dGamma, type, columns, Access::kWrite},
                                    {"outputPdBeta", &dBeta, type, columns, Access::kWrite},
                                    {"resForGamma", &forGamma, type, all, Access::kRead},
                                    {"inputDy", &dy, type, all, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin("LayerNormGradBeta", loc, operands, 5);
+    AdvBegin(Api::kLayerNormGradBeta, loc, operands, 5);
     if (Current().kind == CoreKind::kAic) return;
     for (uint32_t j = 0; j < columns; ++j) {
         double gamma = 0, beta = 0;
@@ -212,7 +212,7 @@ void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& 
 }
 
 void RunWelfordUpdate(const WelfordCall& c) {
-    CheckShape(c.name, c.rows, c.used, c.length, c.loc);
+    CheckShape(c.api, c.rows, c.used, c.length, c.loc);
     const uint64_t all = static_cast<uint64_t>(c.rows) * c.length;
     const AdvOperand operands[] = {
         {"outputMean", c.outMean, DType::kF32, all, Access::kWrite},
@@ -221,7 +221,7 @@ void RunWelfordUpdate(const WelfordCall& c) {
         {"inputVariance", c.inVariance, DType::kF32, all, Access::kRead},
         {"inputX", c.x, c.type, all, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, 6);
+    AdvBegin(c.api, c.loc, operands, 6);
     if (Current().kind == CoreKind::kAic) return;
     // In float32 step by step, as the device: official goldens allow no more error than that.
     const float factor = static_cast<float>(c.factor);
@@ -245,7 +245,7 @@ void RunWelfordUpdate(const WelfordCall& c) {
 }
 
 void RunWelfordFinalize(const WelfordCall& c) {
-    CheckShape(c.name, 1, c.length, c.length, c.loc);
+    CheckShape(c.api, 1, c.length, c.length, c.loc);
     const AdvOperand operands[] = {
         {"outputMean", c.outMean, DType::kF32, 1, Access::kWrite},
         {"outputVariance", c.outVariance, DType::kF32, 1, Access::kWrite},
@@ -253,7 +253,7 @@ void RunWelfordFinalize(const WelfordCall& c) {
         {"inputVariance", c.inVariance, DType::kF32, c.length, Access::kRead},
         {"counts", c.counts, DType::kI32, c.length, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.name, c.loc, operands, 6);
+    AdvBegin(c.api, c.loc, operands, 6);
     if (Current().kind == CoreKind::kAic) return;
     const bool split = c.counts == nullptr && c.tailLength != 0;
     const bool counted = c.counts != nullptr || split;

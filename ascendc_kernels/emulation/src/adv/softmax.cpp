@@ -122,16 +122,16 @@ void RunSoftmax(const SoftmaxCall& c) {
         {"outReduceMax", c.reduceMax, c.rowType, row, Access::kWrite},
         {"inSum", c.inSum, c.rowType, row, Access::kRead},
         {grad ? "grad" : "inMax", c.inMax, c.rowType, grad ? all : row, Access::kRead},
-        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
+        {kTmpRole, c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
     };
     if (c.m == 0 || c.k == 0) {
         Core& core = Current();
-        TrapCheck(core, c.loc, "ErrorParam", c.name, "pass SoftMaxShapeInfo or a filled tiling",
+        TrapCheck(core, c.loc, "ErrorParam", c.api, "pass SoftMaxShapeInfo or a filled tiling",
                   "the shape is [%u, %u]: neither the shape argument, the source tensor nor the "
                   "tiling tells it",
                   c.m, c.k);
     }
-    AdvBegin(c.name, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
     if (Current().kind == CoreKind::kAic) return;
     const Rows rows(c);
     if (grad) {
@@ -162,9 +162,9 @@ void RunSoftmaxV3(const SoftmaxV3Call& c) {
         {"inMean", c.inMean, c.rowType, row, Access::kRead},
         {"inExpSum", c.inSum, c.rowType, row, Access::kRead},
         {"inMax", c.inMax, c.rowType, row, Access::kRead},
-        {"sharedTmpBuffer", c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
+        {kTmpRole, c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
     };
-    AdvBegin("SoftmaxFlashV3", c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    AdvBegin(Api::kSoftmaxFlashV3, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
     if (Current().kind == CoreKind::kAic) return;
     const double scale = static_cast<double>(c.alpha) / (1 - static_cast<double>(c.alpha));
     std::vector<double> x(c.k);
@@ -220,7 +220,7 @@ bool RunAdjustSoftmax(const TensorRef& res, DType resType, const TensorRef& max,
         {"softMaxRes", &res, resType, static_cast<uint64_t>(m) * k, Access::kReadWrite},
         {"maxTensor", &max, maxType, static_cast<uint64_t>(m) * block, Access::kRead},
     };
-    AdvBegin("AdjustSoftMaxRes", loc, operands, 2);
+    AdvBegin(Api::kAdjustSoftMaxRes, loc, operands, 2);
     bool found = false;
     for (uint32_t i = 0; i < m; ++i) {
         const uint64_t at = static_cast<uint64_t>(i) * block;

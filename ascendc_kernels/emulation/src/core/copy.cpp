@@ -11,14 +11,14 @@ namespace {
 // Lengths of DataCopy count whole 32-byte units; the device drops the rest.
 uint64_t WholeUnits(Core& core, const CopyCall& c) {
     if (c.blockBytes % 32 != 0) {
-        Complain(core, c.loc, "ErrorParam", c.name,
+        Complain(core, c.loc, "ErrorParam", c.api,
                  "use DataCopyPad for lengths that are not multiples of 32 bytes",
                  "%llu bytes are not a multiple of 32: the device copies only %llu",
                  static_cast<unsigned long long>(c.blockBytes),
                  static_cast<unsigned long long>(c.blockBytes / 32 * 32));
     }
     if (c.blocks > 4095) {
-        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
+        Complain(core, c.loc, "ErrorParam", c.api, "split the copy",
                  "blockCount %u is not in 1..4095", c.blocks);
     }
     return c.blockBytes / 32 * 32;
@@ -41,11 +41,11 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src) {
         core.sink->OnInstruction(core, r);
     }
     if (bytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, dst, dst.addr + Span(bytes, c.blocks, dstStride), c.name, "dst", c.loc);
+    CheckLocal(core, dst, dst.addr + Span(bytes, c.blocks, dstStride), c.api, "dst", c.loc);
     for (uint32_t i = 0; i < c.blocks; ++i) {
         const uint8_t* from = src.ptr + static_cast<int64_t>(i) * srcStride;
         memcpy(dst.ptr + static_cast<int64_t>(i) * dstStride, from,
-               GmBytes(core, from, bytes, false, c.name, c.loc));
+               GmBytes(core, from, bytes, false, c.api, c.loc));
     }
 }
 
@@ -66,11 +66,11 @@ void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
         core.sink->OnInstruction(core, r);
     }
     if (bytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.name, "src", c.loc);
+    CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.api, "src", c.loc);
     for (uint32_t i = 0; i < c.blocks; ++i) {
         uint8_t* to = dst.ptr + static_cast<int64_t>(i) * dstStride;
         Store(core, to, src.ptr + static_cast<int64_t>(i) * srcStride,
-              GmBytes(core, to, bytes, true, c.name, c.loc), c.name, c.loc);
+              GmBytes(core, to, bytes, true, c.api, c.loc), c.api, c.loc);
     }
 }
 
@@ -97,8 +97,8 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
         core.sink->OnInstruction(core, r);
     }
     if (bytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, dst, dst.addr + Span(written, c.blocks, dstStride), c.name, "dst", c.loc);
-    CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.name, "src", c.loc);
+    CheckLocal(core, dst, dst.addr + Span(written, c.blocks, dstStride), c.api, "dst", c.loc);
+    CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.api, "src", c.loc);
     for (uint32_t i = 0; i < c.blocks; ++i) {
         uint8_t* to = dst.ptr + static_cast<int64_t>(i) * dstStride;
         const uint8_t* from = src.ptr + static_cast<int64_t>(i) * srcStride;
@@ -120,7 +120,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
     Core& core = Current();
     if (!Has(core, dst.mem)) return;
     PollByCopy(core, src.ptr);
-    NeedsApi(core, c.loc, "DataCopyPad");
+    NeedsApi(core, c.loc, Api::kDataCopyPad);
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(c.type) / 8);
     const uint64_t left = static_cast<uint64_t>(p.left) * es,
                    right = static_cast<uint64_t>(p.right) * es;
@@ -128,16 +128,16 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
     const int64_t srcStride = static_cast<int64_t>(c.blockBytes) + c.srcGap;
     const int64_t dstStride = static_cast<int64_t>(padded) + c.dstGap * 32;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
-        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
+        Complain(core, c.loc, "ErrorParam", c.api, "split the copy",
                  "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range",
                  c.blocks, static_cast<unsigned long long>(c.blockBytes));
     }
     if (left > 32 || right > 32) {
-        Complain(core, c.loc, "ErrorParam", c.name, "pad at most 32 bytes on each side",
+        Complain(core, c.loc, "ErrorParam", c.api, "pad at most 32 bytes on each side",
                  "leftPadding %u and rightPadding %u elements", p.left, p.right);
     }
     if (es == 8 && p.isPad && p.value != 0) {
-        Complain(core, c.loc, "ErrorParam", c.name, "pad 64-bit types with 0",
+        Complain(core, c.loc, "ErrorParam", c.api, "pad 64-bit types with 0",
                  "paddingValue of a 64-bit type must be 0");
     }
     if (core.sink) {
@@ -151,7 +151,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
     }
     if (p.isPad) core.regs.padValue = p.value;  // the value goes through SetPadValue's register
     if (c.blockBytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, dst, dst.addr + Span(padded, c.blocks, dstStride), c.name, "dst", c.loc);
+    CheckLocal(core, dst, dst.addr + Span(padded, c.blocks, dstStride), c.api, "dst", c.loc);
     auto fill = [&](uint8_t* at, uint64_t bytes, const void* element) {
         for (uint64_t i = 0; i + es <= bytes; i += es) memcpy(at + i, element, es);
         // A tail that is no whole element keeps its first bytes.
@@ -160,7 +160,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
     for (uint32_t i = 0; i < c.blocks; ++i) {
         uint8_t* to = dst.ptr + static_cast<int64_t>(i) * dstStride;
         const uint8_t* from = src.ptr + static_cast<int64_t>(i) * srcStride;
-        memcpy(to + left, from, GmBytes(core, from, c.blockBytes, false, c.name, c.loc));
+        memcpy(to + left, from, GmBytes(core, from, c.blockBytes, false, c.api, c.loc));
         uint8_t* const tail = to + left + c.blockBytes;
         const uint64_t rest = padded - left - c.blockBytes;
         if (left == 0 && right == 0) {
@@ -182,12 +182,12 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
     Core& core = Current();
     if (!Has(core, src.mem)) return;
     NoteStore(core);
-    NeedsApi(core, c.loc, "DataCopyPad");
+    NeedsApi(core, c.loc, Api::kDataCopyPad);
     const uint64_t padded = (c.blockBytes + 31) / 32 * 32;
     const int64_t srcStride = static_cast<int64_t>(padded) + c.srcGap * 32;
     const int64_t dstStride = static_cast<int64_t>(c.blockBytes) + c.dstGap;
     if (c.blocks > 4095 || c.blockBytes > 2097151) {
-        Complain(core, c.loc, "ErrorParam", c.name, "split the copy",
+        Complain(core, c.loc, "ErrorParam", c.api, "split the copy",
                  "blockCount %u (at most 4095) or blockLen %llu (at most 2097151) is out of range",
                  c.blocks, static_cast<unsigned long long>(c.blockBytes));
     }
@@ -202,11 +202,11 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
         core.sink->OnInstruction(core, r);
     }
     if (c.blockBytes == 0 || c.blocks == 0) return;
-    CheckLocal(core, src, src.addr + Span(c.blockBytes, c.blocks, srcStride), c.name, "src", c.loc);
+    CheckLocal(core, src, src.addr + Span(c.blockBytes, c.blocks, srcStride), c.api, "src", c.loc);
     for (uint32_t i = 0; i < c.blocks; ++i) {
         uint8_t* to = dst.ptr + static_cast<int64_t>(i) * dstStride;
         Store(core, to, src.ptr + static_cast<int64_t>(i) * srcStride,
-              GmBytes(core, to, c.blockBytes, true, c.name, c.loc), c.name, c.loc);
+              GmBytes(core, to, c.blockBytes, true, c.api, c.loc), c.api, c.loc);
     }
 }
 

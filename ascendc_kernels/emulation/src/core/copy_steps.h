@@ -12,15 +12,15 @@
 namespace ascendc_emu {
 
 // Stores to global memory, atomically if the core's registers say so.
-void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const char* name, Loc loc);
+void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, Api api, Loc loc);
 
 // On-chip accesses must stay inside the buffer in every mode: anything else would corrupt another
 // buffer of the emulation.
-inline void CheckLocal(Core& core, const TensorRef& t, uint64_t end, const char* name,
-                       const char* role, Loc loc) {
+inline void CheckLocal(Core& core, const TensorRef& t, uint64_t end, Api api, const char* role,
+                       Loc loc) {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (__builtin_expect(end > size || t.ptr == nullptr, 0))
-        OutOfBounds(core, t, end, name, role, loc);
+        OutOfBounds(core, t, end, api, role, loc);
 }
 
 // Whether the core has this memory: both halves of a mixed kernel may run the same calls.
@@ -40,7 +40,7 @@ inline uint64_t Span(uint64_t bytes, uint32_t blocks, int64_t stride) {
 
 inline Record Start(const Core& core, const CopyCall& c, Pipe pipe) {
     Record r;
-    r.op = c.name;
+    r.SetApi(c.api);
     r.pipe = pipe;
     r.loc = Where(core, c.loc);
     return r;

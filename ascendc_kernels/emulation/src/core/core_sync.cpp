@@ -2,7 +2,6 @@
 //
 // Synchronisation between cores: SyncAll, CrossCoreSetFlag, IBSet, GroupBarrier.
 #include <cstdio>
-#include <cstring>
 
 #include "ascendc_emu/system_api.h"
 #include "core/scheduler.h"
@@ -56,7 +55,7 @@ void SyncAllCores(int scope, int wanted, Loc loc) {
     EmitSync(core, SyncKind::kSyncLeave, Pipe::kAll, Pipe::kAll, 0, scope, loc);
 }
 
-void NeedsScheduler(const char* api, Loc loc) {
+void NeedsScheduler(Api api, Loc loc) {
     Core& core = Current();
     if (core.sink == nullptr || core.kind == CoreKind::kUnified) return;
     const DeclaredKind declared = core.scheduler->declared();
@@ -71,7 +70,7 @@ void NeedsScheduler(const char* api, Loc loc) {
         "a kernel of type %s runs without the scheduler that passes flags between cores%s";
     const char* const type = cube ? "AIC_ONLY (__cube__)" : "AIV_ONLY (__vector__)";
     // Public samples of direct launches call SyncAll in __vector__ kernels.
-    if (declared.source == KindSource::kLaunch && std::strcmp(api, "SyncAll") == 0) {
+    if (declared.source == KindSource::kLaunch && api == Api::kSyncAll) {
         Warn(core, loc, "CrossCore", api, fix, text, type, "; public samples do so all the same");
     } else {
         Complain(core, loc, "CrossCore", api, fix, text, type, ": it may wait for ever");
@@ -79,7 +78,7 @@ void NeedsScheduler(const char* api, Loc loc) {
 }
 
 namespace {
-void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc) {
+void RequireCrossFlag(Core& core, int flag, Api api, Loc loc) {
     NeedsApi(core, loc, api);
     if (flag < 0 || flag >= kCrossFlags) {
         TrapCheck(core, loc, "CrossCore", api, "use flag ids 0..10 (11..15 are reserved)",
@@ -91,14 +90,14 @@ void RequireCrossFlag(Core& core, int flag, const char* api, Loc loc) {
 void CrossSet(int mode, Pipe pipe, int flag, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
-    RequireCrossFlag(core, flag, "CrossCoreSetFlag", loc);
+    RequireCrossFlag(core, flag, Api::kCrossCoreSetFlag, loc);
     if (pipe == Pipe::kS || pipe == Pipe::kAll) {
         Complain(core, loc, "CrossCore", "CrossCoreSetFlag",
                  "name the pipe whose work the other cores wait for, e.g. PIPE_MTE3 or PIPE_FIX",
                  "PIPE_%s is no pipe that can raise a cross-core flag",
                  pipe == Pipe::kS ? "S" : "ALL");
     }
-    NeedsScheduler("CrossCoreSetFlag", loc);
+    NeedsScheduler(Api::kCrossCoreSetFlag, loc);
     if (core.kind == CoreKind::kAic && pipe == Pipe::kV) return;
     if (core.kind == CoreKind::kAiv &&
         (pipe == Pipe::kFix || pipe == Pipe::kM || pipe == Pipe::kMte1))
@@ -167,7 +166,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc) {
 void CrossWait(int mode, Pipe pipe, int flag, Loc loc) {
     Core& core = Current();
     loc = Where(core, loc);
-    RequireCrossFlag(core, flag, "CrossCoreWaitFlag", loc);
+    RequireCrossFlag(core, flag, Api::kCrossCoreWaitFlag, loc);
     struct State {
         Core* core;
         int flag;

@@ -9,8 +9,7 @@
 
 namespace ascendc_emu {
 
-uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name,
-                 Loc loc) {
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, Api api, Loc loc) {
     const Scheduler& s = *core.scheduler;
     if (!s.bounded()) return bytes;
     const OpgenGmRange* r = s.FindRange(address);
@@ -20,7 +19,7 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
         const bool near = s.FindRange(address - 512) != nullptr ||
                           (!write && s.FindRange(address - kGmReadCutOff) != nullptr);
         if (bytes <= kGmCutOff && near) return 0;
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name,
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", api,
                   "check the offset and the length",
                   "%s %llu bytes of global memory at %p, which no argument of the kernel covers",
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
@@ -39,7 +38,7 @@ uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write,
     }
     if (bytes <= left) return bytes;
     if (bytes > left + cutOff) {
-        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", name,
+        TrapCheck(core, loc, write ? "ErrorWrite2" : "ErrorRead3", api,
                   "check the offset and the length", "%s %llu bytes of '%s' where %llu are left",
                   write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
                   r->name ? r->name : "", static_cast<unsigned long long>(left));
@@ -91,8 +90,7 @@ void AtomicStore(uint8_t* dst, const uint8_t* src, uint64_t bytes, int op) {
 
 }  // namespace
 
-void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const char* name,
-           Loc loc) {
+void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, Api api, Loc loc) {
     const Registers& r = core.regs;
     if (r.atomicOp == 0) {
         memcpy(dst, src, bytes);
@@ -124,7 +122,7 @@ void Store(Core& core, uint8_t* dst, const uint8_t* src, uint64_t bytes, const c
                 AtomicStore<int8_t>(dst, src, n, r.atomicOp);
                 break;
             default:
-                Trap(core, loc, name, "atomic stores of %s do not exist on arch 2201",
+                Trap(core, loc, api, "atomic stores of %s do not exist on arch 2201",
                      Name(r.atomicType));
         }
         dst += n;

@@ -48,15 +48,15 @@ void HcclServe(int object, int handle, const HcclTask& task, Loc loc) {
     const uint64_t bytes = task.bytes * static_cast<uint64_t>(task.repeat);
     if (core.sink && bytes > 0) {
         Record r;
-        r.op = task.name;
+        r.SetApi(task.api);
         r.pipe = Pipe::kS;
         r.loc = Where(core, loc);
         AddGm(r, "recvBuf", task.dst, bytes, Access::kWrite);
         AddGm(r, "sendBuf", task.src, bytes, Access::kRead);
         Emit(core, r);
     }
-    const uint64_t readable = GmBytes(core, task.src, bytes, false, task.name, loc);
-    const uint64_t room = GmBytes(core, task.dst, bytes, true, task.name, loc);
+    const uint64_t readable = GmBytes(core, task.src, bytes, false, task.api, loc);
+    const uint64_t room = GmBytes(core, task.dst, bytes, true, task.api, loc);
     memmove(task.dst, task.src, readable < room ? readable : room);
     EmitOrder(core, SyncKind::kBlockSet, object, handle, loc);
     Waiting state{core.scheduler, object, handle, task.repeat};

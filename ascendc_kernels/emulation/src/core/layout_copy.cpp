@@ -81,15 +81,15 @@ void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC:
     if (!Has(core, dst.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     if (core.sink) {
-        Record r = Start(core, CopyCall{"DataCopy", type, 1, 0, 0, 0, loc}, Pipe::kMte2);
+        Record r = Start(core, CopyCall{Api::kDataCopy, type, 1, 0, 0, 0, loc}, Pipe::kMte2);
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
         Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
     }
-    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopy", "dst", loc);
+    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopy, "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
         const uint8_t* from = src.ptr + Nd2NzFrom(p, m, n, d) * es;
-        memcpy(to, from, GmBytes(core, from, bytes, false, "DataCopy", loc));
+        memcpy(to, from, GmBytes(core, from, bytes, false, Api::kDataCopy, loc));
     });
 }
 
@@ -99,12 +99,12 @@ void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src,
     if (!Has(core, dst.mem) || !Has(core, src.mem)) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     if (core.sink) {
-        Record r = Start(core, CopyCall{"DataCopy", type, 1, 0, 0, 0, loc}, Pipe::kMte3);
+        Record r = Start(core, CopyCall{Api::kDataCopy, type, 1, 0, 0, 0, loc}, Pipe::kMte3);
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
         Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
     }
-    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopy", "dst", loc);
+    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopy, "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
         memcpy(to, src.ptr + Nd2NzFrom(p, m, n, d) * es, bytes);
     });
@@ -121,7 +121,7 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
     }
     const uint64_t rowBytes = (copy.blockLen + 31ull) / 32 * 32 + copy.srcStride * 32ull;
     if (core.sink) {
-        Record r = Start(core, CopyCall{"DataCopyPad", type, 1, 0, 0, 0, loc}, Pipe::kMte3);
+        Record r = Start(core, CopyCall{Api::kDataCopyPad, type, 1, 0, 0, 0, loc}, Pipe::kMte3);
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
         Operand& o = AddTensor(r, "src", src, type, Access::kRead);
         o.blockBytes = copy.blockLen;
@@ -129,10 +129,10 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
         o.blockStride = static_cast<int64_t>(rowBytes);
         core.sink->OnInstruction(core, r);
     }
-    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), "DataCopyPad", "dst", loc);
+    CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopyPad, "dst", loc);
     CheckLocal(core, src,
                src.addr + (copy.blockCount ? copy.blockCount - 1 : 0) * rowBytes + copy.blockLen,
-               "DataCopyPad", "src", loc);
+               Api::kDataCopyPad, "src", loc);
     // What lies in the workspace between the two copies on the device.
     const uint64_t step = static_cast<uint64_t>(copy.blockLen) + copy.dstStride;
     std::vector<uint8_t> staged(copy.blockCount * step);
@@ -159,7 +159,7 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
     const uint32_t c0 = 32 / es;
     const uint32_t columns = (p.dValue + c0 - 1) / c0;
     if (core.sink) {
-        Record r = Start(core, CopyCall{"DataCopy", type, 1, 0, 0, 0, loc}, Pipe::kMte3);
+        Record r = Start(core, CopyCall{Api::kDataCopy, type, 1, 0, 0, 0, loc}, Pipe::kMte3);
         Operand& d = AddTensor(r, "dst", dst, type, Access::kWrite);
         d.blockBytes = p.dValue * es;
         d.blocks = p.nValue;
@@ -180,14 +180,14 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
             for (uint32_t d = 0; d < p.dValue; d += c0) {
                 const uint64_t at = static_cast<uint64_t>(m) * p.srcNdMatrixStride * 512 +
                                     static_cast<uint64_t>(d / c0) * p.srcNStride * 32 + n * 32ull;
-                CheckLocal(core, src, src.addr + at + 32, "DataCopy", "src", loc);
+                CheckLocal(core, src, src.addr + at + 32, Api::kDataCopy, "src", loc);
                 uint8_t* to = dst.ptr + (static_cast<uint64_t>(m) * p.dstNdMatrixStride +
                                          static_cast<uint64_t>(n) * p.dstDStride + d) *
                                             es;
                 const uint64_t bytes =
                     std::min<uint32_t>(c0, p.dValue - d) * static_cast<uint64_t>(es);
-                Store(core, to, src.ptr + at, GmBytes(core, to, bytes, true, "DataCopy", loc),
-                      "DataCopy", loc);
+                Store(core, to, src.ptr + at, GmBytes(core, to, bytes, true, Api::kDataCopy, loc),
+                      Api::kDataCopy, loc);
             }
         }
     }
@@ -263,31 +263,30 @@ GmRef At(GmRef g, uint64_t bytes) {
 void RunSliceIn(DType type, const TensorRef& dst, const GmRef& src, const AscendC::SliceInfo* d,
                 const AscendC::SliceInfo* s, uint32_t dims, Loc loc) {
     ForBursts(type, d, s, dims, loc, [&](uint64_t from, uint64_t to, uint64_t bytes) {
-        RunCopyIn(CopyCall{"DataCopy", type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
+        RunCopyIn(CopyCall{Api::kDataCopy, type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
     });
 }
 
 void RunSliceOut(DType type, const GmRef& dst, const TensorRef& src, const AscendC::SliceInfo* d,
                  const AscendC::SliceInfo* s, uint32_t dims, Loc loc) {
     ForBursts(type, d, s, dims, loc, [&](uint64_t from, uint64_t to, uint64_t bytes) {
-        RunCopyOut(CopyCall{"DataCopy", type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
+        RunCopyOut(CopyCall{Api::kDataCopy, type, 1, bytes, 0, 0, loc}, At(dst, to), At(src, from));
     });
 }
 
-void RunGmFill(const char* name, DType type, const GmRef& dst, uint64_t count, uint64_t value,
-               Loc loc) {
+void RunGmFill(Api api, DType type, const GmRef& dst, uint64_t count, uint64_t value, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = std::max<uint32_t>(1, DTypeBits(type) / 8);
     const uint64_t bytes = count * es;
     if (core.sink) {
-        Record r = Start(core, CopyCall{name, type, 1, bytes, 0, 0, loc}, Pipe::kMte3);
+        Record r = Start(core, CopyCall{api, type, 1, bytes, 0, 0, loc}, Pipe::kMte3);
         Operand& o = AddTensor(r, "gm", dst, type, Access::kWrite);
         SetBlocks(o, bytes, 1, 0);
         core.sink->OnInstruction(core, r);
     }
     if (bytes == 0) return;
-    const uint64_t room = GmBytes(core, dst.ptr, bytes, true, name, loc);
+    const uint64_t room = GmBytes(core, dst.ptr, bytes, true, api, loc);
     for (uint64_t i = 0; i + es <= room; i += es) memcpy(dst.ptr + i, &value, es);
 }
 

@@ -34,7 +34,7 @@ inline void Locate(Operand& o, const GmRef& t, DType type, Access access) {
     o.align = static_cast<uint16_t>(std::max<uint32_t>(1, DTypeBits(type) / 8));
 }
 template <typename Tensor>
-inline Operand& AddTensor(Record& r, const char* role, const Tensor& t, DType type, Access access) {
+inline Operand& AddTensor(Record& r, Role role, const Tensor& t, DType type, Access access) {
     Operand& o = r.Add(role);
     Locate(o, t, type, access);
     return o;

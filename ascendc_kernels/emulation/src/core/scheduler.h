@@ -164,8 +164,7 @@ void NoteTile(Core& core, uint32_t queue);
 // How many bytes at `address` the host may really touch. Outside every known range the access is
 // refused; past the end of a range by less than what device allocations are rounded up to, it is
 // cut off (the device would touch the rounding). The sink has seen the full access.
-uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, const char* name,
-                 Loc loc);
+uint64_t GmBytes(Core& core, const uint8_t* address, uint64_t bytes, bool write, Api api, Loc loc);
 // Whether the host may touch all of them.
 bool GmHolds(const Core& core, const uint8_t* address, uint64_t bytes);
 

@@ -6,7 +6,7 @@
 
 #include "ascendc_emu/core.h"
 #include "ascendc_emu/platform_table.h"
-#include "core/api_arch.h"
+#include "core/instructions.h"
 
 namespace ascendc_emu {
 

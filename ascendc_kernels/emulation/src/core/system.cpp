@@ -60,9 +60,9 @@ void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes,
                 Loc loc) {
     Core& core = Current();
     Record r;
-    r.op = access == Access::kRead    ? "GetValue"
-           : access == Access::kWrite ? "SetValue"
-                                      : "operator()";
+    r.SetApi(access == Access::kRead    ? Api::kGetValue
+             : access == Access::kWrite ? Api::kSetValue
+                                        : Api::kOperatorCall);
     r.pipe = Pipe::kS;
     r.loc = Where(core, loc);
     r.scalarAccess = true;
@@ -77,9 +77,9 @@ void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Acc
                 Loc loc) {
     Core& core = Current();
     Record r;
-    r.op = access == Access::kRead    ? "GetValue"
-           : access == Access::kWrite ? "SetValue"
-                                      : "operator()";
+    r.SetApi(access == Access::kRead    ? Api::kGetValue
+             : access == Access::kWrite ? Api::kSetValue
+                                        : Api::kOperatorCall);
     r.pipe = Pipe::kS;
     r.loc = Where(core, loc);
     r.scalarAccess = true;

@@ -25,15 +25,15 @@ void RequireCubeCores(Core& core, Loc loc) {
     DeclareKind(OPGEN_KERNEL_MIX_AIC_1_2, KindSource::kGuess, loc);
 }
 
-void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
+void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, Api api,
                 Loc loc) {
     const uint32_t capacity = core.capacity[static_cast<int>(t.mem)];
     if (capacity == 0) RequireCubeCores(core, loc);
     if (t.addr + bytes <= capacity) {
         return;
     }
-    TrapCheck(core, loc, "ErrorWrite2", op, "use a smaller block or another start address",
-              "%s of %s needs bytes [%u, %llu) of %s, which has %u", role, op, t.addr,
+    TrapCheck(core, loc, "ErrorWrite2", api, "use a smaller block or another start address",
+              "%s of %s needs bytes [%u, %llu) of %s, which has %u", role, api, t.addr,
               static_cast<unsigned long long>(t.addr + bytes), Name(t.mem), capacity);
 }
 
@@ -43,7 +43,7 @@ const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef
     return placed;
 }
 
-Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+Operand& AddOperand(Record& r, Role role, const TensorRef& t, DType type, Access access,
                     uint16_t align) {
     Operand& o = r.Add(role);
     o.mem = t.mem;
@@ -63,7 +63,7 @@ Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type,
     return o;
 }
 
-Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access) {
+Operand& AddOperand(Record& r, Role role, const GmRef& t, DType type, Access access) {
     Operand& o = AddTensor(r, role, t, type, access);
     o.align = 1;
     return o;
@@ -141,26 +141,26 @@ Span SpanOf(const MatrixRef& m, const MatrixBlock& b) {
 
 }  // namespace
 
-bool IsInside(Core& core, const MatrixRef& m, const MatrixBlock& block, const char* op, Loc loc) {
+bool IsInside(Core& core, const MatrixRef& m, const MatrixBlock& block, Api api, Loc loc) {
     if (m.hidden || m.format == MatrixFormat::kScalar || block.rows == 0 || block.columns == 0)
         return true;
     const Span span = SpanOf(m, block);
     if (!m.onChip) return GmHolds(core, m.data + span.begin, span.end - span.begin);
     if (m.local.ptr != nullptr) {
         CheckRange(core, m.local, static_cast<uint64_t>(m.data - m.local.ptr) + span.end,
-                   block.role, op, loc);
+                   block.role, api, loc);
     }
     return true;
 }
 
-ReadableMatrix::ReadableMatrix(Core& core, const MatrixRef& m, const MatrixBlock& block,
-                               const char* op, Loc loc)
+ReadableMatrix::ReadableMatrix(Core& core, const MatrixRef& m, const MatrixBlock& block, Api api,
+                               Loc loc)
     : matrix_(m) {
-    if (IsInside(core, m, block, op, loc)) return;
+    if (IsInside(core, m, block, api, loc)) return;
     const Span span = SpanOf(m, block);
     copy_.resize(span.end - span.begin);
     const uint8_t* const from = m.data + span.begin;
-    memcpy(copy_.data(), from, GmBytes(core, from, copy_.size(), false, op, loc));
+    memcpy(copy_.data(), from, GmBytes(core, from, copy_.size(), false, api, loc));
     matrix_.data = copy_.data() - span.begin;
 }
 

@@ -58,17 +58,16 @@ void RequireCubeCores(Core& core, Loc loc);
 
 // Stops the kernel when [addr, addr + bytes) leaves the on-chip memory of `t`: the bodies below
 // write straight into it.
-void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, const char* op,
-                Loc loc);
+void CheckRange(Core& core, const TensorRef& t, uint64_t bytes, const char* role, Api api, Loc loc);
 
 // A tensor that nobody has placed has address 0 on the device, and the instruction says of which
 // memory: it is put into `placed` at the start of that of `pos`; others are returned as they are.
 const TensorRef& FromStart(const TensorRef& t, AscendC::TPosition pos, TensorRef& placed);
 
 // Operand of a tensor, for records.
-Operand& AddOperand(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+Operand& AddOperand(Record& r, Role role, const TensorRef& t, DType type, Access access,
                     uint16_t align);
-Operand& AddOperand(Record& r, const char* role, const GmRef& t, DType type, Access access);
+Operand& AddOperand(Record& r, Role role, const GmRef& t, DType type, Access access);
 
 // ---- Elements of any type the cube takes, as the numbers it multiplies: float, or int64 for integers
 
@@ -183,14 +182,13 @@ struct MatrixBlock {
 
 // Whether all of a block is memory of the launch. Ends the launch where a block on the chip does
 // not fit its memory.
-bool IsInside(Core& core, const MatrixRef& m, const MatrixBlock& block, const char* op, Loc loc);
+bool IsInside(Core& core, const MatrixRef& m, const MatrixBlock& block, Api api, Loc loc);
 
 // A matrix to read a block of: itself, or a copy where part of the block is outside global memory,
 // with zeros there. Too much outside ends the launch, as for a copy.
 class ReadableMatrix {
  public:
-    ReadableMatrix(Core& core, const MatrixRef& m, const MatrixBlock& block, const char* op,
-                   Loc loc);
+    ReadableMatrix(Core& core, const MatrixRef& m, const MatrixBlock& block, Api api, Loc loc);
     const MatrixRef& operator*() const { return matrix_; }
 
  private:

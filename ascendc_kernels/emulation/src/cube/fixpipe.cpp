@@ -213,8 +213,7 @@ uint64_t TargetBytes(const FixpipeArgs& a, uint32_t size) {
 
 // `inside`: all of the destination is memory of the launch; else what is outside is left out.
 void Run(Core& core, uint8_t* base, DType dstType, const TensorRef& src, DType srcType,
-         const TensorRef* table, const FixpipeArgs& a, bool atomic, bool inside, const char* op,
-         Loc loc) {
+         const TensorRef* table, const FixpipeArgs& a, bool atomic, bool inside, Api api, Loc loc) {
     const uint32_t size = DTypeBits(dstType) / 8;
     const uint32_t columns = CeilDiv(a.n, kCube);
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
@@ -241,7 +240,7 @@ void Run(Core& core, uint8_t* base, DType dstType, const TensorRef& src, DType s
                     const uint64_t parameter = parameters.empty() ? a.scalar : parameters[n];
                     const uint32_t bits = ConvertElement(in[i], srcType, dstType, a, parameter);
                     uint8_t* out = base + TargetOffset(a, size, nd, m, n);
-                    if (!inside && GmBytes(core, out, size, true, op, loc) < size) continue;
+                    if (!inside && GmBytes(core, out, size, true, api, loc) < size) continue;
                     if (atomic) {
                         StoreAtomic(out, bits, dstType, core.regs.atomicOp);
                     } else {
@@ -285,17 +284,17 @@ void Prepare(Core& core, Record& r, Operand& to, const TensorRef& src, DType src
     Emit(core, r);
 }
 
-void Check(Core& core, const TensorRef& src, const TensorRef* table, const FixpipeArgs& a,
-           const char* op, Loc loc) {
+void Check(Core& core, const TensorRef& src, const TensorRef* table, const FixpipeArgs& a, Api api,
+           Loc loc) {
     if (!HasQuant(a.quant)) {
-        Trap(core, loc, op, "this quantisation mode does not exist on %s", core.soc->name);
+        Trap(core, loc, api, "this quantisation mode does not exist on %s", core.soc->name);
     }
     CheckRange(core, src,
                ((CeilDiv(a.n, kCube) - 1ull) * a.srcStride + a.m) * 64 +
                    (std::max(a.toNd ? a.ndNum : 1u, 1u) - 1ull) * a.srcNdStride * 1024,
-               "src", op, loc);
+               "src", api, loc);
     if (UsesTable(a.quant) && table == nullptr) {
-        TrapCheck(core, loc, "ErrorParam", op, "pass the parameters as cbufWorkspace",
+        TrapCheck(core, loc, "ErrorParam", api, "pass the parameters as cbufWorkspace",
                   "quantisation per channel (mode %d) has no parameter tensor", a.quant);
     }
 }
@@ -303,18 +302,18 @@ void Check(Core& core, const TensorRef& src, const TensorRef* table, const Fixpi
 }  // namespace
 
 void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc) {
+                 const TensorRef* table, const FixpipeArgs& a, Api api, Loc loc) {
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
-    NeedsApi(core, loc, "Fixpipe");
+    NeedsApi(core, loc, Api::kFixpipe);
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
-    Check(core, src, table, a, op, loc);
+    Check(core, src, table, a, api, loc);
     NoteStore(core);
     const bool atomic = core.regs.atomicOp != 0;
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kFix;
         r.unitFlag = a.unitFlag;
         r.loc = Where(core, loc);
@@ -323,29 +322,29 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType 
         Prepare(core, r, to, src, srcType, dstType, table, a);
     }
     const bool inside = GmHolds(core, dst.ptr, TargetBytes(a, DTypeBits(dstType) / 8));
-    Run(core, dst.ptr, dstType, src, srcType, table, a, atomic, inside, op, Where(core, loc));
+    Run(core, dst.ptr, dstType, src, srcType, table, a, atomic, inside, api, Where(core, loc));
 }
 
 void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& given, DType srcType,
-                 const TensorRef* table, const FixpipeArgs& a, const char* op, Loc loc) {
+                 const TensorRef* table, const FixpipeArgs& a, Api api, Loc loc) {
     Core& core = Current();
     TensorRef start;
     const TensorRef& src = FromStart(given, AscendC::TPosition::CO1, start);
-    NeedsApi(core, loc, "Fixpipe");
+    NeedsApi(core, loc, Api::kFixpipe);
     if (a.n == 0 || a.m == 0 || a.ndNum == 0) return;
-    Check(core, src, table, a, op, loc);
+    Check(core, src, table, a, api, loc);
     const uint32_t size = DTypeBits(dstType) / 8;
-    CheckRange(core, dst, TargetBytes(a, size), "dst", op, loc);
+    CheckRange(core, dst, TargetBytes(a, size), "dst", api, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kFix;
         r.unitFlag = a.unitFlag;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, kBlock);
         Prepare(core, r, to, src, srcType, dstType, table, a);
     }
-    Run(core, dst.ptr, dstType, src, srcType, table, a, false, true, op, loc);
+    Run(core, dst.ptr, dstType, src, srcType, table, a, false, true, api, loc);
 }
 
 }  // namespace ascendc_emu

@@ -116,16 +116,16 @@ void Check(Core& core, const L0cCopy& c, const TensorRef& dst, const TensorRef& 
     }
     const uint32_t last = c.blocks - 1;
     CheckRange(core, src, last * c.srcBlock + uint64_t{c.fractals} * kCube * kCube * c.srcSize,
-               "src", "DataCopy", loc);
+               "src", Api::kDataCopy, loc);
     CheckRange(core, dst, last * c.dstBlock + uint64_t{c.fractals} * c.rows * c.dstRow, "dst",
-               "DataCopy", loc);
+               Api::kDataCopy, loc);
 }
 
 void Tell(Core& core, const L0cCopy& c, const TensorRef& dst, DType dstType, const TensorRef& src,
           DType srcType, const TensorRef* table, Loc loc) {
     if (core.sink == nullptr) return;
     Record r;
-    r.op = "DataCopy";
+    r.SetApi(Api::kDataCopy);
     r.pipe = Pipe::kV;
     r.loc = Where(core, loc);
     const uint32_t fractal = kCube * kCube * c.srcSize;
@@ -171,7 +171,7 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
             static_cast<uint32_t>(e.deqTensorAddr != 0 ? e.deqTensorAddr : core.regs.deqScale);
         table.size = c.blocks * kCube * scaleBytes;
         table.ptr = ub + table.addr;
-        CheckRange(core, table, table.size, "deqTensor", "DataCopy", loc);
+        CheckRange(core, table, table.size, "deqTensor", Api::kDataCopy, loc);
     }
     Tell(core, c, dst, dstType, src, srcType, IsVector(e.deqScale) ? &table : nullptr, loc);
     for (uint32_t block = 0; block < c.blocks; ++block) {
@@ -226,11 +226,11 @@ void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DTy
     const uint64_t srcBlock = p.blockLen * srcPiece + p.srcStride * uint64_t{32};
     const uint64_t dstBlock = (uint64_t{p.blockLen} + p.dstStride) * fractal;
     const uint32_t last = p.blockCount - 1;
-    CheckRange(core, src, last * srcBlock + p.blockLen * srcPiece, "src", "DataCopy", loc);
-    CheckRange(core, dst, last * dstBlock + p.blockLen * fractal, "dst", "DataCopy", loc);
+    CheckRange(core, src, last * srcBlock + p.blockLen * srcPiece, "src", Api::kDataCopy, loc);
+    CheckRange(core, dst, last * dstBlock + p.blockLen * fractal, "dst", Api::kDataCopy, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = "DataCopy";
+        r.SetApi(Api::kDataCopy);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, 64);
@@ -276,11 +276,11 @@ void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint3
     const uint64_t dstBlock = (uint64_t{length} + dstGap) * kCube * line;
     const uint64_t srcBytes = (blocks - 1) * srcBlock + uint64_t{length} * line;
     const uint64_t dstBytes = (blocks - 1) * dstBlock + uint64_t{length} * kCube * line;
-    CheckRange(core, src, srcBytes, "src", "BroadCastVecToMM", loc);
-    CheckRange(core, dst, dstBytes, "dst", "BroadCastVecToMM", loc);
+    CheckRange(core, src, srcBytes, "src", Api::kBroadCastVecToMM, loc);
+    CheckRange(core, dst, dstBytes, "dst", Api::kBroadCastVecToMM, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = "BroadCastVecToMM";
+        r.SetApi(Api::kBroadCastVecToMM);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, 64);

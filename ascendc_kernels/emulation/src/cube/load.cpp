@@ -20,19 +20,19 @@ void TransposeFractal16(uint16_t* dst, const uint16_t* src) {
 // One fractal after another from `base` (host address of the source tensor); what of global memory
 // is no tensor's reads as 0.
 void Load2d(Core& core, const TensorRef& dst, const uint8_t* base, bool isGm, DType type,
-            const Load2dArgs& args, const char* op, Loc loc) {
+            const Load2dArgs& args, Api api, Loc loc) {
     if (args.repeat == 0) return;
     if (args.transpose && DTypeBits(type) != 16) {
-        Trap(core, loc, op, "ifTranspose needs a 16-bit type, not %s", Name(type));
+        Trap(core, loc, api, "ifTranspose needs a 16-bit type, not %s", Name(type));
     }
-    CheckRange(core, dst, ((args.repeat - 1ull) * args.dstStride + 1) * kFractal, "dst", op, loc);
+    CheckRange(core, dst, ((args.repeat - 1ull) * args.dstStride + 1) * kFractal, "dst", api, loc);
     for (uint32_t i = 0; i < args.repeat; ++i) {
         const int64_t from = args.start + static_cast<int64_t>(i) * args.srcStride;
         const uint8_t* in = base + from * kFractal;
         uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * args.dstStride * kFractal;
         uint16_t copy[kFractal / 2] = {};
         memcpy(copy, in,
-               isGm ? GmBytes(core, in, kFractal, false, op, Where(core, loc)) : kFractal);
+               isGm ? GmBytes(core, in, kFractal, false, api, Where(core, loc)) : kFractal);
         if (args.transpose) {
             TransposeFractal16(reinterpret_cast<uint16_t*>(out), copy);
         } else {
@@ -89,11 +89,11 @@ class ColumnMatrix {
 }  // namespace
 
 void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc) {
+                Api api, Loc loc) {
     Core& core = Current();
     if (core.sink != nullptr && args.repeat != 0) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kMte1;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
@@ -103,18 +103,18 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     }
     const int64_t last = args.start + static_cast<int64_t>(args.repeat - 1ull) * args.srcStride;
     if (args.repeat != 0 && last >= 0) {
-        CheckRange(core, src, (std::max<uint64_t>(last, args.start) + 1) * kFractal, "src", op,
+        CheckRange(core, src, (std::max<uint64_t>(last, args.start) + 1) * kFractal, "src", api,
                    loc);
     }
-    Load2d(core, dst, src.ptr, false, type, args, op, loc);
+    Load2d(core, dst, src.ptr, false, type, args, api, loc);
 }
 
-void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args,
-                const char* op, Loc loc) {
+void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2dArgs& args, Api api,
+                Loc loc) {
     Core& core = Current();
     if (core.sink != nullptr && args.repeat != 0) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kMte2;
         r.loc = Where(core, loc);
         const bool l0 = dst.mem == Mem::kL0a || dst.mem == Mem::kL0b;
@@ -123,17 +123,17 @@ void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2d
         FillFractals(to, from, args);
         Emit(core, r);
     }
-    Load2d(core, dst, src.ptr, true, type, args, op, loc);
+    Load2d(core, dst, src.ptr, true, type, args, api, loc);
 }
 
 void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
                        const LoadTransposeArgs& args, Loc loc) {
     Core& core = Current();
-    NeedsApi(core, loc, "LoadDataWithTranspose");
-    const char* op = "LoadDataWithTranspose";
+    NeedsApi(core, loc, Api::kLoadDataWithTranspose);
+    const Api api = Api::kLoadDataWithTranspose;
     if (args.repeat == 0) return;
     const uint32_t bits = DTypeBits(type);
-    if (bits > 32) Trap(core, loc, op, "%s is not supported", Name(type));
+    if (bits > 32) Trap(core, loc, api, "%s is not supported", Name(type));
     // A square of `side` elements made of fractals: stacked for 4 and 8 bit, side by side for 32.
     const uint32_t side = bits == 32 ? 16 : kBlock * 8 / bits;
     const uint32_t fractals = bits == 16 ? 1 : bits == 32 ? 2 : side / kCube;
@@ -142,10 +142,10 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
     const uint64_t span =
         ((args.repeat - 1ull) * (args.dstGap + 1) + (fractals - 1ull) * (args.dstFracGap + 1) + 1) *
         kFractal;
-    CheckRange(core, dst, span, "dst", op, loc);
+    CheckRange(core, dst, span, "dst", api, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kMte1;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
@@ -251,7 +251,7 @@ struct ColumnFractals {
 void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Load3dArgs& args,
                 Loc loc) {
     Core& core = Current();
-    const char* op = "LoadData";
+    const Api api = Api::kLoadData;
     if (args.height == 0 || args.width == 0 || args.channels == 0 || args.kExtent == 0 ||
         args.mExtent == 0 || args.filterW == 0 || args.filterH == 0) {
         return;
@@ -260,8 +260,8 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     if (bits < 8) {
         if (dst.mem == Mem::kL0b || args.transpose ||
             (args.channels | args.kExtent | args.kStart) % 2 != 0) {
-            Trap(core, loc, op, "image to column of %s is emulated for whole bytes, not transposed",
-                 Name(type));
+            Trap(core, loc, api,
+                 "image to column of %s is emulated for whole bytes, not transposed", Name(type));
         }
         return CubeLoad3d(dst, src, DType::kI8, PairsOf(args), loc);
     }
@@ -271,10 +271,10 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
     if (state.repeatTime == 0) return;
     const ColumnFractals target(args, state, c0, dst.mem == Mem::kL0b);
     const uint32_t fractals = target.outer * target.inner;
-    CheckRange(core, dst, static_cast<uint64_t>(fractals) * kFractal, "dst", op, loc);
+    CheckRange(core, dst, static_cast<uint64_t>(fractals) * kFractal, "dst", api, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kMte1;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kFractal);
@@ -309,24 +309,24 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
 void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef& index,
                     uint32_t start, uint32_t repeat, Loc loc) {
     Core& core = Current();
-    const char* op = "LoadDataWithSparse";
+    const Api api = Api::kLoadDataWithSparse;
     RequireCubeCores(core, loc);
     if (core.kind == CoreKind::kAiv || repeat == 0) return;
     if (dst.mem != Mem::kL0b || src.mem != Mem::kL1 || index.mem != Mem::kL1) {
-        TrapCheck(core, loc, "TensorScope", op, "B1 to B2, the index in B1", "from %s and %s to %s",
-                  Name(src.mem), Name(index.mem), Name(dst.mem));
+        TrapCheck(core, loc, "TensorScope", api, "B1 to B2, the index in B1",
+                  "from %s and %s to %s", Name(src.mem), Name(index.mem), Name(dst.mem));
     }
     TensorRef from = src, positions = index;
     from.addr += start * kFractal;
     from.ptr += start * kFractal;
     positions.addr += start * kIndexFractal;
     positions.ptr += start * kIndexFractal;
-    CheckRange(core, dst, static_cast<uint64_t>(repeat) * kFractal, "dst", op, loc);
-    CheckRange(core, from, static_cast<uint64_t>(repeat) * kFractal, "src", op, loc);
-    CheckRange(core, positions, static_cast<uint64_t>(repeat) * kIndexFractal, "idx", op, loc);
+    CheckRange(core, dst, static_cast<uint64_t>(repeat) * kFractal, "dst", api, loc);
+    CheckRange(core, from, static_cast<uint64_t>(repeat) * kFractal, "src", api, loc);
+    CheckRange(core, positions, static_cast<uint64_t>(repeat) * kIndexFractal, "idx", api, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kMte1;
         r.loc = Where(core, loc);
         AddOperand(r, "dst", dst, DType::kI8, Access::kWrite, kFractal).blockBytes =
@@ -349,10 +349,11 @@ void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t rep
     if (core.kind == CoreKind::kAiv || repeat == 0 || blocks == 0) return;
     const uint32_t unit = dst.mem == Mem::kL1 ? kBlock : kFractal;
     const uint32_t size = DTypeBits(type) / 8;
-    CheckRange(core, dst, ((repeat - 1ull) * (blocks + gap) + blocks) * unit, "dst", "Fill", loc);
+    CheckRange(core, dst, ((repeat - 1ull) * (blocks + gap) + blocks) * unit, "dst", Api::kFill,
+               loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = "Fill";
+        r.SetApi(Api::kFill);
         r.pipe = dst.mem == Mem::kL1 ? Pipe::kMte2 : Pipe::kMte1;
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, type, Access::kWrite, kBlock);

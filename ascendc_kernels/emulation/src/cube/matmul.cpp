@@ -118,7 +118,7 @@ void Describe(Core& core, Record& r, const char* role, const MatrixRef& m, uint3
     o.repeatStride = static_cast<int64_t>(m.stride) * line;
 }
 
-void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atomic) {
+void EmitAll(Core& core, const MatmulArgs& a, Api api, Loc loc, bool atomic) {
     // The object's messages and waits order it after everything issued and before what follows.
     SyncEvent barrier;
     barrier.kind = SyncKind::kPipeBarrier;
@@ -126,7 +126,7 @@ void EmitAll(Core& core, const MatmulArgs& a, const char* op, Loc loc, bool atom
     barrier.loc = Where(core, loc);
     Emit(core, barrier);
     Record r;
-    r.op = op;
+    r.SetApi(api);
     r.pipe = Pipe::kFix;
     r.loc = Where(core, loc);
     Describe(core, r, "C", a.c, a.cRow, a.m, a.cColumn, a.n, Access::kWrite, atomic);
@@ -145,7 +145,7 @@ bool StorePlain(uint8_t*, DType, const int64_t*, uint32_t, const FixpipeArgs&) {
 
 // How the sums of a product leave.
 struct Way {
-    const char* op;
+    Api api;
     Loc loc;
     uint8_t atomic;
     DType accType;
@@ -163,7 +163,7 @@ void StoreRow(Core& core, const MatmulArgs& a, const Acc* sums, uint32_t row, ui
         const uint64_t index = IndexOf(a.c, a.cRow + row, a.cColumn + column0);
         if (!way.inside) {
             const uint64_t bytes = uint64_t{columns} * size;
-            columns = GmBytes(core, a.c.data + index * size, bytes, true, way.op, way.loc) / size;
+            columns = GmBytes(core, a.c.data + index * size, bytes, true, way.api, way.loc) / size;
         }
         uint8_t* const out = a.c.data + index * size;
         if (way.atomic == 0 && StorePlain(out, a.c.type, sums, columns, convert)) return;
@@ -176,7 +176,7 @@ void StoreRow(Core& core, const MatmulArgs& a, const Acc* sums, uint32_t row, ui
         const uint32_t bits =
             ConvertElement(Raw(sums[j]), way.accType, a.c.type, convert, parameter);
         uint8_t* out = a.c.data + index * size;
-        if (!way.inside && GmBytes(core, out, size, true, way.op, way.loc) < size) continue;
+        if (!way.inside && GmBytes(core, out, size, true, way.api, way.loc) < size) continue;
         if (way.atomic != 0) {
             StoreAtomic(out, bits, a.c.type, way.atomic);
         } else {
@@ -195,9 +195,9 @@ struct Panels {
 
 template <typename Acc>
 void Run(Core& core, const MatmulArgs& a, const Way& way) {
-    const ReadableMatrix aIn(core, a.a, {"A", a.m0, a.m, 0, a.k}, way.op, way.loc);
-    const ReadableMatrix bIn(core, a.b, {"B", 0, a.k, a.n0, a.n}, way.op, way.loc);
-    const ReadableMatrix biasIn(core, a.bias, {"bias", 0, a.hasBias ? 1u : 0u, a.n0, a.n}, way.op,
+    const ReadableMatrix aIn(core, a.a, {"A", a.m0, a.m, 0, a.k}, way.api, way.loc);
+    const ReadableMatrix bIn(core, a.b, {"B", 0, a.k, a.n0, a.n}, way.api, way.loc);
+    const ReadableMatrix biasIn(core, a.bias, {"bias", 0, a.hasBias ? 1u : 0u, a.n0, a.n}, way.api,
                                 way.loc);
     Panels<Acc>& panels = OfThread<Panels<Acc>>();
     std::unique_lock<std::mutex> guard(AtomicLock(), std::defer_lock);
@@ -240,15 +240,15 @@ void Run(Core& core, const MatmulArgs& a, const Way& way) {
 
 }  // namespace
 
-void MatmulCompute(const MatmulArgs& a, const char* op, Loc loc) {
+void MatmulCompute(const MatmulArgs& a, Api api, Loc loc) {
     Core& core = Current();
     if (a.m == 0 || a.n == 0) return;
     uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
     if (atomic == kPlainStore) atomic = 0;
-    if (core.sink != nullptr) EmitAll(core, a, op, loc, atomic != 0);
+    if (core.sink != nullptr) EmitAll(core, a, api, loc, atomic != 0);
     const bool integer = a.a.type == DType::kI8 || a.a.type == DType::kI4;
-    Way way{op, Where(core, loc), atomic, DType::kF32,
-            IsInside(core, a.c, {"C", a.cRow, a.m, a.cColumn, a.n}, op, Where(core, loc))};
+    Way way{api, Where(core, loc), atomic, DType::kF32,
+            IsInside(core, a.c, {"C", a.cRow, a.m, a.cColumn, a.n}, api, Where(core, loc))};
     if (integer && a.b.type != DType::kF16) {
         way.accType = DType::kI32;
         Run<int64_t>(core, a, way);

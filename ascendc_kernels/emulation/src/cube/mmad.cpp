@@ -165,9 +165,9 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
     const TensorRef& a = FromStart(left, AscendC::TPosition::A2, starts[1]);
     const TensorRef& b = FromStart(right, AscendC::TPosition::B2, starts[2]);
     if (args.m == 0 || args.n == 0 || args.k == 0) return;
-    const char* op = args.sparse ? "MmadWithSparse" : "Mmad";
+    const Api api = args.sparse ? Api::kMmadWithSparse : Api::kMmad;
     if (args.m > 4095 || args.n > 4095 || args.k > 4095) {
-        TrapCheck(core, loc, "ErrorParam", op, "split the matrix into smaller blocks",
+        TrapCheck(core, loc, "ErrorParam", api, "split the matrix into smaller blocks",
                   "m=%u n=%u k=%u: each must be at most 4095", args.m, args.n, args.k);
     }
     Shape s;
@@ -186,12 +186,12 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
         static_cast<uint64_t>(CeilDiv(args.sparse ? s.k / 2 : s.k, s.k0)) * s.nBlocks * kFractal;
     const uint64_t cBytes =
         static_cast<uint64_t>(s.mBlocks) * s.nBlocks * kCube * kCube * (DTypeBits(cType) / 8);
-    CheckRange(core, a, aBytes, "fm", op, loc);
-    CheckRange(core, b, bBytes, "filter", op, loc);
-    CheckRange(core, c, cBytes, "dst", op, loc);
+    CheckRange(core, a, aBytes, "fm", api, loc);
+    CheckRange(core, b, bBytes, "filter", api, loc);
+    CheckRange(core, c, cBytes, "dst", api, loc);
     if (core.sink != nullptr) {
         Record r;
-        r.op = op;
+        r.SetApi(api);
         r.pipe = Pipe::kM;
         r.loc = Where(core, loc);
         r.unitFlag = args.unitFlag;
@@ -203,9 +203,9 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
         Operand& dst =
             AddOperand(r, "dst", c, cType, reads ? Access::kReadWrite : Access::kWrite, 64);
         dst.blockBytes = static_cast<uint32_t>(cBytes);
-        Operand& left = AddOperand(r, "fm", a, aType, Access::kRead, kFractal);
+        Operand& left = AddOperand(r, {"fm", Use::kLeft}, a, aType, Access::kRead, kFractal);
         left.blockBytes = static_cast<uint32_t>(aBytes);
-        Operand& right = AddOperand(r, "filter", b, bType, Access::kRead, kFractal);
+        Operand& right = AddOperand(r, {"filter", Use::kRight}, b, bType, Access::kRead, kFractal);
         right.blockBytes = static_cast<uint32_t>(bBytes);
         if (bias != nullptr) {
             Operand& init = AddOperand(r, "bias", *bias, cType, Access::kRead, 64);

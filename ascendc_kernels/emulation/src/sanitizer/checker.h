@@ -5,7 +5,6 @@
 #define ASCENDC_EMU_SANITIZER_CHECKER_H
 
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "ascendc_emu/core.h"
 #include "ascendc_emu/launch.h"
 #include "ascendc_emu/record.h"
+#include "core/instructions.h"
 #include "report.h"
 #include "shadow.h"
 #include "state.h"
@@ -46,13 +46,6 @@ struct LaneRuns {
     Epoch origin;  // the instruction that first read memory nobody wrote
     const Operand* operand = nullptr;
     uint64_t total = 0;
-};
-
-// Which bytes of a destination come from which of a source.
-enum class Flow {
-    kLanes,   // part i of the destination comes from part i of the source
-    kBlocks,  // the same, block by block of a copy, where the destination may be padded
-    kWhole,   // any part may come from any part
 };
 
 class Checker : public Sink {
@@ -162,7 +155,6 @@ class Checker : public Sink {
     // initialisation.cpp: which bytes hold data
     // Memory an instruction lends for its own use: written and read inside it, of no use
     // afterwards.
-    bool IsScratch(const Operand& operand);
     bool IsDoubtful(uint64_t address, Epoch writer) const;
     void ReadData(Step& step, const Operand& operand, bool allData);
     void ReportEmptyIndices(Step& step);
@@ -257,11 +249,6 @@ class Checker : public Sink {
         hidden_;                                // bytes that a poll must not see yet
     std::vector<std::vector<ByteRun>> polled_;  // per core, when it has ended
     std::vector<Pending> unpolled_;  // stores over what a core has read: right if it polled there
-    struct KnownRole {
-        const char* role = nullptr;
-        bool scratch = false;
-    };
-    std::array<KnownRole, 64> roles_;
 };
 
 // What one instruction is being checked against.
@@ -280,15 +267,9 @@ inline bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
 
 // tensor(i) gives a reference, so nobody knows whether it was read or written. On global memory,
 // where cores meet, it counts as a read: nearly all are.
-inline bool ByReference(const Record& r) {
-    return r.scalarAccess && std::strcmp(r.op, "operator()") == 0;
-}
+inline bool ByReference(const Record& r) { return r.scalarAccess && r.api == Api::kOperatorCall; }
 inline bool Writes(const Record& r, const Operand& o) {
     return (static_cast<int>(o.access) & 2) && !(o.mem == Mem::kGm && ByReference(r));
-}
-
-inline bool HasPart(const char* text, const char* part) {
-    return std::strstr(text, part) != nullptr;
 }
 
 // Whether what a product's operand lacks is part of every element of the result (data_flow.cpp).

@@ -3,7 +3,6 @@
 // How missing data flows through an instruction: which bytes of a destination come from bytes of a
 // source that hold none.
 #include <algorithm>
-#include <cstring>
 
 #include "checker.h"
 #include "device_memory.h"
@@ -13,13 +12,11 @@ namespace sanitizer {
 
 namespace {
 
+// Copies to L1 may change the layout.
 Flow FlowOf(const Record& r, const Operand& dst) {
     if (r.perLane) return Flow::kLanes;
-    for (const char* part : {"Reduce", "Brcb", "Cast", "Compare"}) {
-        if (HasPart(r.op, part)) return Flow::kLanes;
-    }
-    bool plainCopy = HasPart(r.op, "DataCopy") && dst.mem != Mem::kL1;
-    return plainCopy ? Flow::kBlocks : Flow::kWhole;
+    const Flow flow = FactsOf(r.api).flow;
+    return flow == Flow::kBlocks && dst.mem == Mem::kL1 ? Flow::kWhole : flow;
 }
 
 const Operand* Source(const Record& r) {
@@ -51,8 +48,8 @@ constexpr uint64_t kLines = 16;      // of a fractal
 // every row of L0A, or every column of L0B, has some place without data, no element of the result
 // is right: the product goes further along K than what was loaded.
 bool SpoilsProduct(const Record& r, const LaneRuns& source) {
-    const bool left = std::strcmp(source.operand->role, "fm") == 0;
-    if (r.k == 0 || (!left && std::strcmp(source.operand->role, "filter") != 0)) return false;
+    const bool left = source.operand->use == Use::kLeft;
+    if (r.k == 0 || (!left && source.operand->use != Use::kRight)) return false;
     const uint64_t lines = left ? r.m : r.n;
     const uint64_t usedBytes = (uint64_t{r.k} * DTypeBits(source.operand->dtype) + 7) / 8;
     const uint64_t groups = (lines + kLines - 1) / kLines;
@@ -117,9 +114,10 @@ void Checker::KeepPartBytes(const Step& step, const Operand& dst, const LaneRuns
 void Checker::PushUndecided(const Step& step, const LaneRuns& source, const ByteRun& run,
                             std::vector<ByteRun>* bad) {
     const Record& r = step.record;
-    const bool isAnd = std::strcmp(r.op, "And") == 0;
+    const Absorbs absorbs = FactsOf(r.api).absorbs;
+    const bool isAnd = absorbs == Absorbs::kZeros;
     const Operand* other = nullptr;
-    if (isAnd || std::strcmp(r.op, "Or") == 0) {
+    if (absorbs != Absorbs::kNothing) {
         for (int i = 0; i < r.count; ++i) {
             const Operand& o = r.operands[i];
             if (&o != source.operand && Reads(o)) other = &o;
@@ -171,7 +169,7 @@ void Checker::PushEmptyLanes(const Step& step, const Operand& dst, const LaneRun
         } else if (from == total) {
             PushUndecided(step, source, run, bad);
         } else {
-            if (HasPart(r.op, "Compare")) KeepPartBytes(step, dst, source, run);
+            if (FactsOf(r.api).makesBits) KeepPartBytes(step, dst, source, run);
             const uint64_t lo = run.begin * total / from / unit * unit;
             const uint64_t hi = (run.end * total + from - 1) / from;
             bad->push_back({lo, (hi + unit - 1) / unit * unit});
@@ -201,7 +199,7 @@ std::vector<ByteRun> Checker::EmptyLanes(const Step& step, const Operand& o, Epo
         } else {
             if (source.operand != &o) allWhole = false;
             // Selected lanes are only known at run time: trust the mask.
-            if (HasPart(r.op, "Select") && step.poison.size() < step.sources) continue;
+            if (FactsOf(r.api).chooses && step.poison.size() < step.sources) continue;
             PushEmptyLanes(step, o, source, flow, total, &bad);
         }
         *origin = source.origin;

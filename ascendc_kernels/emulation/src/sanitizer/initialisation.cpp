@@ -13,28 +13,6 @@
 namespace ascendc_emu {
 namespace sanitizer {
 
-namespace {
-
-// A value that decides which data is used. The indices of Sort and TopK are not: they only go where
-// their values go, those of padding to the end that nobody looks at. Neither is what quantisation
-// adds.
-bool IsIndex(const Record& r, const Operand& o) {
-    return (HasPart(o.role, "ffset") && !HasPart(r.op, "uant")) || HasPart(o.role, "attern");
-}
-
-}  // namespace
-
-// Asked for every operand, so the answer is kept by the name's address: names are literals.
-bool Checker::IsScratch(const Operand& o) {
-    KnownRole& known = roles_[reinterpret_cast<uintptr_t>(o.role) / 4 % roles_.size()];
-    if (known.role != o.role) {
-        known.role = o.role;
-        known.scratch = HasPart(o.role, "tmp") || HasPart(o.role, "Tmp") ||
-                        HasPart(o.role, "work") || HasPart(o.role, "shared");
-    }
-    return known.scratch;
-}
-
 // Fresh device memory happens to hold zeros as long as the process is new. Public samples
 // accumulate in it, or read behind the end of a short input file; that the kernel is wrong is not
 // sure then.
@@ -49,7 +27,7 @@ bool Checker::IsDoubtful(uint64_t address, Epoch writer) const {
 
 void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     const Record& r = step.record;
-    if (IsScratch(o)) return;
+    if (o.use == Use::kScratch) return;
     CoreState& state = step.state;
     bool gm = o.mem == Mem::kGm;
     LocalShadow* shadow = gm ? nullptr : &state.Shadow(o.mem);
@@ -85,7 +63,7 @@ void Checker::ReadData(Step& step, const Operand& o, bool allData) {
     if (gm && lanes.origin == step.me) {
         if (IsDoubtful(first, writer)) doubtful_.insert(step.me.Bits());
     }
-    bool index = IsIndex(r, o);
+    bool index = o.use == Use::kIndex;
     if (r.scalarAccess || index) {
         Finding f = Start(state, "ErrorRead2", r.op, r.loc);
         f.warning = doubtful_.count(lanes.origin.Bits()) != 0;
@@ -112,7 +90,7 @@ void Checker::ReportEmptyIndices(Step& step) {
         const Operand& o = r.operands[i];
         const bool inside =
             o.mem == Mem::kUb && o.addr < step.state.core->capacity[static_cast<int>(o.mem)];
-        if (inside && Reads(o) && IsIndex(r, o)) ReadData(step, o, false);
+        if (inside && Reads(o) && o.use == Use::kIndex) ReadData(step, o, false);
     }
 }
 

@@ -46,7 +46,7 @@ void Checker::OnInstruction(Core& core, const Record& r) {
     const uint64_t seq = state.Issue(pipe);
     Step step{
         state,    r,
-        pipe,     Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.op, r.loc)),
+        pipe,     Epoch(seq, static_cast<uint32_t>(core.id), pipe, sites_.Number(r.api, r.loc)),
         Limits(), {},
         0};
     if (r.note) ReportNote(step);
@@ -200,7 +200,7 @@ void Checker::WriteOperand(Step& step, const Operand& o, bool fills) {
     CoreState& state = step.state;
     if (o.mem != Mem::kGm) {
         LocalShadow& shadow = state.Shadow(o.mem);
-        bool scratch = IsScratch(o);
+        bool scratch = o.use == Use::kScratch;
         if (GetOptions().suspicious && !step.record.scalarAccess && !o.masked && !scratch &&
             Contiguous(o)) {
             CheckUnread(step, o);
@@ -276,10 +276,7 @@ void Checker::CheckUnread(Step& step, const Operand& o) {
     }
     if (!lost || !shadow.Unread(o.addr, end, writer)) return;
     const Site& site = sites_[writer.Site()];
-    for (const char* fills : {"Duplicate", "Fill", "InitConstValue", "CreateVecIndex", "Arange",
-                              "ArithProgression", "SetValue"}) {
-        if (std::strcmp(site.op, fills) == 0) return;
-    }
+    if (FactsOf(site.api).fills) return;
     Finding f = Start(step.state, "ErrorWrite3", r.op, r.loc);
     f.warning = true;
     f.pipe = PipeName(step.pipe);

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "checker.h"
-#include "core/api_arch.h"
 #include "core/bounds.h"
 #include "core/scheduler.h"
 
@@ -285,14 +284,13 @@ void Checker::CheckArch(Step& step) {
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (o.dtype == DType::kBf16 && missing.empty() && o.mem != Mem::kGm) {
-            const ApiFacts* facts = FindApi(r.op);
-            if (facts && HasType(*facts, arch, "bfloat16")) continue;
+            if (HasType(FactsOf(r.api), arch, "bfloat16")) continue;
             report(Format("bfloat16 (%s of %s) does not exist", o.role, r.op), "of its data types");
             break;
         }
         if (!o.atomic) continue;
         Record add = r;
-        add.op = "SetAtomicAdd";
+        add.SetApi(Api::kSetAtomicAdd);
         add.count = 1;
         add.operands[0] = o;
         missing = MissingOn(arch, add, &page);

@@ -6,20 +6,20 @@
 namespace ascendc_emu {
 namespace sanitizer {
 
-uint32_t Sites::Number(const char* op, Loc loc) {
-    uintptr_t hash = reinterpret_cast<uintptr_t>(op) ^ loc.line * 31u;
+uint32_t Sites::Number(Api api, Loc loc) {
+    uintptr_t hash = reinterpret_cast<uintptr_t>(loc.file) ^ api.id * 7919u ^ loc.line * 31u;
     Slot& slot = recent_[(hash ^ hash >> 8) & 255];
-    if (slot.op == op && slot.file == loc.file && slot.line == loc.line) return slot.number;
+    if (slot.api == api && slot.file == loc.file && slot.line == loc.line) return slot.number;
     // Pointers differ between instances of a template; names decide.
-    std::string key =
-        std::string(op) + '\n' + (loc.file ? loc.file : "") + '\n' + std::to_string(loc.line);
+    std::string key = std::to_string(api.id) + '\n' + (loc.file ? loc.file : "") + '\n' +
+                      std::to_string(loc.line);
     auto found = index_.find(key);
     if (found == index_.end()) {
         if (items_.size() >= Epoch::kMaxSites) return 0;
         found = index_.emplace(key, static_cast<uint32_t>(items_.size())).first;
-        items_.push_back({op, loc});
+        items_.push_back({api, api, loc});
     }
-    slot.op = op;
+    slot.api = api;
     slot.file = loc.file;
     slot.line = loc.line;
     slot.number = found->second;

@@ -69,19 +69,20 @@ class SpanChange {
 
 // A source line and the operation on it; numbered so that an epoch can hold it.
 struct Site {
-    const char* op;
+    Api api;
+    const char* op;  // its name
     Loc loc;
 };
 
 class Sites {
  public:
-    Sites() { items_.push_back({"", Loc()}); }
-    uint32_t Number(const char* op, Loc loc);
+    Sites() { items_.push_back({Api(), "", Loc()}); }
+    uint32_t Number(Api api, Loc loc);
     const Site& operator[](uint32_t number) const { return items_[number]; }
 
  private:
     struct Slot {
-        const char* op = nullptr;
+        Api api;
         const char* file = nullptr;
         uint32_t line = 0;
         uint32_t number = 0;

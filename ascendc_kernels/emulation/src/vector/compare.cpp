@@ -134,19 +134,19 @@ void RunCompare(const CompareCall& c) {
     if (core.kind == CoreKind::kAic) return;
     const CMPMODE mode = static_cast<CMPMODE>(c.mode);
     if (c.st == DType::kI32 && mode != CMPMODE::EQ) {
-        TrapCheck(core, c.loc, "ErrorParam", c.name, "cast to float, or compare with EQ",
+        TrapCheck(core, c.loc, "ErrorParam", c.api, "cast to float, or compare with EQ",
                   "int32_t supports CMPMODE::EQ only on arch 2201");
     }
     const Geometry g = Resolve(core, c.form, DTypeBits(c.st));
     const uint64_t lanes = TotalLanes(g, c.form);
     if (c.form.kind == Form::kCount && g.total * DTypeBits(c.st) / 8 % 256 != 0) {
-        Complain(core, c.loc, "ErrorParam", c.name, "round the count up to 256 bytes of elements",
+        Complain(core, c.loc, "ErrorParam", c.api, "round the count up to 256 bytes of elements",
                  "count * sizeof(T) = %llu bytes is not a multiple of 256",
                  static_cast<unsigned long long>(g.total * DTypeBits(c.st) / 8));
     }
     if (core.sink) {
         Record r;
-        r.op = c.name;
+        r.SetApi(c.api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
@@ -159,13 +159,13 @@ void RunCompare(const CompareCall& c) {
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+    CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.api,
              "src0", c.loc);
     if (c.src1) {
         CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep),
-                 c.name, "src1", c.loc);
+                 c.api, "src1", c.loc);
     }
-    if (c.dst) CheckEnd(core, *c.dst, c.dst->addr + (lanes + 7) / 8, c.name, "dst", c.loc);
+    if (c.dst) CheckEnd(core, *c.dst, c.dst->addr + (lanes + 7) / 8, c.api, "dst", c.loc);
     uint8_t* out = c.dst ? c.dst->ptr : reinterpret_cast<uint8_t*>(core.regs.cmpMask);
     if (c.form.kind == Form::kCount) {
         PackAny(c.st, c.src0->ptr, c.src1 ? c.src1->ptr : nullptr, c.scalar, g.total, mode, out);
@@ -258,7 +258,7 @@ void RunSelect(const SelectCall& c) {
         reuse ? (std::min<uint64_t>(lanes, g.lanes) + 7) / 8 : (lanes + 7) / 8;
     if (core.sink) {
         Record r;
-        r.op = c.name;
+        r.SetApi(c.api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
@@ -273,15 +273,15 @@ void RunSelect(const SelectCall& c) {
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name,
+    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.api,
              "dst", c.loc);
-    CheckEnd(core, *c.src0, EndOf(*c.src0, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+    CheckEnd(core, *c.src0, EndOf(*c.src0, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.api,
              "src0", c.loc);
     if (c.src1) {
         CheckEnd(core, *c.src1, EndOf(*c.src1, c.dt, g, c.form, c.form.src1Blk, c.form.src1Rep),
-                 c.name, "src1", c.loc);
+                 c.api, "src1", c.loc);
     }
-    if (c.mask) CheckEnd(core, *c.mask, c.mask->addr + maskBytes, c.name, "selMask", c.loc);
+    if (c.mask) CheckEnd(core, *c.mask, c.mask->addr + maskBytes, c.api, "selMask", c.loc);
     const uint8_t* bits =
         c.mask ? c.mask->ptr : reinterpret_cast<const uint8_t*>(core.regs.cmpMask);
     if (c.mask && reuse) memcpy(core.regs.cmpMask, c.mask->ptr, 16);
@@ -297,7 +297,7 @@ void ReadCmpMask(const TensorRef& dst, Loc loc) {
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {
         Record r;
-        r.op = "GetCmpMask";
+        r.SetApi(Api::kGetCmpMask);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         BitsOperand(r, "dst", dst, Access::kWrite, 16);
@@ -311,7 +311,7 @@ void WriteCmpMask(const TensorRef& src, Loc loc) {
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {
         Record r;
-        r.op = "SetCmpMask";
+        r.SetApi(Api::kSetCmpMask);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         BitsOperand(r, "src", src, Access::kRead, 16);

@@ -45,13 +45,13 @@ void RunCastDequant(const CastDequantCall& c) {
     if (c.vector) {
         parameters.addr = static_cast<uint32_t>(regs.deqScale);
         parameters.ptr = core.memory[static_cast<int>(Mem::kUb)] + parameters.addr;
-        CheckEnd(core, parameters, parameters.addr + sizeof(table), c.name, "SetDeqScale's tensor",
+        CheckEnd(core, parameters, parameters.addr + sizeof(table), c.api, "SetDeqScale's tensor",
                  c.loc);
         memcpy(table, parameters.ptr, sizeof(table));
     }
     if (core.sink != nullptr) {
         Record r;
-        r.op = c.name;
+        r.SetApi(c.api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
@@ -82,8 +82,8 @@ void RunCastDequant(const CastDequantCall& c) {
             if (!g.full) on = static_cast<uint32_t>(g.mask[b >> 2] >> (b % 4 * kPerBlock)) & 0xffff;
             if (lanes - b * kPerBlock < kPerBlock) on &= (1u << (lanes - b * kPerBlock)) - 1;
             if (on == 0) continue;
-            CheckEnd(core, *c.dst, c.dst->addr + d + half + kPerBlock, c.name, "dst", c.loc);
-            CheckEnd(core, *c.src, c.src->addr + s + kBlock, c.name, "src", c.loc);
+            CheckEnd(core, *c.dst, c.dst->addr + d + half + kPerBlock, c.api, "dst", c.loc);
+            CheckEnd(core, *c.src, c.src->addr + s + kBlock, c.api, "src", c.loc);
             int16_t in[kPerBlock];
             memcpy(in, c.src->ptr + s, sizeof(in));
             for (uint32_t i = 0; i < kPerBlock; ++i) {

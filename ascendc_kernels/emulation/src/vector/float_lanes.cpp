@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Lane-wise operations on half and float. half is computed in float and rounded once at the store,
-// like the vector unit's internal precision.
+// like the vector unit's internal precision. An arithmetic of the table is one line here, <name>Op.
 #include <algorithm>
 #include <cmath>
 
@@ -55,6 +55,7 @@ void Run(void* d, const void* s0, const void* s1, uint64_t n, const VecCall& c) 
     }
 }
 
+// x, y: the sources; z: dst; k: the scalar.
 #define OPGEN_OP(NAME, EXPRESSION)                               \
     struct NAME {                                                \
         static float Apply(float x, float y, float z, float k) { \
@@ -81,16 +82,11 @@ OPGEN_OP(ReciprocalOp, 1.0f / x)
 OPGEN_OP(RsqrtOp, 1.0f / std::sqrt(x))
 OPGEN_OP(SqrtOp, std::sqrt(x))
 OPGEN_OP(AddsOp, x + k)
-OPGEN_OP(SubsOp, x - k)
 OPGEN_OP(MulsOp, x* k)
-OPGEN_OP(DivsOp, x / k)
 OPGEN_OP(MaxsOp, MaxF(x, k))
 OPGEN_OP(MinsOp, MinF(x, k))
 OPGEN_OP(LeakyReluOp, x >= 0.0f ? x : x * k)
 OPGEN_OP(AxpyOp, x* k + z)
-OPGEN_OP(NegOp, -x)
-OPGEN_OP(SubsReverseOp, k - x)
-OPGEN_OP(DivsReverseOp, k / x)
 #undef OPGEN_OP
 
 template <int kSources, bool kDst, typename Op>
@@ -103,69 +99,11 @@ RunFn Pick(DType dt, DType st) {
 
 }  // namespace
 
-// One case per operation; splitting would hide the table.
+// A case per arithmetic whose API has a form and takes half or float: `return Pick<sources, reads
+// dst, <name>Op>(dt, st);`.
 RunFn FloatRun(VecOp op, DType dt, DType st) {
     switch (op) {
-        case VecOp::kAdd:
-            return Pick<2, false, AddOp>(dt, st);
-        case VecOp::kSub:
-            return Pick<2, false, SubOp>(dt, st);
-        case VecOp::kMul:
-            return Pick<2, false, MulOp>(dt, st);
-        case VecOp::kDiv:
-            return Pick<2, false, DivOp>(dt, st);
-        case VecOp::kMax:
-            return Pick<2, false, MaxOp>(dt, st);
-        case VecOp::kMin:
-            return Pick<2, false, MinOp>(dt, st);
-        case VecOp::kAddRelu:
-            return Pick<2, false, AddReluOp>(dt, st);
-        case VecOp::kSubRelu:
-            return Pick<2, false, SubReluOp>(dt, st);
-        case VecOp::kMulAddDst:
-            return Pick<2, true, MulAddDstOp>(dt, st);
-        case VecOp::kFusedMulAdd:
-            return Pick<2, true, FusedMulAddOp>(dt, st);
-        case VecOp::kFusedMulAddRelu:
-            return Pick<2, true, FusedMulAddReluOp>(dt, st);
-        case VecOp::kMulAddRelu:
-            return Pick<2, true, FusedMulAddReluOp>(dt, st);
-        case VecOp::kRelu:
-            return Pick<1, false, ReluOp>(dt, st);
-        case VecOp::kExp:
-            return Pick<1, false, ExpOp>(dt, st);
-        case VecOp::kLn:
-            return Pick<1, false, LnOp>(dt, st);
-        case VecOp::kAbs:
-            return Pick<1, false, AbsOp>(dt, st);
-        case VecOp::kReciprocal:
-            return Pick<1, false, ReciprocalOp>(dt, st);
-        case VecOp::kRsqrt:
-            return Pick<1, false, RsqrtOp>(dt, st);
-        case VecOp::kSqrt:
-            return Pick<1, false, SqrtOp>(dt, st);
-        case VecOp::kAdds:
-            return Pick<1, false, AddsOp>(dt, st);
-        case VecOp::kSubs:
-            return Pick<1, false, SubsOp>(dt, st);
-        case VecOp::kMuls:
-            return Pick<1, false, MulsOp>(dt, st);
-        case VecOp::kDivs:
-            return Pick<1, false, DivsOp>(dt, st);
-        case VecOp::kMaxs:
-            return Pick<1, false, MaxsOp>(dt, st);
-        case VecOp::kMins:
-            return Pick<1, false, MinsOp>(dt, st);
-        case VecOp::kLeakyRelu:
-            return Pick<1, false, LeakyReluOp>(dt, st);
-        case VecOp::kAxpy:
-            return Pick<1, true, AxpyOp>(dt, st);
-        case VecOp::kNeg:
-            return Pick<1, false, NegOp>(dt, st);
-        case VecOp::kSubsReverse:
-            return Pick<1, false, SubsReverseOp>(dt, st);
-        case VecOp::kDivsReverse:
-            return Pick<1, false, DivsReverseOp>(dt, st);
+#include "ascendc_emu/float_lanes.inc"
         default:
             return nullptr;
     }

@@ -41,7 +41,7 @@ void GatherRun(uint8_t* dst, const uint8_t* base, const uint8_t* offset, uint64_
 
 }  // namespace
 
-void RunGather(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunGather(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                const TensorRef& offset, uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
@@ -51,7 +51,7 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
                            : g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
                                     : static_cast<uint64_t>(g.repeats) * g.lanes;
     if (lanes == 0) return;
-    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), name, "dst", loc);
+    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), api, "dst", loc);
     // Every address must be checked before it is used; the range also bounds the record.
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
     const auto off = [&](uint64_t i) {
@@ -60,28 +60,28 @@ void RunGather(const char* name, DType type, const TensorRef& dst, const TensorR
     // Offsets behind the last active lane count for nothing.
     uint64_t used = lanes;
     while (used > 0 && off(used - 1)) --used;
-    CheckEnd(core, offset, offset.addr + used * 4, name, "srcOffset", loc);
+    CheckEnd(core, offset, offset.addr + used * 4, api, "srcOffset", loc);
     const OffsetRange range = RangeOf(o, used, off);
     if (range.Empty()) return;
     const uint32_t low = range.low, high = range.high;
     if (range.bits % es != 0) {
-        Complain(core, loc, "ErrorParam", name, "multiply element indices by the element size",
+        Complain(core, loc, "ErrorParam", api, "multiply element indices by the element size",
                  "srcOffset counts bytes and must be multiples of %u", es);
     }
     if (core.sink) {
         Record r;
-        r.op = name;
+        r.SetApi(api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
-        DescribePlain(r, "srcOffset", offset, DType::kU32, Access::kRead, used * 4);
+        DescribePlain(r, {"srcOffset", Use::kIndex}, offset, DType::kU32, Access::kRead, used * 4);
         Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + es);
         s.addr += static_cast<uint64_t>(base) + low;
         s.align = static_cast<uint16_t>(es);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + base + high + es, name, "src", loc);
+    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + base + high + es, api, "src", loc);
     const uint8_t* from = src.ptr + base;
     if (form.kind == Form::kCount) {
         GatherRun(dst.ptr, from, offset.ptr, lanes, es, from + low, uint64_t(high) - low + es);
@@ -109,14 +109,14 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
                 const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || form.repeats <= 0) return;
-    NeedsApi(core, loc, "Gatherb");
+    NeedsApi(core, loc, Api::kGatherb);
     const uint64_t blocks = static_cast<uint64_t>(form.repeats) * 8;
-    CheckEnd(core, offset, offset.addr + blocks * 4, "Gatherb", "offset", loc);
+    CheckEnd(core, offset, offset.addr + blocks * 4, Api::kGatherb, "offset", loc);
     CheckEnd(core, dst,
              dst.addr +
                  static_cast<uint64_t>(form.repeats - 1) * static_cast<uint64_t>(form.dstRep) * 32 +
                  7ull * static_cast<uint64_t>(form.dstBlk) * 32 + 32,
-             "Gatherb", "dst", loc);
+             Api::kGatherb, "dst", loc);
     const uint32_t* o = reinterpret_cast<const uint32_t*>(offset.ptr);
     uint32_t low = ~0u, high = 0;
     for (uint64_t i = 0; i < blocks; ++i) {
@@ -125,7 +125,7 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
     }
     if (core.sink) {
         Record r;
-        r.op = "Gatherb";
+        r.SetApi(Api::kGatherb);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         r.repeat = form.repeats;
@@ -134,12 +134,12 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
         d.blockStride = form.dstBlk * 32ll;
         d.repeats = static_cast<uint32_t>(form.repeats);
         d.repeatStride = form.dstRep * 32ll;
-        DescribePlain(r, "offset", offset, DType::kU32, Access::kRead, blocks * 4);
+        DescribePlain(r, {"offset", Use::kIndex}, offset, DType::kU32, Access::kRead, blocks * 4);
         Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + 32);
         s.addr += low;
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + high + 32, "Gatherb", "src", loc);
+    CheckEnd(core, src, static_cast<uint64_t>(src.addr) + high + 32, Api::kGatherb, "src", loc);
     uint8_t repeat[kRepeatBytes];
     for (int32_t r = 0; r < form.repeats; ++r) {
         for (int32_t b = 0; b < 8; ++b) memcpy(repeat + b * 32, src.ptr + o[r * 8 + b], 32);
@@ -222,14 +222,14 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
     };
     uint64_t count = 0;
     if (p.repeatTimes > 0 && each > 0) {
-        CheckEnd(core, src, src.addr + source(p.repeatTimes - 1, each - 1) + es, "GatherMask",
+        CheckEnd(core, src, src.addr + source(p.repeatTimes - 1, each - 1) + es, Api::kGatherMask,
                  "src0", loc);
         if (pattern) {
             CheckEnd(core, *pattern,
                      pattern->addr +
                          static_cast<uint64_t>(p.repeatTimes - 1) * p.src1RepeatStride * 32 +
                          repeatBytes,
-                     "GatherMask", "src1Pattern", loc);
+                     Api::kGatherMask, "src1Pattern", loc);
         }
         for (uint32_t r = 0; r < p.repeatTimes; ++r) {
             for (uint64_t e = 0; e < each; ++e) count += bit(r, e) ? 1 : 0;
@@ -237,21 +237,21 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
     }
     if (core.sink) {
         Record r;
-        r.op = "GatherMask";
+        r.SetApi(Api::kGatherMask);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         r.repeat = p.repeatTimes;
         DescribePlain(r, "dst", dst, type, Access::kWrite, count * es);
         DescribeRows(DescribePlain(r, "src0", src, type, Access::kRead, 0), p, each * es);
         if (pattern) {
-            Operand& m =
-                DescribePlain(r, "src1Pattern", *pattern, DType::kU8, Access::kRead, repeatBytes);
+            Operand& m = DescribePlain(r, {"src1Pattern", Use::kIndex}, *pattern, DType::kU8,
+                                       Access::kRead, repeatBytes);
             m.repeats = p.repeatTimes;
             m.repeatStride = p.src1RepeatStride * 32ll;
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + count * es, "GatherMask", "dst", loc);
+    CheckEnd(core, dst, dst.addr + count * es, Api::kGatherMask, "dst", loc);
     uint8_t* to = dst.ptr;
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
         for (uint64_t e = 0; e < each; ++e) {
@@ -304,14 +304,14 @@ void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form
     const Geometry g = Resolve(core, form, DTypeBits(type));
     if (core.sink) {
         Record r;
-        r.op = "CreateVecIndex";
+        r.SetApi(Api::kCreateVecIndex);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), "CreateVecIndex",
+    CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), Api::kCreateVecIndex,
              "dst", loc);
     switch (type) {
         case DType::kF16:
@@ -330,7 +330,7 @@ void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form
 void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const TensorRef& offset,
                 uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
-    const char* const name = "Scatter";
+    const Api api = Api::kScatter;
     const uint32_t es = DTypeBits(type) / 8;
     const Geometry g = Resolve(core, form, es * 8);
     const bool whole = form.kind == Form::kCount;
@@ -340,19 +340,19 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
         const uint64_t lane = whole ? 0 : i % g.lanes;
         return !whole && !g.full && ((g.mask[lane >> 6] >> (lane & 63)) & 1) == 0;
     };
-    CheckEnd(core, offset, offset.addr + lanes * 4, name, "dstOffset", loc);
-    CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), name, "src", loc);
+    CheckEnd(core, offset, offset.addr + lanes * 4, api, "dstOffset", loc);
+    CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), api, "src", loc);
     const auto* const to = reinterpret_cast<const uint32_t*>(offset.ptr);
     const OffsetRange range = RangeOf(to, lanes, off);
     if (range.Empty()) return;
     const uint32_t low = range.low, high = range.high;
     if ((range.bits | base) % es != 0) {
-        Complain(core, loc, "ErrorParam", name, "multiply element indices by the element size",
+        Complain(core, loc, "ErrorParam", api, "multiply element indices by the element size",
                  "dstOffset and dstBaseAddr count bytes and must be multiples of %u", es);
     }
     if (core.sink) {
         Record r;
-        r.op = name;
+        r.SetApi(api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribeMask(r, g, form);
@@ -362,11 +362,11 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
                                    high - low + es);
         d.addr += static_cast<uint64_t>(base) + low;
         d.align = static_cast<uint16_t>(es);
-        DescribePlain(r, "dstOffset", offset, DType::kU32, Access::kRead, lanes * 4);
+        DescribePlain(r, {"dstOffset", Use::kIndex}, offset, DType::kU32, Access::kRead, lanes * 4);
         DescribeLanes(r.Add("src"), src, type, Access::kRead, g, form, form.src0Blk, form.src0Rep);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, static_cast<uint64_t>(dst.addr) + base + high + es, name, "dst", loc);
+    CheckEnd(core, dst, static_cast<uint64_t>(dst.addr) + base + high + es, api, "dst", loc);
     for (uint64_t i = 0; i < lanes; ++i) {
         const uint64_t repeat = whole ? 0 : i / g.lanes, lane = whole ? i : i % g.lanes;
         if (off(i)) continue;

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Lane-wise operations on integers, bit operations, Duplicate and Copy. Integer arithmetic wraps.
+// An arithmetic of the table is one line here, <name>Op.
 #include <cstring>
 
 #include "vector/lanes.h"
@@ -33,6 +34,7 @@ void WithScalar(void* d, const void* s0, const void*, uint64_t n, const VecCall&
     for (uint64_t i = 0; i < n; ++i) dst[i] = Op::template Apply<T>(a[i], k);
 }
 
+// x: the source; y: the second one or the scalar; ux, uy: the same as unsigned numbers U.
 #define OPGEN_OP(NAME, EXPRESSION)             \
     struct NAME {                              \
         template <typename T>                  \
@@ -52,7 +54,6 @@ OPGEN_OP(MaxOp, x > y ? x : y)
 OPGEN_OP(MinOp, x < y ? x : y)
 OPGEN_OP(AndOp, ux& uy)
 OPGEN_OP(OrOp, ux | uy)
-OPGEN_OP(XorOp, ux ^ uy)
 OPGEN_OP(NotOp, static_cast<U>(~ux))
 OPGEN_OP(ReluOp, x > 0 ? x : 0)
 OPGEN_OP(AddReluOp,
@@ -62,6 +63,10 @@ OPGEN_OP(SubReluOp,
 OPGEN_OP(ShiftLeftOp, uy >= sizeof(T) * 8 ? U(0) : static_cast<U>(static_cast<uint64_t>(ux) << uy))
 OPGEN_OP(ShiftRightOp, uy >= sizeof(T) * 8 ? (x < 0 ? T(-1) : T(0)) : static_cast<T>(x >> uy))
 #undef OPGEN_OP
+using AddsOp = AddOp;
+using MulsOp = MulOp;
+using MaxsOp = MaxOp;
+using MinsOp = MinOp;
 
 // Adds the last bit shifted out.
 template <typename T>
@@ -101,26 +106,34 @@ void Copy(void* d, const void* s0, const void*, uint64_t n, const VecCall&) {
     memmove(d, s0, n * kBytes);
 }
 
-template <typename Op, bool kScalar = false>
-RunFn PickSigned(DType t) {
-    if constexpr (kScalar) {
-        if (t == DType::kI16) return &WithScalar<int16_t, Op>;
-        if (t == DType::kI32) return &WithScalar<int32_t, Op>;
+// For an instruction with so many sources on one of the types.
+template <typename Op, int kSources, typename... T>
+RunFn Pick(DType type) {
+    RunFn found = nullptr;
+    const auto take = [&](DType of, RunFn fn) {
+        if (of == type) found = fn;
+    };
+    if constexpr (kSources > 1) {
+        (take(kDTypeOf<T>, &Binary<T, Op>), ...);
     } else {
-        if (t == DType::kI16) return &Binary<int16_t, Op>;
-        if (t == DType::kI32) return &Binary<int32_t, Op>;
+        (take(kDTypeOf<T>, &WithScalar<T, Op>), ...);
     }
-    return nullptr;
+    return found;
 }
 
-template <typename Op, bool kScalar = false>
-RunFn PickBits(DType t) {
-    if constexpr (kScalar) {
-        if (t == DType::kI16 || t == DType::kU16) return &WithScalar<uint16_t, Op>;
-    } else {
-        if (t == DType::kI16 || t == DType::kU16) return &Binary<uint16_t, Op>;
+RunFn PickShiftRight(DType type) {
+    switch (type) {
+        case DType::kI16:
+            return &ShiftRight<int16_t>;
+        case DType::kU16:
+            return &ShiftRight<uint16_t>;
+        case DType::kI32:
+            return &ShiftRight<int32_t>;
+        case DType::kU32:
+            return &ShiftRight<uint32_t>;
+        default:
+            return nullptr;
     }
-    return nullptr;
 }
 
 RunFn PickFill(uint32_t bits) {
@@ -151,63 +164,12 @@ RunFn PickCopy(uint32_t bits) {
 
 }  // namespace
 
-// One case per operation; splitting would hide the table.
+// Cases like those of FloatRun: `return Pick<<name>Op, sources, types>(dt);`.
 RunFn IntegerRun(VecOp op, DType dt, DType) {
     switch (op) {
-        case VecOp::kAdd:
-            return PickSigned<AddOp>(dt);
-        case VecOp::kSub:
-            return PickSigned<SubOp>(dt);
-        case VecOp::kMul:
-            return PickSigned<MulOp>(dt);
-        case VecOp::kMax:
-            return PickSigned<MaxOp>(dt);
-        case VecOp::kMin:
-            return PickSigned<MinOp>(dt);
-        case VecOp::kAddRelu:
-            return PickSigned<AddReluOp>(dt);
-        case VecOp::kSubRelu:
-            return PickSigned<SubReluOp>(dt);
-        case VecOp::kRelu:
-            return dt == DType::kI32 ? &WithScalar<int32_t, ReluOp> : nullptr;
-        case VecOp::kAnd:
-            return PickBits<AndOp>(dt);
-        case VecOp::kOr:
-            return PickBits<OrOp>(dt);
-        case VecOp::kXor:
-            return PickBits<XorOp>(dt);
-        case VecOp::kNot:
-            return PickBits<NotOp, true>(dt);
-        case VecOp::kAnds:
-            return PickBits<AndOp, true>(dt);
-        case VecOp::kOrs:
-            return PickBits<OrOp, true>(dt);
-        case VecOp::kAdds:
-            return PickSigned<AddOp, true>(dt);
-        case VecOp::kSubs:
-            return PickSigned<SubOp, true>(dt);
-        case VecOp::kMuls:
-            return PickSigned<MulOp, true>(dt);
-        case VecOp::kMaxs:
-            return PickSigned<MaxOp, true>(dt);
-        case VecOp::kMins:
-            return PickSigned<MinOp, true>(dt);
-        case VecOp::kShiftLeft:
-            if (dt == DType::kI16 || dt == DType::kU16) return &WithScalar<uint16_t, ShiftLeftOp>;
-            return &WithScalar<uint32_t, ShiftLeftOp>;
+#include "ascendc_emu/integer_lanes.inc"
         case VecOp::kShiftRight:
-            switch (dt) {
-                case DType::kI16:
-                    return &ShiftRight<int16_t>;
-                case DType::kU16:
-                    return &ShiftRight<uint16_t>;
-                case DType::kI32:
-                    return &ShiftRight<int32_t>;
-                case DType::kU32:
-                    return &ShiftRight<uint32_t>;
-                default:
-                    return nullptr;
-            }
+            return PickShiftRight(dt);
         case VecOp::kDuplicate:
             return PickFill(DTypeBits(dt));
         case VecOp::kCopy:

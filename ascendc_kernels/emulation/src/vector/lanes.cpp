@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/bounds.h"
+#include "core/instructions.h"
 #include "core/operands.h"
 #include "core/scheduler.h"
 
@@ -134,18 +135,17 @@ uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& fo
     return t.addr + end;
 }
 
-Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+Operand& DescribePlain(Record& r, Role role, const TensorRef& t, DType type, Access access,
                        uint64_t bytes) {
     Operand& o = AddTensor(r, role, t, type, access);
     o.blockBytes = static_cast<uint32_t>(bytes);
     return o;
 }
 
-void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
-              Loc loc) {
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, Api api, const char* role, Loc loc) {
     const uint32_t size = core.capacity[static_cast<int>(t.mem)];
     if (__builtin_expect(end <= size && t.ptr != nullptr, 1)) return;
-    OutOfBounds(core, t, end, op, role, loc);
+    OutOfBounds(core, t, end, api, role, loc);
 }
 
 namespace {
@@ -307,27 +307,21 @@ void SaturateRun(void* d, const void*, const void*, uint64_t n, const VecCall&) 
         dst[i].bits = magnitude == kInfinity ? (dst[i].bits & 0x8000) | kLargest : 0;
     }
 }
-RunFn Saturation(const Core& core, const VecCall& c) {
+RunFn Saturation(const Core& core, const VecCall& c, VecOp op) {
     if (__builtin_expect((core.regs.ctrl >> 48) & 1, 1)) return nullptr;
-    if (c.op == VecOp::kCopy || c.op == VecOp::kDuplicate) return nullptr;
+    if (op == VecOp::kCopy || op == VecOp::kDuplicate) return nullptr;
     if (c.dt == DType::kF16) return &SaturateRun<half, 0x7bff, 0x7c00>;
     return c.dt == DType::kBf16 ? &SaturateRun<bfloat16_t, 0x7f7f, 0x7f80> : nullptr;
 }
 
-// Instructions whose dst is also read.
-bool ReadsDst(VecOp op) {
-    return op == VecOp::kMulAddDst || op == VecOp::kFusedMulAdd || op == VecOp::kFusedMulAddRelu ||
-           op == VecOp::kAxpy || op == VecOp::kMulAddRelu;
-}
-
-RunFn Find(const VecCall& c) {
-    if (c.op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
-    if (c.op == VecOp::kAddReluCast || c.op == VecOp::kSubReluCast || c.op == VecOp::kMulCast ||
-        c.op == VecOp::kAddDeqRelu) {
-        return BinaryCast(c.op, c.dt, c.st);
+RunFn Find(const VecCall& c, VecOp op) {
+    if (op == VecOp::kCast) return CastRun(c.dt, c.st, c.param);
+    if (op == VecOp::kAddReluCast || op == VecOp::kSubReluCast || op == VecOp::kMulCast ||
+        op == VecOp::kAddDeqRelu) {
+        return BinaryCast(op, c.dt, c.st);
     }
-    RunFn fn = FloatRun(c.op, c.dt, c.st);
-    return fn ? fn : IntegerRun(c.op, c.dt, c.st);
+    RunFn fn = FloatRun(op, c.dt, c.st);
+    return fn ? fn : IntegerRun(op, c.dt, c.st);
 }
 
 }  // namespace
@@ -337,15 +331,16 @@ void RunVector(const VecCall& c) {
     if (core.kind == CoreKind::kAic) return;
     const uint32_t bits = std::max(DTypeBits(c.dt), c.src0 ? DTypeBits(c.st) : 0u);
     const Geometry g = Resolve(core, c.form, bits);
+    const Instruction& facts = FactsOf(c.api);
     if (__builtin_expect(core.sink != nullptr, 0)) {
         Record r;
-        r.op = c.name;
-        r.pipe = Pipe::kV;
+        r.SetApi(c.api);
+        r.pipe = facts.pipe;
         r.loc = Where(core, c.loc);
         r.perLane = true;
         DescribeMask(r, g, c.form);
         DescribeLanes(r.Add("dst"), *c.dst, c.dt,
-                      ReadsDst(c.op) ? Access::kReadWrite : Access::kWrite, g, c.form,
+                      facts.readsDst ? Access::kReadWrite : Access::kWrite, g, c.form,
                       c.form.dstBlk, c.form.dstRep);
         if (c.src0) {
             DescribeLanes(r.Add(c.src1 ? "src0" : "src"), *c.src0, c.st, Access::kRead, g, c.form,
@@ -365,27 +360,27 @@ void RunVector(const VecCall& c) {
             c.form.kind != Form::kCount) {
             r.note = "a mask of zero is illegal on arch 2002";
         }
-        if (c.op == VecOp::kCast) r.mode = static_cast<int8_t>(c.param);
+        if (facts.arithmetic == VecOp::kCast) r.mode = static_cast<int8_t>(c.param);
         if (g.cut) r.note = "counter mode uses the low 32 bits of the mask only";
         core.sink->OnInstruction(core, r);
     }
-    const RunFn fn = Find(c);
+    const RunFn fn = Find(c, facts.arithmetic);
     if (fn == nullptr) {
-        Trap(core, c.loc, c.name, "not supported from %s to %s on arch 2201", Name(c.st),
+        Trap(core, c.loc, c.api, "not supported from %s to %s on arch 2201", Name(c.st),
              Name(c.dt));
     }
-    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.name,
+    CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.api,
              "dst", c.loc);
     if (c.src0) {
         CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep),
-                 c.name, "src0", c.loc);
+                 c.api, "src0", c.loc);
     }
     if (c.src1) {
         CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep),
-                 c.name, "src1", c.loc);
+                 c.api, "src1", c.loc);
     }
     Execute(c, fn, g);
-    if (const RunFn saturate = Saturation(core, c)) {
+    if (const RunFn saturate = Saturation(core, c, facts.arithmetic)) {
         VecCall again = c;
         again.src0 = again.src1 = nullptr;
         Execute(again, saturate, g);

@@ -39,14 +39,13 @@ void DescribeLanes(Operand& o, const TensorRef& t, DType type, Access access, co
 // Fills mask and counts of a record.
 void DescribeMask(Record& r, const Geometry& g, const Form& form);
 // A contiguous operand of a record.
-Operand& DescribePlain(Record& r, const char* role, const TensorRef& t, DType type, Access access,
+Operand& DescribePlain(Record& r, Role role, const TensorRef& t, DType type, Access access,
                        uint64_t bytes);
 // End of the bytes an operand touches, as an offset in its memory.
 uint64_t EndOf(const TensorRef& t, DType type, const Geometry& g, const Form& form, int32_t blk,
                int32_t rep);
 // Stops the launch if the operand leaves its memory.
-void CheckEnd(Core& core, const TensorRef& t, uint64_t end, const char* op, const char* role,
-              Loc loc);
+void CheckEnd(Core& core, const TensorRef& t, uint64_t end, Api api, const char* role, Loc loc);
 
 // The least and greatest of the byte offsets that active lanes give, and all their bits.
 struct OffsetRange {

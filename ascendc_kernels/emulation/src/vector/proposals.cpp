@@ -74,9 +74,9 @@ bool Before(const Proposal& a, const Proposal& b) {
     return a.score > b.score;
 }
 
-Record Start(const Core& core, const char* op, int32_t repeats, Loc loc) {
+Record Start(const Core& core, Api api, int32_t repeats, Loc loc) {
     Record r;
-    r.op = op;
+    r.SetApi(api);
     r.pipe = Pipe::kV;
     r.loc = Where(core, loc);
     r.repeat = static_cast<uint32_t>(repeats);
@@ -85,12 +85,12 @@ Record Start(const Core& core, const char* op, int32_t repeats, Loc loc) {
 
 }  // namespace
 
-void RunProposalPart(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunProposalPart(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                      ProposalPart way, int32_t repeats, int32_t part, Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
     if (part < 0 || part > 5) {
-        TrapCheck(core, loc, "ErrorParam", name, "use 0 (x1) to 5 (label)", "modeNumber is %d",
+        TrapCheck(core, loc, "ErrorParam", api, "use 0 (x1) to 5 (label)", "modeNumber is %d",
                   part);
     }
     const Layout layout(type);
@@ -99,7 +99,7 @@ void RunProposalPart(const char* name, DType type, const TensorRef& dst, const T
     const TensorRef& proposals = put ? dst : src;
     const TensorRef& plain = put ? src : dst;
     if (core.sink) {
-        Record r = Start(core, name, repeats, loc);
+        Record r = Start(core, api, repeats, loc);
         Operand& o = DescribePlain(r, put ? "dst" : "src", proposals, type,
                                    put ? Access::kWrite : Access::kRead, n * layout.bytes);
         // One element of every proposal.
@@ -113,8 +113,8 @@ void RunProposalPart(const char* name, DType type, const TensorRef& dst, const T
                       n * layout.element);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, proposals, proposals.addr + n * layout.bytes, name, put ? "dst" : "src", loc);
-    CheckEnd(core, plain, plain.addr + n * layout.element, name, put ? "src" : "dst", loc);
+    CheckEnd(core, proposals, proposals.addr + n * layout.bytes, api, put ? "dst" : "src", loc);
+    CheckEnd(core, plain, plain.addr + n * layout.element, api, put ? "src" : "dst", loc);
     std::vector<uint8_t> from(src.ptr, src.ptr + n * (put ? layout.element : layout.bytes));
     for (uint64_t i = 0; i < n; ++i) {
         const uint64_t wide = i * layout.bytes + part * layout.element;
@@ -124,7 +124,7 @@ void RunProposalPart(const char* name, DType type, const TensorRef& dst, const T
     }
 }
 
-void RunProposalSort(const char* name, DType type, const TensorRef& dst, const TensorRef& src,
+void RunProposalSort(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                      const TensorRef* index, const TensorRef* tmp, bool full, int32_t repeats,
                      Loc loc) {
     Core& core = Current();
@@ -133,7 +133,7 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
     const uint64_t n = static_cast<uint64_t>(repeats) * kGroup;
     const bool hasIndex = index != nullptr && index->size != 0;
     if (core.sink) {
-        Record r = Start(core, name, repeats, loc);
+        Record r = Start(core, api, repeats, loc);
         DescribePlain(r, "dst", dst, type, Access::kWrite, n * layout.bytes);
         // Parts that nobody has written move along.
         Operand& o =
@@ -146,12 +146,13 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
         o.repeatStride = layout.bytes;
         if (hasIndex) DescribePlain(r, "index", *index, DType::kU32, Access::kRead, n * 4);
         if (full && tmp->addr != src.addr)
-            DescribePlain(r, "tmp", *tmp, type, Access::kWrite, n * layout.bytes);
+            DescribePlain(r, Role("tmp", Use::kScratch), *tmp, type, Access::kWrite,
+                          n * layout.bytes);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + n * layout.bytes, name, "dst", loc);
-    CheckEnd(core, src, src.addr + n * layout.bytes, name, index ? "concat" : "src", loc);
-    if (hasIndex) CheckEnd(core, *index, index->addr + n * 4, name, "index", loc);
+    CheckEnd(core, dst, dst.addr + n * layout.bytes, api, "dst", loc);
+    CheckEnd(core, src, src.addr + n * layout.bytes, api, index ? "concat" : "src", loc);
+    if (hasIndex) CheckEnd(core, *index, index->addr + n * 4, api, "index", loc);
     std::vector<Proposal> all(n);
     for (uint64_t i = 0; i < n; ++i) {
         all[i] = Read(src.ptr + i * layout.bytes, layout);
@@ -170,15 +171,15 @@ void RunProposalSort(const char* name, DType type, const TensorRef& dst, const T
 namespace {
 
 // How many lists validBit stands for.
-int ListsOf(Core& core, const char* name, uint16_t valid, Loc loc) {
+int ListsOf(Core& core, Api api, uint16_t valid, Loc loc) {
     if (valid != 1 && valid != 3 && valid != 7 && valid != 15) {
-        TrapCheck(core, loc, "ErrorParam", name, "set validBit to 3, 7 or 15",
+        TrapCheck(core, loc, "ErrorParam", api, "set validBit to 3, 7 or 15",
                   "validBit %u is not 3, 7 or 15", valid);
     }
     // Not documented, and CANN's CPU twin refuses it; kernels that run on the part copy a list this
     // way.
     if (valid == 1) {
-        Warn(core, loc, "ErrorParam", name, "copy a single list with DataCopy",
+        Warn(core, loc, "ErrorParam", api, "copy a single list with DataCopy",
              "validBit 1: a list alone is copied, but the documentation has 3, 7 and 15 only");
     }
     return valid == 1 ? 1 : valid == 3 ? 2 : valid == 7 ? 3 : 4;
@@ -186,21 +187,21 @@ int ListsOf(Core& core, const char* name, uint16_t valid, Loc loc) {
 
 }  // namespace
 
-void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
-                      const TensorRef* const lists[4], const uint16_t lengths[4], bool suspend,
-                      uint16_t valid, int32_t repeats, Loc loc) {
+void RunProposalMerge(Api api, DType type, const TensorRef& dst, const TensorRef* const lists[4],
+                      const uint16_t lengths[4], bool suspend, uint16_t valid, int32_t repeats,
+                      Loc loc) {
     Core& core = Current();
     if (repeats <= 0) return;
-    const int used = ListsOf(core, name, valid, loc);
+    const int used = ListsOf(core, api, valid, loc);
     const Layout layout(type);
     const uint64_t group = GroupOf(lengths, used);
     if (repeats > 1 && !CanRepeat(lengths, used, suspend)) {
-        TrapCheck(core, loc, "ErrorParam", name, "use repeatTimes 1",
+        TrapCheck(core, loc, "ErrorParam", api, "use repeatTimes 1",
                   "repeatTimes > 1 needs four lists of equal length, no exhausted suspension");
     }
     if (core.sink) {
         static const char* const roles[] = {"src1", "src2", "src3", "src4"};
-        Record r = Start(core, name, repeats, loc);
+        Record r = Start(core, api, repeats, loc);
         DescribePlain(r, "dst", dst, type, Access::kWrite, group * repeats * layout.bytes).align =
             static_cast<uint16_t>(layout.bytes);
         for (int i = 0; i < used; ++i) {
@@ -219,10 +220,10 @@ void RunProposalMerge(const char* name, DType type, const TensorRef& dst,
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + group * repeats * layout.bytes, name, "dst", loc);
+    CheckEnd(core, dst, dst.addr + group * repeats * layout.bytes, api, "dst", loc);
     for (int i = 0; i < used; ++i) {
         const uint64_t last = static_cast<uint64_t>(repeats - 1) * group + lengths[i];
-        CheckEnd(core, *lists[i], lists[i]->addr + last * layout.bytes, name, "src", loc);
+        CheckEnd(core, *lists[i], lists[i]->addr + last * layout.bytes, api, "src", loc);
     }
     for (int32_t r = 0; r < repeats; ++r) {
         const uint64_t begin = static_cast<uint64_t>(r) * group * layout.bytes;
@@ -247,7 +248,7 @@ void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& ind
     const Layout layout(type);
     const uint64_t n = static_cast<uint64_t>(repeats) * kGroup;
     if (core.sink) {
-        Record r = Start(core, "Extract", repeats, loc);
+        Record r = Start(core, Api::kExtract, repeats, loc);
         DescribePlain(r, "dstValue", value, type, Access::kWrite, n * layout.element);
         DescribePlain(r, "dstIndex", index, DType::kU32, Access::kWrite, n * 4);
         // Score and label: all of a proposal that has a value here.
@@ -260,9 +261,9 @@ void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& ind
         o.repeatStride = layout.bytes;
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, value, value.addr + n * layout.element, "Extract", "dstValue", loc);
-    CheckEnd(core, index, index.addr + n * 4, "Extract", "dstIndex", loc);
-    CheckEnd(core, sorted, sorted.addr + n * layout.bytes, "Extract", "sorted", loc);
+    CheckEnd(core, value, value.addr + n * layout.element, Api::kExtract, "dstValue", loc);
+    CheckEnd(core, index, index.addr + n * 4, Api::kExtract, "dstIndex", loc);
+    CheckEnd(core, sorted, sorted.addr + n * layout.bytes, Api::kExtract, "sorted", loc);
     std::vector<Proposal> all(n);
     for (uint64_t i = 0; i < n; ++i) all[i] = Read(sorted.ptr + i * layout.bytes, layout);
     for (uint64_t i = 0; i < n; ++i) {

@@ -247,7 +247,7 @@ void RunReduce(const ReduceCall& c) {
     const int64_t dstStep = static_cast<int64_t>(c.form.dstRep) * result.unit;
     if (core.sink) {
         Record r;
-        r.op = c.name;
+        r.SetApi(c.api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, c.form);
@@ -260,12 +260,12 @@ void RunReduce(const ReduceCall& c) {
         core.sink->OnInstruction(core, r);
     }
     if (g.repeats == 0) return;
-    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.name,
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.api,
              "src", c.loc);
     CheckEnd(core, *c.dst,
              c.dst->addr + static_cast<uint64_t>(g.repeats - 1) * static_cast<uint64_t>(dstStep) +
                  result.bytes,
-             c.name, "dst", c.loc);
+             c.api, "dst", c.loc);
     const uint32_t es = DTypeBits(c.dt) / 8;
     float v[128];
     for (uint32_t r = 0; r < g.repeats; ++r) {
@@ -386,7 +386,7 @@ void RunFullReduce(const FullReduceCall& c) {
     }
     if (core.sink) {
         Record r;
-        r.op = c.name;
+        r.SetApi(c.api);
         r.pipe = Pipe::kV;
         r.loc = Where(core, c.loc);
         DescribeMask(r, g, form);
@@ -394,14 +394,14 @@ void RunFullReduce(const FullReduceCall& c) {
         d.align = static_cast<uint16_t>(es * (c.index ? 2 : 1));
         DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, form, form.src0Blk,
                       form.src0Rep);
-        if (need > 0) DescribePlain(r, "sharedTmpBuffer", *c.work, c.dt, Access::kWrite, need);
+        if (need > 0) DescribePlain(r, kTmpRole, *c.work, c.dt, Access::kWrite, need);
         core.sink->OnInstruction(core, r);
         if (g.repeats > 0 && PassesScalar(c, g, 256 / es)) SyncByScalar(core, c.loc);
     }
     if (g.repeats == 0) return;
-    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.name, "src",
+    CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.api, "src",
              c.loc);
-    CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.name, "dst", c.loc);
+    CheckEnd(core, *c.dst, c.dst->addr + es * (c.index ? 2 : 1), c.api, "dst", c.loc);
     if (sum) {
         const float total = inOrder ? SumInOrder(c, g) : SumByLevels(c, g);
         PutValue(c.dst->ptr, c.dt, total);
@@ -420,14 +420,15 @@ void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc) 
     const Geometry g = ReduceGeometry(core, form, type);
     if (core.sink) {
         Record r;
-        r.op = "vcadd";
+        r.SetApi(Api::kvcadd);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("src"), src, type, Access::kRead, g, form, form.src0Blk, form.src0Rep);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), "vcadd", "src", loc);
+    CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), Api::kvcadd, "src",
+             loc);
     float v[128];
     float total = 0;
     for (uint32_t r = 0; r < g.repeats; ++r) {

@@ -69,9 +69,9 @@ std::vector<Entry> Entries(DType t, const TensorRef& score, const TensorRef& ind
     return out;
 }
 
-Record Start(const Core& core, const char* op, Loc loc) {
+Record Start(const Core& core, Api api, Loc loc) {
     Record r;
-    r.op = op;
+    r.SetApi(api);
     r.pipe = Pipe::kV;
     r.loc = Where(core, loc);
     return r;
@@ -83,20 +83,20 @@ void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const T
                int32_t repeats, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic || repeats <= 0) return;
-    NeedsApi(core, loc, "Sort32");
+    NeedsApi(core, loc, Api::kSort32);
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;
     const uint32_t es = DTypeBits(type) / 8;
     if (core.sink) {
-        Record r = Start(core, "Sort32", loc);
+        Record r = Start(core, Api::kSort32, loc);
         r.repeat = repeats;
         DescribePlain(r, "dst", dst, type, Access::kWrite, n * 8);
         DescribePlain(r, "src0", score, type, Access::kRead, n * es);
         DescribePlain(r, "src1", index, DType::kU32, Access::kRead, n * 4);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + n * 8, "Sort32", "dst", loc);
-    CheckEnd(core, score, score.addr + n * es, "Sort32", "src0", loc);
-    CheckEnd(core, index, index.addr + n * 4, "Sort32", "src1", loc);
+    CheckEnd(core, dst, dst.addr + n * 8, Api::kSort32, "dst", loc);
+    CheckEnd(core, score, score.addr + n * es, Api::kSort32, "src0", loc);
+    CheckEnd(core, index, index.addr + n * 4, Api::kSort32, "src1", loc);
     for (uint64_t at = 0; at < n; at += 32) {
         std::vector<Entry> e = Entries(type, score, index, at, 32);
         std::stable_sort(e.begin(), e.end(), Before);
@@ -124,7 +124,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
     }
     if (core.sink) {
         static const char* const roles[] = {"src1", "src2", "src3", "src4"};
-        Record r = Start(core, "MrgSort", loc);
+        Record r = Start(core, Api::kMrgSort, loc);
         r.repeat = repeats;
         DescribePlain(r, "dst", dst, type, Access::kWrite,
                       group * 8 * static_cast<uint64_t>(repeats));
@@ -140,12 +140,12 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
         }
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + group * 8 * static_cast<uint64_t>(repeats), "MrgSort", "dst",
+    CheckEnd(core, dst, dst.addr + group * 8 * static_cast<uint64_t>(repeats), Api::kMrgSort, "dst",
              loc);
     for (int i = 0; i < used; ++i) {
         CheckEnd(core, *lists[i],
                  lists[i]->addr + (static_cast<uint64_t>(repeats - 1) * group + lengths[i]) * 8,
-                 "MrgSort", "src", loc);
+                 Api::kMrgSort, "src", loc);
     }
     std::vector<Entry> in[4];
     for (int32_t r = 0; r < repeats; ++r) {
@@ -169,17 +169,17 @@ void RunSortAll(DType type, const TensorRef& dst, const TensorRef& score, const 
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;
     const uint32_t es = DTypeBits(type) / 8;
     if (core.sink) {
-        Record r = Start(core, "Sort", loc);
+        Record r = Start(core, Api::kSort, loc);
         r.repeat = repeats;
         DescribePlain(r, "dst", dst, type, Access::kWrite, n * 8);
         DescribePlain(r, "concat", score, type, Access::kRead, n * es);
         DescribePlain(r, "index", index, DType::kU32, Access::kRead, n * 4);
-        if (full) DescribePlain(r, "tmp", tmp, type, Access::kWrite, n * 8);
+        if (full) DescribePlain(r, Role("tmp", Use::kScratch), tmp, type, Access::kWrite, n * 8);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + n * 8, "Sort", "dst", loc);
-    CheckEnd(core, score, score.addr + n * es, "Sort", "concat", loc);
-    CheckEnd(core, index, index.addr + n * 4, "Sort", "index", loc);
+    CheckEnd(core, dst, dst.addr + n * 8, Api::kSort, "dst", loc);
+    CheckEnd(core, score, score.addr + n * es, Api::kSort, "concat", loc);
+    CheckEnd(core, index, index.addr + n * 4, Api::kSort, "index", loc);
     std::vector<Entry> e = Entries(type, score, index, 0, n);
     if (full) {
         std::stable_sort(e.begin(), e.end(), Before);
@@ -199,16 +199,16 @@ void RunExtract(DType type, const TensorRef& value, const TensorRef& index, cons
     const uint64_t n = static_cast<uint64_t>(repeats) * 32;
     const uint32_t es = DTypeBits(type) / 8;
     if (core.sink) {
-        Record r = Start(core, "Extract", loc);
+        Record r = Start(core, Api::kExtract, loc);
         r.repeat = repeats;
         DescribePlain(r, "dstValue", value, type, Access::kWrite, n * es);
         DescribePlain(r, "dstIndex", index, DType::kU32, Access::kWrite, n * 4);
         DescribePlain(r, "sorted", sorted, type, Access::kRead, n * 8);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, value, value.addr + n * es, "Extract", "dstValue", loc);
-    CheckEnd(core, index, index.addr + n * 4, "Extract", "dstIndex", loc);
-    CheckEnd(core, sorted, sorted.addr + n * 8, "Extract", "sorted", loc);
+    CheckEnd(core, value, value.addr + n * es, Api::kExtract, "dstValue", loc);
+    CheckEnd(core, index, index.addr + n * 4, Api::kExtract, "dstIndex", loc);
+    CheckEnd(core, sorted, sorted.addr + n * 8, Api::kExtract, "sorted", loc);
     for (uint64_t i = 0; i < n; ++i) {
         memcpy(value.ptr + i * es, sorted.ptr + i * 8, es);
         memcpy(index.ptr + i * 4, sorted.ptr + i * 8 + 4, 4);

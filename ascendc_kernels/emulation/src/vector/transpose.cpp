@@ -32,7 +32,7 @@ void EmitRows(Core& core, DType type, const TensorRef (&d)[16], const TensorRef 
     // Two records keep each within the operand limit: the reads, then the writes.
     for (int half = 0; half < 2; ++half) {
         Record r;
-        r.op = "TransDataTo5HD";
+        r.SetApi(Api::kTransDataTo5HD);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         r.repeat = p.repeatTimes;
@@ -94,10 +94,10 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
     }
     const uint64_t last = static_cast<uint64_t>(p.repeatTimes - 1) * 32;
     for (int i = 0; i < 16; ++i) {
-        CheckEnd(core, d[i], d[i].addr + last * p.dstRepStride + 32, "TransDataTo5HD", "dstList",
-                 loc);
-        CheckEnd(core, s[i], s[i].addr + last * p.srcRepStride + 32, "TransDataTo5HD", "srcList",
-                 loc);
+        CheckEnd(core, d[i], d[i].addr + last * p.dstRepStride + 32, Api::kTransDataTo5HD,
+                 "dstList", loc);
+        CheckEnd(core, s[i], s[i].addr + last * p.srcRepStride + 32, Api::kTransDataTo5HD,
+                 "srcList", loc);
     }
     if (core.sink) EmitRows(core, type, d, s, p, loc);
     Square in;
@@ -115,15 +115,15 @@ void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc 
     if (core.kind == CoreKind::kAic) return;
     if (core.sink) {
         Record r;
-        r.op = "Transpose";
+        r.SetApi(Api::kTranspose);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribePlain(r, "dst", dst, type, Access::kWrite, 512);
         DescribePlain(r, "src", src, type, Access::kRead, 512);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + 512, "Transpose", "dst", loc);
-    CheckEnd(core, src, src.addr + 512, "Transpose", "src", loc);
+    CheckEnd(core, dst, dst.addr + 512, Api::kTranspose, "dst", loc);
+    CheckEnd(core, src, src.addr + 512, Api::kTranspose, "src", loc);
     uint16_t in[256], out[256];
     memcpy(in, src.ptr, 512);
     for (int i = 0; i < 16; ++i) {
@@ -150,16 +150,16 @@ void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, con
     const uint64_t bytes = image * p.nSize * es;
     if (core.sink) {
         Record r;
-        r.op = "Transpose";
+        r.SetApi(Api::kTranspose);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         DescribePlain(r, "dst", dst, type, Access::kWrite, bytes);
         DescribePlain(r, "src", src, type, Access::kRead, bytes);
-        DescribePlain(r, "sharedTmpBuffer", tmp, DType::kU8, Access::kWrite, tmp.size);
+        DescribePlain(r, kTmpRole, tmp, DType::kU8, Access::kWrite, tmp.size);
         core.sink->OnInstruction(core, r);
     }
-    CheckEnd(core, dst, dst.addr + bytes, "Transpose", "dst", loc);
-    CheckEnd(core, src, src.addr + bytes, "Transpose", "src", loc);
+    CheckEnd(core, dst, dst.addr + bytes, Api::kTranspose, "dst", loc);
+    CheckEnd(core, src, src.addr + bytes, Api::kTranspose, "src", loc);
     std::vector<uint8_t> in(src.ptr, src.ptr + bytes);
     const uint64_t rows = toNhwc ? p.cSize : hw, cols = toNhwc ? hw : p.cSize;
     for (uint32_t n = 0; n < p.nSize; ++n) {
@@ -202,7 +202,7 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
     const uint64_t srcBytes = static_cast<uint64_t>(std::max(0, repeats)) * 8 * es;
     if (core.sink) {
         Record r;
-        r.op = "Brcb";
+        r.SetApi(Api::kBrcb);
         r.pipe = Pipe::kV;
         r.loc = Where(core, loc);
         Operand& d = DescribePlain(r, "dst", dst, type, Access::kWrite, 32);
@@ -214,11 +214,11 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
         core.sink->OnInstruction(core, r);
     }
     if (repeats <= 0) return;
-    CheckEnd(core, src, src.addr + srcBytes, "Brcb", "src0", loc);
+    CheckEnd(core, src, src.addr + srcBytes, Api::kBrcb, "src0", loc);
     CheckEnd(core, dst,
              dst.addr + static_cast<uint64_t>(repeats - 1) * static_cast<uint64_t>(dstRep) * 32 +
                  7ull * static_cast<uint64_t>(dstBlk) * 32 + 32,
-             "Brcb", "dst", loc);
+             Api::kBrcb, "dst", loc);
     (es == 2 ? &FillBlocks<uint16_t> : &FillBlocks<uint32_t>)(dst, src, repeats, dstBlk, dstRep);
 }
 

@@ -37,16 +37,17 @@ class Hccl {
                                            HcclDataType dataType, HcclReduceOp op,
                                            uint8_t repeat = 1, Loc loc = Loc::Here()) {
         (void)op;
-        return Prepare<commit>({"AllReduce", sendBuf, recvBuf, count * Size(dataType), repeat},
-                               loc);
+        return Prepare<commit>(
+            {ascendc_emu::Api::kAllReduce, sendBuf, recvBuf, count * Size(dataType), repeat}, loc);
     }
     template <bool commit = false>
     __aicore__ inline HcclHandle AllGather(GM_ADDR sendBuf, GM_ADDR recvBuf, uint64_t sendCount,
                                            HcclDataType dataType, uint64_t strideCount,
                                            uint8_t repeat = 1, Loc loc = Loc::Here()) {
         (void)strideCount;  // between the data of ranks
-        return Prepare<commit>({"AllGather", sendBuf, recvBuf, sendCount * Size(dataType), repeat},
-                               loc);
+        return Prepare<commit>(
+            {ascendc_emu::Api::kAllGather, sendBuf, recvBuf, sendCount * Size(dataType), repeat},
+            loc);
     }
     template <bool commit = false>
     __aicore__ inline HcclHandle ReduceScatter(GM_ADDR sendBuf, GM_ADDR recvBuf, uint64_t recvCount,
@@ -55,16 +56,18 @@ class Hccl {
                                                Loc loc = Loc::Here()) {
         (void)op;
         (void)strideCount;
-        return Prepare<commit>(
-            {"ReduceScatter", sendBuf, recvBuf, recvCount * Size(dataType), repeat}, loc);
+        return Prepare<commit>({ascendc_emu::Api::kReduceScatter, sendBuf, recvBuf,
+                                recvCount * Size(dataType), repeat},
+                               loc);
     }
     template <bool commit = false>
     __aicore__ inline HcclHandle AlltoAll(GM_ADDR sendBuf, GM_ADDR recvBuf, uint64_t dataCount,
                                           HcclDataType dataType, uint64_t strideCount = 0,
                                           uint8_t repeat = 1, Loc loc = Loc::Here()) {
         (void)strideCount;
-        return Prepare<commit>({"AlltoAll", sendBuf, recvBuf, dataCount * Size(dataType), repeat},
-                               loc);
+        return Prepare<commit>(
+            {ascendc_emu::Api::kAlltoAll, sendBuf, recvBuf, dataCount * Size(dataType), repeat},
+            loc);
     }
     // The arrays have one uint64_t per rank.
     template <bool commit = false>
@@ -76,7 +79,7 @@ class Hccl {
         const auto first = [](const void* p) { return *static_cast<const uint64_t*>(p); };
         (void)recvCounts;
         return Prepare<commit>(
-            {"AlltoAllV", sendBuf + first(sdispls) * Size(sendType),
+            {ascendc_emu::Api::kAlltoAllV, sendBuf + first(sdispls) * Size(sendType),
              recvBuf + first(rdispls) * Size(recvType), first(sendCounts) * Size(sendType), repeat},
             loc);
     }

@@ -264,7 +264,8 @@ class MatmulImpl {
             ascendc_emu::MatrixRef c;
             SetC(c, gm);
             c.stride = StrideC();
-            Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false, "Matmul::IterateAll", loc);
+            Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false,
+                    ascendc_emu::Api::kMatmulIterateAll, loc);
             return;
         }
         Restart();
@@ -288,7 +289,8 @@ class MatmulImpl {
         ascendc_emu::MatrixRef c;
         SetC(c, local);
         c.stride = LocalStride(singleM_, singleN_);
-        Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false, "Matmul::IterateAll", loc);
+        Compute(c, 0, singleM_, 0, singleN_, 0, 0, enAtomic, false,
+                ascendc_emu::Api::kMatmulIterateAll, loc);
     }
 
     template <bool sync = true, bool waitIterateBatch = false>
@@ -389,7 +391,7 @@ class MatmulImpl {
         args.quant = 0;
         args.relu = false;
         args.atomic = ascendc_emu::kPlainStore;
-        ascendc_emu::MatmulCompute(args, "Matmul::Iterate", Loc::Here());
+        ascendc_emu::MatmulCompute(args, ascendc_emu::Api::kMatmulIterate, Loc::Here());
         a_ = a;
         b_ = b;
     }
@@ -484,12 +486,12 @@ class MatmulImpl {
             c.stride = StrideC();
         }
         Compute(c, m0, m, n0, n, sequential ? 0 : m0, sequential ? 0 : n0, atomic, partial_,
-                "Matmul::GetTensorC", loc);
+                ascendc_emu::Api::kMatmulGetTensorC, loc);
     }
 
     __aicore__ void Compute(ascendc_emu::MatrixRef& c, uint32_t m0, uint32_t m, uint32_t n0,
                             uint32_t n, uint32_t cRow, uint32_t cColumn, uint8_t atomic,
-                            bool partial, const char* op, Loc loc) {
+                            bool partial, ascendc_emu::Api api, Loc loc) {
         ascendc_emu::MatrixRef a = a_, b = b_;
         if constexpr (kSparse) {
             static_assert(IsSameType<SrcBT, int8_t>::value && B_TYPE::isTrans,
@@ -526,7 +528,7 @@ class MatmulImpl {
         if constexpr (MM_CB::copiesOut) {
             matmul_detail::CopyOut<SumT, DstT>(args, user_, MM_CB::DataCopyOutFunc, loc);
         } else {
-            ascendc_emu::MatmulCompute(args, op, loc);
+            ascendc_emu::MatmulCompute(args, api, loc);
         }
         a_ = a;
         b_ = b;

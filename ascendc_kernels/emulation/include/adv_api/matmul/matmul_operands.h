@@ -225,7 +225,7 @@ __aicore__ inline void CopyOut(ascendc_emu::MatmulArgs& args, const UserData& us
     args.quant = 0;
     args.relu = false;
     args.atomic = ascendc_emu::kPlainStore;
-    ascendc_emu::MatmulCompute(args, "Matmul", loc);
+    ascendc_emu::MatmulCompute(args, ascendc_emu::Api::kMatmul, loc);
     const LocalTensor<int8_t> co1(TPosition::CO1, 0,
                                   height * Align(args.n, 16) * uint32_t(sizeof(Sum)));
     copy(c.data + at * sizeof(Dst), co1, &p, user.tiling, user.data);

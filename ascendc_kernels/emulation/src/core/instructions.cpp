@@ -1,52 +1,39 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
-#include "core/api_arch.h"
+#include "core/instructions.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
 
 #include "ascendc_emu/core.h"
-#include "ascendc_emu/platform_table.h"
 
 namespace ascendc_emu {
-namespace {
 
-// Written from api_arch.csv when the library is built.
-const char* const kTable =
-#include "api_arch.inc"
-    ;
-
-struct ApiTable {
-    std::set<int32_t> archs;  // with a column of types
-    std::map<std::string, ApiFacts> apis;
+// The first row stands for calls that no row describes.
+const Instruction kInstructions[Api::kCount] = {
+    {},
+#include "ascendc_emu/instruction_rows.inc"
 };
 
-// The columns are api, archs, types_<arch> of one or more architectures, page.
-ApiTable Read() {
-    static const std::string prefix = "types_";
-    ApiTable table;
-    for (const auto& row : CsvRows(kTable)) {
-        ApiFacts& facts = table.apis[row.at("api")];
-        facts.page = row.at("page");
-        std::istringstream words(row.at("archs"));
-        for (int32_t word = 0; words >> word;) facts.archs.insert(word);
-        for (const auto& cell : row) {
-            if (cell.first.compare(0, prefix.size(), prefix) != 0) continue;
-            const int32_t arch = std::atoi(cell.first.c_str() + prefix.size());
-            table.archs.insert(arch);
-            facts.types[arch] = cell.second;
-        }
-    }
-    return table;
-}
+Api::operator const char*() const { return FactsOf(*this).name; }
 
-const ApiTable& Table() {
-    static const ApiTable table = Read();
-    return table;
-}
+namespace {
+
+// Architectures whose data types have a column, types_<arch>.
+constexpr int32_t kListedArchs[] = {
+#include "ascendc_emu/listed_archs.inc"
+};
+
+// Rows of one way that an API takes, such as DataCopy from L0C to GM.
+struct Route {
+    Api api;
+    Mem from, to;
+    Api row;
+};
+constexpr Route kRoutes[] = {
+#include "ascendc_emu/instruction_routes.inc"
+};
 
 bool Reads(const Operand& o) { return static_cast<int>(o.access) & 1; }
 
@@ -82,38 +69,53 @@ std::string MissingCast(const Record& r, const std::string& types) {
 
 }  // namespace
 
-const ApiFacts* FindApi(const std::string& name) {
-    const auto found = Table().apis.find(name);
-    return found == Table().apis.end() ? nullptr : &found->second;
+bool Instruction::IsOn(int32_t arch) const {
+    for (const int32_t one : archs) {
+        if (one == arch) return true;
+    }
+    return false;
 }
 
-bool HasType(const ApiFacts& facts, int32_t arch, const std::string& type) {
-    const auto listed = facts.types.find(arch);
-    return listed != facts.types.end() && listed->second.find(type) != std::string::npos;
+const char* Instruction::TypesOn(int32_t arch) const {
+    int column = 0;
+    for (const int32_t listed : kListedArchs) {
+        if (listed == arch) return types[column];
+        ++column;
+    }
+    return "";
 }
 
-bool ListsApisOf(int32_t arch) { return Table().archs.count(arch) != 0; }
+bool HasType(const Instruction& facts, int32_t arch, const std::string& type) {
+    return std::string(facts.TypesOn(arch)).find(type) != std::string::npos;
+}
+
+bool ListsApisOf(int32_t arch) {
+    for (const int32_t listed : kListedArchs) {
+        if (listed == arch) return true;
+    }
+    return false;
+}
 
 std::string MissingOn(int32_t arch, const Record& r, std::string* page) {
     const Operand* from = Main(r, true);
     const Operand* to = Main(r, false);
-    const std::string op = r.op;
-    std::string form;
-    if (from != nullptr && to != nullptr)
-        form = std::string(" ") + Name(from->mem) + ">" + Name(to->mem);
-    for (const std::string& name : {op + form, op}) {
-        const ApiFacts* facts = FindApi(name);
-        if (facts == nullptr) continue;
-        *page = facts->page;
-        if (facts->archs.count(arch) == 0) return name + " does not exist";
-        const auto listed = facts->types.find(arch);
-        if (listed == facts->types.end() || listed->second.empty() || from == nullptr) return "";
-        if (op == "Cast") return MissingCast(r, listed->second);
-        const std::string known = " " + listed->second + " ";
-        if (known.find(std::string(" ") + Name(from->dtype) + " ") != std::string::npos) return "";
-        return op + " of " + Name(from->dtype) + " does not exist (it has " + listed->second + ")";
+    Api row = r.api;
+    for (const Route& route : kRoutes) {
+        const bool taken = route.api == r.api && from != nullptr && to != nullptr &&
+                           route.from == from->mem && route.to == to->mem;
+        if (taken) row = route.row;
     }
-    return "";
+    const Instruction& facts = FactsOf(row);
+    if (!facts.IsListed()) return "";
+    *page = facts.page;
+    if (!facts.IsOn(arch)) return std::string(facts.name) + " does not exist";
+    const std::string types = facts.TypesOn(arch);
+    if (types.empty() || from == nullptr) return "";
+    if (r.api == Api::kCast) return MissingCast(r, types);
+    if ((" " + types + " ").find(std::string(" ") + Name(from->dtype) + " ") != std::string::npos)
+        return "";
+    return std::string(r.op) + " of " + Name(from->dtype) + " does not exist (it has " + types +
+           ")";
 }
 
 void StopAbsentApi(const char* name, Loc loc) {
@@ -126,21 +128,22 @@ void StopAbsentApi(const char* name, Loc loc) {
         name, core.soc->name, core.soc->arch);
 }
 
-void ReportMissingApi(Core& core, Loc loc, const char* name) {
-    const ApiFacts* facts = FindApi(name);
-    if (facts == nullptr || facts->archs.count(core.soc->arch) != 0) return;
+void ReportMissingApi(Core& core, Loc loc, Api api) {
+    const Instruction& facts = FactsOf(api);
+    if (!facts.IsListed() || facts.IsOn(core.soc->arch)) return;
+    const char* const name = facts.name;
     if (core.sink != nullptr) {
         Complain(core, loc, "NotOnSoc", name,
                  "use another API on this SoC, or take it out of the op's",
                  "%s does not exist on %s (arch %d): page %s", name, core.soc->name, core.soc->arch,
-                 facts->page.c_str());
+                 facts.page);
         return;
     }
     // No sanitizer to tell: say it once, the numbers are those of another architecture.
     static std::mutex mutex;
-    static std::set<std::string> told;
+    static std::set<Api::Id> told;
     std::lock_guard<std::mutex> lock(mutex);
-    if (!told.insert(name).second) return;
+    if (!told.insert(api.id).second) return;
     loc = Where(core, loc);
     std::fprintf(stderr, "opgen: %s:%u: %s does not exist on %s (arch %d)\n",
                  loc.file ? loc.file : "?", loc.line, name, core.soc->name, core.soc->arch);
