@@ -21,7 +21,7 @@ from msopgen_wrap.spec.compute_guard import (
     locate,
 )
 from msopgen_wrap.spec.findings import Findings
-from msopgen_wrap.spec.gradient import PREFIX, arriving, forward_of, vjp
+from msopgen_wrap.spec.gradient import forward_of, vjp
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
 
 _RESULT = "__opgen_result"
@@ -63,7 +63,8 @@ def _kind(param: TensorParam) -> str:
     return TENSORS if param.kind is ParamKind.DYNAMIC else TENSOR
 
 
-def _checked(code: Code, scope: Scope) -> CheckedCode:
+def checked_code(code: Code, scope: Scope) -> CheckedCode:
+    """Return code that the guard has accepted; raises OpgenError with all that it refuses."""
     findings = Findings()
     checked = check_code(code, scope, findings)
     if checked is None:
@@ -101,7 +102,7 @@ def compile_compute(
 
         return gradients
     code = spec.compute
-    checked = _checked(code, compute_scope(spec))
+    checked = checked_code(code, compute_scope(spec))
     names = tuple(p.name for p in spec.outputs)
     program, namespace = _program(checked, code)
     namespace.update(replacements or {})
@@ -132,7 +133,7 @@ def compile_backward(
         raise OpgenError(Diagnostic("OPG050", f"backward of {spec.op} is '{spec.backward}'"))
     programs = []
     for target, code in spec.backward.items():
-        checked = _checked(code, backward_scope(spec, target))
+        checked = checked_code(code, backward_scope(spec, target))
         programs.append((target, code, checked, *_program(checked, code)))
 
     def run(
@@ -154,93 +155,8 @@ def compile_backward(
     return run
 
 
-def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = False) -> str:
-    """Return ``compute`` as the source of a plain Python function over torch, F and math.
-
-    Inputs are positional parameters (optional ones default to None), attrs keyword-only ones with
-    their defaults, dtype attrs are torch dtypes. In-place operators are already rewritten, so the
-    function never writes its inputs. One output is returned bare, several as a tuple. The gradient
-    of a formula calls ``_vjp``, which is ``vjp`` of the package's ``_runtime.gradients``.
-
-    Args:
-        bound: leave the attrs out of the parameters: they are names around the function.
-    """
-    if spec.compute is None:
-        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
-    if spec.differentiated:
-        return _gradient_source(spec, name)
-    checked = _checked(spec.compute, compute_scope(spec))
-    tree = _rewrite(checked, guards=False)
-    lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
-    names = [p.name for p in spec.outputs]
-    if checked.is_expression:
-        last = lines.pop()
-        lines.append("return " + last.split(" = ", 1)[1])
-    else:
-        lines.append("return " + ", ".join(names))
-    defaults = [
-        f"if {p.name} is None:\n    {p.name} = torch.tensor({p.default!r})"
-        for p in spec.inputs
-        if p.kind is ParamKind.OPTIONAL and p.default is not None
-    ]
-    params = _input_parameters(spec)
-    if not bound:
-        params += _attr_parameters(spec)
-    body = "\n".join([*defaults, *lines])
-    return f"def {name}({', '.join(params)}):\n{_indented(body)}\n"
-
-
-def _input_parameters(spec: OpSpec) -> list[str]:
-    params = [f"{p.name}=None" if p.kind is ParamKind.OPTIONAL else p.name for p in spec.inputs]
-    # A Python default cannot be followed by a parameter without one; pass those by keyword value.
-    seen_optional = False
-    for i, p in enumerate(spec.inputs):
-        if p.kind is ParamKind.OPTIONAL:
-            seen_optional = True
-        elif seen_optional:
-            params[i] = f"{p.name}=None"
-    return params
-
-
-def _attr_parameters(spec: OpSpec) -> list[str]:
-    if not spec.attrs:
-        return []
-    return ["*", *(a.name if a.required else f"{a.name}={_literal(a)}" for a in spec.attrs)]
-
-
-def _indented(text: str) -> str:
-    return "\n".join("    " + row if row else row for row in text.split("\n"))
-
-
-def _gradient_source(spec: OpSpec, name: str) -> str:
-    """Return the gradients of a forward formula as a function; ``_vjp`` is ``gradients.vjp``."""
-    forward = forward_of(spec)
-    inner = function_source(forward, "forward", bound=True).rstrip("\n")
-    inputs = [p.name for p in forward.inputs]
-    grads = [f"{PREFIX}{output}" for output in arriving(spec)]
-    places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
-    taken = [f"_grads[{place}]" for place in places]
-    body = [
-        inner,
-        "",
-        f"_grads = _vjp(forward, [{', '.join(inputs)}], [{', '.join(grads)}])",
-        f"return {', '.join(taken)}",
-    ]
-    heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
-    return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"
-
-
-def _literal(attr: Any) -> str:
-    if attr.type == "dtype":
-        return f"torch.{attr.default}"
-    if attr.type in ("list_int", "list_float"):
-        return repr(tuple(attr.default))
-    if isinstance(attr.default, float) and not math.isfinite(attr.default):
-        return f"float('{attr.default}')"
-    return repr(attr.default)
-
-
-def _rewrite(checked: CheckedCode, guards: bool) -> ast.Module:
+def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
+    """Return statements that never write their inputs; ``guards``: bound by ``compute_limits``."""
     # A deep copy through text keeps line numbers: the checked tree may be used again.
     body = []
     for i, statement in enumerate(checked.tree.body):
@@ -260,7 +176,7 @@ def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
 
     torch = _torch()
     try:
-        program = compile(_rewrite(checked, guards=True), _FILE, "exec", dont_inherit=True)
+        program = compile(rewritten(checked, guards=True), _FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise OpgenError(
             Diagnostic("OPG041", f"compute does not compile: {error}", code.location)

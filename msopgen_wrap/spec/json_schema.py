@@ -11,7 +11,7 @@ from typing import Any
 
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import ATTR_KEYS
-from msopgen_wrap.spec.loader import BACKWARD_WORDS, FORMAT_VERSION, KEYS
+from msopgen_wrap.spec.builder import BACKWARD_WORDS, FORMAT_VERSION, KEYS
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS

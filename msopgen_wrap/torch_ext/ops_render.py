@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.spec.compute_runner import function_source
+from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.gradient import (
     broadcast_inputs,
     gradient_inputs,

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.spec import torch_names
 from msopgen_wrap.spec.compute_guard import Scope, check_code
-from msopgen_wrap.spec.compute_runner import compile_backward, compile_compute, function_source
+from msopgen_wrap.spec.compute_runner import compile_backward, compile_compute
 from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import Code, OpSpec
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.spec.compute_runner import compile_compute, function_source
+from msopgen_wrap.spec.compute_runner import compile_compute
+from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.gradient import gradient_text
 from msopgen_wrap.spec.loader import gradient_spec, load_specs, parse_spec, with_gradients
 from msopgen_wrap.spec.model import OpSpec

@@ -10,8 +10,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msopgen_wrap.spec.builder import KEYS
 from msopgen_wrap.spec.json_schema import spec_schema
-from msopgen_wrap.spec.loader import KEYS, parse_spec
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import (
     REQUIRED,
     OpSpec,

@@ -1,0 +1,98 @@
+"""Write ``compute`` as the source of a plain Python function."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewritten
+from msopgen_wrap.spec.gradient import PREFIX, arriving, forward_of
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+
+
+def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = False) -> str:
+    """Return ``compute`` as the source of a plain Python function over torch, F and math.
+
+    Inputs are positional parameters (optional ones default to None), attrs keyword-only ones with
+    their defaults, dtype attrs are torch dtypes. In-place operators are already rewritten, so the
+    function never writes its inputs. One output is returned bare, several as a tuple. The gradient
+    of a formula calls ``_vjp``, which is ``vjp`` of the package's ``_runtime.gradients``.
+
+    Args:
+        bound: leave the attrs out of the parameters: they are names around the function.
+    """
+    if spec.compute is None:
+        raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
+    if spec.differentiated:
+        return _gradient_source(spec, name)
+    checked = checked_code(spec.compute, compute_scope(spec))
+    tree = rewritten(checked, guards=False)
+    lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
+    names = [p.name for p in spec.outputs]
+    if checked.is_expression:
+        last = lines.pop()
+        lines.append("return " + last.split(" = ", 1)[1])
+    else:
+        lines.append("return " + ", ".join(names))
+    defaults = [
+        f"if {p.name} is None:\n    {p.name} = torch.tensor({p.default!r})"
+        for p in spec.inputs
+        if p.kind is ParamKind.OPTIONAL and p.default is not None
+    ]
+    params = _input_parameters(spec)
+    if not bound:
+        params += _attr_parameters(spec)
+    body = "\n".join([*defaults, *lines])
+    return f"def {name}({', '.join(params)}):\n{_indented(body)}\n"
+
+
+def _input_parameters(spec: OpSpec) -> list[str]:
+    params = [f"{p.name}=None" if p.kind is ParamKind.OPTIONAL else p.name for p in spec.inputs]
+    # A Python default cannot be followed by a parameter without one; pass those by keyword value.
+    seen_optional = False
+    for i, p in enumerate(spec.inputs):
+        if p.kind is ParamKind.OPTIONAL:
+            seen_optional = True
+        elif seen_optional:
+            params[i] = f"{p.name}=None"
+    return params
+
+
+def _attr_parameters(spec: OpSpec) -> list[str]:
+    if not spec.attrs:
+        return []
+    return ["*", *(a.name if a.required else f"{a.name}={_literal(a)}" for a in spec.attrs)]
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + row if row else row for row in text.split("\n"))
+
+
+def _gradient_source(spec: OpSpec, name: str) -> str:
+    """Return the gradients of a forward formula as a function; ``_vjp`` is ``gradients.vjp``."""
+    forward = forward_of(spec)
+    inner = function_source(forward, "forward", bound=True).rstrip("\n")
+    inputs = [p.name for p in forward.inputs]
+    grads = [f"{PREFIX}{output}" for output in arriving(spec)]
+    places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
+    taken = [f"_grads[{place}]" for place in places]
+    body = [
+        inner,
+        "",
+        f"_grads = _vjp(forward, [{', '.join(inputs)}], [{', '.join(grads)}])",
+        f"return {', '.join(taken)}",
+    ]
+    heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
+    return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"
+
+
+def _literal(attr: Any) -> str:
+    if attr.type == "dtype":
+        return f"torch.{attr.default}"
+    if attr.type in ("list_int", "list_float"):
+        return repr(tuple(attr.default))
+    if isinstance(attr.default, float) and not math.isfinite(attr.default):
+        return f"float('{attr.default}')"
+    return repr(attr.default)
