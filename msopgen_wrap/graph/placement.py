@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch.fx.experimental.symbolic_shapes import statically_known_true
-
 from msopgen_wrap.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 _aten = torch.ops.aten
 

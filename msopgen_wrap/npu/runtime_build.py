@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..build import cache
+from ..build.forwarding_headers import forwarding_folder, table_path
 from ..build.shared_object import read_symbols
 from ..build.toolchain import common_flags, find_toolchain, run_compiler
 from ..diagnostics import Diagnostic, OpgenError
@@ -182,7 +183,7 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
     (stage / "soc_table.inc").write_text(soc_table(facts.read_text(encoding="utf-8")))
     (stage / "soc_families.inc").write_text(family_table())
     include = [f"-I{wheel.include}"] if wheel else []
-    include += [f"-I{stage}", f"-I{emulation / 'include'}"]
+    include += [f"-I{folder}" for folder in (stage, emulation / "include", forwarding_folder())]
     flags = [*common_flags(tool), "-O2", "-fvisibility=hidden", "-DFUNC_VISIBILITY", "-Wall"]
     flags += ["-Wno-deprecated-declarations"] if wheel else []
     shared = [tool.cxx, "-shared", *flags, *include, "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN"]
@@ -216,7 +217,7 @@ def _build(stage: Path, wheel: TorchNpuWheel | None, wanted: dict[str, list[str]
         emulation / "include" / "ascendc_emu" / "runtime_kernel.h",
     ]
     own = sources_dir() / "ascendcl"
-    inputs += [*sorted(own.glob("*.h")), own / "not_emulated.txt"]
+    inputs += [*sorted(own.glob("*.h")), own / "not_emulated.txt", table_path()]
     if wheel:
         _add_stubs(stage, wheel, wanted, shared, [target, hccl_out], core)
     for name in FACADES:

@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_set>
 
-#include "acl/acl.h"
+#include "acl/acl_mdl.h"
 #include "state.h"
 
 #define EXPORT __attribute__((visibility("default")))

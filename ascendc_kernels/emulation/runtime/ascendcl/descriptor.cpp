@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "acl/acl.h"
+#include "acl/acl_op_compiler.h"
 #include "state.h"
 
 struct aclDataBuffer {

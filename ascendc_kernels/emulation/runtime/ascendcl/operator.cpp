@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "acl/acl.h"
+#include "acl/acl_op_compiler.h"
 #include "state.h"
 
 using opgen_runtime::Fail;

@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "acl/acl.h"
-#include "acl/acl_rt_kernel.h"
+#include "acl/acl_rt_compile.h"
 #include "state.h"
 
 using namespace opgen_runtime;
