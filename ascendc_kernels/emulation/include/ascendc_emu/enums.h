@@ -593,7 +593,7 @@ struct PipePair {
     Pipe src, dst;
 };
 
-// Source and destination pipe of a HardEvent.
+// Source and destination pipe of a HardEvent. One case per event: the enum's order says nothing.
 constexpr PipePair PipesOf(AscendC::HardEvent e) {
     using E = AscendC::HardEvent;
     switch (e) {

@@ -137,29 +137,36 @@ int Refuse(const std::string& text) {
     return 1;
 }
 
-int Run(const OpgenLaunch& given) {
-    OpgenLaunch launch = given;
-    if (launch.entry == nullptr && launch.body == nullptr) return Refuse("no kernel to launch");
+// What is wrong with a launch before it runs; empty if nothing is.
+std::string LaunchProblem(const OpgenLaunch& launch, const SocInfo* soc, int mode) {
+    if (launch.entry == nullptr && launch.body == nullptr) return "no kernel to launch";
     if (launch.num_args < 0 || launch.num_args > 64) {
-        return Refuse("a kernel takes at most 64 arguments, not " +
-                      std::to_string(launch.num_args));
+        return "a kernel takes at most 64 arguments, not " + std::to_string(launch.num_args);
     }
-    const SocInfo* soc = FindSoc(launch.soc);
-    if (soc == nullptr)
-        return Refuse(std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'");
+    if (soc == nullptr) {
+        return std::string("unknown SoC '") + (launch.soc ? launch.soc : "") + "'";
+    }
     if (soc->traits.arch == 0) {
-        return Refuse(std::string(soc->name) + " (arch " + std::to_string(soc->arch) +
-                      ") is not emulated; " + EmulatedArchs());
+        return std::string(soc->name) + " (arch " + std::to_string(soc->arch) +
+               ") is not emulated; " + EmulatedArchs();
     }
     if (launch.block_dim == 0 || launch.block_dim > 65535) {
-        return Refuse("block dim " + std::to_string(launch.block_dim) + " is not in 1..65535");
+        return "block dim " + std::to_string(launch.block_dim) + " is not in 1..65535";
     }
+    if (mode < OPGEN_MODE_FAST || mode > OPGEN_MODE_PROFILE) return "unknown mode";
+    if (mode == OPGEN_MODE_CHECK && g_factories[mode] == nullptr) {
+        return "check mode needs the sanitizer, which is not part of this library";
+    }
+    return "";
+}
+
+int Run(const OpgenLaunch& given) {
+    OpgenLaunch launch = given;
+    const SocInfo* soc = FindSoc(launch.soc);
     const int mode = launch.mode != OPGEN_MODE_DEFAULT ? launch.mode : opgen_default_mode();
-    if (mode < OPGEN_MODE_FAST || mode > OPGEN_MODE_PROFILE) return Refuse("unknown mode");
+    const std::string problem = LaunchProblem(launch, soc, mode);
+    if (!problem.empty()) return Refuse(problem);
     const SinkFactory factory = g_factories[mode];
-    if (mode == OPGEN_MODE_CHECK && factory == nullptr) {
-        return Refuse("check mode needs the sanitizer, which is not part of this library");
-    }
     void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
     if (launch.entry != nullptr && launch.entry_aic == nullptr) {
         launch.entry_aic = Beside(launch.entry, "opgen_aic_");

@@ -50,6 +50,50 @@ void PipeReset(PipeState& pipe, bool destroy, Loc loc) {
     if (destroy && core->pipe == &pipe) core->pipe = nullptr;
 }
 
+namespace {
+
+// Take `total` bytes of a TBufPool; the address.
+uint32_t PlaceInPool(Core& core, PoolState& pool, Mem mem, uint64_t total, Loc loc) {
+    // UB is the vector cores': what the cube core of a mixed kernel sets up there has no effect.
+    const bool absent = mem == Mem::kUb && core.kind == CoreKind::kAic;
+    if (!pool.ready && !absent) {
+        TrapCheck(core, loc, "ErrorBuffer4", "InitBuffer", "call InitBufPool first",
+                  "TBufPool used without InitBufPool");
+    }
+    if (pool.used + total > pool.size && !absent) {
+        Complain(core, loc, "InitBuffer", "InitBuffer",
+                 "enlarge the pool or use fewer, smaller buffers",
+                 "the pool has %u of %u bytes left, %llu are needed",
+                 pool.size - std::min(pool.used, pool.size), pool.size,
+                 static_cast<unsigned long long>(total));
+    }
+    const uint32_t addr = pool.base + pool.used;
+    pool.used += static_cast<uint32_t>(total);
+    return addr;
+}
+
+// Take `total` bytes of a memory behind what is taken of it; the address. `past`: they end behind
+// the memory.
+uint32_t PlaceInMemory(Core& core, PipeState& pipe, Mem mem, uint64_t total, Loc loc, bool& past) {
+    uint32_t& next = pipe.next[static_cast<int>(mem)];
+    const uint32_t size = SizeOf(core, mem);
+    // The device does not look: a buffer that is never used works wherever it lies, so this is a
+    // warning until a tensor is taken from it (RequirePlace), and anything behind the end stops the
+    // kernel when it is used. Sizes far off are not worth a start.
+    if (mem != Mem::kGm && next + total > size) {
+        const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Warn;
+        report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
+               "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next, size,
+               static_cast<unsigned long long>(total));
+        past = true;
+    }
+    const uint32_t addr = next;
+    next += static_cast<uint32_t>(total);
+    return addr;
+}
+
+}  // namespace
+
 void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, TPosition dst,
                int32_t depth, uint32_t number, uint32_t bytes, bool isBuf, Loc loc) {
     Core& core = Current();
@@ -75,41 +119,9 @@ void InitQueue(PipeState& pipe, PoolState* pool, QueueState& q, TPosition src, T
     }
     const uint32_t len = Align32(bytes);
     const uint64_t total = static_cast<uint64_t>(len) * number;
-    uint32_t addr;
     bool past = false;
-    if (pool != nullptr) {
-        // UB is the vector cores': what the cube core of a mixed kernel sets up there has no
-        // effect.
-        const bool absent = mem == Mem::kUb && core.kind == CoreKind::kAic;
-        if (!pool->ready && !absent) {
-            TrapCheck(core, loc, "ErrorBuffer4", "InitBuffer", "call InitBufPool first",
-                      "TBufPool used without InitBufPool");
-        }
-        if (pool->used + total > pool->size && !absent) {
-            Complain(core, loc, "InitBuffer", "InitBuffer",
-                     "enlarge the pool or use fewer, smaller buffers",
-                     "the pool has %u of %u bytes left, %llu are needed",
-                     pool->size - std::min(pool->used, pool->size), pool->size,
-                     static_cast<unsigned long long>(total));
-        }
-        addr = pool->base + pool->used;
-        pool->used += static_cast<uint32_t>(total);
-    } else {
-        uint32_t& next = pipe.next[static_cast<int>(mem)];
-        const uint32_t size = SizeOf(core, mem);
-        // The device does not look: a buffer that is never used works wherever it lies, so this is
-        // a warning until a tensor is taken from it (RequirePlace), and anything behind the end
-        // stops the kernel when it is used. Sizes far off are not worth a start.
-        if (mem != Mem::kGm && next + total > size) {
-            const auto report = next >= 2 * uint64_t{size} ? TrapCheck : Warn;
-            report(core, loc, "InitBuffer", "InitBuffer", "use smaller tiles or fewer buffers",
-                   "%s overflow: %u of %u bytes are taken, %llu more are needed", Name(mem), next,
-                   size, static_cast<unsigned long long>(total));
-            past = true;
-        }
-        addr = next;
-        next += static_cast<uint32_t>(total);
-    }
+    const uint32_t addr = pool != nullptr ? PlaceInPool(core, *pool, mem, total, loc)
+                                          : PlaceInMemory(core, pipe, mem, total, loc, past);
     pipe.buffers += number;
     if (pipe.buffers > 64) {
         Complain(core, loc, "InitBuffer", "InitBuffer", "use fewer buffers",

@@ -272,6 +272,8 @@ void Scheduler::StartOn(Running& slot, int id) {
     slot.fiber.Start(&RunBlock, &slot);
 }
 
+// One loop over what a worker may do next: which blocks may go on, and when it sleeps or reports a
+// deadlock, depends on lists and a lock that are best seen together.
 void Scheduler::Worker() {
     std::vector<std::unique_ptr<Running>> parked;
     std::vector<std::unique_ptr<Running>> free;

@@ -196,8 +196,8 @@ void Checker::ReportCacheLines(const Step& step, const Operand& o, const GmHits&
              "a cache line of 64 bytes is written back whole: that undoes the other write",
              "DataCacheCleanAndInvalid the line before SetValue, or keep the two in "
              "different lines"});
-        const bool notes =
-            hits.staleLine.Pipe() == kPS && hits.staleLine.Core() != step.state.core->id;
+        const bool notes = hits.staleLine.Pipe() == kPS &&
+                           hits.staleLine.Core() != static_cast<uint32_t>(step.state.core->id);
         if (notes) {
             ReportUnlessNotes(o, f);
         } else {

@@ -187,7 +187,6 @@ Finding Checker::ConflictFinding(const Step& step, const Operand& o, const Confl
 }
 
 void Checker::ReportConflicts(Step& step, const Operand& o, const Conflicts& conflicts) {
-    const Record& r = step.record;
     uint32_t core = static_cast<uint32_t>(step.state.core->id);
     for (const Conflict& c : conflicts.Items()) {
         // Overwriting data somebody still reads: that the write before the read is not known to be

@@ -220,47 +220,34 @@ bool ExecuteRepeatedBlocks(const VecCall& c, RunFn fn, const Geometry& g, const 
     return true;
 }
 
-void Execute(const VecCall& c, RunFn fn, const Geometry& g) {
-    const uint8_t* const p0 = c.src0 ? c.src0->ptr : nullptr;
-    const uint8_t* const p1 = c.src1 ? c.src1->ptr : nullptr;
-    if (c.form.kind == Form::kCount) {
-        if (g.total > 0) fn(c.dst->ptr, p0, p1, g.total, c);
-        return;
-    }
-    if (g.repeats == 0) return;
-    const Walk d{c.dst->ptr, c.form.dstBlk * 32ll, c.form.dstRep * 32ll, DTypeBits(c.dt)};
-    const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll,
-                  DTypeBits(c.st)};
-    const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll,
-                  DTypeBits(c.st)};
+// Operands whose first `prefix` lanes of every repeat lie in one piece.
+void ExecuteRows(const VecCall& c, RunFn fn, const Geometry& g, const Walk& d, const Walk& s0,
+                 const Walk& s1, uint32_t prefix) {
     auto source = [](const Walk& w, uint32_t r) -> const void* {
         return w.ptr ? w.ptr + r * w.rep : nullptr;
     };
-    const uint32_t prefix = g.full ? g.lanes : g.prefix;
-    const bool rows = prefix > 0 && Contiguous(d, prefix) && (!p0 || Contiguous(s0, prefix)) &&
-                      (!p1 || Contiguous(s1, prefix));
-    if (rows) {
-        auto dense = [&](const Walk& w) {
-            return !w.ptr || w.rep == static_cast<int64_t>(Bytes(
-                                          DType::kU8, static_cast<uint64_t>(g.lanes) * w.bits / 8));
-        };
-        if (g.full && dense(d) && dense(s0) && dense(s1)) {
-            const uint64_t n = g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
-                                      : static_cast<uint64_t>(g.repeats) * g.lanes;
-            fn(d.ptr, p0, p1, n, c);
-            return;
-        }
-        for (uint32_t r = 0; r < g.repeats; ++r) {
-            const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : prefix;
-            fn(d.ptr + r * d.rep, source(s0, r), source(s1, r), n, c);
-        }
+    auto dense = [&](const Walk& w) {
+        return !w.ptr || w.rep == static_cast<int64_t>(Bytes(
+                                      DType::kU8, static_cast<uint64_t>(g.lanes) * w.bits / 8));
+    };
+    if (g.full && dense(d) && dense(s0) && dense(s1)) {
+        const uint64_t n = g.tail ? static_cast<uint64_t>(g.repeats - 1) * g.lanes + g.tail
+                                  : static_cast<uint64_t>(g.repeats) * g.lanes;
+        fn(d.ptr, s0.ptr, s1.ptr, n, c);
         return;
     }
-    if (ExecuteRepeatedBlocks(c, fn, g, d, {s0, s1})) return;
-    // Block by block: within a group of lanes that share a block in every operand. A repeat has at
-    // most 8 such groups, whose places are the same in every repeat.
+    for (uint32_t r = 0; r < g.repeats; ++r) {
+        const uint32_t n = g.tail && r + 1 == g.repeats ? g.tail : prefix;
+        fn(d.ptr + r * d.rep, source(s0, r), source(s1, r), n, c);
+    }
+}
+
+// Block by block: within a group of lanes that share a block in every operand. A repeat has at most
+// 8 such groups, whose places are the same in every repeat.
+void ExecuteBlocks(const VecCall& c, RunFn fn, const Geometry& g, const Walk& d, const Walk& s0,
+                   const Walk& s1) {
     uint32_t group = 256 / d.bits;
-    if (p0 || p1) group = std::min(group, 256 / s0.bits);
+    if (s0.ptr || s1.ptr) group = std::min(group, 256 / s0.bits);
     struct Places {
         int64_t d, s0, s1;
     } places[8];
@@ -272,8 +259,8 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g) {
         const Places* at = places;
         for (uint32_t e = 0; e < lanes; e += group, ++at) {
             uint8_t* const to = d.ptr + r * d.rep + at->d;
-            const uint8_t* const from0 = p0 ? p0 + r * s0.rep + at->s0 : nullptr;
-            const uint8_t* const from1 = p1 ? p1 + r * s1.rep + at->s1 : nullptr;
+            const uint8_t* const from0 = s0.ptr ? s0.ptr + r * s0.rep + at->s0 : nullptr;
+            const uint8_t* const from1 = s1.ptr ? s1.ptr + r * s1.rep + at->s1 : nullptr;
             const uint32_t n = std::min(group, lanes - e);
             uint64_t bits = ~0ull;
             if (!g.full && e < 128) bits = g.mask[e >> 6] >> (e & 63);
@@ -295,6 +282,27 @@ void Execute(const VecCall& c, RunFn fn, const Geometry& g) {
             }
         }
     }
+}
+
+void Execute(const VecCall& c, RunFn fn, const Geometry& g) {
+    const uint8_t* const p0 = c.src0 ? c.src0->ptr : nullptr;
+    const uint8_t* const p1 = c.src1 ? c.src1->ptr : nullptr;
+    if (c.form.kind == Form::kCount) {
+        if (g.total > 0) fn(c.dst->ptr, p0, p1, g.total, c);
+        return;
+    }
+    if (g.repeats == 0) return;
+    const Walk d{c.dst->ptr, c.form.dstBlk * 32ll, c.form.dstRep * 32ll, DTypeBits(c.dt)};
+    const Walk s0{const_cast<uint8_t*>(p0), c.form.src0Blk * 32ll, c.form.src0Rep * 32ll,
+                  DTypeBits(c.st)};
+    const Walk s1{const_cast<uint8_t*>(p1), c.form.src1Blk * 32ll, c.form.src1Rep * 32ll,
+                  DTypeBits(c.st)};
+    const uint32_t prefix = g.full ? g.lanes : g.prefix;
+    const bool rows = prefix > 0 && Contiguous(d, prefix) && (!p0 || Contiguous(s0, prefix)) &&
+                      (!p1 || Contiguous(s1, prefix));
+    if (rows) return ExecuteRows(c, fn, g, d, s0, s1, prefix);
+    if (ExecuteRepeatedBlocks(c, fn, g, d, {s0, s1})) return;
+    ExecuteBlocks(c, fn, g, d, s0, s1);
 }
 
 // inf -> the largest value, NaN -> 0: the results of an instruction in saturating mode.
