@@ -209,5 +209,15 @@ def gradient_spec(spec: OpSpec) -> OpSpec:
     """
     result = parse_spec(gradient_text(spec), f"{spec.path} (gradient)")
     if result.spec is None:
-        raise OpgenError([d for d in result.diagnostics if d.severity == "error"])
+        place = spec.compute.location if spec.compute else Location(spec.path)
+        problem = next(d for d in result.diagnostics if d.severity == "error")
+        raise OpgenError(
+            Diagnostic(
+                "OPG050",
+                "backward cannot be a kernel",
+                place,
+                f"the op of the gradients cannot be written: {problem.what}",
+                "write 'backward: auto': PyTorch then differentiates compute when backward runs",
+            )
+        )
     return result.spec

@@ -226,3 +226,14 @@ def test_nothing_arrives() -> None:
 def test_ops_without_the_word_stay_alone() -> None:
     spec = spec_of(NORM.replace("backward: kernel\n", ""))
     assert with_gradients([spec]) == [spec]
+
+
+def test_a_gradient_that_no_spec_can_say_is_refused() -> None:
+    spec = op(
+        "{x: {dtype: float32, rank: [1, 8]}}",
+        "{y: \"like x if how == 'none' else []\"}",
+        "x * 2 if how == 'none' else x.sum()",
+        "attrs: {how: {type: str, default: none, allowed: [none, sum]}}\n",
+    )
+    with pytest.raises(OpgenError, match="OPG050: backward cannot be a kernel"):
+        gradient_spec(spec)
