@@ -7,6 +7,7 @@ again, and traceable by torch.compile. It recomputes the reference; nothing but 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -111,7 +112,7 @@ def _pull(
         return pull(cotangents(outputs)) if outputs else [None] * len(leaves)
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
     again = torch.is_grad_enabled()
-    with torch.enable_grad():
+    with _with_autograd(), torch.enable_grad():
         own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
         outputs = [y for y in run(*own)]
         pairs = [
@@ -134,6 +135,19 @@ def broadcast(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
 def summed(grad: Tensor, tensor: Tensor) -> Tensor:
     """Return the gradient of what was broadcast: summed to the shape of ``tensor``."""
     return grad if grad.shape == tensor.shape else grad.sum_to_size(tensor.shape)
+
+
+def _with_autograd() -> Any:
+    """Return a context in which autograd records, also inside the kernel of an op.
+
+    The dispatcher leaves autograd out below the op; the reference of a gradient needs it there.
+    """
+    key = torch._C.DispatchKey.AutogradFunctionality
+    if not torch._C._dispatch_tls_is_dispatch_key_excluded(key):
+        return contextlib.nullcontext()
+    left_out = torch._C._dispatch_tls_local_exclude_set()
+    included = torch._C._dispatch_tls_local_include_set()
+    return torch._C._ForceDispatchKeyGuard(included, left_out - torch._C.DispatchKeySet(key))
 
 
 def _leaf(tensor: Tensor) -> Tensor:
