@@ -103,7 +103,8 @@ STDLIB = frozenset(
 # Names of locals, members and tiling fields of our own templates: a parameter called so gets an
 # underscore in generated C++.
 LOCALS = words(
-    """attrs axes before box boxCols boxRows budget bytes bytesBuf chosen chunk colCount cores
+    """attrs axes before blockRows box boxCols boxRows budget buffers bytes bytesBuf
+        chosen chunk colCount cores
         count cycles dims dtypes elements exchange expected first flat float given gmBandwidth half
         i inputTiles item kept keptOuter known lanes length lengths list longest maskBuf masks need
         numbers operands other outerDims outputTiles part partial perCore pitchUnit platform
