@@ -11,7 +11,7 @@ from msopgen_wrap.platforms import architectures, find_platform, other_architect
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.gradient import FLOATS, PREFIX, arriving, forward_of
+from msopgen_wrap.spec.gradient import FLOATS, PREFIX, forward_of
 from msopgen_wrap.spec.model import (
     Attr,
     Code,
@@ -298,7 +298,8 @@ def check_gradient_of(spec: OpSpec, places: dict[str, Location], findings: Findi
     if not spec.differentiated:
         return
     place = places["gradient_of"]
-    if not arriving(spec):
+    forward = forward_of(spec)
+    if not forward.outputs:
         findings.error(
             "OPG050",
             "gradient_of has no gradient to start from",
@@ -306,7 +307,7 @@ def check_gradient_of(spec: OpSpec, places: dict[str, Location], findings: Findi
             why="an input 'grad_<output>' is the gradient of what the formula gives",
             fix="add it to 'inputs', e.g. 'grad_y: {dtype: x, shape: like x}'",
         )
-    known = {p.name: p for p in forward_of(spec).inputs}
+    known = {p.name: p for p in forward.inputs}
     for output in spec.outputs:
         source = known.get(output.name.removeprefix(PREFIX))
         if not output.name.startswith(PREFIX) or source is None:

@@ -93,12 +93,11 @@ def compile_compute(
     if spec.compute is None:
         raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
     if spec.differentiated:
-        forward = compile_compute(
-            forward_of(spec), wrap_errors=wrap_errors, replacements=replacements
-        )
+        forward = forward_of(spec)
+        formula = compile_compute(forward, wrap_errors=wrap_errors, replacements=replacements)
 
         def gradients(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
-            return vjp(forward, spec, inputs, attrs or {})
+            return vjp(formula, forward, spec, inputs, attrs or {})
 
         return gradients
     code = spec.compute

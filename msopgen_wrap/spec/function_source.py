@@ -8,7 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewritten
-from msopgen_wrap.spec.gradient import PREFIX, arriving, forward_of
+from msopgen_wrap.spec.gradient import PREFIX, forward_of
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 
@@ -75,7 +75,7 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     forward = forward_of(spec)
     inner = function_source(forward, "forward", bound=True).rstrip("\n")
     inputs = [p.name for p in forward.inputs]
-    grads = [f"{PREFIX}{output}" for output in arriving(spec)]
+    grads = [f"{PREFIX}{output.name}" for output in forward.outputs]
     places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
     taken = [f"_grads[{place}]" for place in places]
     body = [

@@ -7,7 +7,7 @@ The spec of the gradient has ``gradient_of``, the formula of the forward op, in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,39 +28,29 @@ from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate
 
 FLOATS = frozenset({"float16", "bfloat16", "float32"})
 PREFIX = "grad_"
+AUTO = "write 'backward: auto': PyTorch then differentiates compute when backward runs"
 
 
 # ---- a spec with `gradient_of` -----------------------------------------------------------------
 
 
-def arriving(spec: OpSpec) -> tuple[str, ...]:
-    """Return the outputs of the forward op whose gradients are inputs, named ``grad_<output>``.
+def forward_of(spec: OpSpec) -> OpSpec:
+    """Return the op whose gradients ``spec`` computes, as far as its formula needs one.
 
-    An input of the forward op may have such a name, too: the formula uses it.
+    Its outputs are those whose gradients are inputs of ``spec``, named ``grad_<output>``. An input
+    of the forward op may have such a name, too: the formula uses it.
     """
     assert spec.compute is not None
     try:
         tree = ast.parse(spec.compute.text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()  # reported where the formula is checked
-    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    return tuple(
-        p.name.removeprefix(PREFIX)
-        for p in spec.inputs
-        if p.name.startswith(PREFIX) and p.name not in used
-    )
-
-
-def forward_of(spec: OpSpec) -> OpSpec:
-    """Return the op whose gradients ``spec`` computes, as far as its formula needs one."""
-    outputs = arriving(spec)
-    grads = {f"{PREFIX}{name}" for name in outputs}
+        tree = None  # reported where the formula is checked
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
+    arriving = [p for p in spec.inputs if tree and p.name.startswith(PREFIX) and p.name not in used]
     return replace(
         spec,
-        inputs=tuple(p for p in spec.inputs if p.name not in grads),
-        outputs=tuple(
-            replace(p, name=p.name.removeprefix(PREFIX)) for p in spec.inputs if p.name in grads
-        ),
+        inputs=tuple(p for p in spec.inputs if p not in arriving),
+        outputs=tuple(replace(p, name=p.name.removeprefix(PREFIX)) for p in arriving),
         differentiated=False,
         tolerance={},
         cases=(),
@@ -68,7 +58,8 @@ def forward_of(spec: OpSpec) -> OpSpec:
 
 
 def vjp(
-    forward: Callable[..., Mapping[str, Any]],
+    formula: Callable[..., Mapping[str, Any]],
+    forward: OpSpec,
     spec: OpSpec,
     inputs: Mapping[str, Any],
     attrs: Mapping[str, Any],
@@ -76,18 +67,18 @@ def vjp(
     """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
 
     Args:
-        forward: the formula, ``f(inputs, attrs) -> outputs``.
+        formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
+        forward: ``forward_of(spec)``.
         inputs: tensors (or lists) by name: those of the formula, and ``grad_<output>``.
     """
     from msopgen_wrap.torch_import import torch
 
-    names = arriving(spec)
-    grads = {f"{PREFIX}{name}" for name in names}
-    given = {p.name: inputs.get(p.name) for p in spec.inputs if p.name not in grads}
+    names = [p.name for p in forward.outputs]
+    given = {p.name: inputs.get(p.name) for p in forward.inputs}
     targets = [p.name.removeprefix(PREFIX) for p in spec.outputs]
 
     def run(*chosen: Any) -> tuple[Any, ...]:
-        outputs = forward({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
+        outputs = formula({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
         return tuple(outputs[name] for name in names)
 
     weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
@@ -158,15 +149,20 @@ def _float_combos(spec: OpSpec) -> list[int]:
     ]
 
 
+def not_a_kernel(spec: OpSpec, why: str, fix: str = AUTO) -> Diagnostic:
+    """Return OPG050 for an op that has no op of its gradients."""
+    place = spec.compute.location if spec.compute else spec.outputs[0].location
+    return Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix)
+
+
 def gradient_problem(spec: OpSpec) -> tuple[str, str]:
     """Return why there is no op of the gradients, and what to do; two empty texts if there is."""
-    fix = "write 'backward: auto': PyTorch then differentiates compute when backward runs"
     targets = gradient_inputs(spec)
     if not targets or not gradient_outputs(spec):
-        return "no input and output are floating point in the same combinations of dtypes", fix
+        return "no input and output are floating point in the same combinations of dtypes", AUTO
     for p in spec.inputs:
         if p.kind is ParamKind.OPTIONAL and p.name in targets:
-            return f"input '{p.name}' is optional: an op cannot leave out its gradient", fix
+            return f"input '{p.name}' is optional: an op cannot leave out its gradient", AUTO
     together = broadcast_inputs(spec)
     loose = [p.name for p in spec.inputs if p.shape is None and p.name not in together]
     if len(loose) > 1 or (loose and together):
@@ -187,28 +183,32 @@ def gradient_text(spec: OpSpec) -> str:
     """
     why, fix = gradient_problem(spec)
     if why:
-        place = spec.compute.location if spec.compute else spec.outputs[0].location
-        raise OpgenError(Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix))
+        raise OpgenError(not_a_kernel(spec, why, fix))
     combos = _float_combos(spec)
     together = broadcast_inputs(spec)
-    rows = [_input_row(p, combos, together) for p in spec.inputs]
+    inputs = {p.name: _input_row(p, combos, together) for p in spec.inputs}
     for name in gradient_outputs(spec):
-        rows.append(_arriving_row(spec.param(name), combos, together))
+        param = spec.param(name)
+        shape = f"like {together[0]}" if together else param.shape_text
+        inputs[f"{PREFIX}{name}"] = {**_row(param, combos), "shape": shape}
+    outputs = {
+        f"{PREFIX}{name}": {**_row(spec.param(name), combos), "shape": f"like {name}"}
+        for name in gradient_inputs(spec)
+    }
     lines = [
         f"# The gradient of {spec.op}, derived from its spec by opgen; a formula of your own may",
         "# take its place: `compute:` over the same inputs and outputs.",
         f"op: {spec.op}Grad",
         f"doc: Gradients of {spec.op}.",
-        *_mapping("inputs", rows),
-        *_mapping("outputs", [_output_row(spec.param(n), combos) for n in gradient_inputs(spec)]),
+        *_mapping("inputs", inputs),
+        *_mapping("outputs", outputs),
     ]
     if spec.attrs:
-        lines += _mapping("attrs", [(a.name, _attr(a)) for a in spec.attrs])
+        lines += _mapping("attrs", {a.name: _attr(a) for a in spec.attrs})
     lines += _formula(spec)
     lines.append("backward: none")
     lines.append(_flow("soc", list(spec.soc)))
-    tolerance = {f"{PREFIX}{n}": "mixed" for n in gradient_inputs(spec)}
-    lines.append(_flow("tolerance", tolerance))
+    lines.append(_flow("tolerance", dict.fromkeys(outputs, "mixed")))
     cases = [case for case in (_case(spec, c, combos) for c in spec.cases) if case]
     if cases:
         lines += ["cases:", *(f"  - {_inline(case)}" for case in cases)]
@@ -224,20 +224,20 @@ def _flow(key: str, value: Any) -> str:
     return f"{key}: {_inline(value)}"
 
 
-def _mapping(key: str, rows: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
-    return [f"{key}:", *(f"  {_flow(name, value)}" for name, value in rows)]
+def _mapping(key: str, rows: Mapping[str, dict[str, Any]]) -> list[str]:
+    return [f"{key}:", *(f"  {_flow(name, value)}" for name, value in rows.items())]
 
 
-def _dtypes(param: TensorParam, combos: list[int]) -> list[str]:
-    return [param.dtypes[i] for i in combos]
-
-
-def _input_row(
-    p: TensorParam, combos: list[int], together: tuple[str, ...]
-) -> tuple[str, dict[str, Any]]:
-    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
+def _row(p: TensorParam, combos: list[int]) -> dict[str, Any]:
+    """Return what inputs and outputs say alike: the dtypes, and whether it is a list."""
+    row: dict[str, Any] = {"dtype": [p.dtypes[i] for i in combos]}
     if p.kind is ParamKind.DYNAMIC:
         row["list"] = True
+    return row
+
+
+def _input_row(p: TensorParam, combos: list[int], together: tuple[str, ...]) -> dict[str, Any]:
+    row = _row(p, combos)
     if p.kind is ParamKind.OPTIONAL:
         row["optional"] = True
     if p.default is not None:
@@ -250,24 +250,7 @@ def _input_row(
         row["rank"] = p.min_rank if p.min_rank == p.max_rank else [p.min_rank, p.max_rank]
     if p.low is not None and p.high is not None:
         row["range"] = [p.low, p.high]
-    return p.name, row
-
-
-def _arriving_row(
-    p: TensorParam, combos: list[int], together: tuple[str, ...]
-) -> tuple[str, dict[str, Any]]:
-    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
-    if p.kind is ParamKind.DYNAMIC:
-        row["list"] = True
-    row["shape"] = f"like {together[0]}" if together else p.shape_text
-    return f"{PREFIX}{p.name}", row
-
-
-def _output_row(p: TensorParam, combos: list[int]) -> tuple[str, dict[str, Any]]:
-    row: dict[str, Any] = {"dtype": _dtypes(p, combos)}
-    if p.kind is ParamKind.DYNAMIC:
-        row["list"] = True
-    return f"{PREFIX}{p.name}", {**row, "shape": f"like {p.name}"}
+    return row
 
 
 def _attr(attr: Attr) -> dict[str, Any]:

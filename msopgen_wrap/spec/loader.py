@@ -9,7 +9,7 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.builder import SpecBuilder
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.gradient import gradient_text
+from msopgen_wrap.spec.gradient import gradient_text, not_a_kernel
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.yaml_nodes import parse_yaml
@@ -209,15 +209,7 @@ def gradient_spec(spec: OpSpec) -> OpSpec:
     """
     result = parse_spec(gradient_text(spec), f"{spec.path} (gradient)")
     if result.spec is None:
-        place = spec.compute.location if spec.compute else Location(spec.path)
         problem = next(d for d in result.diagnostics if d.severity == "error")
-        raise OpgenError(
-            Diagnostic(
-                "OPG050",
-                "backward cannot be a kernel",
-                place,
-                f"the op of the gradients cannot be written: {problem.what}",
-                "write 'backward: auto': PyTorch then differentiates compute when backward runs",
-            )
-        )
+        why = f"the op of the gradients cannot be written: {problem.what}"
+        raise OpgenError(not_a_kernel(spec, why))
     return result.spec

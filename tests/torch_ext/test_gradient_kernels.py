@@ -8,28 +8,13 @@ import pytest
 
 from msopgen_wrap.package.layout import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
-from msopgen_wrap.spec.loader import parse_spec, with_gradients
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import load_specs, parse_spec, with_gradients
 
 from .packages import run_python
 
 pytestmark = pytest.mark.slow
 
-NORM = """
-op: TwoResultNorm
-inputs:
-  x: {dtype: [float16, float32], rank: [1, 8]}
-  gamma: {dtype: x, shape: "[x[-1]]"}
-outputs:
-  y: like x
-  rstd: {dtype: float32, shape: "[*x[:-1], 1]"}
-attrs:
-  epsilon: {type: float, default: 1e-6, min: 0}
-compute: |
-  x32 = x.float()
-  rstd = torch.rsqrt(x32.square().mean(-1, keepdim=True) + epsilon)
-  y = (x32 * rstd * gamma.float()).to(x.dtype)
-backward: kernel
-"""
 GATE = """
 op: Gate
 inputs:
@@ -45,9 +30,11 @@ backward: kernel
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
-    parsed = [parse_spec(text).spec for text in (NORM, GATE)]
-    specs = with_gradients([spec for spec in parsed if spec is not None])
-    assert [s.op for s in specs] == ["TwoResultNorm", "TwoResultNormGrad", "Gate", "GateGrad"]
+    gate = parse_spec(GATE).spec
+    assert gate is not None
+    # rms_norm has two results, and a gradient that is summed over all axes but the last one
+    specs = [*load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"]), *with_gradients([gate])]
+    assert [s.op for s in specs] == ["RmsNorm", "RmsNormGrad", "Gate", "GateGrad"]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +80,7 @@ def test_gradients_are_those_of_pytorch_at_every_rank_and_come_from_the_kernel(
     run(
         package,
         """
-op = torch.ops.gradv.two_result_norm
+op = torch.ops.gradv.rms_norm
 compare(op, norm, leaves((3, 20), (20,)))
 before = launches()
 shapes = [(), (5,), (2, 3), (1, 2, 3), (2, 1, 2, 1), (1, 1, 2, 1, 2), (2, 1, 1, 1, 1, 2),
@@ -138,13 +125,13 @@ def test_second_derivatives_opcheck_compile_and_export(package: Path) -> None:
 from torch.library import opcheck
 x, gamma = leaves((3, 4), (4,))
 a, b = leaves((3, 4), (4,))
-opcheck(torch.ops.gradv.two_result_norm.default, (x, gamma))
+opcheck(torch.ops.gradv.rms_norm.default, (x, gamma))
 opcheck(torch.ops.gradv.gate.default, (a, b))
 torch.autograd.gradgradcheck(lambda a, b: torch.ops.gradv.gate(a, b), (a, b), eps=1e-2, atol=5e-2,
                              rtol=5e-2)
 @torch.compile(backend="aot_eager", fullgraph=True)
 def step(x, gamma):
-    return torch.ops.gradv.two_result_norm(x, gamma)[0]
+    return torch.ops.gradv.rms_norm(x, gamma)[0]
 step(x, gamma)
 before = launches()
 got = torch.autograd.grad(step(x, gamma).square().sum(), (x, gamma))
