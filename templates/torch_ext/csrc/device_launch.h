@@ -13,13 +13,6 @@
 
 namespace opgen_torch __attribute__((visibility("hidden"))) {
 
-    inline void CountCall(const char* op, const char* backend) {
-        BindingState& state = State();
-        std::lock_guard<std::mutex> lock(state.mutex);
-        ++state.calls[op];
-        state.last_backend = backend;
-    }
-
     // `arguments` keeps the acl objects alive until phase 2 has read them.
     inline void RunLaunch(const char* op, const char* aclnn, const OpFunctions& functions,
                           uint64_t workspace_bytes, aclOpExecutor* executor, const Tensor& like,

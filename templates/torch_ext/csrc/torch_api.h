@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,9 +37,11 @@
 #include <torch/csrc/stable/tensor.h>
 #endif
 
+#include "checks.h"
+
 namespace opgen_torch __attribute__((visibility("hidden"))) {
 
-    using Sizes = std::vector<int64_t>;
+    using namespace opgen_binding;
 
 #ifdef OPGEN_TORCH_CLASSIC
 
@@ -107,17 +108,19 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
 
 #endif
 
-// Becomes RuntimeError in Python. torch's own check macros would put file and line of this header
-// before the message, which tells a caller nothing.
-#define OPGEN_CHECK(condition, message)        \
-    do {                                       \
-        if (!(condition)) {                    \
-            throw std::runtime_error(message); \
-        }                                      \
-    } while (false)
-
     using OptionalTensor = std::optional<Tensor>;
     using TensorList = std::vector<Tensor>;
+
+    // Shapes as the spec's rules read them. Absent optional inputs count as scalars, which
+    // broadcast to anything.
+    inline Sizes Shape(const Tensor& t) { return SizesOf(t); }
+    inline Sizes Shape(const OptionalTensor& t) { return t.has_value() ? SizesOf(*t) : Sizes(); }
+    inline Sizes Like(const Tensor& t) { return SizesOf(t); }
+    inline Sizes Like(const OptionalTensor& t) {
+        OPGEN_CHECK(t.has_value(),
+                    "an output has the shape of an optional input that was not given");
+        return SizesOf(*t);
+    }
 
 }  // namespace opgen_torch
 

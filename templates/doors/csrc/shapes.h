@@ -6,30 +6,13 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "torch_api.h"
+#include "checks.h"
 
-namespace opgen_torch __attribute__((visibility("hidden"))) {
-
-    inline std::string Text(const Sizes& sizes) {
-        std::string text = "[";
-        for (size_t i = 0; i < sizes.size(); ++i) {
-            text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
-        }
-        return text + "]";
-    }
-
-    inline Sizes Like(const Tensor& t) { return SizesOf(t); }
-    inline Sizes Like(const OptionalTensor& t) {
-        OPGEN_CHECK(t.has_value(),
-                    "an output has the shape of an optional input that was not given");
-        return SizesOf(*t);
-    }
-
-    // Absent optional inputs count as scalars, which broadcast to anything.
-    inline Sizes Shape(const Tensor& t) { return SizesOf(t); }
-    inline Sizes Shape(const OptionalTensor& t) { return t.has_value() ? SizesOf(*t) : Sizes(); }
+namespace opgen_binding __attribute__((visibility("hidden"))) {
 
     // NumPy broadcasting.
     inline Sizes Broadcast(const char* op, std::initializer_list<Sizes> shapes) {
@@ -123,6 +106,6 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
     }
     inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
-}  // namespace opgen_torch
+}  // namespace opgen_binding
 
 #endif  // OPGEN_BINDING_SHAPES_H

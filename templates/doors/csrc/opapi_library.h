@@ -12,22 +12,23 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "torch_api.h"
+#include "checks.h"
 
-// Opaque here: the binding needs no CANN header.
+// Opaque here: a binding needs no CANN header.
 struct aclTensor;
 struct aclTensorList;
 struct aclIntArray;
 struct aclFloatArray;
 struct aclOpExecutor;
 
-namespace opgen_torch __attribute__((visibility("hidden"))) {
+namespace opgen_binding __attribute__((visibility("hidden"))) {
 
     // A libcust_opapi.so and the functions of the aclnn base library behind it.
     struct OpApi {
@@ -56,10 +57,10 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
         LaunchFn launch = nullptr;
     };
 
-    // State shared with Python (extern "C" functions at the end of binding.cpp).
+    // What a binding knows of libraries and calls, for all of its ops.
     struct BindingState {
         std::mutex mutex;
-        std::vector<std::string> extra_paths;  // vendor folders added from Python
+        std::vector<std::string> extra_paths;  // vendor folders added by the binding
         std::map<std::string, std::unique_ptr<OpApi>> libraries;  // by path, never unloaded
         std::map<std::pair<std::string, bool>, OpFunctions> functions;
         std::map<std::string, uint64_t> calls;
@@ -198,6 +199,27 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
         return known.get();
     }
 
+    // Look for the package in vendors/<vendor> beside the library that `inside` lies in, before
+    // anywhere else: a binding and the ops it was built with travel together.
+    inline void SearchBeside(const void* inside) {
+        Dl_info info;
+        if (dladdr(inside, &info) == 0 || info.dli_fname == nullptr) {
+            return;
+        }
+        const std::string library = info.dli_fname;
+        const size_t slash = library.rfind('/');
+        const std::string folder = (slash == std::string::npos ? "." : library.substr(0, slash)) +
+                                   "/vendors/" OPGEN_BINDING_VENDOR;
+        BindingState& state = State();
+        std::lock_guard<std::mutex> lock(state.mutex);
+        for (const std::string& known : state.extra_paths) {
+            if (known == folder) {
+                return;
+            }
+        }
+        state.extra_paths.insert(state.extra_paths.begin(), folder);
+    }
+
     // Whether the process' ACL runtime is the emulated one.
     inline bool RuntimeEmulated() { return dlsym(RTLD_DEFAULT, "opgen_acl_set_error") != nullptr; }
 
@@ -263,6 +285,13 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
         std::abort();  // not reached
     }
 
-}  // namespace opgen_torch
+    inline void CountCall(const char* op, const char* backend) {
+        BindingState& state = State();
+        std::lock_guard<std::mutex> lock(state.mutex);
+        ++state.calls[op];
+        state.last_backend = backend;
+    }
+
+}  // namespace opgen_binding
 
 #endif  // OPGEN_BINDING_OPAPI_LIBRARY_H
