@@ -1,4 +1,4 @@
-"""Whether the files that describe an op agree: spec, OpDef, op_proto, msopgen JSON, ONNX plugin.
+"""Whether the files that describe an op agree: spec, OpDef, op_proto, msopgen JSON, plugins.
 
 A project's own files are read, also where they were edited; the OpDef is what the others are held
 against, since opbuild derives an op's package from it.
@@ -18,6 +18,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.project.msopgen_json import cpp_default
 from msopgen_wrap.project.onnx_plugin import onnx_keys
+from msopgen_wrap.project.tf_plugin import node_types
 from msopgen_wrap.spec.model import OpSpec
 
 _ATTR_CALLS = {
@@ -318,18 +319,21 @@ def _find(path: Path, text: str, name: str, after: str = "") -> Location:
     return Location(str(path), text.count("\n", 0, place) + 1 if place >= 0 else 0)
 
 
-# ---- ONNX plugins --------------------------------------------------------------------------------
+# ---- parser plugins ------------------------------------------------------------------------------
 
 _PLUGIN = re.compile(r"\bREGISTER_CUSTOM_OP\s*\(\s*\"(\w+)\"\s*\)(.*?);", re.S)
 _KEYS = re.compile(r"\"((?:[\w.]+::)+\w+)\"")
 
 
-def plugin_problems(path: Path, ops: Sequence[Declaration], vendor: str = "") -> list[Diagnostic]:
-    """Return what is wrong with an ONNX plugin beside the OpDefs.
+def plugin_problems(
+    path: Path, ops: Sequence[Declaration], vendor: str = "", kind: str = "onnx_plugin"
+) -> list[Diagnostic]:
+    """Return what is wrong with a parser plugin beside the OpDefs.
 
     Args:
         vendor: of a project of the kit, whose exporter writes nodes into this domain; "" for
             others.
+        kind: ``onnx_plugin`` or ``tf_plugin``.
     """
     text = blank_comments(_text(path), strings=False)
     names = {d.op for d in ops}
@@ -354,6 +358,9 @@ def plugin_problems(path: Path, ops: Sequence[Declaration], vendor: str = "") ->
             if call not in chain:
                 what = f'REGISTER_CUSTOM_OP("{op}") has no {call}'
                 found.append(_disagree(what, place, why))
+        if kind == "tf_plugin":
+            found += _framework_problems(op, chain, place, vendor)
+            continue
         keys = set(_KEYS.findall(chain))
         bad = sorted(k for k in keys if not re.fullmatch(r"[\w.]+::\d+::\w+", k))
         if bad:
@@ -364,4 +371,17 @@ def plugin_problems(path: Path, ops: Sequence[Declaration], vendor: str = "") ->
             what = f"the plugin of {op} does not know nodes {missing[0]}"
             why = f"{len(missing)} keys that exporters write are not in OriginOpType"
             found.append(_disagree(what, place, why))
+    return found
+
+
+def _framework_problems(op: str, chain: str, place: Location, vendor: str) -> list[Diagnostic]:
+    """Return what is wrong with the TensorFlow side of a plugin's registration."""
+    found = []
+    if "FrameworkType(TENSORFLOW)" not in re.sub(r"\s+|\bdomi::|\bFrameworkType::", "", chain):
+        what = f"the plugin of {op} is not for TensorFlow"
+        found.append(_disagree(what, place, "framework/tf_plugin holds TensorFlow's plugins"))
+    missing = [t for t in node_types(op, vendor) if f'"{t}"' not in chain] if vendor else []
+    if missing:
+        what = f"the plugin of {op} does not know nodes {missing[0]}"
+        found.append(_disagree(what, place, "the TensorFlow library registers the op so"))
     return found

@@ -37,6 +37,9 @@ from msopgen_wrap.spec.names import snake_case
 
 Progress = Callable[[str], None]
 
+# The parser plugins of a project: folders of framework/, and names of their checks.
+PLUGINS = ("onnx_plugin", "tf_plugin")
+
 _OP_NAMED = re.compile(r"op (\w+)[: ]")
 
 
@@ -61,9 +64,10 @@ def text_checks(
         report.checks += found_checks("opdef", op, found)
     for path, found in build_problems(project, tree, host.declarations, vendor).items():
         report.checks += found_checks("build", path.relative_to(project).as_posix(), found)
-    for path in plugin_sources(project):
-        problems = plugin_problems(path, host.declarations, vendor)
-        report.checks += found_checks("onnx_plugin", path.name, problems, "its registration")
+    for kind in PLUGINS:
+        for path in plugin_sources(project, kind):
+            problems = plugin_problems(path, host.declarations, vendor, kind)
+            report.checks += found_checks(kind, path.name, problems, "its registration")
 
 
 def host_flags(tree: CannTree, library: str = "") -> list[str]:
@@ -78,9 +82,9 @@ def host_flags(tree: CannTree, library: str = "") -> list[str]:
     return flags
 
 
-def plugin_sources(project: Path) -> list[Path]:
-    """Return the sources of a project's ONNX plugins."""
-    folder = project / "framework" / "onnx_plugin"
+def plugin_sources(project: Path, kind: str) -> list[Path]:
+    """Return the sources of a project's parser plugins of one kind, a name of ``PLUGINS``."""
+    folder = project / "framework" / kind
     return sorted(p for p in folder.glob("*") if p.suffix in (".cpp", ".cc"))
 
 

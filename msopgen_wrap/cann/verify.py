@@ -18,6 +18,7 @@ from pathlib import Path
 from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
 from msopgen_wrap.cann.declarations import read_host
 from msopgen_wrap.cann.description_checks import (
+    PLUGINS,
     host_flags,
     msopgen_checks,
     plugin_sources,
@@ -121,7 +122,17 @@ def verify_project(
     return report
 
 
-_ORDER = ("build", "opdef", "msopgen", "op_proto", "op_host", "onnx_plugin", "device", "kernel")
+_ORDER = (
+    "build",
+    "opdef",
+    "msopgen",
+    "op_proto",
+    "op_host",
+    "onnx_plugin",
+    "tf_plugin",
+    "device",
+    "kernel",
+)
 
 
 def _run(tool: str, item: Compile, cache: HeaderCache | None) -> Check:
@@ -193,14 +204,17 @@ def _host_compiles(project: Path, tree: CannTree, report: VerifyReport) -> list[
 
 
 def _plugin_compiles(project: Path, tree: CannTree, report: VerifyReport) -> list[Compile]:
-    folder = project / "framework" / "onnx_plugin"
-    sources = plugin_sources(project)
     include = next((i for i in tree.host_includes if (i / "register/register.h").is_file()), None)
-    if include is None:
-        report.checks += [
-            Check("onnx_plugin", p.name, status=SKIPPED, note="the tree has no register/register.h")
-            for p in sources
-        ]
-        return []
-    flags = (*host_flags(tree), "-Dgoogle=ascend_private", f"-I{folder}")
-    return [Compile("onnx_plugin", p, p.name, "", flags) for p in sources]
+    compiles = []
+    for kind in PLUGINS:
+        folder = project / "framework" / kind
+        sources = plugin_sources(project, kind)
+        if include is None:
+            report.checks += [
+                Check(kind, p.name, status=SKIPPED, note="the tree has no register/register.h")
+                for p in sources
+            ]
+            continue
+        flags = (*host_flags(tree), "-Dgoogle=ascend_private", f"-I{folder}")
+        compiles += [Compile(kind, p, p.name, "", flags) for p in sources]
+    return compiles

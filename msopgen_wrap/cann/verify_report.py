@@ -17,9 +17,9 @@ class Check:
     """One compile or msopgen run.
 
     Attributes:
-        kind: ``op_host``, ``kernel``, ``onnx_plugin``, ``op_proto``, ``msopgen`` (compiled or run
-            with CANN's), ``opdef``, ``device``, ``build`` (need no CANN), or ``render`` for a spec
-            that gave no sources.
+        kind: ``op_host``, ``kernel``, ``onnx_plugin``, ``tf_plugin``, ``op_proto``, ``msopgen``
+            (compiled or run with CANN's), ``opdef``, ``device``, ``build`` (need no CANN), or
+            ``render`` for a spec that gave no sources.
         subject: file or op.
         variant: library macro, or SoC and dtypes.
         status: ``passed``, ``failed`` or ``skipped``.

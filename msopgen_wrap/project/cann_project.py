@@ -18,6 +18,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.platforms import soc_targets
 from msopgen_wrap.project.msopgen_json import MsopgenRun, msopgen_json, patch_presets, run_msopgen
 from msopgen_wrap.project.onnx_plugin import render_onnx_plugin
+from msopgen_wrap.project.tf_plugin import render_tf_plugin
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.model import OpSpec
@@ -78,7 +79,7 @@ def compute_units(specs: Sequence[OpSpec], soc: Sequence[str] = ()) -> list[str]
 def render_cann_project(
     specs: Sequence[OpSpec], options: ProjectLike | None = None
 ) -> list[GeneratedFile]:
-    """Return the build files, install scripts, ONNX plugins and msopgen JSON of a project.
+    """Return the build files, install scripts, parser plugins and msopgen JSON of a project.
 
     op_host and op_kernel sources are rendered elsewhere; their CMakeLists.txt are here.
 
@@ -106,11 +107,12 @@ def render_cann_project(
     for path in sorted((data_dir("templates") / family).rglob("*.jinja")):
         relative = path.relative_to(data_dir("templates")).as_posix()
         name = relative.removeprefix(family + "/").removesuffix(".jinja")
-        if name.startswith("framework/onnx_plugin/"):
+        if name.startswith(("framework/onnx_plugin/", "framework/tf_plugin/")):
             continue  # rendered with the plugins
         text = env.get_template(relative).render(values)
         files.append(GeneratedFile(name, text, executable=name.endswith(".sh")))
     files += render_onnx_plugin(specs, vendor, options.style)
+    files += render_tf_plugin(specs, vendor, options.style)
     if family == "cann81":
         files += render_install_scripts(specs, vendor, units, target="npu", style=options.style)
     return sorted(files, key=lambda f: f.path)

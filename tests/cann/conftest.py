@@ -62,7 +62,24 @@ HEADERS = {
         namespace domi {
         using Status = uint32_t;
         constexpr Status SUCCESS = 0, FAILED = 1;
-        enum FrameworkType { ONNX = 5 };
+        enum FrameworkType { TENSORFLOW = 3, ONNX = 5 };
+        enum DynamicType { kInvalid, kInput, kOutput };
+        struct DynamicInputOutputInfo {
+            DynamicInputOutputInfo(DynamicType t, const char* p, int64_t pn, const char* a,
+                                   int64_t an)
+                : type(t), port(p, pn), attr(a, an) {}
+            DynamicType type;
+            std::string port, attr;
+        };
+        inline Status AutoMappingByOpFn(const ge::Operator& from, ge::Operator& to) {
+            for (const auto& a : from.attrs) ++to.attrs[a.first];
+            return SUCCESS;
+        }
+        inline Status AutoMappingByOpFnDynamic(const ge::Operator& from, ge::Operator& to,
+                                               const std::vector<DynamicInputOutputInfo>& lists) {
+            for (const auto& l : lists) to.dynamic[l.port] = from.attrs.at(l.attr);
+            return AutoMappingByOpFn(from, to);
+        }
         enum class ImplyType { TVM = 1 };
         struct Registration {
             explicit Registration(const char*) {}
@@ -90,6 +107,17 @@ HEADERS = {
             uint32_t GetAttr(const char*, AscendString& value) const {
                 if (json.empty()) return GRAPH_FAILED;
                 value = AscendString(json.c_str());
+                return GRAPH_SUCCESS;
+            }
+            uint32_t GetAttr(const char* name, int64_t& value) const {
+                if (attrs.count(name) == 0) return GRAPH_FAILED;
+                value = attrs.at(name);
+                return GRAPH_SUCCESS;
+            }
+            uint32_t GetAttr(const char* name, DataType& value) const {
+                int64_t number = 0;
+                if (GetAttr(name, number) != GRAPH_SUCCESS) return GRAPH_FAILED;
+                value = static_cast<DataType>(number);
                 return GRAPH_SUCCESS;
             }
             template <typename T> Operator& SetAttr(const char* name, const T&) {
@@ -129,7 +157,8 @@ HEADERS = {
         #pragma once
         namespace ge {
         enum DataType { DT_FLOAT = 0, DT_FLOAT16 = 1, DT_INT8 = 2, DT_INT32 = 3, DT_UINT8 = 4,
-                        DT_INT16 = 6, DT_INT64 = 9, DT_BOOL = 12, DT_BF16 = 27 };
+                        DT_INT16 = 6, DT_INT64 = 9, DT_BOOL = 12, DT_BF16 = 27,
+                        DT_UNDEFINED = 28 };
         }
         """,
     "aarch64-linux/ascendc/include/basic_api/kernel_operator.h": """

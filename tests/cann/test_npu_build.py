@@ -190,7 +190,7 @@ def test_our_8_1_project_configures_builds_and_packs(project, cann):
         },
     )
     root = project().root
-    for path in root.glob("framework/onnx_plugin/*.cpp"):
+    for path in root.glob("framework/*_plugin/*.cpp"):
         path.write_text("")
     done = subprocess.run(
         ["bash", str(root / "build.sh")],
@@ -213,6 +213,7 @@ def test_our_8_1_project_configures_builds_and_packs(project, cann):
         f"{vendor}/op_api/include/aclnn_x.h",
         f"{vendor}/op_proto/inc/op_proto.h",
         f"{vendor}/framework/onnx/libcust_onnx_parsers.so",
+        f"{vendor}/framework/tensorflow/libcust_tf_parsers.so",
         f"{vendor}/op_impl/ai_core/tbe/op_tiling/liboptiling.so",
     ):
         assert name in packed, packed

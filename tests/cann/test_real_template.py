@@ -144,6 +144,7 @@ def test_9_x_project_builds_packs_and_installs(toolkit_9, tmp_path):
     for name in (
         "op_api/lib/libcust_opapi.so",
         "framework/onnx/libcust_onnx_parsers.so",
+        "framework/tensorflow/libcust_tf_parsers.so",
         # the building blocks and the shared tiling struct must travel with the kernel
         "op_impl/ai_core/tbe/acme_impl/dynamic/sample_add.cpp",
         "op_impl/ai_core/tbe/acme_impl/dynamic/sample_add_tiling.h",
@@ -200,6 +201,7 @@ def test_builds_packs_and_installs(toolkit, tmp_path, through_msopgen):
         "op_api/lib/libcust_opapi.so",
         "op_api/include/aclnn_sample_add.h",
         "framework/onnx/libcust_onnx_parsers.so",
+        "framework/tensorflow/libcust_tf_parsers.so",
         "op_impl/ai_core/tbe/op_tiling/liboptiling.so",
         "op_impl/ai_core/tbe/acme_impl/dynamic/sample_add.py",
         "op_impl/ai_core/tbe/acme_impl/dynamic/opgen/blocks.h",

@@ -292,7 +292,7 @@ def test_real_msopgen_and_headers_take_our_attrs_lists_and_plugins(real_tree, tm
     report = verify_project(tmp_path, real_tree, specs=specs)
     assert report.count("failed") == 0, [c.as_dict() for c in report.checks]
     kinds = {c.kind for c in report.checks if c.status == "passed"}
-    assert kinds == {"op_host", "onnx_plugin", "op_proto", "msopgen"}
+    assert kinds == {"op_host", "onnx_plugin", "tf_plugin", "op_proto", "msopgen"}
 
 
 @pytest.mark.cann

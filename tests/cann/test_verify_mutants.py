@@ -35,6 +35,7 @@ HOST = "op_host/scaled_add.cpp"
 STRUCT = "op_host/scaled_add_tiling.h"
 PROTO = "op_proto/scaled_add_proto.h"
 PLUGIN = "framework/onnx_plugin/scaled_add_plugin.cpp"
+TF_PLUGIN = "framework/tf_plugin/tensorflow_scaled_add_plugin.cpp"
 
 # Prototypes are opbuild's to write; projects made by hand bring some along.
 PROTO_TEXT = """#include "graph/operator_reg.h"
@@ -200,6 +201,15 @@ MUTANTS = (
            "onnx_plugin", "does not know nodes acme::1::ScaledAdd"),
     Mutant("plugin with a bad key", PLUGIN, "npu::1::ScaledAdd", "npu::ScaledAdd", "onnx_plugin",
            "is no key"),
+    # TensorFlow plugin
+    Mutant("TensorFlow plugin of another op", TF_PLUGIN, 'CUSTOM_OP("ScaledAdd")',
+           'CUSTOM_OP("ScaledMul")', "tf_plugin", "names no op"),
+    Mutant("TensorFlow plugin for ONNX", TF_PLUGIN, "(TENSORFLOW)", "(ONNX)", "tf_plugin",
+           "is not for TensorFlow"),
+    Mutant("TensorFlow plugin without a node", TF_PLUGIN, 'ge::AscendString("ScaledAdd"),', "",
+           "tf_plugin", "does not know nodes ScaledAdd"),
+    Mutant("TensorFlow plugin without a parser", TF_PLUGIN,
+           "    .ParseParamsByOperatorFn(AutoMappingByOpFn)\n", "", "tf_plugin", "no ParseParams"),
 )  # fmt: skip
 
 # Not found, with what finds them; the same list is in CONTRIBUTING.md.
@@ -251,7 +261,7 @@ def test_the_project_itself_passes(generated):
     failed = [(c.kind, c.subject, c.error and c.error.what) for c in report.checks if c.error]
     assert failed == []
     passed = {c.kind for c in report.checks if c.status == "passed"}
-    assert passed >= {"build", "opdef", "msopgen", "op_proto", "onnx_plugin", "device"}
+    assert passed >= {"build", "opdef", "msopgen", "op_proto", "onnx_plugin", "tf_plugin", "device"}
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
