@@ -12,6 +12,7 @@ from msopgen_wrap.manifest import Manifest, read_manifest
 from msopgen_wrap.project.tree import STYLES, ProjectOptions, project_spec_path
 from msopgen_wrap.project.writer import Changes
 from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec
 
@@ -63,7 +64,7 @@ def command(
     """
     if force and keep:
         raise click.UsageError("--force and --keep contradict each other")
-    root, old, loaded = _gather(specs, folder, vendor, only)
+    root, old, loaded, refused = _gather(specs, folder, vendor, only)
     options = ProjectOptions(
         vendor=_vendor(vendor if vendor is not None else old.vendor if old else "opgen"),
         style=_style(style, old),
@@ -97,28 +98,37 @@ def command(
         from msopgen_wrap.build.compile_commands import write_compile_commands
 
         write_compile_commands(loaded, root)
-    return _report(changes, root, loaded, keep, as_json)
+    return _report(changes, root, loaded, refused, keep, as_json)
 
 
 def _gather(
     paths: tuple[Path, ...], folder: Path | None, vendor: str | None, only: bool
-) -> tuple[Path, Manifest | None, list[OpSpec]]:
-    """Return project folder, its manifest if it exists, and the specs of the whole project."""
+) -> tuple[Path, Manifest | None, list[OpSpec], dict[str, str]]:
+    """Return project folder, its manifest if it exists, and the specs of the whole project.
+
+    The last is why an op with ``backward: auto`` gets no kernel, by the op's name.
+    """
+    from msopgen_wrap.families.gradients import with_chosen_gradients
+
     root = folder
     if root is None and not paths:
         root = Path(".")
     old = read_manifest(root) if root is not None else None
     if not paths and (old is None or root is None):
         raise click.UsageError("give at least one SPEC, or -o with an existing project")
-    given = load_specs(paths) if paths else []
+    given, refused = with_chosen_gradients(load_specs(paths) if paths else [])
     if root is None:
         root = Path(given[0].name if len(given) == 1 else f"{vendor or 'opgen'}_ops")
         old = read_manifest(root)
     if old is None or (only and paths):
-        return root, old, given
+        return root, old, given, refused
     names = {s.name for s in given}
-    kept = [root / p for p in old.specs if Path(p).stem not in names and (root / p).is_file()]
-    return root, old, [*given, *(load_specs(kept) if kept else [])]
+    files = [root / p for p in old.specs if Path(p).stem not in names and (root / p).is_file()]
+    kept, more = with_chosen_gradients(load_specs(files) if files else [])
+    # A gradient that was derived once goes with the choice of its op.
+    alone = {gradient_name(s) for s in given if s.backward != "kernel"}
+    kept = [s for s in kept if not (s.differentiated and s.name in alone)]
+    return root, old, [*given, *kept], {**refused, **more}
 
 
 def _vendor(name: str) -> str:
@@ -151,7 +161,14 @@ def parse_socs(text: str) -> tuple[str, ...]:
     return result
 
 
-def _report(changes: Changes, root: Path, specs: list[OpSpec], keep: bool, as_json: bool) -> int:
+def _report(
+    changes: Changes,
+    root: Path,
+    specs: list[OpSpec],
+    refused: dict[str, str],
+    keep: bool,
+    as_json: bool,
+) -> int:
     blocked = bool(changes.conflicts) and not keep
     if as_json:
         value = {"ok": not changes.conflicts, "project": str(root), "written": not blocked}
@@ -183,6 +200,8 @@ def _report(changes: Changes, root: Path, specs: list[OpSpec], keep: bool, as_js
     output.echo(f"{root}: {ops}: {', '.join(parts) or 'no files'}")
     for path in changes.kept:
         output.echo(f"  kept {path}")
+    for name, why in refused.items():
+        output.echo(f"  gradients of {name} by PyTorch: {why}")
     if changes.created and not changes.updated:
         output.echo(f"next: opgen test {root}")
     return output.FINDINGS if changes.conflicts else output.OK

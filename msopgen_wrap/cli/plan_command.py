@@ -55,10 +55,12 @@ def command(
         from msopgen_wrap.project.tree import for_socs
 
         loaded = [for_socs(spec, parse_socs(soc)) for spec in loaded]
-    given = [parse_shapes(spec, shapes) for spec in loaded]
     from msopgen_wrap.families import plan_op
+    from msopgen_wrap.families.gradients import gradient_source, with_chosen_gradients
     from msopgen_wrap.schedule import plan_dict, plan_text
 
+    loaded, refused = with_chosen_gradients(loaded)
+    given = [parse_shapes(spec, shapes) for spec in loaded]
     failed = []
     rows = []
     for spec, sizes in zip(loaded, given, strict=True):
@@ -67,6 +69,7 @@ def command(
         except OpgenError as error:
             failed += error.diagnostics
             continue
+        gradient = gradient_source(spec, refused.get(spec.name, ""))
         decisions: list[TilingDecision] = []
         measured: list[Measurement] = []
         if sizes is not None:
@@ -78,7 +81,7 @@ def command(
         if as_json:
             from msopgen_wrap.schedule.report import tilings_as_data
 
-            own: dict[str, Any] = {}
+            own: dict[str, Any] = {"gradient": gradient}
             if sizes is not None:
                 own["tiling"] = tilings_as_data(plan, decisions)
             if measure:
@@ -86,6 +89,8 @@ def command(
             rows.append({**plan_dict(plan), **own})
         else:
             output.echo(plan_text(plan))
+            if gradient["by"] != "none":
+                output.echo(f"  gradients by {gradient['by']}: {gradient['why']}")
             if decisions and sizes is not None:
                 output.echo("\n".join(["", *_tiling_lines(plan, sizes, decisions)]))
             if measured:

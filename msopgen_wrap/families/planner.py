@@ -45,7 +45,9 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
 def _of_gradient(diagnostic: Diagnostic) -> Diagnostic:
     """Say what can be done about a formula that PyTorch has derived."""
     why = f"{diagnostic.why}; the kernel is that of a gradient, derived from the formula shown"
-    fix = "write 'backward: auto' in the spec of the forward op, or a formula for each gradient"
+    fix = (
+        "write 'backward: reference' in the spec of the forward op, or a formula for each gradient"
+    )
     return replace(diagnostic, why=why.removeprefix("; "), fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""What the build cache keeps of a spec for ``opgen test``: its sources, and the shapes it takes.
+"""What the build cache keeps of a spec for ``opgen test``: sources, shapes, what gives gradients.
 
 A second run of the same spec then neither traces ``compute`` nor compiles: the folder is the same,
 so compiled objects are found again, and a finding names a file that is still there. Nor does it ask
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from msopgen_wrap.build import cache
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.cases import case_grid
 from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec
 
 _PARTS = ("op_host", "op_kernel")
@@ -101,3 +103,38 @@ def accepted_shapes(spec: OpSpec) -> dict[str, bool]:
     folder = cache.cached("grid", key, f"{spec.op}: shapes that compute takes", build)[0]
     answers: dict[str, bool] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
     return answers
+
+
+_CHOICE = "gradient.json"
+
+
+def with_known_gradients(specs: list[OpSpec]) -> list[OpSpec]:
+    """Decide every ``backward: auto`` as ``families.gradients`` does; planned once per formula.
+
+    Raises:
+        OpgenError: the cache cannot be written.
+    """
+    if not any(spec.backward == "auto" for spec in specs):
+        return specs
+    found: list[OpSpec] = []
+    for spec in specs:
+        planned = spec.backward == "auto" and _gradient_is_planned(spec)
+        if spec.backward == "auto":
+            spec = replace(spec, backward="kernel" if planned else "reference")
+        found.append(spec)
+        if planned:
+            found.append(gradient_spec(spec))
+    return found
+
+
+def _gradient_is_planned(spec: OpSpec) -> bool:
+    def build(folder: Path) -> list[Path]:
+        from msopgen_wrap.families.gradients import gradient_choice
+
+        choice = gradient_choice(spec)
+        (folder / _CHOICE).write_text(json.dumps(choice.kernel is not None), encoding="utf-8")
+        return []
+
+    key = cache.text_hash(kit_hash(), spec.source)
+    folder = cache.cached("gradient", key, f"{spec.op}: what gives its gradients", build)[0]
+    return bool(json.loads((folder / _CHOICE).read_text(encoding="utf-8")))

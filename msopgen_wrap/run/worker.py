@@ -117,9 +117,13 @@ def _import_torch() -> None:
 
 def run_job(job: Job, emit: Emit) -> None:
     """Render (if needed), build and run every op of the job."""
+    from msopgen_wrap.run.cached_specs import with_known_gradients
     from msopgen_wrap.spec.loader import load_specs
 
-    specs = [s for s in load_specs([Path(p) for p in job.specs]) if s.op not in job.skip]
+    loaded = load_specs([Path(p) for p in job.specs])
+    if not job.project:  # a project holds the ops of its gradients
+        loaded = with_known_gradients(loaded)
+    specs = [s for s in loaded if s.op not in job.skip]
     for spec in specs:
         emit({"event": "op", "op": spec.op, "spec": spec.path})
         try:

@@ -19,7 +19,7 @@ KEYS = (
     *("version", "op", "doc", "schema", "inputs", "outputs", "attrs"),
     *("compute", "gradient_of", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
 )
-BACKWARD_WORDS = ("auto", "kernel", "none")
+BACKWARD_WORDS = ("auto", "kernel", "reference", "none")
 # Of the spec format. A new one comes with a key or a meaning that older kits would misread.
 FORMAT_VERSION = 1
 
@@ -219,7 +219,9 @@ class SpecBuilder:
                 "OPG050",
                 f"backward is '{word[:40]}'",
                 node.location,
-                why="it is 'auto', 'kernel', 'none', or a mapping from input to PyTorch code",
+                why="it is "
+                + ", ".join(f"'{w}'" for w in BACKWARD_WORDS)
+                + ", or input -> PyTorch code",
                 fix=suggestion(word, BACKWARD_WORDS),
             )
             return "none"

@@ -372,12 +372,12 @@ def _in_rules(name: str, spec: OpSpec) -> bool:
 
 
 def default_backward(spec: OpSpec) -> str:
-    """Return ``auto`` where a gradient exists: compute is given, and floats go in and out."""
+    """Return ``reference`` where a gradient exists: there is compute, and floats go in and out."""
     if spec.compute is None or any(p.inplace for p in spec.outputs):
         return "none"
     floats_in = any(d in FLOATS for p in spec.inputs for d in p.dtypes)
     floats_out = any(d in FLOATS for p in spec.outputs for d in p.dtypes)
-    return "auto" if floats_in and floats_out else "none"
+    return "reference" if floats_in and floats_out else "none"
 
 
 def with_backward(spec: OpSpec, backward: str | dict[str, Code]) -> OpSpec:

@@ -28,7 +28,7 @@ from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate
 
 FLOATS = frozenset({"float16", "bfloat16", "float32"})
 PREFIX = "grad_"
-AUTO = "write 'backward: auto': PyTorch then differentiates compute when backward runs"
+REFERENCE = "write 'backward: reference': PyTorch then differentiates compute when backward runs"
 
 
 # ---- a spec with `gradient_of` -----------------------------------------------------------------
@@ -149,7 +149,7 @@ def _float_combos(spec: OpSpec) -> list[int]:
     ]
 
 
-def not_a_kernel(spec: OpSpec, why: str, fix: str = AUTO) -> Diagnostic:
+def not_a_kernel(spec: OpSpec, why: str, fix: str = REFERENCE) -> Diagnostic:
     """Return OPG050 for an op that has no op of its gradients."""
     place = spec.compute.location if spec.compute else spec.outputs[0].location
     return Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix)
@@ -159,10 +159,13 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
     """Return why there is no op of the gradients, and what to do; two empty texts if there is."""
     targets = gradient_inputs(spec)
     if not targets or not gradient_outputs(spec):
-        return "no input and output are floating point in the same combinations of dtypes", AUTO
+        return (
+            "no input and output are floating point in the same combinations of dtypes",
+            REFERENCE,
+        )
     for p in spec.inputs:
         if p.kind is ParamKind.OPTIONAL and p.name in targets:
-            return f"input '{p.name}' is optional: an op cannot leave out its gradient", AUTO
+            return f"input '{p.name}' is optional: an op cannot leave out its gradient", REFERENCE
     together = broadcast_inputs(spec)
     loose = [p.name for p in spec.inputs if p.shape is None and p.name not in together]
     if len(loose) > 1 or (loose and together):

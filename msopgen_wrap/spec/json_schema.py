@@ -261,8 +261,9 @@ _TOP: dict[str, Schema] = {
     "kernel": {"type": "string", "description": "Handwritten AscendC kernel, relative path."},
     "tiling": {"type": "string", "description": "Handwritten tiling source, relative path."},
     "backward": {
-        "description": "auto (derived), kernel (an op of its own), none, or per input PyTorch code"
-        " over inputs, outputs, attrs and grad_<output>.",
+        "description": "reference (PyTorch differentiates compute; default), kernel (an op of its"
+        " own), auto (kernel where one can be planned), none, or per input PyTorch code over"
+        " inputs, outputs, attrs and grad_<output>.",
         "anyOf": [{"enum": list(BACKWARD_WORDS)}, _named(_ref("code"), "Input -> code.")],
     },
     "cases": {

@@ -9,7 +9,7 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.builder import SpecBuilder
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.gradient import gradient_text, not_a_kernel
+from msopgen_wrap.spec.gradient import gradient_name, gradient_text, not_a_kernel
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.yaml_nodes import parse_yaml
@@ -152,6 +152,8 @@ def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
     """Return the specs of all files and folders, as one project holds them.
 
     An op with ``backward: kernel`` is followed by the op of its gradients, unless a file has that.
+    ``backward: auto`` is ``kernel`` where a file has it; else it is decided where kernels are
+    planned (``families.gradients``).
 
     Raises:
         OpgenError: with every problem of every file, and ops that are defined twice (OPG012).
@@ -169,20 +171,46 @@ def load_specs(paths: Iterable[str | Path]) -> list[OpSpec]:
 
 
 def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
-    """Return specs and, behind each with ``backward: kernel``, the op of its gradients."""
+    """Return specs and, behind each with ``backward: kernel``, the op of its gradients.
+
+    A file that has that op keeps it. Where it says ``gradient_of`` of another formula than the op
+    has today, it is derived again.
+    """
     given = {spec.name: spec for spec in specs}
-    found = []
+    found: dict[str, OpSpec] = {}
     for spec in specs:
-        found.append(spec)
+        own = given.get(gradient_name(spec))
+        if spec.backward == "auto" and own is not None and _is_gradient(spec, own):
+            spec = replace(spec, backward="kernel")
+        found.setdefault(spec.name, spec)
         if spec.backward != "kernel":
             continue
         derived = gradient_spec(spec)
-        own = given.get(derived.name)
-        if own is None:
-            found.append(derived)
+        if own is None or (own.differentiated and _differs(own, derived)):
+            found[derived.name] = derived
         elif _signature(own) != _signature(derived):
             raise OpgenError(_other_gradient(spec, own, derived))
-    return found
+    return list(found.values())
+
+
+def _is_gradient(spec: OpSpec, own: OpSpec) -> bool:
+    """Whether an op called like the gradient of ``spec`` is that."""
+    try:
+        derived = gradient_spec(spec)
+    except OpgenError:
+        return False
+    return own.differentiated or _signature(own) == _signature(derived)
+
+
+def _differs(own: OpSpec, derived: OpSpec) -> bool:
+    """Whether an op derived once has another formula, parameters or dtypes than it has today."""
+
+    def parts(spec: OpSpec) -> list[object]:
+        tensors = [(p.name, p.dtypes, p.shape) for p in (*spec.inputs, *spec.outputs)]
+        attrs = [(a.name, a.type, a.default, a.allowed) for a in spec.attrs]
+        return [tensors, attrs, spec.compute.text.strip() if spec.compute else ""]
+
+    return parts(own) != parts(derived)
 
 
 def _signature(spec: OpSpec) -> list[list[str]]:

@@ -286,9 +286,10 @@ class OpSpec:
         op: CamelCase op type; ``name`` is its snake_case form.
         compute: golden reference and, without ``kernel``, the source of the kernel.
         kernel, tiling: paths of handwritten sources, relative to the spec file.
-        backward: ``auto``, ``kernel`` (an op of its own, ``spec.gradient``), ``none``, or explicit
-            ``{input name: Code}`` where the code may use the inputs, the attrs, the outputs and
-            ``grad_<output>``.
+        backward: ``reference`` (PyTorch differentiates ``compute``), ``kernel`` (an op of its own,
+            ``spec.gradient``), ``auto`` (one of the two: ``families.gradients``), ``none``, or
+            explicit ``{input name: Code}`` where the code may use the inputs, the attrs, the
+            outputs and ``grad_<output>``.
         tolerance: by output name or dtype.
         soc: SoC families or exact names.
         source: the spec's text, ``path`` its file as given by the user.

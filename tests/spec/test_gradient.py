@@ -169,7 +169,9 @@ def test_a_gradient_follows_its_op_unless_a_file_has_it(tmp_path: Any) -> None:
     (tmp_path / "norm_grad.yaml").write_text(own)
     specs = load_specs([tmp_path])
     assert [(s.op, s.doc) for s in specs] == [("Norm", ""), ("NormGrad", "mine")]
-    (tmp_path / "norm_grad.yaml").write_text(own.replace("epsilon", "eps"))
+    own = own.split("gradient_of:")[0].replace("epsilon", "eps")
+    own += "compute: grad_x, grad_gamma = grad_y * eps * grad_rstd, gamma\nbackward: none\n"
+    (tmp_path / "norm_grad.yaml").write_text(own)
     with pytest.raises(OpgenError, match="does not have the parameters"):
         load_specs([tmp_path])
 
@@ -237,3 +239,35 @@ def test_a_gradient_that_no_spec_can_say_is_refused() -> None:
     )
     with pytest.raises(OpgenError, match="OPG050: backward cannot be a kernel"):
         gradient_spec(spec)
+
+
+def test_auto_is_a_kernel_where_a_file_has_it(tmp_path: Any) -> None:
+    auto = NORM.replace("backward: kernel", "backward: auto")
+    (tmp_path / "norm.yaml").write_text(auto)
+    (alone,) = load_specs([tmp_path])
+    assert alone.backward == "auto"
+    (tmp_path / "norm_grad.yaml").write_text(NORM_GRAD)
+    assert [s.backward for s in load_specs([tmp_path])] == ["kernel", "none"]
+    other = "op: NormGrad\ninputs: {x: float32}\noutputs: {y: like x}\ncompute: x * 2\n"
+    (tmp_path / "norm_grad.yaml").write_text(other)
+    assert [s.backward for s in load_specs([tmp_path])] == ["auto", "reference"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("+ epsilon)", "+ 2 * epsilon)"), ("default: 1e-6", "default: 1e-5"), ("float16, ", "")],
+)
+def test_a_derived_gradient_follows_its_op(tmp_path: Any, old: str, new: str) -> None:
+    text = NORM.replace(old, new)
+    assert text != NORM
+    (tmp_path / "norm.yaml").write_text(text)
+    (tmp_path / "norm_grad.yaml").write_text(NORM_GRAD)
+    spec, grad = load_specs([tmp_path])
+    assert grad.source == gradient_text(spec) != NORM_GRAD
+
+
+def test_a_derived_gradient_of_a_float_keeps_its_own_tolerance(tmp_path: Any) -> None:
+    (tmp_path / "norm.yaml").write_text(NORM)
+    edited = NORM_GRAD.replace("grad_x: mixed", "grad_x: 0.01")
+    (tmp_path / "norm_grad.yaml").write_text(edited)
+    assert load_specs([tmp_path])[1].source == edited

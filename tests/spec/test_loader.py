@@ -39,7 +39,7 @@ def test_defaults_of_a_minimal_spec() -> None:
     assert (spec.op, spec.name, spec.combos) == ("A", "a", 1)
     assert spec.outputs[0].dtypes == ("float32",)
     assert spec.outputs[0].shape == ShapeLike("x")
-    assert spec.backward == "auto"
+    assert spec.backward == "reference"
     assert spec.soc == ("ascend910b", "ascend910_93")
     assert spec.source == MINIMAL and spec.path == "t.yaml"
 

@@ -1,6 +1,6 @@
 """Gradients of an op from its PyTorch reference.
 
-The backward of an op with ``backward: auto`` is the vector-Jacobian product of its reference,
+The backward of an op with ``backward: reference`` is the vector-Jacobian product of its reference,
 taken by PyTorch when backward runs: right for every rank, broadcast and attr, differentiable
 again, and traceable by torch.compile. It recomputes the reference; nothing but inputs is saved.
 """
