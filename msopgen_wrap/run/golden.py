@@ -44,7 +44,7 @@ class Reference:
     steps: dict[str, Value] = field(default_factory=dict)
 
 
-class _KeepDouble(Provenance):
+class KeepDouble(Provenance):
     """Refuse to leave float64: a reference that says ``x.float()`` still computes in double."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -147,7 +147,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     attrs = _attrs_as_passed(spec, case)
     try:
         with torch.no_grad():
-            with _KeepDouble() as origins:
+            with KeepDouble() as origins:
                 golden = function(tree_map(_wide_copy, inputs), attrs)
             native = function(_copies(inputs), attrs)
             stepped = {}

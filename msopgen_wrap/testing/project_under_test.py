@@ -1,4 +1,4 @@
-"""What generated tests use: the ops of a scaffolded project, compiled once, run case by case."""
+"""The ops of a scaffolded project, compiled once, run case by case: what generated tests use."""
 
 from __future__ import annotations
 
