@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.manifest import MANIFEST
 
+if TYPE_CHECKING:
+    from msopgen_wrap.manifest import ProjectTree
+
 
 @click.command("build")
 @click.argument("project", default=".", type=click.Path(path_type=Path))
 @click.option(
     "--target",
-    type=click.Choice(["cpu", "npu"]),
+    type=click.Choice(["cpu", "npu", "onnxruntime"]),
     default="cpu",
     show_default=True,
-    help="cpu: emulated kernels; npu: built by CANN, where CANN is.",
+    help="cpu: emulated kernels; npu: built by CANN, where CANN is; onnxruntime: a library of "
+    "custom ops, with the emulated kernels beside it.",
 )
 @click.option(
     "-o",
@@ -57,6 +63,8 @@ def command(
 ) -> None:
     """Build the package (.run) of a PROJECT made by `opgen new`; default: the current folder.
 
+    With --target onnxruntime: lib<vendor>_ort.so for ONNX Runtime, no package.
+
     Exit code: 0 built, 1 a source or CANN's build failed, 2 wrong usage, 3 the machine lacks a
     compiler or CANN (the message says what, and what to run where).
     """
@@ -66,6 +74,8 @@ def command(
     if baseline:
         os.environ[toolchain.ENVIRONMENT] = "baseline"
 
+    if target in DOORS and install_path is not None:
+        raise click.UsageError(f"--install is for packages; --target {target} makes a library")
     tree = read_project(project)
     folder = out or project / "dist"
     started = time.perf_counter()
@@ -78,9 +88,14 @@ def command(
         from msopgen_wrap.package.builder import build_cpu_package
 
         result = build_cpu_package(tree, folder, progress=progress).as_dict()
+    elif target in DOORS:
+        result = DOORS[target](tree, folder, progress=progress)
     else:
         result = _build_npu(tree, folder, cann, progress)
     result["seconds"] = round(time.perf_counter() - started, 2)
+    if target in DOORS:
+        _report_door(result, as_json)
+        return
     run = Path(str(result["run"]))
     if install_path is not None:
         from msopgen_wrap.package.builder import install_package
@@ -96,6 +111,32 @@ def command(
     output.echo(f"{run} ({size:.0f} KB, {result['seconds']} s)")
     if install_path is None:
         output.echo(f"install it: sh {run} --install-path=$HOME/ascend_custom_opp")
+
+
+def _build_onnxruntime(
+    tree: ProjectTree, folder: Path, *, progress: Callable[[str], None]
+) -> dict[str, object]:
+    from msopgen_wrap.doors.onnxruntime import build_onnxruntime
+
+    built = build_onnxruntime(tree, folder, progress=progress)
+    return {
+        **built.as_dict(),
+        "use": f"SessionOptions().register_custom_ops_library({str(built.library)!r})",
+    }
+
+
+#: Targets that are libraries of other frameworks: (project, folder, progress) -> JSON form, with
+#: ``library`` and one line of ``use``.
+DOORS: dict[str, Callable[..., dict[str, object]]] = {"onnxruntime": _build_onnxruntime}
+
+
+def _report_door(result: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+        return
+    size = int(str(result["bytes"])) / 1024
+    output.echo(f"{result['library']} ({size:.0f} KB, {result['seconds']} s)")
+    output.echo(f"use it: {result['use']}")
 
 
 def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: ignore[no-untyped-def]

@@ -79,6 +79,7 @@ def compiles(family: str, source: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow  # a door's own test compiles them with its sources
 @pytest.mark.parametrize("family", COMPILERS)
 def test_ops_of_every_kind_compile(family: str, tmp_path: Path) -> None:
     compiles(family, sources(specs(), tmp_path))

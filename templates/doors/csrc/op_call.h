@@ -93,6 +93,14 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         virtual bool Get(const char* name, Dtype* value) = 0;
     };
 
+    // Frameworks hand floats over in float32, as CANN takes them.
+    inline bool SameValue(const AttrValue& a, const AttrValue& b) {
+        const double* x = std::get_if<double>(&a);
+        const double* y = std::get_if<double>(&b);
+        return x != nullptr && y != nullptr ? static_cast<float>(*x) == static_cast<float>(*y)
+                                            : a == b;
+    }
+
     // The attrs of a node, defaults filled in; throws on a missing or unlisted value.
     inline AttrValues ReadAttrs(const OpInfo& info, AttrSource& source) {
         AttrValues values;
@@ -104,7 +112,7 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
                         std::string(info.type) + ": attribute '" + attr.name + "' is missing");
             bool listed = attr.allowed.empty();
             for (const AttrValue& one : attr.allowed) {
-                listed = listed || one == value;
+                listed = listed || SameValue(one, value);
             }
             OPGEN_CHECK(listed, std::string(info.type) + ": attribute '" + attr.name +
                                     "' has a value that the op does not take");
