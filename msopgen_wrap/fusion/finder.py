@@ -1,0 +1,371 @@
+"""Find where a model's graph computes what an op computes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.fusion.attr_values import attr_choices
+from msopgen_wrap.fusion.conversion import Converter
+from msopgen_wrap.fusion.matching import Match, Matcher
+from msopgen_wrap.fusion.numeric_proof import difference
+from msopgen_wrap.fusion.patterns import (
+    Pattern,
+    given_inputs,
+    patterns,
+    run_compute,
+    traced,
+)
+from msopgen_wrap.fusion.regions import (
+    Region,
+    bytes_of,
+    moved_bytes,
+    objection,
+    place_of,
+    region_between,
+    written_storages,
+)
+from msopgen_wrap.fusion.terms import CALL, Term, size
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.torch_import import torch
+
+# Of the ways in which one formula may be an op, and of the values that an input may be.
+MAX_MATCHES = 6
+MAX_CHOICES = 16
+
+
+@dataclass(eq=False)
+class Site:
+    """A place in a model where an op computes the same.
+
+    Attributes:
+        inputs: input of the op -> node; absent optional inputs are left out.
+        outputs: output of the op -> node; those that the model does not use are left out.
+        attrs: all attrs of the call.
+        before, after: GM bytes of the nodes one by one, and of the op.
+    """
+
+    spec: OpSpec
+    label: str
+    region: Region
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    attrs: dict[str, Any]
+    before: int
+    after: int
+
+    @property
+    def anchor(self) -> Any:
+        """The last node of the region."""
+        return self.region.nodes[-1]
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A formula that is almost an op.
+
+    Attributes:
+        op: the op, with its variant.
+        place: node, module and line.
+        reason: what differs.
+        share: how much of the formula agreed, up to 1.
+    """
+
+    op: str
+    place: str
+    reason: str
+    share: float
+
+
+class Finder:
+    """Looks for ops in one graph.
+
+    Args:
+        graph: of a model, nodes with fake values in ``meta``.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.terms: dict[Any, Any] = {}
+        self.order = {node: i for i, node in enumerate(graph.nodes)}
+        self.written = written_storages(graph)
+        self.misses: list[NearMiss] = []
+        self.taken: set[Any] = set()
+        converter = Converter(self.terms)
+        for node in graph.nodes:
+            if node.op != "output":
+                converter.convert(node)
+        self.values = [
+            node
+            for node in graph.nodes
+            if isinstance(self.terms.get(node), Term)
+            and node.op == "call_function"
+            and isinstance(node.meta.get("val"), torch.Tensor)
+        ]
+
+    def sites(self, specs: Sequence[OpSpec]) -> list[Site]:
+        """Return the places where the ops may be called, none overlapping another.
+
+        Formulas of many steps come before those that are a part of them.
+        """
+        listed = [pattern for spec in specs for pattern in patterns(spec)]
+        listed.sort(key=lambda p: -p.steps)
+        found: list[Site] = []
+        for pattern in listed:
+            root_name = max(pattern.outputs, key=lambda n: _steps(pattern, n))
+            for node in reversed(self.values):
+                if node in self.taken or not _same_head(pattern.outputs[root_name], self._at(node)):
+                    continue
+                site = self._site(pattern, root_name, node)
+                if site is not None:
+                    self.taken.update(site.region.nodes)
+                    found.append(site)
+        found.sort(key=lambda s: self.order[s.anchor])
+        return found
+
+    def _at(self, node: Any) -> Term:
+        term: Term = self.terms[node]
+        return term
+
+    def _site(self, pattern: Pattern, root: str, node: Any) -> Site | None:
+        numbers = [pattern.attrs[name] for name in pattern.shaping]
+        matcher = Matcher(strict=False, numbers=[n for n in numbers if isinstance(n, int)])
+        reason, count = "", 0
+        best: Site | None = None
+        for match in matcher.matches(pattern.outputs[root], self._at(node)):
+            count += 1
+            if count > MAX_MATCHES:
+                break
+            for inputs in self._choices(pattern, match):
+                outcome = self._judged(pattern, root, node, match, inputs)
+                if isinstance(outcome, Site):
+                    best = outcome if best is None or _saving(best) < _saving(outcome) else best
+                    break
+                reason = reason if _weight(reason) > _weight(outcome) else outcome
+        if best is not None:
+            return best
+        self._note(pattern, root, node, matcher, reason, count > 0)
+        return None
+
+    def _note(
+        self, pattern: Pattern, root: str, node: Any, matcher: Matcher, reason: str, matched: bool
+    ) -> None:
+        share = 1.0 if matched else matcher.agreed / max(1, _steps(pattern, root) - 1)
+        if not matched and matcher.obstacle is not None:
+            wanted, found = matcher.obstacle
+            at = place_of(found.value) if found.value is not None else _shown(found)
+            reason = f"{_shown(wanted)} expected, {at} is {_shown(found)}"
+        if reason and share >= 0.5:
+            self.misses.append(NearMiss(pattern.label, place_of(node), reason, share))
+
+    def _choices(self, pattern: Pattern, match: Match) -> Iterator[dict[str, Any]]:
+        """Yield inputs of the op as nodes of the model: the earliest values first."""
+        names = given_inputs(pattern.spec, pattern.variant)
+        if any(name not in match.inputs for name in names):
+            return
+        ways = itertools.product(*(match.inputs[n] for n in names))
+        for way in itertools.islice(ways, MAX_CHOICES):
+            yield {name: term.value for name, term in zip(names, way, strict=True)}
+
+    def _judged(
+        self, pattern: Pattern, root: str, node: Any, match: Match, inputs: dict[str, Any]
+    ) -> Site | str:
+        spec = pattern.spec
+        fakes = {name: n.meta["val"] for name, n in inputs.items()}
+        region = region_between([node], list(inputs.values()))
+        if isinstance(region, str):
+            return region
+        if any(n in self.taken for n in region.nodes):
+            return ""
+        reason = self._refused(pattern, region, {root: node}, fakes)
+        if reason:
+            return reason
+        shapes = {name: tuple(fake.shape) for name, fake in fakes.items()}
+        dtypes = {name: fake.dtype for name, fake in fakes.items()}
+        reason = "its constants or axes are others"
+        for attrs in attr_choices(pattern, match):
+            exact = traced(spec, pattern.variant, attrs, shapes, dtypes)
+            if exact is None or root not in exact.outputs:
+                reason = f"compute does not take these shapes ({_shapes_text(shapes)})"
+                continue
+            start = Match({n: (self._term_of(i),) for n, i in inputs.items()})
+            for strict in Matcher(strict=True).matches(exact.outputs[root], self._at(node), start):
+                outcome = self._proved(exact, root, node, strict, inputs)
+                if isinstance(outcome, Site):
+                    return outcome
+                reason = outcome
+        return reason
+
+    def _term_of(self, node: Any) -> Term:
+        return self.terms[node]  # type: ignore[no-any-return]
+
+    def _refused(
+        self, pattern: Pattern, region: Region, outputs: dict[str, Any], fakes: dict[str, Any]
+    ) -> str:
+        """Return what is against an op that is known by its inputs and one output."""
+        spec = pattern.spec
+        for param in spec.inputs:
+            fake = fakes.get(param.name)
+            if fake is not None and not param.min_rank <= fake.dim() <= param.max_rank:
+                return f"'{param.name}' has rank {fake.dim()}"
+        for name, node in outputs.items():
+            reason = _dtype_reason(spec, fakes, name, node.meta["val"])
+            if reason:
+                return reason
+        return _rounding_reason(region, fakes)
+
+    def _proved(
+        self, exact: Pattern, root: str, node: Any, match: Match, inputs: dict[str, Any]
+    ) -> Site | str:
+        """Return the site of a strict match after all that may speak against it."""
+        spec = exact.spec
+        names = [p.name for p in spec.outputs]
+        outputs = {root: node}
+        for name in names:
+            if name != root and name in exact.outputs:
+                other = self._other_output(exact, name, match, inputs)
+                if other is not None:
+                    outputs[name] = other
+        region = region_between(list(outputs.values()), list(inputs.values()))
+        if isinstance(region, str):
+            return region
+        fakes = {name: n.meta["val"] for name, n in inputs.items()}
+        reason = self._refused(exact, region, outputs, fakes) or objection(region, self.written)
+        if not reason:
+            compute = run_compute(spec, exact.attrs)
+            of = f"{exact.variant}{exact.attrs}{spec.op}{spec.source}"
+            reason = difference(region, fakes, inputs, outputs, compute, names, of)
+        if reason:
+            return reason
+        after = bytes_of(list(fakes.values())) + _output_bytes(spec, exact, fakes)
+        return Site(
+            spec,
+            exact.label,
+            region,
+            dict(inputs),
+            outputs,
+            dict(exact.attrs),
+            moved_bytes(region.nodes),
+            after,
+        )
+
+    def _other_output(
+        self, exact: Pattern, name: str, match: Match, inputs: dict[str, Any]
+    ) -> Any | None:
+        """Return the node that holds another output of the op, None where the model has none."""
+        wanted = exact.outputs[name].bare()
+        if wanted.kind == "leaf":
+            return None
+        held = match.held.get(id(wanted))
+        start = Match({n: (self._term_of(i),) for n, i in inputs.items()}, held=match.held)
+        before = set(inputs.values())
+        for node in self.values:
+            term = self._at(node)
+            if node in before or node in self.taken:
+                continue
+            if held is not None:
+                same = term.bare() is held.bare()
+            else:
+                same = _same_head(wanted, term) and any(
+                    Matcher(strict=True).matches(wanted, term, start)
+                )
+            if same and any(u not in before for u in node.users) and self._fits(exact, name, node):
+                return node
+        return None
+
+    def _fits(self, exact: Pattern, name: str, node: Any) -> bool:
+        """Whether a node may be an output of the op by its dtype; the proof sees the shape."""
+        dtypes = exact.spec.param(name).dtypes
+        return str(node.meta["val"].dtype).removeprefix("torch.") in dtypes
+
+
+def _saving(site: Site) -> tuple[int, int]:
+    return (site.before - site.after, len(site.region.nodes))
+
+
+def _steps(pattern: Pattern, name: str) -> int:
+    return size(pattern.outputs[name])
+
+
+def _same_head(pattern: Term, term: Term) -> bool:
+    one, other = pattern.bare(), term.bare()
+    if one.kind == "leaf" or one.kind != other.kind:
+        return False
+    return one.kind != CALL or one.op == other.op
+
+
+def _weight(reason: str) -> int:
+    """Return how near to a match a reason is: proofs come last."""
+    order = ("constants or axes", "dtype", "used elsewhere", "in place", "is not the same")
+    return max((i + 1 for i, text in enumerate(order) if text in reason), default=0)
+
+
+def _shown(term: Term) -> str:
+    """Return what a term is, in one word or two."""
+    bare = term.bare()
+    if bare.kind == "leaf":
+        return f"input '{bare.op}'" if bare.op else "a value of another kind"
+    if bare.kind == "const":
+        return f"{bare.number:g}"
+    return {"sum": "a sum", "product": "a product"}.get(bare.kind, bare.op)
+
+
+def _shapes_text(shapes: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+
+
+def _dtype_reason(spec: OpSpec, fakes: dict[str, Any], name: str, result: Any) -> str:
+    given = {n: str(f.dtype).removeprefix("torch.") for n, f in fakes.items()}
+    wanted = str(result.dtype).removeprefix("torch.")
+    for i in range(spec.combos):
+        if all(spec.param(n).dtypes[i] == d for n, d in given.items()):
+            out = next(p for p in spec.outputs if p.name == name)
+            if out.dtypes[i] == wanted:
+                return ""
+    text = ", ".join(f"{n} {d}" for n, d in given.items())
+    return f"the op has no dtypes {text} -> {name} {wanted}"
+
+
+_WIDTH = {torch.bfloat16: 1, torch.float16: 1, torch.float32: 2, torch.float64: 3}
+
+
+def _rounding_reason(region: Region, fakes: dict[str, Any]) -> str:
+    """Return where the model rounds to a dtype that is narrower than what the op is given."""
+    ends = [*fakes.values(), *(n.meta["val"] for n in region.outputs)]
+    widths = [_WIDTH[f.dtype] for f in ends if f.dtype in _WIDTH]
+    if not widths:
+        return ""
+    for node in region.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.dtype in _WIDTH:
+            if _WIDTH[value.dtype] < min(widths):
+                dtype = str(value.dtype).removeprefix("torch.")
+                return f"{place_of(node)} rounds to {dtype} on the way"
+            if value.dtype is torch.float64:
+                return f"{place_of(node)} calculates in float64"
+    return ""
+
+
+def _output_bytes(spec: OpSpec, exact: Pattern, fakes: dict[str, Any]) -> int:
+    from msopgen_wrap.spec.shapes import evaluate
+
+    absent = [p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL and p.name not in fakes]
+    shapes: dict[str, Any] = {name: tuple(f.shape) for name, f in fakes.items()}
+    shapes.update(dict.fromkeys(absent))
+    dtypes = {n: str(f.dtype).removeprefix("torch.") for n, f in fakes.items()}
+    combo = next(
+        i
+        for i in range(spec.combos)
+        if all(spec.param(n).dtypes[i] == d for n, d in dtypes.items())
+    )
+    found = 0
+    for param in spec.outputs:
+        assert param.shape is not None
+        count = 1
+        shape: Any = evaluate(param.shape, shapes, exact.attrs)
+        for dim in shape:
+            count *= int(dim)
+        found += count * getattr(torch, param.dtypes[combo]).itemsize
+    return found

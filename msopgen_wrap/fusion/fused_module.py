@@ -1,0 +1,182 @@
+"""A model that runs its fused graphs: one per training mode, shapes and dtypes of its inputs."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.fusion.finder import Finder, NearMiss, Site
+from msopgen_wrap.fusion.memory import memory_lines
+from msopgen_wrap.fusion.model_trace import ModelGraph, traced_model
+from msopgen_wrap.fusion.packages import OpSource, searched
+from msopgen_wrap.fusion.regions import moved_bytes, place_of
+from msopgen_wrap.fusion.report import FusionReport, fused_call, nearest
+from msopgen_wrap.fusion.rewriting import replace, results_of
+from msopgen_wrap.fusion.verification import agreements
+from msopgen_wrap.torch_import import torch
+
+pytree = torch.utils._pytree
+
+MAX_GRAPHS = 16
+
+
+def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
+    """Replace what the ops of ``source`` compute in a graph; returns what was done.
+
+    Args:
+        graph: fx graph of ATen calls whose nodes hold fake values; changed in place.
+    """
+    _without_assertions(graph)
+    specs, skipped = searched(source.specs)
+    finder = Finder(graph)
+    report = FusionReport(skipped=skipped if source.chosen else {})
+    report.bytes_before = moved_bytes(graph.nodes)
+    before = memory_lines(graph, "before: ")
+    done: list[Site] = []
+    moved: dict[Any, Any] = {}
+    extra: list[NearMiss] = []
+    for site in finder.sites(specs):
+        call = fused_call(site)
+        if not source.chosen and site.after >= site.before:
+            reason = "the op of the library would save no GM bytes; name it in `specs` to have it"
+            extra.append(NearMiss(site.label, place_of(site.anchor), reason, 1.0))
+            continue
+        op = source.op(site.spec)
+        fakes = results_of(site, op)
+        if isinstance(fakes, str):
+            extra.append(NearMiss(site.label, place_of(site.anchor), fakes, 1.0))
+            continue
+        replace(graph, site, op, fakes, moved)
+        done.append(site)
+        report.fused.append(call)
+    graph.lint()
+    report.bytes_after = moved_bytes(graph.nodes)
+    report.left = nearest([*extra, *finder.misses], set())
+    report.memory = [*before, *memory_lines(graph, "after: ")]
+    return report
+
+
+def _without_assertions(graph: Any) -> None:
+    """Drop the checks of dtypes that ``torch.export`` adds: each kind of call has its graph."""
+    for node in list(graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            graph.erase_node(node)
+
+
+@dataclass
+class FusedGraph:
+    """The fused graph of one kind of call.
+
+    Attributes:
+        original: the traced model; its module runs the fused graph.
+        report: what was fused.
+    """
+
+    original: ModelGraph
+    module: Any
+    report: FusionReport
+
+
+class FusedModule(torch.nn.Module):
+    """A model with parts replaced by ops.
+
+    It shares submodules, parameters and buffers with the original: ``state_dict`` is the same, and
+    training one trains the other. The graph of the current mode is traced, fused and compared at
+    the first call with inputs of new shapes or dtypes; after ``MAX_GRAPHS`` of them a call raises.
+
+    Attributes:
+        report: of the graph that ran last, or was made last.
+    """
+
+    def __init__(self, model: Any, source: OpSource) -> None:
+        super().__init__()
+        self._parameters = model._parameters
+        self._buffers = model._buffers
+        self._modules = model._modules
+        self._non_persistent_buffers_set = model._non_persistent_buffers_set
+        self.__dict__["_original"] = model
+        self.__dict__["_source"] = source
+        self.__dict__["_graphs"] = {}
+        self.__dict__["report"] = FusionReport()
+        self.training = model.training
+
+    @property
+    def original(self) -> Any:
+        """The model as it was given."""
+        return self.__dict__["_original"]
+
+    def train(self, mode: bool = True) -> FusedModule:
+        """Set the mode of this and of the original."""
+        self.original.train(mode)
+        super().train(mode)
+        return self
+
+    def graph_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
+        """Return the fused graph of a call, made when it is new.
+
+        Raises:
+            OpgenError: the model cannot be traced (OPG740), differs (OPG741, OPG743), or has been
+                called in too many ways (OPG744).
+        """
+        graphs: dict[Any, FusedGraph] = self.__dict__["_graphs"]
+        key = self._key(args, kwargs)
+        if key not in graphs:
+            if len(graphs) >= MAX_GRAPHS:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG744",
+                        f"the fused model was called with {MAX_GRAPHS} kinds of inputs already",
+                        why="each shape, dtype and mode has a graph of its own",
+                        fix="pad inputs to a few shapes, or fuse the parts whose shapes stay",
+                    )
+                )
+            graphs[key] = self._fused(args, kwargs)
+        return graphs[key]
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        modes = tuple(m.training for m in self.original.modules())
+        state = tuple((p.dtype, p.device) for p in self.original.parameters())
+        return (modes, state, spec, tuple(_described(v) for v in leaves))
+
+    def _fused(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
+        model = self.original
+        original = traced_model(model, args, kwargs)
+        graph = copy.deepcopy(original.graph)
+        report = fuse_graph(graph, self.__dict__["_source"])
+        module = torch.fx.GraphModule(original.module, graph)
+        if report.fused:
+            arguments = original.arguments(model, pytree.tree_leaves((args, kwargs)))
+            # A run may write buffers and inputs.
+            mutable = [
+                a
+                for a in arguments
+                if isinstance(a, torch.Tensor) and not isinstance(a, torch.nn.Parameter)
+            ]
+            report.agreements = agreements(original, module, arguments, mutable)
+        return FusedGraph(original, module, report)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the fused graph for these inputs."""
+        fused = self.graph_for(args, kwargs)
+        self.__dict__["report"] = fused.report
+        leaves = pytree.tree_leaves((args, kwargs))
+        results = fused.module(*fused.original.arguments(self.original, leaves))
+        return pytree.tree_unflatten(results, fused.original.out_spec)
+
+    def extra_repr(self) -> str:
+        """Say how many calls were fused."""
+        report: FusionReport = self.__dict__["report"]
+        return f"{len(report.fused)} fused op calls"
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return (tuple(value.shape), tuple(value.stride()), value.dtype, value.device)
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value), id(value))
+    return (type(value), value)

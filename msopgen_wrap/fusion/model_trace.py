@@ -1,0 +1,131 @@
+"""A model as a graph of ATen calls, and why there is none."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.fusion.conversion import quiet_attempts
+from msopgen_wrap.torch_import import torch
+
+
+@dataclass
+class ModelGraph:
+    """A traced model.
+
+    Attributes:
+        module: what runs the graph; takes parameters, buffers and inputs, gives flat results.
+        sources: per placeholder: kind (``parameter``, ``buffer``, ``constant``, ``input``) and
+            name, or position among the flat inputs.
+        constants: tensors of the code, by name.
+        out_spec: how the flat results become the model's.
+    """
+
+    module: Any
+    sources: list[tuple[str, Any]]
+    constants: dict[str, Any]
+    out_spec: Any
+
+    @property
+    def graph(self) -> Any:
+        """The graph, in which autograd, random numbers and writes in place are still to come."""
+        return self.module.graph
+
+    def arguments(self, model: Any, inputs: list[Any]) -> list[Any]:
+        """Return the arguments of the graph in a call of the model."""
+        found = []
+        for kind, name in self.sources:
+            if kind == "input":
+                found.append(inputs[name])
+            elif kind == "constant":
+                found.append(self.constants[name])
+            else:
+                found.append(attribute(model, name))
+        return found
+
+
+def attribute(model: Any, path: str) -> Any:
+    """Return a parameter or buffer by its dotted name."""
+    *modules, name = path.split(".")
+    for part in modules:
+        model = model._modules[part]
+    found = model._parameters.get(name)
+    return model._buffers[name] if found is None else found
+
+
+def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelGraph:
+    """Trace a model on example inputs, as it is: in training or in evaluation.
+
+    Raises:
+        OpgenError: OPG740 with the line of the model.
+    """
+    from torch.export.graph_signature import InputKind, OutputKind
+
+    try:
+        with warnings.catch_warnings(), quiet_attempts():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(model, args, kwargs, strict=False)
+    except Exception as error:
+        raise OpgenError(untraceable(error)) from error
+    kinds = {
+        InputKind.PARAMETER: "parameter",
+        InputKind.BUFFER: "buffer",
+        InputKind.CONSTANT_TENSOR: "constant",
+        InputKind.USER_INPUT: "input",
+    }
+    signature = program.graph_signature
+    sources: list[tuple[str, Any]] = []
+    position = 0
+    for item in signature.input_specs:
+        kind = kinds.get(item.kind)
+        if kind is None:
+            raise OpgenError(_unsupported(f"an input of kind {item.kind.name}"))
+        sources.append((kind, position if kind == "input" else item.target))
+        position += kind == "input"
+    for result in signature.output_specs:
+        if result.kind is not OutputKind.USER_OUTPUT:
+            raise OpgenError(_unsupported(f"a result of kind {result.kind.name}"))
+    spec = program.call_spec.out_spec
+    return ModelGraph(program.graph_module, sources, dict(program.constants), spec)
+
+
+def _unsupported(what: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG740",
+        f"the traced model has {what}",
+        why="fuse runs graphs of tensors, parameters and buffers",
+        fix="fuse the part of the model that works on tensors",
+    )
+
+
+def untraceable(error: Exception) -> Diagnostic:
+    """Return OPG740 for what ``torch.export`` raised: where in the model, and what to do."""
+    text = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
+    text = text or type(error).__name__
+    frame = _users_frame(error)
+    where = Location(frame.filename, frame.lineno or 0, 1) if frame else Location()
+    name = type(error).__name__
+    if "DataDependent" in name or "GuardOnData" in name or "data-dependent" in text:
+        why = "the graph is recorded without values, so Python cannot branch on them"
+        fix = "write the branch as torch.where or torch.cond, or fuse the parts around it"
+    elif isinstance(error, (TypeError, ValueError)) and frame is None:
+        why = "the example inputs are not what the model's forward takes"
+        fix = "fuse(model, (x, y)) where model(x, y) works"
+    else:
+        why = "torch.export records the model on the example inputs"
+        fix = "make `torch.export.export(model, example_inputs)` work, or fuse its submodules"
+    return Diagnostic("OPG740", f"the model cannot be traced: {text[:300]}", where, why, fix)
+
+
+def _users_frame(error: BaseException | None) -> traceback.FrameSummary | None:
+    """Return the innermost line of the traceback that is neither torch's nor ours."""
+    while error is not None:
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            name = frame.filename.replace("\\", "/")
+            if not any(part in name for part in ("/torch/", "/msopgen_wrap/", "<", "/python3")):
+                return frame
+        error = error.__cause__ or error.__context__
+    return None
