@@ -77,7 +77,15 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     inputs = [p.name for p in forward.inputs]
     grads = [f"{PREFIX}{output.name}" for output in forward.outputs]
     places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
-    taken = [f"_grads[{place}]" for place in places]
+    taken = [
+        f"_grads[{place}]"
+        + (
+            f" if {inputs[place]} is not None else {_first_tensor(forward, grads)}.new_zeros(())"
+            if forward.inputs[place].kind is ParamKind.OPTIONAL
+            else ""
+        )
+        for place in places
+    ]
     body = [
         inner,
         "",
@@ -86,6 +94,10 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     ]
     heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
     return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"
+
+
+def _first_tensor(forward: OpSpec, grads: list[str]) -> str:
+    return grads[0] + ("[0]" if forward.outputs[0].kind is ParamKind.DYNAMIC else "")
 
 
 def _literal(attr: Any) -> str:

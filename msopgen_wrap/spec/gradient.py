@@ -66,6 +66,8 @@ def vjp(
 ) -> dict[str, Any]:
     """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
 
+    The gradient of an absent input is the number 0.
+
     Args:
         formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
         forward: ``forward_of(spec)``.
@@ -75,7 +77,13 @@ def vjp(
 
     names = [p.name for p in forward.outputs]
     given = {p.name: inputs.get(p.name) for p in forward.inputs}
-    targets = [p.name.removeprefix(PREFIX) for p in spec.outputs]
+    named = [p.name.removeprefix(PREFIX) for p in spec.outputs]
+    targets = [name for name in named if given[name] is not None]
+    first = torch.utils._pytree.tree_leaves([inputs[f"{PREFIX}{name}"] for name in names])[0]
+
+    def with_absent(found: Mapping[str, Any]) -> dict[str, Any]:
+        zeros = {name: first.new_zeros(()) for name in named if name not in found}
+        return {f"{PREFIX}{name}": {**found, **zeros}[name] for name in named}
 
     def run(*chosen: Any) -> tuple[Any, ...]:
         outputs = formula({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
@@ -85,7 +93,7 @@ def vjp(
     if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
         outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
         found = pull(torch.utils._pytree.tree_map(lambda y, w: w.to(y.dtype), outputs, weights))
-        return {f"{PREFIX}{name}": grad for name, grad in zip(targets, found, strict=True)}
+        return with_absent(dict(zip(targets, found, strict=True)))
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
     with torch.enable_grad():
         own = torch.utils._pytree.tree_map(
@@ -105,7 +113,7 @@ def vjp(
                 wanted, leaves, with_weights, allow_unused=True, materialize_grads=True
             )
     found = torch.utils._pytree.tree_unflatten(flat, nest)
-    return {f"{PREFIX}{name}": grad for name, grad in zip(targets, found, strict=True)}
+    return with_absent(dict(zip(targets, found, strict=True)))
 
 
 # ---- the spec of an op's gradient --------------------------------------------------------------
@@ -163,10 +171,12 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             "no input and output are floating point in the same combinations of dtypes",
             REFERENCE,
         )
-    for p in spec.inputs:
-        if p.kind is ParamKind.OPTIONAL and p.name in targets:
-            return f"input '{p.name}' is optional: an op cannot leave out its gradient", REFERENCE
     together = broadcast_inputs(spec)
+    if together and spec.param(together[0]).kind is ParamKind.OPTIONAL:
+        return (
+            f"the others are brought to the shape of '{together[0]}', which is optional",
+            "name an input first that is always given",
+        )
     loose = [p.name for p in spec.inputs if p.shape is None and p.name not in together]
     if len(loose) > 1 or (loose and together):
         every = listed([p.name for p in spec.inputs if p.shape is None])
@@ -195,7 +205,7 @@ def gradient_text(spec: OpSpec) -> str:
         shape = f"like {together[0]}" if together else param.shape_text
         inputs[f"{PREFIX}{name}"] = {**_row(param, combos), "shape": shape}
     outputs = {
-        f"{PREFIX}{name}": {**_row(spec.param(name), combos), "shape": f"like {name}"}
+        f"{PREFIX}{name}": {**_row(spec.param(name), combos), "shape": _gradient_shape(spec, name)}
         for name in gradient_inputs(spec)
     }
     lines = [
@@ -216,6 +226,12 @@ def gradient_text(spec: OpSpec) -> str:
     if cases:
         lines += ["cases:", *(f"  - {_inline(case)}" for case in cases)]
     return "\n".join(lines) + "\n"
+
+
+def _gradient_shape(spec: OpSpec, name: str) -> str:
+    """Return the shape rule of a gradient: that of its input, one number where that is absent."""
+    optional = spec.param(name).kind is ParamKind.OPTIONAL
+    return f"broadcast({name})" if optional else f"like {name}"
 
 
 def _inline(value: Any) -> str:

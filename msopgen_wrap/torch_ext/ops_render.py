@@ -223,6 +223,7 @@ def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
         passed.update(zip(together, wide, strict=True))
         given = tuple_text(list(together))
         lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
+    absent = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
     attrs = [f"_ctx.{a.name}" for a in spec.attrs]
     arguments = [*passed.values(), *grads, *attrs]
     lines += [
@@ -233,9 +234,8 @@ def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
     results = [
         "None"
         if name not in targets
-        else f"_gradients.summed(grad_{name}, {name})"
-        if name in together
-        else f"grad_{name}"
+        else (f"_gradients.summed(grad_{name}, {name})" if name in together else f"grad_{name}")
+        + (f" if {name} is not None else None" if name in absent else "")
         for name in inputs
     ]
     return [*lines, f"_grads = {tuple_text(results)}"]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.gradient import gradient_text
@@ -135,8 +136,6 @@ def test_the_reference_of_a_gradient_is_that_of_autograd() -> None:
     for value, want in zip(got.values(), expected, strict=True):
         torch.testing.assert_close(value, want, rtol=1e-6, atol=1e-6)
     # ... also as the generated function
-    from msopgen_wrap.resources import data_dir
-
     namespace: dict[str, Any] = {"torch": torch}
     runtime: dict[str, Any] = {}
     source = (data_dir("templates") / "torch_ext/runtime/gradients.py").read_text("utf-8")
@@ -180,8 +179,8 @@ def test_a_gradient_follows_its_op_unless_a_file_has_it(tmp_path: Any) -> None:
     ("inputs", "outputs", "compute", "why"),
     [
         (
-            "{x: float32, b: {dtype: float32, optional: true}}",
-            "{y: like x}",
+            "{b: {dtype: float32, optional: true}, x: float32}",
+            "{y: 'broadcast(b, x)'}",
             "x if b is None else x + b",
             "is optional",
         ),
@@ -271,3 +270,27 @@ def test_a_derived_gradient_of_a_float_keeps_its_own_tolerance(tmp_path: Any) ->
     edited = NORM_GRAD.replace("grad_x: mixed", "grad_x: 0.01")
     (tmp_path / "norm_grad.yaml").write_text(edited)
     assert load_specs([tmp_path])[1].source == edited
+
+
+def test_an_absent_input_has_the_gradient_zero() -> None:
+    spec = op(
+        "{x: float32, b: {dtype: x, optional: true, shape: '[x[-1]]'}}",
+        "{y: like x}",
+        "x * 3 if b is None else x * b",
+        "cases: [{x: [2, 3]}]\n",
+    )
+    grad = gradient_spec(spec)
+    assert "  grad_b: {dtype: [float32], shape: broadcast(b)}\n" in grad.source
+    assert grad.cases[0].shapes == {"x": (2, 3), "b": None, "grad_y": (2, 3)}
+    x, b, weights = torch.randn(2, 3), torch.randn(3), torch.randn(2, 3)
+    run = compile_compute(grad)
+    for given, wanted in ((b, (weights * x).sum(0)), (None, torch.zeros(()))):
+        inputs = {"x": x, "b": given, "grad_y": weights}
+        torch.testing.assert_close(run(inputs, {})["grad_b"], wanted)
+        namespace: dict[str, Any] = {"torch": torch}
+        runtime: dict[str, Any] = {}
+        path = data_dir("templates") / "torch_ext/runtime/gradients.py"
+        exec(path.read_text("utf-8"), runtime)
+        namespace["_vjp"] = runtime["vjp"]
+        exec(function_source(grad, "an_op_grad"), namespace)
+        torch.testing.assert_close(namespace["an_op_grad"](**inputs)[1], wanted)

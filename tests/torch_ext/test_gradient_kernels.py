@@ -25,16 +25,29 @@ outputs:
 compute: a * torch.sigmoid(b)
 backward: kernel
 """
+SHIFT = """
+op: Shift
+inputs:
+  x: {dtype: float32, rank: [1, 8]}
+  bias: {dtype: x, optional: true, shape: "[x[-1]]"}
+outputs:
+  y: like x
+compute: torch.sin(x) if bias is None else torch.sin(x) * bias
+backward: kernel
+"""
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
-    gate = parse_spec(GATE).spec
-    assert gate is not None
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
-    specs = [*load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"]), *with_gradients([gate])]
-    assert [s.op for s in specs] == ["RmsNorm", "RmsNormGrad", "Gate", "GateGrad"]
+    specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
+    for text in (GATE, SHIFT):
+        spec = parse_spec(text).spec
+        assert spec is not None
+        specs += with_gradients([spec])
+    names = ["RmsNorm", "RmsNormGrad", "Gate", "GateGrad", "Shift", "ShiftGrad"]
+    assert [s.op for s in specs] == names
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,6 +127,25 @@ b, = torch.autograd.grad(gate(x, x).sum(), x)
 torch.testing.assert_close(a, b)
 compare(op, gate, [x.t() for x in leaves((6, 8), (6, 8))])
 assert launches() == before + 2 * (len(cases) + 3)
+""",
+    )
+
+
+def test_an_optional_input_has_a_gradient_where_it_is_given(package: Path) -> None:
+    run(
+        package,
+        """
+op = torch.ops.gradv.shift
+def shift(x, bias=None): return torch.sin(x) if bias is None else torch.sin(x) * bias
+compare(op, shift, leaves((5,), (5,)))
+before = launches()
+for rank in range(8):
+    compare(op, shift, leaves((*[2] * rank, 9), (9,)))
+    compare(op, shift, leaves((*[2] * rank, 9)))
+assert launches() == before + 2 * 16
+x, = leaves((3, 4))
+(grad,) = torch.autograd.grad(op(x, None).sum(), x)
+torch.testing.assert_close(grad, torch.cos(x))
 """,
     )
 
