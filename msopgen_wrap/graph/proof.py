@@ -8,6 +8,7 @@ symbolic, the two differ for some value: then the op is refused, as its kernel w
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
+from msopgen_wrap.graph.scalars import divided
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
@@ -155,7 +157,7 @@ def _agree_in(
     ]
     try:
         with torch.no_grad():
-            results = module.forward(*tensors.values(), *given)
+            results = _HostNumbers(module).run(*tensors.values(), *given)
     except (ArithmeticError, ValueError, RuntimeError, TypeError, IndexError):
         return False
     for param, result in zip(spec.outputs, results, strict=True):
@@ -164,6 +166,16 @@ def _agree_in(
         if isinstance(value, torch.Tensor) and not _close(result, value):
             return False
     return True
+
+
+class _HostNumbers(torch.fx.Interpreter):
+    """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do."""
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Run a call of the graph."""
+        if target is operator.truediv and not any(isinstance(a, torch.Tensor) for a in args):
+            return divided(*args)
+        return super().call_function(target, args, kwargs)
 
 
 def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:

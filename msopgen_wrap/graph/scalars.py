@@ -132,7 +132,8 @@ _UNARY_EVAL: dict[str, Any] = {
 }
 
 
-def _divide(a: Any, b: Any) -> float:
+def divided(a: Any, b: Any) -> float:
+    """Return a quotient of numbers; that by zero is what C++ gives."""
     if b == 0:
         return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
     return a / b
@@ -152,7 +153,7 @@ _BINARY_EVAL: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "/": _divide,
+    "/": divided,
     "//": lambda a, b: a // b if b else (0 if isinstance(a, int) else math.nan),
     "%": lambda a, b: a % b if b else (0 if isinstance(a, int) else math.nan),
     "**": lambda a, b: _power(a, b),
@@ -188,6 +189,21 @@ def with_numel(expr: ScalarExpr) -> ScalarExpr:
         if rank > 1 and sorted(f.axis for f in sizes) == list(range(rank)):
             rest = [f for f in factors if f not in sizes]
             return functools.reduce(functools.partial(Binary, "*"), [Numel(tensor), *rest])
+    return expr
+
+
+def with_product(expr: ScalarExpr, tensor: str, axes: set[int], product: ScalarExpr) -> ScalarExpr:
+    """Write the product of the sizes of a tensor along some axes as ``product``, wherever it is."""
+    factors = _factors(expr)
+    sizes = [f for f in factors if isinstance(f, DimRef) and f.tensor == tensor]
+    if sizes and sorted(f.axis for f in sizes) == sorted(axes):
+        rest = [f for f in factors if f not in sizes]
+        return functools.reduce(functools.partial(Binary, "*"), [product, *rest])
+    inner = functools.partial(with_product, tensor=tensor, axes=axes, product=product)
+    if isinstance(expr, Unary):
+        return Unary(expr.op, inner(expr.arg))
+    if isinstance(expr, Binary):
+        return Binary(expr.op, inner(expr.left), inner(expr.right))
     return expr
 
 

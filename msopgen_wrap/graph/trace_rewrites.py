@@ -60,20 +60,65 @@ def _gaussian_nll_loss(
     return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
 
 
+def _variance(
+    x: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """Return a variance whose gradient PyTorch derives with symbols for sizes and correction.
+
+    Its own takes plain numbers. The mean counts as constant: what the gradient has by it is 0.
+    """
+    if isinstance(dim, bool) or (isinstance(unbiased, int) and not isinstance(unbiased, bool)):
+        return NotImplemented  # other overloads
+    if unbiased is not None:
+        correction = int(unbiased)
+    dims = list(range(x.dim())) if dim is None or dim == [] or dim == () else dim
+    dims = [dims] if isinstance(dims, int) else list(dims)
+    if not dims:
+        return NotImplemented
+    centred = x - x.mean(dims, keepdim=True).detach()
+    count: Any = 1
+    for axis in dims:
+        count = count * x.shape[axis]
+    freedom = torch.sym_max(0, count - (1 if correction is None else correction))
+    return (centred * centred).sum(dims, keepdim=keepdim) / freedom
+
+
+def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
+    variance = _variance(x, *args, **kwargs)
+    if variance is NotImplemented:
+        return variance
+    none = variance == 0  # where PyTorch says that the gradient is 0
+    return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
 }
+_DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
+    torch.var: _variance,
+    torch.Tensor.var: _variance,
+    torch.std: _deviation,
+    torch.Tensor.std: _deviation,
+}
 
 
 class Composites(TorchFunctionMode):
-    """Run ``compute`` with the functions of ``_REPLACED`` in place of PyTorch's."""
+    """Run ``compute`` with the functions of ``_REPLACED`` in place of PyTorch's.
+
+    Args:
+        differentiated: whether PyTorch differentiates it: also those of ``_DIFFERENTIATED``.
+    """
+
+    def __init__(self, differentiated: bool = False) -> None:
+        super().__init__()
+        self.replaced = {**_REPLACED, **_DIFFERENTIATED} if differentiated else _REPLACED
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call a function, or what replaces it for such arguments."""
-        replaced = _REPLACED.get(func)
+        replaced = self.replaced.get(func)
         result = replaced(*args, **(kwargs or {})) if replaced is not None else NotImplemented
         return func(*args, **(kwargs or {})) if result is NotImplemented else result
 

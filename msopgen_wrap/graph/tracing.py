@@ -244,7 +244,7 @@ def _trace_once(
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        with Composites():
+        with Composites(spec.differentiated):
             outputs = function(inputs, _call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:

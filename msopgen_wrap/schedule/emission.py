@@ -90,8 +90,12 @@ class Emitter(Refusals):
         if isinstance(value, (int, float)):
             return Scalar(Const(value), F32 if isinstance(value, float) else I32)
         if isinstance(value, ScalarTypes):
-            return Scalar(value, I32 if is_integer(value) else F32)
+            return Scalar(self.kernel_number(value), I32 if is_integer(value) else F32)
         raise TypeError(f"no operand for {type(value).__name__}")
+
+    def kernel_number(self, expr: ScalarExpr) -> ScalarExpr:
+        """Return the expression of a number that a kernel gets; sizes are read in SizeReader."""
+        return expr
 
     def scalar_expr(self, value: Any) -> ScalarExpr:
         """Return the scalar expression of an argument that must be a scalar."""

@@ -9,16 +9,20 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import (
     UNARY_FUNCTIONS,
+    Binary,
     Const,
     DimRef,
+    Numel,
     ScalarExpr,
     fold,
     with_numel,
+    with_product,
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
+from msopgen_wrap.spec.model import ShapeReduce
 
 
 @dataclass
@@ -93,6 +97,28 @@ class SizeReader(Emitter):
     def _product(self, sizes: list[ScalarExpr]) -> ScalarExpr:
         one: ScalarExpr = Const(1)
         return functools.reduce(functools.partial(fold, "*"), sizes or [one])
+
+    def kernel_number(self, expr: ScalarExpr) -> ScalarExpr:
+        """Write the product of the sizes of the axes that an attr lists as a number of elements.
+
+        Only in the gradient of a reduction, which has a tensor of that shape. The caller proves
+        that the attr and nothing else is meant: other values of it give the same program.
+        """
+        for param in self.spec.inputs if self.spec.differentiated else ():
+            rule = param.shape
+            if not isinstance(rule, ShapeReduce) or rule.dims not in self.traced.structural:
+                continue
+            rank = len(self.traced.shapes[rule.tensor])
+            listed: Any = self.traced.structural[rule.dims]
+            listed = [listed] if isinstance(listed, int) else listed
+            axes = {int(d) % max(1, rank) for d in listed} or set(range(rank))
+            count = self._elements_per(rule.tensor, param.name)
+            expr = with_product(expr, rule.tensor, axes, count)
+        return expr
+
+    def _elements_per(self, tensor: str, reduced: str) -> ScalarExpr:
+        """Return how many elements of a tensor there are for each of its reduction."""
+        return Binary("//", Numel(tensor), Binary("max", Const(1), Numel(reduced)))
 
     def _scalar_call(self, node: Node, target: str) -> Any:
         name = target.split(".")[-1]

@@ -12,9 +12,11 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.gradient import (
     broadcast_inputs,
+    gradient_attrs,
     gradient_inputs,
     gradient_name,
     gradient_outputs,
+    kept_outputs,
 )
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import GENERATED_PYTHON
@@ -212,7 +214,13 @@ def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
 def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
     """Return statements that set ``_grads``, one per input, by the op of the gradients."""
     inputs = [p.name for p in spec.inputs]
-    grads = [f"grad_{name}" for name in gradient_outputs(spec)]
+    kept = kept_outputs(spec)
+    grads = [
+        f"_gradients.kept(grad_{name}, {kept[name].tensor}, _ctx.{kept[name].dims})"
+        if name in kept
+        else f"grad_{name}"
+        for name in gradient_outputs(spec)
+    ]
     targets = gradient_inputs(spec)
     found = ", ".join(f"grad_{name}" for name in targets)
     together = broadcast_inputs(spec)
@@ -224,7 +232,7 @@ def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
         given = tuple_text(list(together))
         lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
     absent = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
-    attrs = [f"_ctx.{a.name}" for a in spec.attrs]
+    attrs = [f"_ctx.{a.name}" for a in gradient_attrs(spec)]
     arguments = [*passed.values(), *grads, *attrs]
     lines += [
         f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",

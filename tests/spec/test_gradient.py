@@ -294,3 +294,36 @@ def test_an_absent_input_has_the_gradient_zero() -> None:
         namespace["_vjp"] = runtime["vjp"]
         exec(function_source(grad, "an_op_grad"), namespace)
         torch.testing.assert_close(namespace["an_op_grad"](**inputs)[1], wanted)
+
+
+REDUCED = """\
+op: Total
+inputs: {x: {dtype: float32, rank: [1, 8]}}
+outputs: {y: "reduce(x, dim, keepdim)"}
+attrs: {dim: {type: list_int, default: [-1]}, keepdim: false}
+compute: COMPUTE
+backward: kernel
+cases: [{x: [3, 4, 5], dim: [0, 2], keepdim: true}, {x: [3, 4]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("compute", "formula"),
+    [
+        ("torch.sum(x, dim, keepdim)", "y = torch.sum(x, dim, True)"),
+        ("x.mean(dim, keepdim=keepdim) * 2", "y = x.mean(dim, keepdim=True) * 2"),
+    ],
+)
+def test_the_gradient_of_a_reduction_keeps_its_axes(compute: str, formula: str) -> None:
+    grad = gradient_spec(spec_of(REDUCED.replace("COMPUTE", compute)))
+    assert formula in grad.source
+    assert "grad_y: {dtype: [float32], shape: 'reduce(x, dim, true)'}" in grad.source
+    assert [a.name for a in grad.attrs] == ["dim"]
+    assert [c.shapes["grad_y"] for c in grad.cases] == [(1, 4, 1), (3, 1)]
+
+
+def test_an_attr_that_says_more_than_keepdim_stays() -> None:
+    text = REDUCED.replace("COMPUTE", "torch.sum(x * 2 if keepdim else x, dim, keepdim)")
+    grad = gradient_spec(spec_of(text))
+    assert [a.name for a in grad.attrs] == ["dim", "keepdim"]
+    assert "shape: 'reduce(x, dim, keepdim)'" in grad.source

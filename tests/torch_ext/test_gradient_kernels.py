@@ -35,6 +35,19 @@ outputs:
 compute: torch.sin(x) if bias is None else torch.sin(x) * bias
 backward: kernel
 """
+# The gradient is a broadcast; its op has no keepdim, and reads what keeps its axes.
+AVERAGE = """
+op: Average
+inputs:
+  x: {dtype: float32, rank: [1, 8]}
+outputs:
+  y: reduce(x, dim, keepdim)
+attrs:
+  dim: {type: list_int, default: [-1]}
+  keepdim: false
+compute: torch.mean(x, dim, keepdim)
+backward: kernel
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +55,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT):
+    for text in (GATE, SHIFT, AVERAGE):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
-    names = ["RmsNorm", "RmsNormGrad", "Gate", "GateGrad", "Shift", "ShiftGrad"]
-    assert [s.op for s in specs] == names
+    names = ("RmsNorm", "Gate", "Shift", "Average")
+    assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,6 +159,32 @@ assert launches() == before + 2 * 16
 x, = leaves((3, 4))
 (grad,) = torch.autograd.grad(op(x, None).sum(), x)
 torch.testing.assert_close(grad, torch.cos(x))
+""",
+    )
+
+
+def test_a_reduction_over_axes_of_an_attr(package: Path) -> None:
+    run(
+        package,
+        """
+op = torch.ops.gradv.average
+(x,) = leaves((3, 4))
+compare(lambda x: op(x), lambda x: x.mean(-1), [x])
+before = launches()
+count = 0
+for rank in range(1, 9):
+    shape = [2, 3, 1, 2, 1, 2, 1, 5][8 - rank:]
+    for dim in ([], [-1], [0], list(range(rank)), list(range(0, rank, 2))):
+        for keep in (False, True):
+            compare(lambda x: op(x, dim, keep), lambda x: x.mean(dim or None, keep), leaves(shape))
+            count += 2
+assert launches() == before + count, (launches() - before, count)
+@torch.compile(backend="aot_eager", fullgraph=True)
+def step(x): return op(x, [0, -1])
+(x,) = leaves((3, 4, 5))
+(got,) = torch.autograd.grad(step(x).square().sum(), x)
+(want,) = torch.autograd.grad(x.mean([0, -1]).square().sum(), x)
+torch.testing.assert_close(got, want)
 """,
     )
 

@@ -10,6 +10,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size, size_hint
+from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -32,6 +33,7 @@ from msopgen_wrap.schedule.program import (
     Program,
     eliminate_dead,
     join_group,
+    signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
@@ -85,6 +87,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
         for combo in range(spec.combos):
             traced = _traced(spec, variant, combo, traced_by, first.get(index))
             if combo == 0:
+                _check_structural(spec, traced)
                 lower = functools.partial(_lowered, spec)
                 others = other_ranks(spec, traced)
                 ends = axis_names(traced, others, lower)
@@ -176,26 +179,49 @@ def _traced(
     )
     if key not in known:
         known[key] = first if combo == 0 and first is not None else trace(spec, variant, combo)
-        if known[key].structural:
-            _refuse_structural(spec, known[key])
     return known[key]
 
 
-def _refuse_structural(spec: OpSpec, traced: TracedGraph) -> None:
+def _check_structural(spec: OpSpec, traced: TracedGraph) -> None:
+    """Prove that attrs without a closed set of values, which shaped the graph, leave the kernel.
+
+    So it is in the gradient of a reduction: what arrives is broadcast over the axes of the attr.
+
+    Raises:
+        OpgenError: OPG202.
+    """
     # those that count something are back in the graph
     counts = count_attrs(spec)
     names = [n for n in traced.structural if spec.attr(n).type != "str" and n not in counts]
-    if not names:
-        return
-    attr = spec.attr(names[0])
-    raise OpgenError(
-        Diagnostic(
-            "OPG202",
-            f"attr {attr.name!r} shapes the graph of an elementwise op",
-            attr.location,
-            "its value is used as a dimension, a length or a branch, which tiling data cannot be",
-            "give it `allowed:` values, or `min: 1` where it counts something",
-        )
+    own = _form(spec, traced) if names else None
+    for name in names:
+        others = []
+        for value in other_values(spec.attr(name), traced):
+            try:
+                others.append(trace(spec, traced.variant, 0, {name: value}))
+            except OpgenError as error:
+                if not any(d.code == "OPG201" for d in error.diagnostics):
+                    raise
+        if not others or any(_form(spec, other) != own for other in others):
+            raise OpgenError(_structural(spec, name))
+
+
+def _form(spec: OpSpec, traced: TracedGraph) -> object:
+    """Return what is equal for graphs that have the same kernel and tiling."""
+    lowerer = Lowerer(spec, traced, 0, splits=True)
+    program = eliminate_dead(divide_directly(lowerer.run()))
+    views = {**lowerer.loaded(program), **lowerer.indices, **lowerer.output_views}
+    return signature(program), views, lowerer.stored_shapes, lowerer.spans()
+
+
+def _structural(spec: OpSpec, name: str) -> Diagnostic:
+    attr = spec.attr(name)
+    return Diagnostic(
+        "OPG202",
+        f"attr {attr.name!r} shapes the graph of an elementwise op",
+        attr.location,
+        "its value is used as a dimension, a length or a branch, which tiling data cannot be",
+        "give it `allowed:` values, or `min: 1` where it counts something",
     )
 
 

@@ -122,6 +122,9 @@ class RowLowerer(Lowerer):
         named = {axes[int(d)] for d in dims if axes[int(d)] is not None}
         return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
 
+    def _elements_per(self, tensor: str, reduced: str) -> ScalarExpr:
+        return ReducedCount()
+
     def _load(self, view: View) -> Val:
         extent = self._extent(self._load_axes(view))
         if view.placed and extent != FULL:

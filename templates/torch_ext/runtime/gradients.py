@@ -132,6 +132,13 @@ def broadcast(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
     return [None if t is None else next(views) for t in inputs]
 
 
+def kept(grad: Tensor, tensor: Tensor, dim: int | Sequence[int]) -> Tensor:
+    """Return the gradient of a reduction of ``tensor`` with its axes ``dim``, of size 1."""
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    axes = {d % max(1, tensor.dim()) for d in dims} or set(range(tensor.dim()))
+    return grad.reshape([1 if i in axes else size for i, size in enumerate(tensor.shape)])
+
+
 def summed(grad: Tensor, tensor: Tensor) -> Tensor:
     """Return the gradient of what was broadcast: summed to the shape of ``tensor``."""
     return grad if grad.shape == tensor.shape else grad.sum_to_size(tensor.shape)
