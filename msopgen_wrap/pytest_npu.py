@@ -9,6 +9,7 @@ It lies outside ``msopgen_wrap.npu`` because importing that package is what acti
 
 * fixture ``npu``: the device ``torch.device("npu:0")``.
 * marker ``@pytest.mark.npu``: skips the test when the device is not available.
+* fixture and marker ``opgen_check``: see ``msopgen_wrap.pytest_checks``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import pytest
 
 if TYPE_CHECKING:
     import torch
+
+pytest_plugins = ["msopgen_wrap.pytest_checks"]
 
 _CHOICES = ("off", "auto", "emulation", "real")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.testing.outcomes import CheckResult, OpReport
 
 if TYPE_CHECKING:
@@ -33,11 +36,12 @@ CHECKS = {
 
 
 def check_op(
-    op: Callable[..., Any],
+    op: Callable[..., Any] | str | Path | OpSpec,
     reference: Callable[..., Any] | None = None,
     shapes: Sequence[Any] | None = None,
-    dtypes: Sequence[Any] = ("float32",),
+    dtypes: Sequence[Any] | None = None,
     *,
+    name: str = "",
     attrs: Mapping[str, Any] | Sequence[Any] = (),
     checks: Collection[str] | str | None = None,
     skip: Collection[str] = (),
@@ -49,13 +53,17 @@ def check_op(
 
     Args:
         op: any callable on tensors: an op of ``torch.ops``, a function, ``SomeFunction.apply``, a
-            function of a C++ extension.
+            function of a C++ extension. Or a spec (an ``OpSpec`` or its file) or the folder of a
+            scaffolded project: then the torch op is built that runs the kernel, in the emulation or
+            on an NPU, and reference, shapes and dtypes come from the spec unless they are given.
         reference: the same in PyTorch, trusted; it is run in float64 on the CPU, and
             differentiated by autograd.
         shapes: the cases. A case is a tuple with one entry per tensor argument: a shape, an
             :class:`Input` (range or dtype of its own), a list of these, a tensor, None for an
             absent input. Or it is a function of (dtype, generator) that returns the arguments.
-        dtypes: torch dtypes or their names; each case runs in each.
+        dtypes: torch dtypes or their names; each case runs in each. float32 by default, for a
+            spec all that it has.
+        name: the op, snake_case, of a project or file with several.
         attrs: further arguments of both: a mapping by name, a sequence by position.
         checks: names of ``CHECKS``; all of them by default. A gradient that is missing fails where
             "gradients" is named, and is "not applicable" otherwise.
@@ -73,13 +81,56 @@ def check_op(
 
     Raises:
         OpgenError: OPG720 (a check's name), OPG721 (shapes, dtypes), OPG722 (no reference), OPG723
-            (the device), OPG725 (an input maker), OPG726 (the tolerance).
+            (the device), OPG724 (a project), OPG725 (an input maker), OPG726 (the tolerance).
     """
+    names = chosen_checks(checks, skip)
+    subject = make_subject(
+        op,
+        reference,
+        shapes,
+        dtypes,
+        name=name,
+        attrs=attrs,
+        device=device,
+        tolerance=tolerance,
+        mutates=mutates,
+        explicit=frozenset(names if checks is not None else ()),
+    )
+    return run_checks(subject, names)
+
+
+def make_subject(
+    op: Callable[..., Any] | str | Path | OpSpec,
+    reference: Callable[..., Any] | None = None,
+    shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
+    *,
+    name: str = "",
+    attrs: Mapping[str, Any] | Sequence[Any] = (),
+    device: Any = "cpu",
+    tolerance: Tolerance | Mapping[str, Any] | str | None = None,
+    mutates: Sequence[int] = (),
+    explicit: frozenset[str] = frozenset(),
+) -> Subject:
+    """Return what the checks are run on; arguments and errors as for :func:`check_op`."""
     from msopgen_wrap.testing.op_under_test import OpUnderTest
     from msopgen_wrap.testing.samples import make_samples
     from msopgen_wrap.testing.subject import Subject
 
-    names = chosen_checks(checks, skip)
+    place, allowed = device_of(device), tolerance_of(tolerance)
+    if isinstance(op, (str, Path, OpSpec)):
+        from msopgen_wrap.testing.targets import load_target, onnx_export
+
+        target = load_target(op, name)
+        return Subject(
+            OpUnderTest(target.op, place, mutates),
+            reference or target.reference,
+            target.samples(shapes, dtypes, attrs),
+            allowed,
+            explicit,
+            paste=target.paste,
+            export_onnx=onnx_export(target.package),
+        )
     if reference is None or shapes is None:
         raise OpgenError(
             Diagnostic(
@@ -89,15 +140,14 @@ def check_op(
                 fix="check_op(op, reference, shapes=[((3, 4), (4,))])",
             )
         )
-    subject = Subject(
-        OpUnderTest(op, device_of(device), mutates),
+    return Subject(
+        OpUnderTest(op, place, mutates),
         reference,
-        make_samples(shapes, dtypes, attrs),
-        tolerance_of(tolerance),
-        frozenset(names if checks is not None else ()),
+        make_samples(shapes, ("float32",) if dtypes is None else dtypes, attrs),
+        allowed,
+        explicit,
         _call_text(attrs, device, tolerance, mutates),
     )
-    return run_checks(subject, names)
 
 
 def run_checks(subject: Subject, names: Sequence[str]) -> OpReport:
@@ -160,9 +210,11 @@ def device_of(device: Any) -> Any:
     Raises:
         OpgenError: OPG723.
     """
-    from msopgen_wrap.torch_import import torch
+    from msopgen_wrap.torch_import import torch, torch_npu_is_unusable
 
     try:
+        if str(device).startswith("npu") and not torch_npu_is_unusable():
+            importlib.import_module("torch_npu")
         found = torch.device(device)
         torch.empty(1, device=found)
     except (RuntimeError, TypeError, AssertionError, ImportError, NotImplementedError) as error:

@@ -72,6 +72,22 @@ def compare(
     )
 
 
+#: Why a gradient passes that misses the rule.
+EAGER_NOTE = "off by no more than twice what eager autograd in the same dtype is"
+
+
+def as_good_as_eager(actual: Tensor, golden: Tensor, native: Tensor | None) -> bool:
+    """Whether errors are at most twice those of eager PyTorch in the same dtype."""
+    if native is None or actual.shape != golden.shape or native.dtype is not actual.dtype:
+        return False
+    own = (actual.detach().cpu().double() - golden).abs()
+    eager = (native.double() - golden).abs()
+    finite = bool(torch.isfinite(own).all()) and bool(torch.isfinite(eager).all())
+    if not finite or not own.numel():
+        return False
+    return bool(own.max() <= 2 * eager.max()) and bool(own.mean() <= 2 * eager.mean())
+
+
 def same_bits(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors hold the same bits; NaN equals itself."""
     return one.shape == other.shape and one.dtype == other.dtype and not bits_differ(one, other)

@@ -76,7 +76,12 @@ def differentiable(subject: Subject, result: CheckResult) -> list[Sample]:
 
 
 # What torch says where an op has no derivative; other errors are mistakes of one.
-_NO_DERIVATIVE = ("no autograd formula was registered", "derivative for", "not implemented the")
+_NO_DERIVATIVE = (
+    "no autograd formula was registered",
+    "derivative for",
+    "not implemented the",
+    "is not differentiable",  # `backward: none` in a spec
+)
 
 
 def gradient_lack(subject: Subject, sample: Sample) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.run.cases import case_grid
 from msopgen_wrap.run.coverage import bounded_reason, gaps
@@ -12,6 +12,10 @@ from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import CaseResult
 from msopgen_wrap.run.worker import CHECK_LIMIT, elements
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.testing.outcomes import CheckResult
+
+if TYPE_CHECKING:
+    from msopgen_wrap.testing.subject import Subject
 
 
 class ProjectUnderTest:
@@ -66,6 +70,18 @@ class ProjectUnderTest:
         if label not in self._results:
             self._results[label] = run_case(self.spec, case, self.runtime, soc=self.soc, mode=mode)
         return self._results[label]
+
+    def check(self, name: str) -> CheckResult:
+        """Run one check of ``check_op`` on the package's torch op."""
+        from msopgen_wrap.testing.check import run_checks
+
+        return run_checks(self._subject, [name])[name]
+
+    @functools.cached_property
+    def _subject(self) -> Subject:
+        from msopgen_wrap.testing.check import make_subject
+
+        return make_subject(self.root, name=self.name)
 
     def gaps(self) -> list[str]:
         """Return what no case of the grid had of what a proof needs: several tiles and cores."""

@@ -13,6 +13,8 @@ from msopgen_wrap.torch_import import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from msopgen_wrap.spec.model import Tolerance
+
 _LOWEST, _HIGHEST = -4.0, 4.0
 
 
@@ -42,6 +44,7 @@ class Sample:
         args: CPU tensors, lists of tensors, None, and attrs that are passed by position.
         kwargs: attrs that are passed by name.
         shapes: the entry of ``shapes`` it was made from, as Python text.
+        tolerances: per output what judges it instead of the rule; () for the rule.
     """
 
     label: str
@@ -49,6 +52,7 @@ class Sample:
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
     shapes: str = ""
+    tolerances: tuple[Tolerance | None, ...] = ()
 
     def with_args(self, args: Sequence[Any], note: str) -> Sample:
         """Return the same case with other arguments; ``note`` says in what they differ."""

@@ -53,8 +53,8 @@ def check_compile(subject: Subject, result: CheckResult) -> None:
     if subject.op.untraceable:
         result.reason = subject.op.untraceable
         return
-    compiled = torch.compile(_fresh_caller(subject), backend="aot_eager", fullgraph=True)
     for sample, expected in accepted(subject, result, subject.few()):
+        compiled = torch.compile(_fresh_caller(subject), backend="aot_eager", fullgraph=True)
         args = subject.op.place(sample.args)
         try:
             with quiet_torch():
