@@ -35,7 +35,11 @@ from msopgen_wrap.spec.shapes import ShapeError, evaluate
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def command(specs: tuple[Path, ...], deep: bool, strict: bool, as_json: bool) -> int:
-    """Validate SPECS (files, or folders of *.yaml): every problem of every file in one run."""
+    """Validate SPECS: every problem of every file in one run.
+
+    A spec is a file, a folder of *.yaml, or FILE.py:NAME, a function under @op (the file is read,
+    not run).
+    """
     results = read_specs(specs)
     if deep:
         results = [_with(r, deep_findings(r.spec)) if r.spec else r for r in results]

@@ -56,7 +56,10 @@ def command(
     compile_commands: bool,
     as_json: bool,
 ) -> int:
-    """Scaffold a project from SPECS (files, or folders of *.yaml), or update an existing one.
+    """Scaffold a project from SPECS, or update an existing one.
+
+    A spec is a file, a folder of *.yaml, or FILE.py:NAME, a function under @op (the file is read,
+    not run). The project gets each as specs/<op>.yaml.
 
     In an existing project its other ops stay, and SPECS may be left out: everything is then
     generated anew from its own specs/. A file that you edited is never overwritten: when its

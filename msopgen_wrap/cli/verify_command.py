@@ -179,6 +179,7 @@ def _reports(
     from msopgen_wrap.cann.verify import verify_project
     from msopgen_wrap.cann.verify_report import FAILED, Check
     from msopgen_wrap.manifest import MANIFEST, read_project
+    from msopgen_wrap.spec.loader import python_ops
 
     def progress(text: str) -> None:
         if not quiet and output.use_colour(sys.stderr):
@@ -207,6 +208,8 @@ def _reports(
             if not found:
                 raise OpgenError(_bad_target(target))
             specs += found
+        elif ops := python_ops(target):
+            specs += ops
         elif target.is_file():
             specs.append(target)
         else:

@@ -20,6 +20,7 @@ from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.known_builds import known_build
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job
+from msopgen_wrap.spec.loader import python_ops
 
 
 def resolve_target(
@@ -49,6 +50,8 @@ def resolve_target(
                     )
                 )
             specs += found
+        elif ops := python_ops(target):
+            specs += ops
         elif target.is_file():
             specs.append(target)
         else:

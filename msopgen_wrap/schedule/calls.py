@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.schedule.views import PLACE
+from msopgen_wrap.spec.compute_guard import locate
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -214,11 +215,19 @@ def find_in_compute(spec: OpSpec, word: str) -> Location:
     """Return the first place of ``word`` in ``compute``, or where ``compute`` starts."""
     if spec.compute is None:
         return Location(spec.path)
-    start = spec.compute.location
-    if word and start.line:
-        rows = spec.source.splitlines()
-        for line in range(start.line, min(len(rows), start.line + 200) + 1):
-            found = re.search(rf"\b{re.escape(word)}\b", rows[line - 1])
+    code, start = spec.compute, spec.compute.location
+    if not word or not start.line:
+        return start
+    if code.literal:
+        for line, row in enumerate(code.text.split("\n"), 1):
+            found = re.search(rf"\b{re.escape(word)}\b", row)
             if found:
-                return Location(start.file, line, found.start() + 1, len(word))
+                before, behind = (len(row[:end].encode()) for end in found.span())
+                return locate(code, line, before, line, behind)
+        return start
+    rows = spec.source.splitlines()
+    for line in range(start.line, min(len(rows), start.line + 200) + 1):
+        found = re.search(rf"\b{re.escape(word)}\b", rows[line - 1])
+        if found:
+            return Location(start.file, line, found.start() + 1, len(word))
     return start

@@ -36,7 +36,8 @@ def locate(
     length = max(1, len(row.rstrip()) - chars)
     if end is not None and end_line == line:
         length = max(1, len(row.encode("utf-8")[:end].decode("utf-8", "ignore")) - chars)
-    return Location(start.file, start.line + line - 1, start.column + chars, length)
+    first = code.columns[line - 1] if line <= len(code.columns) else start.column
+    return Location(start.file, start.line + line - 1, first + chars, length)
 
 
 MAX_STRING = 64

@@ -1,4 +1,7 @@
-"""Load op specs: YAML text to a checked ``OpSpec``, or every problem in it at once."""
+"""Load op specs: YAML text to a checked ``OpSpec``, or every problem in it at once.
+
+``FILE.py:name`` stands for an op that is written as a Python function; the file is read, not run.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from msopgen_wrap.spec.builder import SpecBuilder
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.gradient import gradient_name, gradient_text, not_a_kernel
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.python_file import python_target, read_python
 from msopgen_wrap.spec.reader import Reader
 from msopgen_wrap.spec.yaml_nodes import parse_yaml
 
@@ -50,6 +54,9 @@ def parse_spec(text: str, path: str = "") -> LoadResult:
 def read_spec(path: str | Path) -> LoadResult:
     """Read and check a spec file; a file that cannot be read is a diagnostic too."""
     name = str(path)
+    target = python_target(name)
+    if target is not None:
+        return _read_python_op(*target)
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -82,6 +89,25 @@ def read_spec(path: str | Path) -> LoadResult:
     return parse_spec(text.replace("\r\n", "\n"), name)
 
 
+def _read_python_op(file: str, name: str) -> LoadResult:
+    from msopgen_wrap.spec.python_function import read_function
+
+    try:
+        parsed = read_python(file)
+        name = name or _only_op([node.name for node, _ in parsed.ops()], file)
+    except OpgenError as error:
+        return LoadResult(file, None, error.diagnostics)
+    return LoadResult(f"{file}:{name}", *read_function(parsed, name))
+
+
+def _only_op(names: list[str], file: str) -> str:
+    if len(names) == 1:
+        return names[0]
+    what = f"{file} holds {len(names)} ops" if names else f"{file} has no function under @op"
+    fix = f"name one: {file}:{names[0]}" if names else "write @op above the function"
+    raise OpgenError(Diagnostic("OPG074", what, Location(file, 1, 1), listed(names), fix))
+
+
 def load_spec(path: str | Path) -> OpSpec:
     """Return the spec in ``path``.
 
@@ -97,6 +123,8 @@ def load_spec(path: str | Path) -> OpSpec:
 def find_specs(paths: Iterable[str | Path]) -> list[Path]:
     """Return the spec files among ``paths``; folders are searched for ``*.yaml`` in sorted order.
 
+    ``FILE.py`` stands for each of its ops, ``FILE.py:name``.
+
     Raises:
         OpgenError: a path does not exist, or a folder holds no spec.
     """
@@ -104,7 +132,9 @@ def find_specs(paths: Iterable[str | Path]) -> list[Path]:
     problems = []
     for given in paths:
         path = Path(given)
-        if path.is_dir():
+        if inside := python_ops(path):
+            found.update(dict.fromkeys(inside))
+        elif path.is_dir():
             inside = [p for p in sorted(path.rglob("*")) if _is_spec_file(p)]
             if not inside:
                 problems.append(Diagnostic("OPG001", f"no spec (*.yaml) in folder '{path}'"))
@@ -118,6 +148,21 @@ def find_specs(paths: Iterable[str | Path]) -> list[Path]:
     if problems:
         raise OpgenError(problems)
     return list(found)
+
+
+def python_ops(path: str | Path) -> list[Path]:
+    """Return ``FILE.py:name`` for the ops that a path names; none when it is no Python file."""
+    target = python_target(path)
+    if target is None or not Path(target[0]).is_file():
+        return []
+    file, name = target
+    if name:
+        return [Path(path)]
+    try:
+        names = [node.name for node, _ in read_python(file).ops()]
+    except OpgenError:
+        names = []  # reading the op tells why
+    return [Path(f"{file}:{name}") for name in names] or [Path(file)]
 
 
 def _is_spec_file(path: Path) -> bool:

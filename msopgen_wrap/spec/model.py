@@ -200,7 +200,7 @@ class TensorParam:
     low: float | None = None
     high: float | None = None
     doc: str = ""
-    location: Location = field(default_factory=Location)
+    location: Location = field(default_factory=Location, compare=False)
     default: float | int | bool | None = None
     site: Site | None = None
 
@@ -227,7 +227,7 @@ class Attr:
     minimum: float | None = None
     maximum: float | None = None
     doc: str = ""
-    location: Location = field(default_factory=Location)
+    location: Location = field(default_factory=Location, compare=False)
 
     @property
     def required(self) -> bool:
@@ -240,12 +240,14 @@ class Code:
     """A piece of allow-listed PyTorch: an expression, or statements assigning every output.
 
     ``location`` is the place of the first character; ``literal`` says that the lines of ``text``
-    are lines of the file (``spec.compute_guard.locate`` then maps any place in it).
+    are lines of the file (``spec.compute_guard.locate`` then maps any place in it). ``columns`` has
+    the column of the first character of each line, where they differ.
     """
 
     text: str
-    location: Location = field(default_factory=Location)
-    literal: bool = True
+    location: Location = field(default_factory=Location, compare=False)
+    literal: bool = field(default=True, compare=False)
+    columns: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,7 @@ class Case:
     shapes: dict[str, Any]
     attrs: dict[str, Any] = field(default_factory=dict)
     dtypes: tuple[int, ...] | None = None
-    location: Location = field(default_factory=Location)
+    location: Location = field(default_factory=Location, compare=False)
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class OpSpec:
-    """A validated op spec.
+    """A validated op spec. Two specs are equal when they say the same, wherever it is written.
 
     Attributes:
         op: CamelCase op type; ``name`` is its snake_case form.
@@ -314,8 +316,8 @@ class OpSpec:
     cases: tuple[Case, ...]
     tolerance: dict[str, Tolerance]
     soc: tuple[str, ...]
-    path: str = ""
-    source: str = ""
+    path: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
     differentiated: bool = False

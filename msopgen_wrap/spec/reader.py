@@ -95,7 +95,7 @@ class Reader:
     def code(self, node: Node, what: str) -> Code | None:
         """Return a scalar as code with the place of its first character."""
         if isinstance(node, Scalar) and (node.value is not None or node.quoted):
-            return Code(node.text.rstrip(), node.body, node.literal)
+            return Code(node.text.rstrip(), node.body, node.literal, node.columns)
         fix = "put it in quotes, or write it as a block after '|'"
         self.wrong_kind(node, what, "PyTorch code", fix)
         return None

@@ -33,7 +33,8 @@ class Scalar:
     """A scalar: ``value`` is str, int, float, bool or None; ``text`` what the file says.
 
     ``body`` is where the first character of the text stands (inside quotes, or the first line of a
-    block), and ``literal`` whether the lines of ``text`` are lines of the file.
+    block), and ``literal`` whether the lines of ``text`` are lines of the file. ``columns`` is that
+    of ``Code``.
     """
 
     value: Any
@@ -42,6 +43,7 @@ class Scalar:
     body: Location
     literal: bool = True
     quoted: bool = False
+    columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
