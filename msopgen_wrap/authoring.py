@@ -103,8 +103,9 @@ class OpFunction(Generic[P, R]):
 
     def _number(self, name: str, number: float, given: Mapping[str, Any]) -> Any:
         """Return a number as a 0-dim tensor in the dtype of the inputs that have the same ones."""
-        import torch
+        from msopgen_wrap.torch_import import import_torch
 
+        torch: Any = import_torch()
         dtypes = self.spec.param(name).dtypes
         for param in self.spec.inputs:
             value = given.get(param.name)
