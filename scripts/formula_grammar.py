@@ -96,7 +96,7 @@ class Formula:
         cast = any(".to(torch." in v.text for v in self.statements)
         return not cast and floats == {self.values()["x"].dtype}
 
-    def spec(self, name: str) -> str:
+    def spec(self, name: str, backward: str = "none") -> str:
         """Return the text of the spec."""
         rows = [f"op: {name}", "inputs:"]
         rows += [f"  {v.name}: {{dtype: {self.dtypes(v)}{more}}}" for v, more in self.inputs]
@@ -114,7 +114,7 @@ class Formula:
             rows += ["attrs:", *(f"  {n}: {entry}" for n, entry in self.attrs.items())]
         if any(values[o].is_float for o in self.outputs):
             rows.append("tolerance: {float16: mixed, bfloat16: mixed, float32: mixed}")
-        rows += ["backward: none", "compute: |"]
+        rows += [f"backward: {backward}", "compute: |"]
         return "\n".join([*rows, *(f"  {line}" for line in self.lines())]) + "\n"
 
     def lines(self) -> list[str]:

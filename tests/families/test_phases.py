@@ -258,3 +258,36 @@ def test_a_pass_takes_only_the_temporaries_that_it_reads(tmp_path):
     plan = plan_op(load_spec(path))
     tiling = plan.family.render(plan, "8.1").tiling
     assert tiling is not None and "Temporaries" not in tiling.functions
+
+
+def test_a_pass_on_the_way_to_a_temporary_has_names_of_its_own(tmp_path):
+    """The gradient of a softmax of a sum: two temporaries were both called ``sum5``."""
+    from msopgen_wrap.spec.loader import gradient_spec
+
+    path = tmp_path / "names.yaml"
+    path.write_text(
+        "op: SameNames\ninputs:\n  x: {dtype: float16, rank: [1, 8]}\n"
+        '  y: {dtype: float16, shape: "[x[-1]]"}\noutputs:\n  z: like x\n'
+        "backward: kernel\ncompute: |\n  a = x * torch.rsqrt(x.square().mean(-1, keepdim=True))\n"
+        "  b = torch.softmax(a, -1) - y.amin(-1)\n  c = F.softmin(b, -1)\n"
+        "  z = torch.lerp(F.layer_norm(c, [c.shape[-1]]), b, 0.25)\n",
+        encoding="utf-8",
+    )
+    plan = plan_op(gradient_spec(load_spec(path)))
+    names = [p.name for p in plan.temporaries]
+    assert len(names) > 8 and len(set(names)) == len(names)
+
+
+def test_a_value_is_not_written_on_the_way_to_itself(tmp_path):
+    """What one variant makes by itself is no cut for the variants together."""
+    path = tmp_path / "loss.yaml"
+    path.write_text(
+        "op: BesideLoss\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+        '  w: {dtype: float32, shape: "[x[0], 1]"}\noutputs:\n'
+        '  a: {dtype: float32, shape: "[x[0], 2]"}\n'
+        "  b: {dtype: float32, shape: \"[x[0], x[1]] if how == 'none' else []\"}\n"
+        "attrs:\n  how: {type: str, default: mean, allowed: [none, mean, sum]}\nbackward: none\n"
+        "compute: |\n  a = w.repeat(1, 2)\n  b = F.l1_loss(x, x, reduction=how)\n",
+        encoding="utf-8",
+    )
+    assert plan_op(load_spec(path)).family.name == "parts"

@@ -79,6 +79,12 @@ CASES = {
         {"a": "[1, x[0]]"},
         "row",
     ),
+    "copies of elements in front of a sum": (
+        "a = (x * 2).expand(3, -1, -1)\nb = x.sum(0)",
+        VECTOR,
+        {"a": "[3, x[0], x[1]]", "b": "[x[1]]"},
+        PARTS,
+    ),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),
 }
 

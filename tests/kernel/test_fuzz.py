@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from formula_draw import draw
+from formula_gradients import GradientExaminer, differentiable, unsteady
 from harness import THRESHOLD, BuiltOp, make_spec
 from random_formulas import Examiner, Outcome, shrunk
 
@@ -249,10 +250,27 @@ def test_a_finding_is_shrunk_to_what_makes_it(tmp_path):
     assert len(small.outputs) == 1 and "atan2" in small.lines()[-1]
 
 
+def test_gradients_are_planned_or_refused_with_a_code(tmp_path):
+    drawn = [differentiable(draw(seed)) for seed in range(4000, 4005)]
+    assert sum(formula is not None for formula in drawn) >= 3
+    examiner = GradientExaminer(tmp_path)
+    outcomes = [examiner.plan(formula) for formula in drawn if formula is not None]
+    assert {o.kind for o in outcomes} <= {"planned", "refused"}, outcomes
+    assert "planned" in {o.kind for o in outcomes}
+    assert all(o.key.startswith("OPG") for o in outcomes if o.kind == "refused")
+
+
+def test_elements_at_a_jump_are_left_out_and_no_others():
+    golden = torch.tensor([1.0, -1.0, 2.0, 1e6], dtype=torch.float64)
+    moved = torch.tensor([-1.0, -1.0, 2.0 + 1e-6, 1e6 + 1], dtype=torch.float64)
+    assert unsteady(golden, [golden, moved], torch.float32).tolist() == [True, False, False, False]
+
+
 @pytest.mark.slow
-def test_a_sample_of_formulas_is_right():
-    command = [sys.executable, str(SCRIPTS / "random_formulas.py"), "--first", "3000"]
+@pytest.mark.parametrize(("more", "words"), [([], " right"), (["--gradients"], "autograd right")])
+def test_a_sample_of_formulas_is_right(more, words):
+    command = [sys.executable, str(SCRIPTS / "random_formulas.py"), "--first", "3000", *more]
     command += ["--count", "20", "--batch", "4", "--seconds", "900"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " right" in done.stdout
+    assert words in done.stdout

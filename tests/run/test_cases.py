@@ -19,7 +19,7 @@ from msopgen_wrap.run.golden import reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import Provenance
 from msopgen_wrap.run.shape_search import fixed_inputs
-from msopgen_wrap.spec.loader import load_spec, parse_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 # ---- The case grid: every rank that a spec allows gets all of it, under the rules of the spec ----
@@ -343,3 +343,13 @@ def test_what_is_constant(name: str) -> None:
     with Provenance() as origins:
         result = (CONSTANT | VARIABLE)[name](x, empty)
     assert origins.constant(result) is (name in CONSTANT)
+
+
+def test_the_gradient_of_a_mean_of_no_elements_is_a_case() -> None:
+    """torch's backward function divides by their number on meta tensors, and not on others."""
+    spec = parse_spec(
+        "op: NoElements\ninputs:\n  x: {dtype: float32, rank: 1}\noutputs:\n"
+        '  z: {dtype: float32, shape: "[]"}\nbackward: kernel\ncompute: F.mse_loss(x, x * 2)\n'
+    ).spec
+    assert spec is not None
+    assert golden.acceptance(gradient_spec(spec))({"x": (0,), "grad_z": ()}, {})

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiled_op import TiledOp, align, ceil_div
 
+from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.schedule.plan import DOUBLE, RESIDENT, STREAMED, UNIT
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import ShapeLike
 
 # ---- Properties of the tiling decisions of generated TilingFuncs on random shapes ----------------
@@ -270,3 +272,20 @@ def test_few_rows_take_the_cores_that_pay_off(long_softmax):
     assert taken == sorted(taken)
     assert taken[0] == 1 and taken[-1] == CORES
     assert 4 <= taken[2] <= 16
+
+
+def test_no_rows_of_many_columns_are_reduced(tmp_path):
+    """The cores that share such an item divided its chunks by none of them."""
+    spec = parse_spec(
+        "op: NoRows\ninputs:\n  x: {dtype: int32, rank: 2}\n"
+        '  y: {dtype: float32, shape: "[x[0], 1]"}\noutputs:\n  z: {dtype: float32, shape: "[]"}\n'
+        "backward: none\ncompute: torch.atan2(y.sum(), x[1:].abs() + 1).var()\n"
+    ).spec
+    assert spec is not None
+    op = TiledOp(tmp_path, spec)
+    assert op.op.runtime.tile(
+        "NoRows",
+        [ShapeOnly("int32", (1, 100003)), ShapeOnly("float32", (1, 1))],
+        [ShapeOnly("float32", ())],
+        {},
+    ).block_dim

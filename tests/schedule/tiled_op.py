@@ -12,6 +12,7 @@ from harness import BuiltOp, make_spec
 from msopgen_wrap.run.op_abi import ShapeOnly
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.run.tiling_decisions import decode, tiling_fields
+from msopgen_wrap.spec.model import OpSpec
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -25,10 +26,10 @@ def align(a: int, b: int) -> int:
 
 
 class TiledOp:
-    """The host library of an op."""
+    """The host library of an op: of a spec, or of what ``make_spec`` makes one from."""
 
     def __init__(self, folder: Path, *args: Any, first_output: str | None = None, **kwargs: Any):
-        spec = make_spec(*args, **kwargs)
+        spec = args[0] if isinstance(args[0], OpSpec) else make_spec(*args, **kwargs)
         if first_output:
             first, *others = spec.outputs
             first = dataclasses.replace(first, dtypes=(first_output,))

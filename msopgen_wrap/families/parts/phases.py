@@ -73,6 +73,7 @@ class Phases:
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
+        self.pending: list[Any] = []  # sites of the values that are being planned
 
     def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
         """Return the spec of a pass that reads the inputs and the temporaries made so far."""
@@ -164,14 +165,20 @@ class Phases:
     def _write(self, value: Any) -> bool:
         """Plan the passes that write a value; False: there are none."""
         temporary = self._temporaries([value])
-        if temporary is None:
+        if temporary is None or value.meta["site"] in self.pending:
             return False
+        names = {p.name for p in temporary}
+        self.taken |= names  # the passes on the way may write temporaries, too
+        self.pending.append(value.meta["site"])
         try:
             self.make(temporary)
         except OpgenError as error:
+            self.taken -= names
             if not curable(error):
                 raise
             return False
+        finally:
+            self.pending.pop()
         self.temporaries += temporary
         return True
 

@@ -325,11 +325,13 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
         node = traced.outputs[param.name]
         if not isinstance(node, Node):
             continue
-        own = _sizes_of(space, before_reshapes(space, node))
+        stored = before_reshapes(space, node)
+        own = _sizes_of(space, stored)
         missing = spanned - set(own)
         if not space.reduced & set(own):
             missing -= space.reduced
-        if missing or not all(same_size(size, sizes.get(axis, size)) for axis, size in own.items()):
+        same = all(same_size(size, sizes.get(axis, size)) for axis, size in own.items())
+        if missing or not same or _axes_beyond(space, stored):
             raise OpgenError(
                 Diagnostic(
                     "OPG338",
@@ -340,6 +342,12 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
                     "make an op of the output, or write the kernel with `kernel:`",
                 )
             )
+
+
+def _axes_beyond(space: GraphAxes, node: Node) -> bool:
+    """Whether a value is repeated along an axis that the space does not have."""
+    pairs = zip(space.of.get(node, ()), result_shape(node), strict=False)
+    return any(axis is None and not is_one(size) for axis, size in pairs)
 
 
 def before_reshapes(space: GraphAxes, node: Node) -> Node:

@@ -362,7 +362,7 @@ class RowSpace {
         // that an exchange serves all of them.
         boxRows = RowsFit(kUnit, operands) ? std::min(rows, kRowGroup) : 1;
         const int64_t widest = std::max<int64_t>(1, MostCols(budget, boxRows));
-        const int64_t each = CeilDiv(cols * reduced, cores);
+        const int64_t each = std::max<int64_t>(1, CeilDiv(cols * reduced, cores));
         const int64_t fair = AlignUp(CeilDiv(each, CeilDiv(each, widest)), 64);
         boxCols = std::min(widest, std::max<int64_t>(CeilDiv(1024, boxRows), fair));
         boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
