@@ -175,6 +175,8 @@ ENVIRONMENT_CODES = frozenset(
         "OPG304",
         "OPG305",
         "OPG320",
+        "OPG550",
+        "OPG551",
         "OPG601",
         "OPG602",
         "OPG620",

@@ -1,6 +1,7 @@
 # Sourced by the other scripts: makes the virtual environment .venv once and installs the kit.
 #   opgen_environment [EXTRA]   installs the extra (dev, onnx, npu) where it is missing
-# Sets OPGEN_PYTHON. OPGEN_VENV chooses another folder.
+#   opgen_tensorflow FOLDER     makes FOLDER, an environment with TensorFlow and LiteRT, without the kit
+# opgen_environment sets OPGEN_PYTHON. OPGEN_VENV chooses another folder.
 
 opgen_say() {
     printf '%s\n' "$*" >&2
@@ -41,6 +42,19 @@ opgen_environment() {
         "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check "torch==${OPGEN_TORCH:-2.13.0}" >&2
         "$OPGEN_PYTHON" -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}" >&2
         wait "$library" || true
+        : >"$stamp"
+    fi
+}
+
+opgen_tensorflow() {
+    local venv="$1"
+    local stamp
+    stamp="$venv/.opgen-$(cksum <pyproject.toml | cut -d' ' -f1)"
+    if [ ! -e "$stamp" ]; then
+        opgen_say "Installing TensorFlow into $venv"
+        "${PYTHON:-python3}" -m venv "$venv"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+            "tensorflow-cpu==${OPGEN_TENSORFLOW:-2.21.0}" "ai-edge-litert==${OPGEN_LITERT:-2.3.0}" >&2
         : >"$stamp"
     fi
 }

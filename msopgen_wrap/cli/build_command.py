@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @click.argument("project", default=".", type=click.Path(path_type=Path))
 @click.option(
     "--target",
-    type=click.Choice(["cpu", "npu", "onnxruntime"]),
+    type=click.Choice(["cpu", "npu", "onnxruntime", "tensorflow", "tflite"]),
     default="cpu",
     show_default=True,
-    help="cpu: emulated kernels; npu: built by CANN, where CANN is; onnxruntime: a library of "
-    "custom ops, with the emulated kernels beside it.",
+    help="cpu: emulated kernels; npu: built by CANN, where CANN is; onnxruntime, tensorflow, "
+    "tflite: a library of custom ops, with the emulated kernels beside it.",
 )
 @click.option(
     "-o",
@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="npu: the CANN to build with; default: ASCEND_HOME_PATH.",
 )
+@click.option(
+    "--tensorflow",
+    "tensorflow_python",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PYTHON",
+    help="tensorflow: the Python whose TensorFlow to build for; default: the one that runs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
     project: Path,
@@ -59,11 +66,13 @@ def command(
     install_path: Path | None,
     baseline: bool,
     cann: Path | None,
+    tensorflow_python: Path | None,
     as_json: bool,
 ) -> None:
     """Build the package (.run) of a PROJECT made by `opgen new`; default: the current folder.
 
-    With --target onnxruntime: lib<vendor>_ort.so for ONNX Runtime, no package.
+    With --target onnxruntime: lib<vendor>_ort.so for ONNX Runtime, no package. With tensorflow or
+    tflite: lib<vendor>_tf.so or lib<vendor>_tflite.so, and a Python module that loads it.
 
     Exit code: 0 built, 1 a source or CANN's build failed, 2 wrong usage, 3 the machine lacks a
     compiler or CANN (the message says what, and what to run where).
@@ -76,6 +85,8 @@ def command(
 
     if target in DOORS and install_path is not None:
         raise click.UsageError(f"--install is for packages; --target {target} makes a library")
+    if tensorflow_python is not None and target != "tensorflow":
+        raise click.UsageError("--tensorflow is for --target tensorflow")
     tree = read_project(project)
     folder = out or project / "dist"
     started = time.perf_counter()
@@ -89,7 +100,7 @@ def command(
 
         result = build_cpu_package(tree, folder, progress=progress).as_dict()
     elif target in DOORS:
-        result = DOORS[target](tree, folder, progress=progress)
+        result = DOORS[target](tree, folder, progress=progress, python=tensorflow_python)
     else:
         result = _build_npu(tree, folder, cann, progress)
     result["seconds"] = round(time.perf_counter() - started, 2)
@@ -114,7 +125,7 @@ def command(
 
 
 def _build_onnxruntime(
-    tree: ProjectTree, folder: Path, *, progress: Callable[[str], None]
+    tree: ProjectTree, folder: Path, *, progress: Callable[[str], None], python: Path | None
 ) -> dict[str, object]:
     from msopgen_wrap.doors.onnxruntime import build_onnxruntime
 
@@ -125,9 +136,33 @@ def _build_onnxruntime(
     }
 
 
+def _build_tensorflow(
+    tree: ProjectTree, folder: Path, *, progress: Callable[[str], None], python: Path | None
+) -> dict[str, object]:
+    from msopgen_wrap.doors.tensorflow_build import build_tensorflow
+
+    built = build_tensorflow(tree, folder, python=python, progress=progress)
+    use = f"PYTHONPATH={folder} {python or 'python'} -c 'import {built.module.stem}'"
+    return {**built.as_dict(), "use": use}
+
+
+def _build_tflite(
+    tree: ProjectTree, folder: Path, *, progress: Callable[[str], None], python: Path | None
+) -> dict[str, object]:
+    from msopgen_wrap.doors.tflite_build import build_tflite
+
+    built = build_tflite(tree, folder, progress=progress)
+    use = f"Interpreter(..., experimental_delegates=[load_delegate({str(built.library)!r})])"
+    return {**built.as_dict(), "use": use}
+
+
 #: Targets that are libraries of other frameworks: (project, folder, progress) -> JSON form, with
 #: ``library`` and one line of ``use``.
-DOORS: dict[str, Callable[..., dict[str, object]]] = {"onnxruntime": _build_onnxruntime}
+DOORS: dict[str, Callable[..., dict[str, object]]] = {
+    "onnxruntime": _build_onnxruntime,
+    "tensorflow": _build_tensorflow,
+    "tflite": _build_tflite,
+}
 
 
 def _report_door(result: dict[str, object], as_json: bool) -> None:

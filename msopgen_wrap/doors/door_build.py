@@ -12,6 +12,7 @@ from msopgen_wrap.build.toolchain import common_flags, find_toolchain, run_compi
 from msopgen_wrap.doors.ops_render import render_door_sources
 from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package.layout import fill_vendor_tree
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.resources import data_dir
 
 Progress = Callable[[str], None]
@@ -124,3 +125,10 @@ def build_door(
         tuple(spec.op for spec in project.specs),
         tree.kernels,
     )
+
+
+def write_module(out: Path, module: GeneratedFile) -> Path:
+    """Write a door's Python module beside its library, complete or not at all."""
+    partial = out / f".{module.path}"
+    partial.write_text(module.text, encoding="utf-8")
+    return partial.replace(out / module.path)

@@ -26,7 +26,7 @@ _KINDS = {
     ParamKind.DYNAMIC: ("List", "ArrayList"),
 }
 
-_ATTR_TYPES = {
+ATTR_TYPES = {
     "int": "int64_t",
     "float": "double",
     "bool": "bool",
@@ -72,7 +72,7 @@ def _float_text(value: float) -> str:
 
 def _value_text(attr: Attr, value: Any) -> str:
     """Return an attr's value as C++ of the attr's own type."""
-    kind = _ATTR_TYPES[attr.type]
+    kind = ATTR_TYPES[attr.type]
     if attr.type == "dtype":
         return dtype_text(str(value))
     if attr.type == "str":
@@ -149,7 +149,7 @@ def _op(spec: OpSpec) -> _Op:
         for i, p in enumerate(spec.inputs)
     ]
     attrs = [
-        f"const auto& {a.name} = std::get<{_ATTR_TYPES[a.type]}>(opgen_attrs[{i}]);"
+        f"const auto& {a.name} = std::get<{ATTR_TYPES[a.type]}>(opgen_attrs[{i}]);"
         for i, a in enumerate(spec.attrs)
     ]
     dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
