@@ -17,6 +17,7 @@ _LAZY = {
     "Field": "msopgen_wrap.authoring",
     "Tensor": "msopgen_wrap.authoring",
     "fuse": "msopgen_wrap.fusion.api",
+    "fusion_backend": "msopgen_wrap.fusion.backend",
     "op": "msopgen_wrap.authoring",
 }
 

@@ -58,6 +58,31 @@ def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
     return report
 
 
+def fused_graph(
+    original: ModelGraph, source: OpSource, arguments: list[Any]
+) -> tuple[Any, FusionReport]:
+    """Return what runs a traced model with ops, compared with the original, and the report.
+
+    Args:
+        arguments: of the graph: parameters, buffers and inputs.
+
+    Raises:
+        OpgenError: OPG741, OPG742, OPG743, and those of building ops.
+    """
+    graph = copy.deepcopy(original.graph)
+    report = fuse_graph(graph, source)
+    module = torch.fx.GraphModule(original.module, graph)
+    if report.fused:
+        # A run may write buffers and inputs.
+        mutable = [
+            a
+            for a in arguments
+            if isinstance(a, torch.Tensor) and not isinstance(a, torch.nn.Parameter)
+        ]
+        report.agreements = agreements(original, module, arguments, mutable)
+    return module, report
+
+
 def _without_assertions(graph: Any) -> None:
     """Drop the checks of dtypes that ``torch.export`` adds: each kind of call has its graph."""
     for node in list(graph.nodes):
@@ -139,24 +164,12 @@ class FusedModule(torch.nn.Module):
         leaves, spec = pytree.tree_flatten((args, kwargs))
         modes = tuple(m.training for m in self.original.modules())
         state = tuple((p.dtype, p.device) for p in self.original.parameters())
-        return (modes, state, spec, tuple(_described(v) for v in leaves))
+        return (modes, state, spec, autocast_state(), tuple(described(v) for v in leaves))
 
     def _fused(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
-        model = self.original
-        original = traced_model(model, args, kwargs)
-        graph = copy.deepcopy(original.graph)
-        report = fuse_graph(graph, self.__dict__["_source"])
-        module = torch.fx.GraphModule(original.module, graph)
-        if report.fused:
-            arguments = original.arguments(model, pytree.tree_leaves((args, kwargs)))
-            # A run may write buffers and inputs.
-            mutable = [
-                a
-                for a in arguments
-                if isinstance(a, torch.Tensor) and not isinstance(a, torch.nn.Parameter)
-            ]
-            report.agreements = agreements(original, module, arguments, mutable)
-        return FusedGraph(original, module, report)
+        original = traced_model(self.original, args, kwargs)
+        arguments = original.arguments(self.original, pytree.tree_leaves((args, kwargs)))
+        return FusedGraph(original, *fused_graph(original, self.__dict__["_source"], arguments))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the fused graph for these inputs."""
@@ -172,7 +185,14 @@ class FusedModule(torch.nn.Module):
         return f"{len(report.fused)} fused op calls"
 
 
-def _described(value: Any) -> Any:
+def autocast_state() -> tuple[Any, ...]:
+    """Return what decides about the casts that a graph has on CPU and NPU."""
+    kinds = ("cpu", torch._C._get_privateuse1_backend_name())
+    return tuple(torch.get_autocast_dtype(k) for k in kinds if torch.is_autocast_enabled(k))
+
+
+def described(value: Any) -> Any:
+    """Return what a graph depends on of one of its inputs."""
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), tuple(value.stride()), value.dtype, value.device)
     try:

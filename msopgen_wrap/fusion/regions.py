@@ -119,6 +119,26 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
     return Region(ordered, tuple(used), tuple(dict.fromkeys(outputs)))
 
 
+def _switches_mode(node: Any) -> bool:
+    """Whether a node switches gradients or autocast on or off for what follows."""
+    name = getattr(node.target, "__name__", "")
+    return node.op == "call_function" and ("grad_enabled" in name or "autocast" in name)
+
+
+def _mode_change(region: Region) -> str:
+    """Return why a region and the place where its op would be called are in different modes."""
+    segments: dict[Any, int] = {}
+    last, segment = 0, 0
+    for node in region.nodes[0].graph.nodes:
+        segment += _switches_mode(node)
+        segments[node] = segment
+        if node in region.inputs:
+            last = segment  # the call stands behind the last input
+    if all(segments[node] == last for node in region.nodes):
+        return ""
+    return "gradients or autocast are switched between its inputs and its steps"
+
+
 def objection(region: Region, written: set[int]) -> str:
     """Return why a region cannot be replaced, empty when it can."""
     nodes = set(region.nodes)
@@ -141,6 +161,9 @@ def objection(region: Region, written: set[int]) -> str:
     for node in (*region.inputs, *region.nodes):
         if _storages([node]) & written:
             return f"the memory of {place_of(node)} is written in place"
+    changed = _mode_change(region)
+    if changed:
+        return changed
     taken = _storages(region.inputs)
     for node in region.outputs:
         if _storages([node]) & taken:
@@ -185,12 +208,12 @@ def line_of(node: Any) -> str:
 
 
 def bytes_of(value: Any) -> int:
-    """Return the bytes of a fake tensor, or of several."""
-    return sum(
-        int(v.numel()) * v.element_size()
-        for v in torch.utils._pytree.tree_leaves(value)
-        if isinstance(v, torch.Tensor)
-    )
+    """Return the bytes of a fake tensor, or of several; sizes that depend on values count as 0."""
+    found = 0
+    for tensor in torch.utils._pytree.tree_leaves(value):
+        if isinstance(tensor, torch.Tensor) and all(type(n) is int for n in tensor.shape):
+            found += tensor.numel() * tensor.element_size()
+    return found
 
 
 def moved_bytes(nodes: Iterable[Any]) -> int:

@@ -95,6 +95,26 @@ def test_other_shapes_get_graphs_of_their_own() -> None:
             block(torch.randn(n + 6))
 
 
+def test_sizes_that_depend_on_values_stay() -> None:
+    model = Lambda(lambda x: torch.relu(x[x > 0] + 1))
+    x = torch.randn(9)
+    torch.testing.assert_close(fused(model, x, *RESNET)(x), model(x))
+
+
+def test_a_block_without_gradients_keeps_that() -> None:
+    def partly(x: Any) -> Any:
+        with torch.no_grad():
+            y = torch.relu(x + 1 / x)
+        return torch.relu(y + x)
+
+    model = Lambda(partly)
+    x = torch.rand(9, requires_grad=True)
+    block = fused(model, x, *RESNET)
+    for module in (model, block):
+        (grad,) = torch.autograd.grad(module(x).sum(), x)
+        torch.testing.assert_close(grad, torch.ones(9))
+
+
 def branches(x: Any) -> Any:
     if x.sum() > 0:
         return x
