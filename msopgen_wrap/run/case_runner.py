@@ -6,15 +6,19 @@ import time
 from typing import Any
 
 from msopgen_wrap.run.accuracy import Comparison
+from msopgen_wrap.run.accuracy_rules import Accuracy
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
+from msopgen_wrap.run.worst_elements import MOST_ELEMENTS, neighbourhood
 from msopgen_wrap.spec.model import OpSpec, TensorParam, Tolerance
 from msopgen_wrap.torch_import import torch
 
 # No plausible result: an output the kernel did not write cannot look right.
 _POISON = 0xA5
+# With others a difference may be one that no rule counts.
+_PLAIN_VALUES = ("normal", "whole")
 _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -141,7 +145,7 @@ def judge(
     Fills in the accuracy of ``result``, which rule judged each output, and whether that rule would
     have refused zeros; returns why the case fails, [] when it does not.
     """
-    reasons = []
+    reasons: list[str] = []
     for param in spec.outputs:
         options = (tolerance_of(spec, param, combo), param.name in want.quantised)
         made = _as_list(outputs[param.name])
@@ -158,10 +162,12 @@ def judge(
             result.rules[param.name] = accuracy.rule
             if accuracy.note and accuracy.maximum >= result.maximum:
                 result.note = f"{param.name}: {accuracy.note}"
+            name = f"{param.name}[{index}]" if isinstance(golden, list) else param.name
+            if not reasons and _is_shown(result, accuracy, actual, golden):
+                result.worst = neighbourhood(name, actual, golden)
             result.mean = max(result.mean, accuracy.mean)
             result.maximum = max(result.maximum, accuracy.maximum)
             if not accuracy.passed:
-                name = f"{param.name}[{index}]" if isinstance(golden, list) else param.name
                 reasons.append(f"{name}: {accuracy.reason.replace('OUTPUT', param.name)}")
             if actual.numel():
                 refused = comparison.refuses_zeros(actual)
@@ -171,6 +177,19 @@ def judge(
     if result.controls:
         result.zero_rejected = any(result.controls.values())
     return reasons
+
+
+def _is_shown(
+    result: CaseResult, accuracy: Accuracy, actual: torch.Tensor, golden: torch.Tensor
+) -> bool:
+    """Whether the worst element of a case is that of this output: of the first wrong one, else of
+    the least accurate."""
+    if actual.shape != golden.shape or not 0 < actual.numel() <= MOST_ELEMENTS:
+        return False
+    if not accuracy.passed:
+        return True
+    worse = accuracy.maximum > result.maximum or result.worst is None
+    return worse and result.traits.get("values") in _PLAIN_VALUES
 
 
 def tolerance_of(spec: OpSpec, param: TensorParam, combo: int) -> Tolerance | None:

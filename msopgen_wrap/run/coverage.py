@@ -21,9 +21,9 @@ NON_CONTIGUOUS = "handed over as contiguous copies, as aclnn does: not a matter 
 def traits(spec: OpSpec, case: TestCase) -> dict[str, Any]:
     """Return what one case tries.
 
-    ``ranks`` of the inputs; ``aligned``: whether the last axis of the largest input is whole
-    32-byte blocks (None without one); ``empty``, ``one`` (element), ``broadcast``; ``absent``
-    inputs; ``values``.
+    ``elements`` of the largest input; ``ranks`` of the inputs; ``aligned``: whether the last axis
+    of the largest input is whole 32-byte blocks (None without one); ``empty``, ``one`` (element),
+    ``broadcast``; ``absent`` inputs; ``values``.
     """
     tensors: list[tuple[tuple[int, ...], str]] = []
     for param in spec.inputs:
@@ -41,6 +41,7 @@ def traits(spec: OpSpec, case: TestCase) -> dict[str, Any]:
     free = {p.name for p in spec.inputs if p.shape is None}
     given = {tuple(s) for n, s in case.shapes.items() if n in free and s is not None}
     return {
+        "elements": max(sizes, default=0),
         "ranks": sorted({len(s) for s, _ in tensors}),
         "aligned": aligned,
         "empty": 0 in sizes,

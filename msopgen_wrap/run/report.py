@@ -10,6 +10,7 @@ import jinja2
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.accuracy_rules import RULES
+from msopgen_wrap.run.report_figures import coverage_matrix, error_picture, worst_case
 from msopgen_wrap.run.results import TestReport
 from msopgen_wrap.run.run_environment import environment_text
 
@@ -37,6 +38,9 @@ def write_report(report: TestReport, path: Path) -> None:
         text = environment.get_template(_TEMPLATES[path.suffix]).render(
             report=report,
             environment=environment_text(report.environment),
+            picture=error_picture,
+            matrix=coverage_matrix,
+            worst_case=worst_case,
             rules={name: RULES[name] for name in RULES if name in _used_rules(report)},
         )
     else:

@@ -26,6 +26,7 @@ class CaseResult:
         mode: ``fast`` or ``check``.
         rules: per output the accuracy rule that judged it; ``note``: what that rule let pass.
         blocks: block dim that tiling chose; ``key`` the tiling key.
+        worst: the worst element and those around it, see ``run.worst_elements``.
         late: where a case was that the time limit ended (see `crashes`).
         cores: cores that had work; ``tiles``: of the core with most.
         traits: what the case tries, see ``run.coverage.traits``.
@@ -53,6 +54,7 @@ class CaseResult:
     traits: dict[str, Any] = field(default_factory=dict)
     controls: dict[str, bool] = field(default_factory=dict)
     late: dict[str, Any] | None = None
+    worst: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

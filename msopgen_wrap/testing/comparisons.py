@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.run.accuracy import Comparison
 from msopgen_wrap.run.accuracy_rules import THRESHOLDS
+from msopgen_wrap.run.worst_elements import worst_index
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def compare(
     zeros = comparison.refuses_zeros(actual) if actual.numel() else None
     if accuracy.passed:
         return Verdict(note=accuracy.note, total=actual.numel(), refuses_zeros=zeros)
-    index, differing = _worst(actual, golden)
+    index, differing = worst_index(actual, golden)
     reason = accuracy.reason.replace("`tolerance: {OUTPUT: mixed}`", "`tolerance='mixed'`")
     return Verdict(
         reason,
@@ -114,24 +115,6 @@ def first_difference(one: Tensor, other: Tensor) -> Verdict:
 def _bits(tensor: Tensor) -> Tensor:
     plain = tensor.detach().cpu().contiguous()
     return plain.view(_INTEGERS[plain.element_size()]) if plain.numel() else plain
-
-
-def _worst(actual: Tensor, golden: Tensor) -> tuple[tuple[int, ...], int]:
-    """Return the index of the worst element and how many are over the bound of one element."""
-    kind = str(actual.dtype).removeprefix("torch.")
-    got, want = actual.double(), golden.to(actual.dtype).double()
-    error = (got - want).abs()
-    bound = 0.0
-    if actual.dtype.is_floating_point:
-        limits = THRESHOLDS[kind]
-        error = error / want.abs().clamp(min=limits.small)
-        bound = limits.maximum
-        # One side is not finite, or the infinities have other signs.
-        error = torch.where((got == want) | (got.isnan() & want.isnan()), 0.0, error)
-        error = error.nan_to_num(nan=float("inf"))
-    flat = int(error.reshape(-1).argmax())
-    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), error.shape))
-    return index, int((error > bound).sum())
 
 
 def inputs_at(
