@@ -72,7 +72,11 @@ RUNTIME = (
     "library.py",
     "onnx_calls.py",
     "onnx_export.py",
+    "onnx_foreign.py",
     "onnx_function.py",
+    "onnx_inlining.py",
+    "onnx_ops.py",
+    "onnx_picture.py",
     "reference_kernels.py",
 )
 

@@ -9,55 +9,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from . import onnx_calls, onnx_function
-from .checks import as_dtype
+from . import onnx_calls, onnx_foreign, onnx_function, onnx_inlining
 from .gradients import IN_PLACE
 from .import_watch import when_imported
+from .onnx_foreign import ForeignOp
+from .onnx_ops import OnnxOp, onnx_attrs, suffix
 
 VERSION = 1  # of the vendor's domain, part of the parser plugin's keys
 VARIANT = "opgen_variant"  # attribute that marks a node until its function is attached
 DYNAMO_SINCE = 18  # torch's dynamo exporter writes no older opset by itself
-
-# TensorProto.DataType
-_ONNX_DTYPES = {
-    torch.float32: 1,
-    torch.uint8: 2,
-    torch.int8: 3,
-    torch.int16: 5,
-    torch.int32: 6,
-    torch.int64: 7,
-    torch.bool: 9,
-    torch.float16: 10,
-    torch.bfloat16: 16,
-}
-
-
-@dataclass(frozen=True)
-class OnnxOp:
-    """What the exporters need of one op.
-
-    Attributes:
-        name: torch name; op_type: ONNX and CANN name.
-        inputs, outputs: (name, kind) with kind ``required``, ``optional`` or ``dynamic``.
-        attrs: (name, type) in order.
-        reference: the op in PyTorch; None when it works in place or its spec has no compute.
-        fake: its fake kernel.
-    """
-
-    name: str
-    op_type: str
-    inputs: tuple[tuple[str, str], ...]
-    outputs: tuple[tuple[str, str], ...]
-    attrs: tuple[tuple[str, str], ...]
-    reference: Callable[..., Any] | None
-    fake: Callable[..., Any]
+NODES = ("functions", "only", "standard")
 
 
 @dataclass
@@ -91,9 +59,11 @@ class Exporter:
     def __init__(self, vendor: str, ops: Sequence[OnnxOp]) -> None:
         self.vendor = vendor
         self.ops = {op.name: op for op in ops}
+        self.foreign: list[ForeignOp] = []
         self._session: _Session | None = None
         self._registered = False
         self._advised = False
+        self._nodes_chosen = False  # the user asked for what is written
         when_imported("torch.onnx", self.register)
 
     def node_key(self, op: str) -> str:
@@ -110,6 +80,7 @@ class Exporter:
         *,
         opset: int = 18,
         exporter: str | None = None,
+        nodes: str = "functions",
         dynamic_shapes: Any = None,
         dynamic_axes: Any = None,
         input_names: Sequence[str] | None = None,
@@ -123,6 +94,10 @@ class Exporter:
             opset: ONNX opset, 13 or newer.
             exporter: ``dynamo`` (torch.export) or ``torchscript``; default: dynamo from opset 18
                 on, torchscript below.
+            nodes: how the ops are written: ``functions``, as nodes of the vendor's domain with
+                their decomposition, which any runtime runs where it has no kernel of that name;
+                ``only``, as nodes alone; ``standard``, by their decomposition alone, in ops of
+                ONNX itself (``asinh`` is ``Asinh``).
             dynamic_shapes: for dynamo, as in ``torch.export.export``.
             dynamic_axes: for torchscript, as in ``torch.onnx.export``.
 
@@ -134,25 +109,69 @@ class Exporter:
         exporter = exporter or ("dynamo" if opset >= DYNAMO_SINCE else "torchscript")
         if exporter not in ("dynamo", "torchscript"):
             raise ValueError(f"exporter={exporter!r}: expected 'dynamo' or 'torchscript'")
+        if nodes not in NODES:
+            raise ValueError(f"nodes={nodes!r}: expected one of {', '.join(NODES)}")
         if opset < 13:
             raise RuntimeError(f"opset {opset} is not supported: the functions need 13 or newer")
         names = {"input_names": input_names, "output_names": output_names}
-        with self._collect() as session:
-            if exporter == "dynamo":
-                proto = self._dynamo(model, args, opset, dynamic_shapes, names)
-            else:
-                proto = self._torchscript(model, args, opset, dynamic_axes, names)
+        if exporter == "torchscript":
+            with onnx_inlining.more_symbolics(), self._collect(nodes) as session:
+                proto = self._torchscript(model, args, opset, dynamic_axes, names, nodes)
+        else:
+            with self._collect(nodes) as session:
+                proto = self._dynamo(model, args, opset, dynamic_shapes, names, nodes)
         written = {o.domain: o.version for o in proto.opset_import}.get("", 0)
         if written != opset:
             raise RuntimeError(
                 f"the {exporter} exporter wrote opset {written} where {opset} was asked for; "
                 f"take that opset, or exporter='torchscript'"
             )
-        self._attach(proto, session, exporter, opset)
+        if session is not None:
+            with onnx_inlining.more_symbolics():
+                self._attach(proto, session, exporter, opset)
         onnx.checker.check_model(proto)
         if path is not None:
             onnx.save(proto, str(path))
         return proto
+
+    def register_foreign(
+        self,
+        target: Any,
+        domain: str,
+        op_type: str | None = None,
+        *,
+        version: int = 1,
+        rename: Mapping[str, str] | None = None,
+        drop: Sequence[str] = (),
+    ) -> str:
+        """Export an op that is not of this package as a node of a custom domain, from now on.
+
+        Tensors of its torch schema become inputs, all other arguments attributes of their names.
+        It holds for ``export`` and for plain ``torch.onnx.export``, with both exporters.
+
+        Args:
+            target: the op, ``torch.ops.ns.name`` or ``"ns::name"``.
+            domain: of its nodes.
+            op_type: of its nodes; default: the torch name in camel case, ``DeformConv2d``.
+            version: of the domain.
+            rename: attribute names in place of argument names.
+            drop: arguments that are not written.
+
+        Returns:
+            The key of its nodes, ``domain::version::Type``.
+
+        Raises:
+            ValueError: there is no such op, it works in place, or an argument has no form in ONNX.
+        """
+        if not domain or domain == "ai.onnx":
+            raise ValueError(f"domain={domain!r}: that of ONNX itself cannot hold other ops")
+        op = onnx_foreign.foreign_op(target, domain, op_type, version, rename or {}, drop)
+        if op.overload.namespace == self.vendor:
+            raise ValueError(f"{op.overload} is of this package and is exported already")
+        self.foreign = [f for f in self.foreign if f.overload is not op.overload] + [op]
+        if self._registered:
+            self._add_symbolic(op)
+        return f"{domain}::{version}::{op.op_type}"
 
     def register(self) -> None:
         """Teach ``torch.onnx.export`` the ops, as nodes of the vendor's domain, for both exporters.
@@ -163,10 +182,8 @@ class Exporter:
         if self._registered:
             return
         self._registered = True
-        for op in self.ops.values():
-            torch.onnx.register_custom_op_symbolic(
-                f"{self.vendor}::{op.name}", self._symbolic(op), 9
-            )
+        for op in self._all():
+            self._add_symbolic(op)
         plain = torch.onnx.export
 
         @functools.wraps(plain)
@@ -175,6 +192,19 @@ class Exporter:
                 return plain(*args, **kwargs)
 
         torch.onnx.export = export
+
+    def _all(self) -> list[OnnxOp]:
+        return [*self.ops.values(), *self.foreign]
+
+    def _add_symbolic(self, op: OnnxOp) -> None:
+        schema = self._overload(op)._schema.name
+        torch.onnx.register_custom_op_symbolic(schema, self._symbolic(op), 9)
+
+    def _node(self, op: OnnxOp) -> tuple[str, int]:
+        """Return the name and the domain version of the op's nodes."""
+        if isinstance(op, ForeignOp):
+            return f"{op.domain}::{op.op_type}", op.version
+        return f"{self.vendor}::{op.op_type}", VERSION
 
     @contextlib.contextmanager
     def _decomposed(self) -> Iterator[None]:
@@ -185,15 +215,16 @@ class Exporter:
         from torch._decomp import global_decomposition_table, register_decomposition
 
         tables = [global_decomposition_table[kind] for kind in ("post_autograd", "meta")]
-        added = [self._overload(op) for op in self.ops.values()]
+        added = [self._overload(op) for op in self._all()]
         added = [overload for overload in added if overload not in tables[0]]  # a nested export
         try:
-            for op in self.ops.values():
+            for op in self._all():
                 overload = self._overload(op)
-                if overload in added:
-                    register_decomposition(overload)(self._plain_decomposition(op, overload))
-                    # With an entry here fake tensors keep to the op's fake kernel.
-                    register_decomposition(overload, type="meta")(op.fake)
+                if overload not in added:
+                    continue
+                register_decomposition(overload)(self._plain_decomposition(op, overload))
+                # With an entry here fake tensors keep to the op's own fake kernel.
+                register_decomposition(overload, type="meta")(op.fake)
             yield
         finally:
             for table in tables:
@@ -201,11 +232,13 @@ class Exporter:
                     table.pop(overload, None)
 
     def _overload(self, op: OnnxOp) -> Any:
+        if isinstance(op, ForeignOp):
+            return op.overload
         return getattr(getattr(torch.ops, self.vendor), op.name).default
 
     def _advise(self) -> None:
         """Say once what a model of plain ``torch.onnx.export`` lacks."""
-        if not self._advised:
+        if not self._advised and not self._nodes_chosen:
             self._advised = True
             warnings.warn(
                 f"torch.onnx.export writes the ops of {self.vendor} as nodes for CANN's ATC; for a "
@@ -217,15 +250,25 @@ class Exporter:
     # ---- dynamo ----
 
     def _dynamo(
-        self, model: Any, args: tuple, opset: int, dynamic_shapes: Any, names: dict[str, Any]
+        self,
+        model: Any,
+        args: tuple,
+        opset: int,
+        dynamic_shapes: Any,
+        names: dict[str, Any],
+        nodes: str,
     ) -> Any:
         program = torch.export.export(model, args, dynamic_shapes=dynamic_shapes, strict=False)
         table = {}
-        for op in self.ops.values():
+        for op in self._all():
             overload = self._overload(op)
-            used = any(n.target is overload for n in program.graph.nodes)
-            if used:
-                self._require_reference(op)
+            if not any(n.target is overload for n in program.graph.nodes):
+                continue
+            if not isinstance(op, ForeignOp):
+                (self._require_exportable if nodes == "only" else self._require_reference)(op)
+            if nodes == "standard" and not isinstance(op, ForeignOp):
+                table[overload] = onnx_inlining.decomposition(op, overload)
+            else:
                 table[overload] = self._decomposition(op, overload)
         program = program.run_decompositions(table)
         exported = torch.onnx.export(
@@ -236,26 +279,30 @@ class Exporter:
     def _decomposition(self, op: OnnxOp, overload: Any) -> Callable[..., Any]:
         defaults = [a.default_value for a in overload._schema.arguments]
 
-        def replace(*args: Any) -> Any:
-            values = [*args, *defaults[len(args) :]]
-            tensors, attrs = values[: len(op.inputs)], values[len(op.inputs) :]
+        def replace(*args: Any, **kwargs: Any) -> Any:
+            foreign = isinstance(op, ForeignOp)
+            if foreign and onnx_foreign.guard.active:
+                return NotImplemented  # the op itself, called for shapes and dtypes
+            values = op.arguments(args, kwargs) if foreign else [*args, *defaults[len(args) :]]
+            tensors, attrs = op.split(values)
             results = op.fake(*values)  # for shapes and dtypes; unused nodes of it are dropped
             flat = onnx_calls.flat([results])
-            attributes = _onnx_attrs(op, attrs)
-            if self._session is not None:
+            attributes = onnx_attrs(op, attrs)
+            if self._session is not None and not foreign:
                 variant = onnx_function.Variant(
                     op,
                     tuple(onnx_calls.describe(value) for value in tensors),
                     tuple(_plain(value) for value in attrs),
                 )
                 attributes[VARIANT] = self._session.index(variant)
+            node, version = self._node(op)
             outputs = torch.onnx.ops.symbolic_multi_out(
-                f"{self.vendor}::{op.op_type}",
-                _trimmed(onnx_calls.flat(tensors)),
+                node,
+                op.trimmed(onnx_calls.flat(tensors)),
                 attributes,
                 dtypes=[t.dtype for t in flat],
                 shapes=[t.shape for t in flat],
-                version=VERSION,
+                version=version,
             )
             return _nested(outputs, results)
 
@@ -264,35 +311,48 @@ class Exporter:
     def _plain_decomposition(self, op: OnnxOp, overload: Any) -> Callable[..., Any]:
         replace = self._decomposition(op, overload)
 
-        def in_export(*args: Any) -> Any:
+        def in_export(*args: Any, **kwargs: Any) -> Any:
             # The table is everyone's; outside of an export the op stays what it is.
             if not torch.onnx.is_in_onnx_export():
                 return NotImplemented
-            self._advise()
-            return replace(*args)
+            if not isinstance(op, ForeignOp):
+                self._advise()
+            return replace(*args, **kwargs)
 
         return in_export
 
     # ---- torchscript ----
 
     def _torchscript(
-        self, model: Any, args: tuple, opset: int, dynamic_axes: Any, names: dict[str, Any]
+        self,
+        model: Any,
+        args: tuple,
+        opset: int,
+        dynamic_axes: Any,
+        names: dict[str, Any],
+        nodes: str,
     ) -> Any:
         import io
 
         import onnx
 
         self.register()
-        assert self._session is not None
-        with (
-            torch.no_grad(),
-            onnx_calls.CallRecorder(
+        if self._session is not None:
+            recorder = onnx_calls.CallRecorder(
                 self.vendor, self.ops, self._require_reference, self._session.calls
-            ),
-        ):
-            model(*args)
+            )
+            with torch.no_grad(), recorder:
+                model(*args)
         buffer = io.BytesIO()
-        with warnings.catch_warnings():
+        own = {self._overload(op): op for op in self.ops.values()}
+        inlining = onnx_inlining.Inlining(own, self._require_reference)
+        versions = {op.domain: op.version for op in self.foreign}
+        if nodes != "standard":
+            versions[self.vendor] = VERSION
+        with (
+            inlining if nodes == "standard" else contextlib.nullcontext(),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore", DeprecationWarning)
             torch.onnx.export(
                 model,
@@ -300,7 +360,7 @@ class Exporter:
                 buffer,
                 dynamo=False,
                 opset_version=opset,
-                custom_opsets={self.vendor: VERSION},
+                custom_opsets=versions,
                 dynamic_axes=dynamic_axes,
                 **names,
             )
@@ -313,23 +373,26 @@ class Exporter:
         kinds.update({"list_int": "is", "list_float": "fs"})
 
         def symbolic(g: Any, *values: Any) -> Any:
-            self._require_exportable(op)
+            foreign = isinstance(op, ForeignOp)
+            if not foreign:
+                self._require_exportable(op)
+            given, others = op.split(values)
             tensors: list[Any] = []
-            for (_, kind), value in zip(op.inputs, values, strict=False):
+            for (_, kind), value in zip(op.inputs, given, strict=True):
                 if kind == "dynamic":
                     tensors.append(helper._unpack_list(value))
                 else:
                     tensors.append(None if helper._is_none(value) else value)
             attrs = [
-                helper._get_const(value, kinds[kind], name)
-                for (name, kind), value in zip(op.attrs, values[len(op.inputs) :], strict=True)
+                None if helper._is_none(value) else helper._get_const(value, kinds[kind], name)
+                for (name, kind), value in zip(op.attrs, others, strict=True)
             ]
             metas: list[torch.Tensor] = []
             fixed = False
             kwargs = {
-                f"{name}_{_suffix(value)}": value for name, value in _onnx_attrs(op, attrs).items()
+                f"{name}_{suffix(value)}": value for name, value in onnx_attrs(op, attrs).items()
             }
-            if self._session is not None:
+            if self._session is not None and not foreign:
                 variant = onnx_function.Variant(
                     op,
                     onnx_calls.matching_call(
@@ -344,16 +407,15 @@ class Exporter:
                 )
                 metas = _metas(op, variant.inputs, attrs)
             else:
-                self._advise()
+                if not foreign:
+                    self._advise()
                 with contextlib.suppress(onnx_calls.UnknownInputError):
                     metas = _metas(op, onnx_calls.known_inputs(tensors), attrs)
                     fixed = True
-            count = sum(len(tensors[0]) if kind == "dynamic" else 1 for _, kind in op.outputs)
-            inputs = [
-                g.op("prim::Constant") if t is None else t
-                for t in _trimmed(onnx_calls.flat(tensors))
-            ]
-            results = g.op(f"{self.vendor}::{op.op_type}", *inputs, outputs=count, **kwargs)
+            lists = [t for t in tensors if isinstance(t, list)]
+            count = sum(len(lists[0]) if kind == "dynamic" else 1 for _, kind in op.outputs)
+            inputs = [_absent(g) if t is None else t for t in op.trimmed(onnx_calls.flat(tensors))]
+            results = g.op(self._node(op)[0], *inputs, outputs=count, **kwargs)
             for result, meta in zip([results] if count == 1 else results, metas, strict=False):
                 kind = torch._C.TensorType.get().with_dtype(meta.dtype)
                 sizes = list(meta.shape) if fixed else [None] * meta.dim()
@@ -367,12 +429,14 @@ class Exporter:
     # ---- functions ----
 
     @contextlib.contextmanager
-    def _collect(self) -> Iterator[_Session]:
-        self._session = _Session()
+    def _collect(self, nodes: str) -> Iterator[_Session | None]:
+        self._session = _Session() if nodes == "functions" else None
+        self._nodes_chosen = True
         try:
             yield self._session
         finally:
             self._session = None
+            self._nodes_chosen = False
 
     def _require_exportable(self, op: OnnxOp) -> None:
         if self._overload(op)._schema.is_mutable:
@@ -383,7 +447,7 @@ class Exporter:
         if op.reference is None:
             raise RuntimeError(
                 f"the spec of {op.name} has no compute, so it has no decomposition; "
-                "torch.onnx.export writes its node alone"
+                "nodes='only' and torch.onnx.export write its node alone"
             )
 
     def _attach(self, proto: Any, session: _Session, exporter: str, opset: int) -> None:
@@ -422,14 +486,14 @@ def _nodes(proto: Any) -> Iterator[Any]:
 
 def _metas(op: OnnxOp, inputs: tuple, attrs: Sequence[Any]) -> list[torch.Tensor]:
     """Return the outputs on the meta device."""
-    return onnx_calls.flat([op.fake(*map(onnx_calls.meta, inputs), *attrs)])
+    return onnx_calls.flat([op.fake(*op.join([onnx_calls.meta(i) for i in inputs], attrs))])
 
 
-def _trimmed(values: list[Any]) -> list[Any]:
-    """Drop trailing absent inputs: ONNX leaves them out."""
-    while values and values[-1] is None:
-        values = values[:-1]
-    return values
+def _absent(g: Any) -> Any:
+    """Return the value that stands for an optional input that is not given."""
+    none = g.op("prim::Constant")
+    none.setType(torch._C.OptionalType.ofTensor())
+    return none
 
 
 def _nested(flat: Sequence[Any], like: Any) -> Any:
@@ -445,27 +509,3 @@ def _nested(flat: Sequence[Any], like: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
-
-
-def _onnx_attrs(op: OnnxOp, values: Sequence[Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for (name, kind), value in zip(op.attrs, values, strict=True):
-        if kind == "dtype":
-            value = _ONNX_DTYPES[as_dtype(value)]
-        elif kind == "bool":
-            value = int(value)
-        elif kind == "list_float":
-            value = [float(v) for v in value]
-        elif kind == "float":
-            value = float(value)
-        elif kind == "list_int":
-            value = list(value)
-        result[name] = value
-    return result
-
-
-def _suffix(value: Any) -> str:
-    first = value[0] if isinstance(value, list) and value else value
-    if isinstance(first, str):
-        return "s"
-    return "f" if isinstance(first, float) else "i"
