@@ -1,10 +1,11 @@
-"""Measure what an op costs through the doors that its spec opens: today its gradients.
+"""Measure what an op costs through the doors that its spec opens: gradients, other frameworks.
 
-    scripts/bench_doors.py [--elements N] [--json FILE]
+    scripts/bench_doors.py [--elements N] [--tensorflow PYTHON] [--json FILE]
 
 The library's formulas with ``backward: kernel`` against eager PyTorch, float32, in one process: the
 time of a backward pass in `fast` mode (best of several runs), and the bytes that the forward pass
-saves for it. Times are those of the CPU's emulation, not of a device.
+saves for it. With ``--tensorflow``, also a call of a kernel at 1M elements through TensorFlow
+against the same call from torch. Times are those of the CPU's emulation, not of a device.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from door_calls import tensorflow_call  # noqa: E402
 
 from msopgen_wrap.package.layout import build_local_vendor  # noqa: E402
 from msopgen_wrap.project.tree import ProjectOptions, render_project  # noqa: E402
@@ -36,6 +38,7 @@ from msopgen_wrap.spec.model import OpSpec  # noqa: E402
 VENDOR = "doorbench"
 COLUMNS = 4096
 REPEATS = 5
+CALL_ELEMENTS = 1 << 20
 Eager = Callable[..., Any]
 
 
@@ -150,16 +153,33 @@ def print_rows(rows: list[Row], elements: int) -> None:
         )
 
 
+def print_call(framework: str, torch_s: float, other_s: float) -> None:
+    """Print the ratio of one call through a framework to the same call from torch."""
+    print(
+        f"custom_gelu of {CALL_ELEMENTS} elements, float32: torch {torch_s * 1e3:.2f} ms, "
+        f"{framework} {other_s * 1e3:.2f} ms, ratio {other_s / torch_s:.2f}"
+    )
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--elements", type=int, default=1 << 24)
+    parser.add_argument("--tensorflow", type=Path, help="a Python with TensorFlow")
     parser.add_argument("--json", type=Path, help="also write the rows to a file")
     options = parser.parse_args()
     specs = {name: kernel_specs(name) for name in OPS}
     with tempfile.TemporaryDirectory() as folder:
         build_package(Path(folder), [s for both in specs.values() for s in both])
         rows = [measure(specs[name], eager, options.elements) for name, eager in OPS.items()]
+        if options.tensorflow is not None:
+            gelu = specs["activation/custom_gelu"]
+            call = getattr(torch.ops, VENDOR).custom_gelu
+            x = torch.randn(CALL_ELEMENTS)
+            seconds = tensorflow_call(
+                Path(folder), VENDOR, gelu, options.tensorflow, CALL_ELEMENTS, lambda: call(x)
+            )
+            print_call("TensorFlow", seconds["torch"], seconds["tensorflow"])
     print_rows(rows, options.elements)
     if options.json:
         options.json.write_text(json.dumps([asdict(r) for r in rows], indent=2) + "\n")
