@@ -1,11 +1,11 @@
 """Measure what an op costs through the doors that its spec opens: gradients, other frameworks.
 
-    scripts/bench_doors.py [--elements N] [--tensorflow PYTHON] [--json FILE]
+    scripts/bench_doors.py [--elements N] [--onnxruntime] [--tensorflow PYTHON] [--json FILE]
 
 The library's formulas with ``backward: kernel`` against eager PyTorch, float32, in one process: the
 time of a backward pass in `fast` mode (best of several runs), and the bytes that the forward pass
-saves for it. With ``--tensorflow``, also a call of a kernel at 1M elements through TensorFlow
-against the same call from torch. Times are those of the CPU's emulation, not of a device.
+saves for it. With ``--onnxruntime`` or ``--tensorflow``, also a call of a kernel at 1M elements
+there, against the same call from torch. Times are those of the CPU's emulation, not of a device.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from door_calls import tensorflow_call  # noqa: E402
+from ort_call import onnxruntime_call  # noqa: E402
 
 from msopgen_wrap.package.layout import build_local_vendor  # noqa: E402
 from msopgen_wrap.project.tree import ProjectOptions, render_project  # noqa: E402
@@ -165,6 +166,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--elements", type=int, default=1 << 24)
+    parser.add_argument("--onnxruntime", action="store_true", help="also time calls through it")
     parser.add_argument("--tensorflow", type=Path, help="a Python with TensorFlow")
     parser.add_argument("--json", type=Path, help="also write the rows to a file")
     options = parser.parse_args()
@@ -172,8 +174,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         build_package(Path(folder), [s for both in specs.values() for s in both])
         rows = [measure(specs[name], eager, options.elements) for name, eager in OPS.items()]
+        gelu = specs["activation/custom_gelu"]
+        if options.onnxruntime:
+            seconds = onnxruntime_call(Path(folder), VENDOR, gelu, CALL_ELEMENTS)
+            print_call("ONNX Runtime", seconds["torch"], seconds["onnxruntime"])
         if options.tensorflow is not None:
-            gelu = specs["activation/custom_gelu"]
             call = getattr(torch.ops, VENDOR).custom_gelu
             x = torch.randn(CALL_ELEMENTS)
             seconds = tensorflow_call(

@@ -236,6 +236,8 @@ def test_tutorial_programs(tmp_path: Path) -> None:
         [LIBRARY / "elementwise" / "my_add.yaml", LIBRARY / "activation" / "asinh.yaml"],
         "tutorial",
     )
+    # The library and its kernels can be moved, as long as they stay together.
+    library = library.parent.rename(tmp_path / "moved") / library.name
     run_program(
         library,
         "tutorial",

@@ -101,6 +101,14 @@ except ValueError as error:
     assert str(error) == "nodes='all': expected one of functions, only, standard"
 else:
     raise SystemExit("no error")
+import sys
+sys.modules["onnxscript"] = None
+try:
+    package.onnx.export(model, (x, y))
+except RuntimeError as error:
+    assert str(error) == "export needs the package onnxscript: pip install onnx onnxscript"
+else:
+    raise SystemExit("no error")
 """,
     )
 

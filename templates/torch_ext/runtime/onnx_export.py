@@ -102,10 +102,10 @@ class Exporter:
             dynamic_axes: for torchscript, as in ``torch.onnx.export``.
 
         Raises:
-            RuntimeError: the opset is not honoured, or an op has no decomposition there.
+            RuntimeError: the opset is not honoured, an op has no decomposition there, or a package
+                is missing.
         """
-        import onnx
-
+        onnx = _require_onnx()
         exporter = exporter or ("dynamo" if opset >= DYNAMO_SINCE else "torchscript")
         if exporter not in ("dynamo", "torchscript"):
             raise ValueError(f"exporter={exporter!r}: expected 'dynamo' or 'torchscript'")
@@ -471,6 +471,17 @@ class Exporter:
             proto.ir_version = max(proto.ir_version, 10 if overloaded else 8)
             if all(o.domain != self.vendor for o in proto.opset_import):
                 proto.opset_import.add(domain=self.vendor, version=VERSION)
+
+
+def _require_onnx() -> Any:
+    try:
+        import onnx
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise RuntimeError(
+            f"export needs the package {error.name}: pip install onnx onnxscript"
+        ) from error
+    return onnx
 
 
 def _nodes(proto: Any) -> Iterator[Any]:
