@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "opgen.json"
 FORMAT = 1
+# Kinds of projects that are torch extensions, by the ``style`` in their manifest.
+BACKENDS = ("torch-cpp",)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,21 @@ class Manifest:
             "files": dict(sorted(self.files.items())),
         }
         return json.dumps(value, indent=2) + "\n"
+
+
+def refuse_extension(root: Path, manifest: Manifest) -> None:
+    """Raise OPG574 for a torch extension, which commands for CANN projects cannot take."""
+    if manifest.style in BACKENDS:
+        raise OpgenError(
+            Diagnostic(
+                "OPG574",
+                f"{root} is a torch extension ({manifest.style})",
+                Location(str(root / MANIFEST)),
+                "it has no kernel for Ascend, no host code and no package",
+                f"pip install --no-build-isolation {root}, then pytest {root}/tests; or scaffold "
+                "the op for Ascend in another folder",
+            )
+        )
 
 
 def read_manifest(root: Path) -> Manifest | None:
@@ -131,6 +148,7 @@ def read_project(root: Path) -> ProjectTree:
                 "scaffold one: opgen new SPEC.yaml -o DIR",
             )
         )
+    refuse_extension(root, manifest)
     specs = load_specs([root / name for name in manifest.specs])
     if not specs:
         raise OpgenError(

@@ -8,7 +8,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.manifest import Manifest, read_manifest
+from msopgen_wrap.manifest import BACKENDS, Manifest, read_manifest
 from msopgen_wrap.project.tree import STYLES, ProjectOptions, project_spec_path
 from msopgen_wrap.project.writer import Changes
 from msopgen_wrap.spec.findings import Findings
@@ -33,6 +33,12 @@ from msopgen_wrap.spec.model import OpSpec
     type=click.Choice([*STYLES, "auto"]),
     help="CANN project style. Default: that of the CANN found, else 8.1.",
 )
+@click.option(
+    "--backend",
+    type=click.Choice(["ascend", *BACKENDS]),
+    help="ascend (default): a CANN project. torch-cpp: a torch C++ extension with plain loops, no "
+    "Ascend in it.",
+)
 @click.option("--only", is_flag=True, help="Drop ops of the project that SPECS do not name.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited, too.")
@@ -49,6 +55,7 @@ def command(
     vendor: str | None,
     soc: str | None,
     style: str | None,
+    backend: str | None,
     only: bool,
     show_diff: bool,
     force: bool,
@@ -67,10 +74,13 @@ def command(
     """
     if force and keep:
         raise click.UsageError("--force and --keep contradict each other")
-    root, old, loaded, refused = _gather(specs, folder, vendor, only)
+    root, old, loaded, refused = _gather(specs, folder, vendor, only, backend)
+    extension = _backend(backend, old)
+    if extension and (style or soc or compile_commands):
+        raise click.UsageError(f"--style, --soc and --compile-commands are not for {extension}")
     options = ProjectOptions(
         vendor=_vendor(vendor if vendor is not None else old.vendor if old else "opgen"),
-        style=_style(style, old),
+        style=extension or _style(style, old),
         soc=parse_socs(soc) if soc else (old.soc if old else ()),
     )
     from msopgen_wrap.cli.check_command import contradictions
@@ -81,7 +91,12 @@ def command(
     wrong = [d for spec in loaded if spec.compute is not None for d in contradictions(spec)]
     if wrong:
         raise OpgenError(wrong)
-    files = render_project(loaded, options)
+    if extension:
+        from msopgen_wrap.torch_cpp.extension import render_extension
+
+        files = render_extension(loaded, options.vendor, extension)
+    else:
+        files = render_project(loaded, options)
     if show_diff:
         text = diff_project(files, root)
         if as_json:
@@ -101,37 +116,65 @@ def command(
         from msopgen_wrap.build.compile_commands import write_compile_commands
 
         write_compile_commands(loaded, root)
-    return _report(changes, root, loaded, refused, keep, as_json)
+    step = f"pip install --no-build-isolation {root} && pytest {root}/tests" if extension else ""
+    return _report(changes, root, loaded, refused, keep, as_json, step)
 
 
 def _gather(
-    paths: tuple[Path, ...], folder: Path | None, vendor: str | None, only: bool
+    paths: tuple[Path, ...],
+    folder: Path | None,
+    vendor: str | None,
+    only: bool,
+    backend: str | None,
 ) -> tuple[Path, Manifest | None, list[OpSpec], dict[str, str]]:
     """Return project folder, its manifest if it exists, and the specs of the whole project.
 
     The last is why an op with ``backward: auto`` gets no kernel, by the op's name.
     """
-    from msopgen_wrap.families.gradients import with_chosen_gradients
-
     root = folder
     if root is None and not paths:
         root = Path(".")
     old = read_manifest(root) if root is not None else None
     if not paths and (old is None or root is None):
         raise click.UsageError("give at least one SPEC, or -o with an existing project")
-    given, refused = with_chosen_gradients(load_specs(paths) if paths else [])
+    given = load_specs(paths) if paths else []
     if root is None:
         root = Path(given[0].name if len(given) == 1 else f"{vendor or 'opgen'}_ops")
         old = read_manifest(root)
+    if _backend(backend, old):
+        from msopgen_wrap.torch_cpp.extension import with_extension_gradients as with_gradients
+    else:
+        from msopgen_wrap.families.gradients import with_chosen_gradients as with_gradients
+    given, refused = with_gradients(given)
     if old is None or (only and paths):
         return root, old, given, refused
     names = {s.name for s in given}
     files = [root / p for p in old.specs if Path(p).stem not in names and (root / p).is_file()]
-    kept, more = with_chosen_gradients(load_specs(files) if files else [])
+    kept, more = with_gradients(load_specs(files) if files else [])
     # A gradient that was derived once goes with the choice of its op.
     alone = {gradient_name(s) for s in given if s.backward != "kernel"}
     kept = [s for s in kept if not (s.differentiated and s.name in alone)]
     return root, old, [*given, *kept], {**refused, **more}
+
+
+def _backend(chosen: str | None, old: Manifest | None) -> str:
+    """Return the backend of an extension; empty for a CANN project.
+
+    Raises:
+        OpgenError: OPG573, the folder holds a project of another kind.
+    """
+    before = "" if old is None else old.style if old.style in BACKENDS else "ascend"
+    if chosen is not None and before not in ("", chosen):
+        raise OpgenError(
+            Diagnostic(
+                "OPG573",
+                f"the folder holds a project of the backend {before}, not {chosen}",
+                why="a project has one backend: its files have other names and meanings",
+                fix="choose another folder with -o",
+            )
+        )
+    backend = chosen or before
+    return backend if backend in BACKENDS else ""
 
 
 def _vendor(name: str) -> str:
@@ -171,6 +214,7 @@ def _report(
     refused: dict[str, str],
     keep: bool,
     as_json: bool,
+    next_step: str = "",
 ) -> int:
     blocked = bool(changes.conflicts) and not keep
     if as_json:
@@ -206,7 +250,7 @@ def _report(
     for name, why in refused.items():
         output.echo(f"  gradients of {name} by PyTorch: {why}")
     if changes.created and not changes.updated:
-        output.echo(f"next: opgen test {root}")
+        output.echo(f"next: {next_step or f'opgen test {root}'}")
     return output.FINDINGS if changes.conflicts else output.OK
 
 

@@ -8,7 +8,10 @@ after the tensors.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
+import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,7 +89,8 @@ def trace(
     attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
     for shapes in candidate_shapes(spec, attrs, rank):
         try:
-            return _trace_at(spec, variant, combo, shapes, samples or {})
+            with _without_log():
+                return _trace_at(spec, variant, combo, shapes, samples or {})
         except OpgenError:
             raise
         except Exception as error:
@@ -94,6 +98,18 @@ def trace(
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(trace_failure(spec, failure))
+
+
+@contextlib.contextmanager
+def _without_log() -> Iterator[None]:
+    """Keep PyTorch from writing a traceback for a sample shape that compute does not take."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _part(

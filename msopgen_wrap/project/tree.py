@@ -112,6 +112,11 @@ def _render_common(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
     return files
 
 
+def render_spec_files(specs: Sequence[OpSpec]) -> list[GeneratedFile]:
+    """Return the copies of the specs and of their schema, as every kind of project has them."""
+    return [*(_spec_copy(spec) for spec in specs), _schema_copy()]
+
+
 # ---- the spec's copy ---------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from msopgen_wrap.build.child_processes import StopWatch
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.manifest import MANIFEST, read_manifest
+from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
 from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.known_builds import known_build
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
@@ -70,6 +70,7 @@ def resolve_target(
     for project in projects:
         manifest = read_manifest(project)
         assert manifest is not None
+        refuse_extension(project, manifest)
         paths = tuple(str(project / spec) for spec in manifest.specs)
         yield Job(paths, str(project), soc, manifest.vendor, mode, large, match)
 

@@ -253,8 +253,12 @@ def _attr_argument(attr: Attr) -> str:
     return f"_checks.as_dtype({attr.name})" if attr.type == "dtype" else attr.name
 
 
-def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
-    """Return ``ops/<op>.py``: function, fake, backward, setup_context, reference, in that order."""
+def render_op(spec: OpSpec, vendor: str, *, reference_kernel: bool = True) -> GeneratedFile:
+    """Return ``ops/<op>.py``: function, fake, backward, setup_context, reference, in that order.
+
+    Args:
+        reference_kernel: whether the reference can stand in for the kernel, by choice.
+    """
     typed, plain = _params(spec)
     fresh = fresh_outputs(spec)
     names = [p.name for p in spec.inputs]
@@ -274,7 +278,8 @@ def render_op(spec: OpSpec, vendor: str) -> GeneratedFile:
         tuple_text=tuple_text,
         name=spec.name,
         reference=reference_name(spec),
-        doc=_module_doc(spec),
+        doc=_module_doc(spec, reference_kernel),
+        reference_kernel=reference_kernel,
         fragment=not is_functional(spec),
         inputs=spec.inputs,
         outputs=spec.outputs,
@@ -337,8 +342,9 @@ def _returned_type(fresh: Sequence[TensorParam]) -> str:
     return types[0] if types else "None"
 
 
-def _module_doc(spec: OpSpec) -> str:
-    return f'"""The op {spec.op}: function, fake kernel, gradient, reference kernel."""'
+def _module_doc(spec: OpSpec, reference_kernel: bool) -> str:
+    last = "gradient, reference kernel" if reference_kernel else "gradient"
+    return f'"""The op {spec.op}: function, fake kernel, {last}."""'
 
 
 def reference_functions(spec: OpSpec) -> list[str]:

@@ -1,0 +1,393 @@
+"""Loop nests as C++ for a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from msopgen_wrap.torch_cpp.loop_values import FULL, ROW, LoopNest, Store, Value
+from msopgen_wrap.torch_cpp.scalar_code import (
+    C_TYPES,
+    FLOATS,
+    SCALAR_CALLS,
+    Expr,
+    cast,
+    literal,
+)
+
+# An expression of this length gets a local variable.
+LONGEST = 48
+
+
+def expression(value: Value, written: Callable[[Value], Expr]) -> Expr:
+    """Return the expression of a call, where ``written`` gives those of its arguments."""
+    options = {k: written(v) if isinstance(v, Value) else v for k, v in value.options.items()}
+    args = [None if a.kind == "absent" else written(a) for a in value.args]
+    return SCALAR_CALLS[value.target](args, value.dtype, options)  # type: ignore[arg-type]
+
+
+def number(value: Value) -> Expr:
+    """Return a number: a literal, or C++ that runs before the loops."""
+    if "literal" in value.options:
+        known = value.options["literal"]
+        return replace(literal(known, value.dtype), number=known)
+    return Expr(value.target, value.dtype, value.target.isidentifier())
+
+
+class _Needs:
+    """Which values a loop computes, each after its arguments, and how often each is used."""
+
+    def __init__(self, targets: Iterable[Value], level: str) -> None:
+        self.order: list[Value] = []
+        self.uses: dict[Value, int] = {}
+        self.level = level
+        for target in targets:
+            self._visit(target)
+
+    def _visit(self, value: Value) -> None:
+        if value.level != self.level or value.kind in ("number", "absent", "reduction"):
+            return
+        self.uses[value] = self.uses.get(value, 0) + 1
+        if self.uses[value] > 1:
+            return
+        for argument in arguments(value):
+            self._visit(argument)
+        self.order.append(value)
+
+
+def arguments(value: Value) -> list[Value]:
+    """Return the values that a call reads."""
+    return [*value.args, *(v for v in value.options.values() if isinstance(v, Value))]
+
+
+class Body:
+    """Statements of one loop body: the values that ``targets`` need, as local variables.
+
+    Args:
+        load: returns the C++ that reads an operand.
+        known: expressions of values that exist before.
+    """
+
+    def __init__(
+        self,
+        targets: list[Value],
+        load: Callable[[Value], str],
+        known: dict[Value, Expr],
+        level: str = FULL,
+    ) -> None:
+        self.lines: list[str] = []
+        self.known = dict(known)
+        needs = _Needs(targets, level)
+        direct = {id(t) for t in targets}
+        for value in needs.order:
+            if value in self.known:
+                continue
+            if value.kind == "load":
+                made = Expr(load(value), value.dtype)
+            else:
+                made = expression(value, self.written)
+            named = value.kind == "load" or needs.uses[value] > 1 or len(made.text) > LONGEST
+            if named and not (
+                id(value) in direct and needs.uses[value] == 1 and value.kind != "load"
+            ):
+                made = _cast_float(made, value.dtype)
+                self.lines.append(f"const {C_TYPES[value.dtype]} {value.name} = {made.text};")
+                made = Expr(value.name, value.dtype)
+            self.known[value] = made
+
+    def written(self, value: Value) -> Expr:
+        """Return the expression of a value."""
+        if value.kind == "number":
+            return number(value)
+        return self.known[value]
+
+
+def _cast_float(made: Expr, dtype: str) -> Expr:
+    return made if made.dtype == dtype else cast(made, dtype)
+
+
+def converted(made: Expr, storage: str) -> str:
+    """Return the text of an expression as an element of a tensor."""
+    if made.number is not None and storage in C_TYPES.values():
+        return literal(made.number, next(d for d, c in C_TYPES.items() if c == storage)).text
+    if C_TYPES[made.dtype] == storage:
+        return made.text
+    return f"static_cast<{storage}>({made.text})"
+
+
+class NestRender:
+    """C++ of one nest.
+
+    Args:
+        nest: what to render.
+        shape: C++ of the sizes of loops over elements; empty: the common shape of what is read.
+        axes: C++ of the axes of the rows.
+        unique: returns an unused C++ name for a wish.
+    """
+
+    def __init__(
+        self, nest: LoopNest, op: str, shape: str, axes: str, unique: Callable[[str], str]
+    ) -> None:
+        self.nest, self.op, self.shape, self.axes, self.unique = nest, op, shape, axes, unique
+        self.tensors: list[str] = []
+
+    def lines(self) -> list[str]:
+        """Return the statements that make the tensors of the nest."""
+        return self._row_lines() if self.nest.has_rows else self._element_lines()
+
+    # ---- elements ------------------------------------------------------------------------------
+
+    def _element_lines(self) -> list[str]:
+        nest = self.nest
+        elements = self.unique("elements")
+        shape = self.shape
+        if not shape:
+            shape = self.unique("sizes")
+        lines = self._operand_lines()
+        if not self.shape:
+            listed = ", ".join(self.tensors)
+            lines.append(f"const loops::Sizes {shape} = loops::CommonShape({{{listed}}});")
+        for store in nest.stores:
+            made = f"loops::Empty<{store.storage}>({shape}, options)"
+            lines.append(f"const at::Tensor {store.tensor} = {made};")
+        tensors = [*self.tensors, *(s.tensor for s in nest.stores)]
+        lines.append(f"const loops::Elements {elements}({shape}, {{{', '.join(tensors)}}});")
+        lines.append(f"{elements}.ForEachRun([&](const loops::Run& run) {{")
+        pointers = {}
+        for place, operand in enumerate(nest.operands):
+            pointers[place] = self.unique(f"{operand.name}_in")
+            lines.append(
+                f"    const auto {pointers[place]} = run.at<const {operand.storage}>({place});"
+            )
+        outputs = []
+        for place, store in enumerate(nest.stores, len(nest.operands)):
+            outputs.append(self.unique(f"{store.tensor}_out"))
+            lines.append(f"    const auto {outputs[-1]} = run.at<{store.storage}>({place});")
+        body = Body([s.value for s in nest.stores], lambda v: f"{pointers[v.operand]}[i]", {})
+        lines.append("    for (int64_t i = 0; i < run.length; ++i) {")
+        lines += [f"        {line}" for line in body.lines]
+        for name, store in zip(outputs, nest.stores, strict=True):
+            text = converted(body.written(store.value), store.storage)
+            lines.append(f"        {name}[i] = {text};")
+        return [*lines, "    }", "});"]
+
+    def _operand_lines(self) -> list[str]:
+        """Name the tensors that are read, in ``self.tensors``; return what makes their views."""
+        lines = []
+        for operand in self.nest.operands:
+            name = operand.text
+            if not name.isidentifier():
+                name = self.unique(f"{operand.name}_view")
+                lines.append(f"const at::Tensor {name} = {operand.text};")
+            self.tensors.append(name)
+        return lines
+
+    # ---- rows ----------------------------------------------------------------------------------
+
+    def _row_lines(self) -> list[str]:
+        nest = self.nest
+        rows = self.unique("rows")
+        shape = self.unique("sizes")
+        lines = self._operand_lines()
+        lines.append(f"const loops::Sizes {shape} = loops::CommonShape({{{self._domain(0)}}});")
+        seen = {nest.domains[0]}
+        for place, domain in enumerate(nest.domains):
+            if domain not in seen:
+                seen.add(domain)
+                common = f"loops::CommonShape({{{self._domain(place)}}})"
+                lines.append(f'loops::CheckRows("{self.op}", {common}, {shape});')
+        listed = ", ".join(self.tensors)
+        lines.append(f"const loops::Rows {rows}({shape}, {self.axes}, {{{listed}}});")
+        columns = self.unique("columns")
+        lines.append(f"const int64_t {columns} = {rows}.columns();")
+        if any(r.target in ("max", "min", *_INDEXED) for r in nest.reductions):
+            lines.append(f'{rows}.CheckColumns("{self.op}");')
+        for store in nest.stores:
+            make = "Empty" if store.value.level == FULL else "EmptyColumn"
+            made = f"{rows}.{make}<{store.storage}>(options)"
+            lines.append(f"const at::Tensor {self._memory(store)} = {made};")
+            data = f"{self._memory(store)}.mutable_data_ptr<{store.storage}>()"
+            lines.append(f"{store.storage}* const {store.tensor}_data = {data};")
+        lines.append(f"{rows}.ForEachRow([&](int64_t row) {{")
+        lines += [f"    {line}" for line in self._row_body(rows, columns)]
+        lines.append("});")
+        for store in nest.stores:
+            if store.value.level == FULL:
+                text = f"{rows}.Restored({self._memory(store)})"
+            elif store.output:
+                text = self._memory(store)
+            else:
+                keep = "true" if store.keepdim else "false"
+                text = f"{rows}.RestoredColumn({self._memory(store)}, {keep})"
+            lines.append(f"const at::Tensor {store.tensor} = {text};")
+        return lines
+
+    def _memory(self, store: Store) -> str:
+        return f"{store.tensor}_memory"
+
+    def _domain(self, place: int) -> str:
+        return ", ".join(self.tensors[i] for i in sorted(self.nest.domains[place]))
+
+    def _row_body(self, rows: str, columns: str) -> list[str]:
+        nest = self.nest
+        lines: list[str] = []
+        pointers = []
+        for place, operand in enumerate(nest.operands):
+            pointers.append(self.unique(f"{operand.name}_row"))
+            lines.append(
+                f"const auto {pointers[-1]} = {rows}.Row<const {operand.storage}>({place}, row);"
+            )
+        known: dict[Value, Expr] = {}
+
+        def load(value: Value) -> str:
+            return f"{pointers[value.operand]}[{'0' if value.level == ROW else 'i'}]"
+
+        full = [s.value for s in nest.stores if s.value.level == FULL]
+        single = [s.value for s in nest.stores if s.value.level == ROW]
+        lines += self._row_values(0, full, single, load, known)
+        for depth in range(1, max(r.depth for r in nest.reductions) + 1):
+            group = [r for r in nest.reductions if r.depth == depth]
+            for reduction in group:
+                lines += _start(reduction)
+            lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
+            body = Body([r.args[0] for r in group], load, known)
+            lines += [f"    {line}" for line in body.lines]
+            for reduction in group:
+                lines += [
+                    f"    {line}" for line in _step(reduction, body.written(reduction.args[0]))
+                ]
+            lines.append("}")
+            for reduction in group:
+                lines += _finish(reduction, columns, known)
+            lines += self._row_values(depth, full, single, load, known)
+        if full:
+            lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
+            body = Body(full, load, known)
+            lines += [f"    {line}" for line in body.lines]
+            for store in nest.stores:
+                if store.value.level == FULL:
+                    text = converted(body.written(store.value), store.storage)
+                    lines.append(f"    {store.tensor}_data[row * {columns} + i] = {text};")
+            lines.append("}")
+        for store in nest.stores:
+            if store.value.level == ROW:
+                value = store.value
+                made = number(value) if value.kind == "number" else _known(known, value)
+                lines.append(f"{store.tensor}_data[row] = {converted(made, store.storage)};")
+        return lines
+
+    def _row_values(
+        self,
+        depth: int,
+        full: list[Value],
+        single: list[Value],
+        load: Callable[[Value], str],
+        known: dict[Value, Expr],
+    ) -> list[str]:
+        """Return the statements of the values per row that are known from now on."""
+        targets: list[Value] = []
+        seen: set[Value] = set()
+
+        def visit(value: Value) -> None:
+            if value in seen:
+                return
+            seen.add(value)
+            for argument in arguments(value):
+                visit(argument)
+            if value.level == ROW and value.kind in ("call", "load") and value.depth <= depth:
+                targets.append(value)
+
+        for value in (*(r.args[0] for r in self.nest.reductions), *full, *single):
+            visit(value)
+        lines = []
+        for value in targets:
+            if value in known:
+                continue
+            body = Body([value], load, known, ROW)
+            lines += body.lines
+            made = body.written(value)
+            if made.text != value.name:
+                lines.append(f"const {C_TYPES[value.dtype]} {value.name} = {made.text};")
+            known.update(body.known)
+            known[value] = Expr(value.name, value.dtype)
+        return lines
+
+
+def _known(known: dict[Value, Expr], value: Value) -> Expr:
+    if value.kind == "reduction" and value.target == "index":
+        return Expr(value.name, "int64")
+    return known[value]
+
+
+# ---- reductions --------------------------------------------------------------------------------
+
+
+def _accumulator(reduction: Value) -> tuple[str, str]:
+    """Return type and first value of what a reduction adds to."""
+    dtype = reduction.args[0].dtype
+    c_type = C_TYPES[dtype]
+    kind = reduction.target
+    if kind in ("sum", "mean", "prod"):
+        # double and int64_t: long rows lose no digits
+        wide = "double" if reduction.dtype in FLOATS or dtype in FLOATS else "int64_t"
+        return wide, "1" if kind == "prod" else "0"
+    if kind in ("any", "all"):
+        return "bool", "true" if kind == "all" else "false"
+    limit = "lowest" if kind == "max" else "max"
+    if dtype in FLOATS:
+        sign = "-" if kind == "max" else ""
+        return c_type, f"{sign}std::numeric_limits<{c_type}>::infinity()"
+    return c_type, f"std::numeric_limits<{c_type}>::{limit}()"
+
+
+def _total(reduction: Value) -> str:
+    return f"{reduction.name}_{'best' if reduction.target in _INDEXED else 'total'}"
+
+
+_INDEXED = ("argmax", "argmin", "max_dim", "min_dim")
+
+
+def _start(reduction: Value) -> list[str]:
+    if reduction.target in _INDEXED:
+        c_type = C_TYPES[reduction.args[0].dtype]
+        return [f"{c_type} {_total(reduction)} = 0;", f"int64_t {reduction.name}_index = 0;"]
+    c_type, first = _accumulator(reduction)
+    return [f"{c_type} {_total(reduction)} = {first};"]
+
+
+def _step(reduction: Value, item: Expr) -> list[str]:
+    total, kind = _total(reduction), reduction.target
+    if kind in ("sum", "mean"):
+        return [f"{total} += {item.text};"]
+    if kind == "prod":
+        return [f"{total} *= {item.operand};"]
+    if kind in ("any", "all"):
+        op = "||" if kind == "any" else "&&"
+        return [f"{total} = {total} {op} {cast(item, 'bool').operand};"]
+    if kind in ("max", "min"):
+        name = "Maximum" if kind == "max" else "Minimum"
+        return [f"{total} = scalar::{name}({total}, {item.text});"]
+    name = "Exceeds" if "max" in kind else "FallsBelow"
+    return [
+        f"if (i == 0 || scalar::{name}({item.text}, {total})) {{",
+        f"    {total} = {item.text};",
+        f"    {reduction.name}_index = i;",
+        "}",
+    ]
+
+
+def _finish(reduction: Value, columns: str, known: dict[Value, Expr]) -> list[str]:
+    total, kind, c_type = _total(reduction), reduction.target, C_TYPES[reduction.dtype]
+    if kind in ("argmax", "argmin"):
+        known[reduction] = Expr(f"{reduction.name}_index", "int64")
+        return []
+    if kind in ("max_dim", "min_dim"):
+        known[reduction] = Expr(total, reduction.dtype)
+        return []
+    wide = _accumulator(reduction)[0]
+    value = f"{total} / static_cast<double>({columns})" if kind == "mean" else total
+    if wide == c_type:
+        known[reduction] = Expr(total, reduction.dtype)
+        return []
+    known[reduction] = Expr(reduction.name, reduction.dtype)
+    return [f"const {c_type} {reduction.name} = static_cast<{c_type}>({value});"]
