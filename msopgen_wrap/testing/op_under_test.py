@@ -105,6 +105,9 @@ def python_name(function: Any, otherwise: str) -> str:
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return f"torch.ops.{function}"
     owner = getattr(function, "__self__", None)
+    plain = getattr(function, "__name__", "")
+    if plain and getattr(torch, plain, None) is function:
+        return f"torch.{plain}"
     if isinstance(owner, type) and hasattr(function, "__name__"):
         return f"{owner.__qualname__.rpartition('<locals>.')[2]}.{function.__name__}"
     name = getattr(function, "__qualname__", None) or getattr(function, "_name", None)

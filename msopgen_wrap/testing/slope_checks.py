@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,11 @@ def check_finite_differences(subject: Subject, result: CheckResult) -> None:
     wanted = differentiable(subject, result)
     few = [s for s in subject.few() if any(s is w for w in wanted)]
     for sample, expected in accepted(subject, result, few):
-        weights = weights_of(expected, sample)
+        # A result that is NaN or infinite has no slope, and leaves those of the others.
+        weights = [
+            None if w is None else w.masked_fill(~torch.isfinite(g), 0)
+            for w, g in zip(weights_of(expected, sample), expected.golden, strict=True)
+        ]
         places = float_places(sample.args)
         try:
             golden = gradient_reference(
@@ -139,7 +144,7 @@ def _differences(
         with torch.no_grad(), contextlib.nullcontext() if own else KeepDouble():
             outputs = results(function(*given, **sample.kwargs), given, frozenset())
         return sum(
-            float((o.cpu().double() * w.double()).sum())
+            float(torch.where(w == 0, 0.0, o.cpu().double() * w.double()).sum())
             for o, w in zip(outputs, weights, strict=False)
             if w is not None
         )
@@ -149,7 +154,8 @@ def _differences(
     chosen = torch.randperm(count, generator=generator)[:_COORDINATES].tolist()
     rule = THRESHOLDS[str(gradient.dtype).removeprefix("torch.")].maximum
     rtol = max(1e-4, rule)
-    typical = float(gradient.double().square().mean().sqrt()) if count else 0.0
+    finite = gradient.double()[torch.isfinite(gradient)]
+    typical = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
     centre = scalar(target)
     wrong: list[tuple[float, int, float]] = []
     kinks = 0
@@ -162,10 +168,14 @@ def _differences(
             moved.view(-1)[flat] = value + sign * step
             sides.append((scalar(moved) - centre) * sign / step)
         slope = sum(sides) / 2
+        own_slope = float(gradient.double().reshape(-1)[flat])
+        if not math.isfinite(slope) or not math.isfinite(own_slope):
+            kinks += 1
+            continue
         if abs(sides[0] - sides[1]) > _KINK * (abs(sides[0]) + abs(sides[1]) + typical):
             kinks += 1
             continue
-        off = abs(slope - float(gradient.double().reshape(-1)[flat]))
+        off = abs(slope - own_slope)
         if not off <= rtol * (abs(slope) + typical) + 1e-6:
             wrong.append((off, flat, slope))
     if kinks:

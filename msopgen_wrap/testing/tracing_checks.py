@@ -24,6 +24,13 @@ from msopgen_wrap.testing.subject import Subject
 from msopgen_wrap.testing.value_checks import accepted
 from msopgen_wrap.torch_import import quiet_torch, torch
 
+#: The parts of ``torch.library.opcheck``.
+OPCHECKS = (
+    "test_schema",
+    "test_autograd_registration",
+    "test_faketensor",
+    "test_aot_dispatch_dynamic",
+)
 _ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 # What onnxruntime's CPU kernels take, and numpy has.
 _ONNX_DTYPES = (torch.float32, torch.float16, torch.int32, torch.int64)
@@ -39,9 +46,17 @@ def check_opcheck(subject: Subject, result: CheckResult) -> None:
         if _has_gradient(subject, sample):
             leaves(args, float_places(args))
         result.cases += 1
+        utilities: tuple[str, ...] = OPCHECKS
+        if subject.op.device.type not in ("cpu", "cuda", "xpu"):
+            utilities = tuple(u for u in OPCHECKS if u != "test_autograd_registration")
+            result.notes.append("torch has no test_autograd_registration for this device")
         with quiet_torch():
             told = torch.library.opcheck(
-                subject.op.overload, tuple(args), sample.kwargs, raise_exception=False
+                subject.op.overload,
+                tuple(args),
+                sample.kwargs,
+                test_utils=utilities,
+                raise_exception=False,
             )
         for name, outcome in told.items():
             if outcome != "SUCCESS":

@@ -144,6 +144,11 @@ def check_poison(subject: Subject, result: CheckResult) -> None:
     torch fills what its own allocation functions (``torch.empty`` and ``at::empty``) return;
     memory from elsewhere (numpy, malloc) keeps what it holds.
     """
+    with poisoned_memory():
+        probe = torch.empty(16, device=subject.op.device)
+    if not bool(probe.isnan().all()):
+        result.reason = f"torch does not fill fresh memory on {subject.op.device}"
+        return
     for sample, expected in accepted(subject, result):
         args = subject.op.place(sample.args)
         with poisoned_memory():

@@ -243,6 +243,15 @@ RIGHT = {
         [((3, 4), None), ((3, 4), (4,))],
     ),
     "max": Seed(lambda x: x.amax(-1), lambda x: x.amax(-1), ONE),
+    "log": Seed(torch.log, torch.log, ONE),
+    "square root": Seed(lambda x: x.sqrt(), lambda x: x.sqrt(), ONE),
+    "inverse": Seed(lambda x: 1 / x.round(), lambda x: 1 / x.round(), ONE),
+    "softmax": Seed(
+        lambda x: x.softmax(-1), lambda x: x.softmax(-1), ONE, dtypes=("float32", "float16")
+    ),
+    "sort": Seed(lambda x: x.sort(-1), lambda x: x.sort(-1), ONE),
+    "product": Seed(torch.matmul, torch.matmul, [((3, 4), (4, 5)), ((2, 3, 4), (4,))]),
+    "norm": Seed(lambda x: x.norm(dim=-1), lambda x: x.norm(dim=-1), [((4, 64),), ((3, 1),)]),
     "attr": Seed(
         lambda x, *, slope: torch.where(x > 0, x, slope * x),
         lambda x, *, slope: torch.where(x > 0, x, slope * x),

@@ -11,8 +11,6 @@ import pytest
 
 from msopgen_wrap.cli import app
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.resources import data_dir
-from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.testing import check_op
 
 SPEC = """
@@ -110,11 +108,3 @@ def test_a_project_that_cannot_be_checked_has_a_code(tmp_path: Path) -> None:
         with pytest.raises(OpgenError) as caught:
             check_op(path, name=name)
         assert [d.code for d in caught.value.diagnostics] == [code]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["reduce/arg_max_row", "optimizer/apply_adam_w", "norm/rms_norm"])
-def test_ops_of_the_library(name: str) -> None:
-    """Integer results, written inputs, several results and a gradient summed over rows."""
-    spec = load_specs([data_dir("op_specs") / f"{name}.yaml"])[0]
-    check_op(spec, skip=["onnx"]).raise_if_failed()
