@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Field": "msopgen_wrap.authoring",
     "Tensor": "msopgen_wrap.authoring",
+    "fold_batch_norms": "msopgen_wrap.fusion.batch_norm",
     "fuse": "msopgen_wrap.fusion.api",
     "fusion_backend": "msopgen_wrap.fusion.backend",
     "op": "msopgen_wrap.authoring",

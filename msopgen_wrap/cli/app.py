@@ -22,6 +22,7 @@ COMMANDS = {
     "new": ("Scaffold a project from one or more specs.", "Author"),
     "check": ("Validate specs.", "Author"),
     "plan": ("Show the schedule and memory plan of an op.", "Author"),
+    "fuse": ("Find the ops that a model could use, and write specs for them.", "Author"),
     "list": ("List the op library, or the ops of a project.", "Author"),
     "test": ("Compile and run every case in the CPU emulation.", "Run"),
     "run": ("Run an AscendC program or op project on the CPU.", "Run"),

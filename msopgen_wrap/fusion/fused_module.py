@@ -28,7 +28,6 @@ def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
     Args:
         graph: fx graph of ATen calls whose nodes hold fake values; changed in place.
     """
-    _without_assertions(graph)
     specs, skipped = searched(source.specs)
     finder = Finder(graph)
     report = FusionReport(skipped=skipped if source.chosen else {})
@@ -81,13 +80,6 @@ def fused_graph(
         ]
         report.agreements = agreements(original, module, arguments, mutable)
     return module, report
-
-
-def _without_assertions(graph: Any) -> None:
-    """Drop the checks of dtypes that ``torch.export`` adds: each kind of call has its graph."""
-    for node in list(graph.nodes):
-        if node.target is torch.ops.aten._assert_tensor_metadata.default:
-            graph.erase_node(node)
 
 
 @dataclass

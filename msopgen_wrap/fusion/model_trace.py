@@ -89,7 +89,16 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
         if result.kind is not OutputKind.USER_OUTPUT:
             raise OpgenError(_unsupported(f"a result of kind {result.kind.name}"))
     spec = program.call_spec.out_spec
+    _without_assertions(program.graph_module)
     return ModelGraph(program.graph_module, sources, dict(program.constants), spec)
+
+
+def _without_assertions(module: Any) -> None:
+    """Drop the checks of dtypes that ``torch.export`` adds: each kind of call has its graph."""
+    for node in list(module.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            module.graph.erase_node(node)
+    module.recompile()
 
 
 def _unsupported(what: str) -> Diagnostic:

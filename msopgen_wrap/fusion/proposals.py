@@ -1,0 +1,203 @@
+"""Specs for chains of a model that no op covers: pointwise work and reductions of the last axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.fusion.chain_text import Chain, spec_text, takes
+from msopgen_wrap.fusion.finder import Finder, Site
+from msopgen_wrap.fusion.regions import (
+    Region,
+    bytes_of,
+    is_view,
+    moved_bytes,
+    objection,
+    place_of,
+    region_between,
+    written_storages,
+)
+from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.names import snake_case
+from msopgen_wrap.torch_import import torch
+
+# Longer chains are cut: their kernels would hold more values than unified buffer.
+MAX_STEPS = 24
+MAX_INPUTS = 8
+
+
+@dataclass
+class Proposal:
+    """An op that a model would gain from.
+
+    Attributes:
+        spec: checked; ``text`` is its YAML.
+        places: where the model has the chain.
+        bytes_before, bytes_after: GM bytes of all places, node by node and by the op.
+    """
+
+    spec: OpSpec
+    text: str
+    places: list[str]
+    bytes_before: int
+    bytes_after: int
+
+    @property
+    def saved(self) -> int:
+        """Bytes that the op saves in one run of the model."""
+        return self.bytes_before - self.bytes_after
+
+    @property
+    def file(self) -> str:
+        """Name of the file of the spec."""
+        return f"{snake_case(self.spec.op)}.yaml"
+
+
+@dataclass
+class Survey:
+    """What a model could gain.
+
+    Attributes:
+        covered: places that known ops cover with fewer bytes.
+        proposals: new ops, those that save most first.
+        left: chains that became no op, with why.
+    """
+
+    covered: list[Site]
+    proposals: list[Proposal]
+    left: list[str]
+
+
+def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
+    """Look at a graph for places of known ops, and for chains that a new op would cover.
+
+    Args:
+        graph: ATen calls with fake values.
+        specs: the known ops.
+    """
+    covered = [s for s in Finder(graph).sites(specs) if s.after < s.before]
+    taken = {node for site in covered for node in site.region.nodes}
+    chains, left = _chains(graph, taken)
+    found: dict[str, Proposal] = {}
+    names: set[str] = {spec.op for spec in specs}
+    refused: dict[str, str] = {}
+    for chain in chains:
+        body = spec_text(chain, "Op")
+        if body in refused:
+            continue
+        if body in found:
+            _add(found[body], chain)
+            continue
+        name = _free_name(chain.name(), names)
+        text = spec_text(chain, name)
+        outcome = _checked(text, graph, chain)
+        if isinstance(outcome, str):
+            refused[body] = outcome
+            left.append(f"{place_of(chain.root)}: {outcome}")
+            continue
+        names.add(name)
+        found[body] = Proposal(outcome, text, [], 0, 0)
+        _add(found[body], chain)
+    return Survey(covered, sorted(found.values(), key=lambda p: -p.saved), left)
+
+
+def _add(proposal: Proposal, chain: Chain) -> None:
+    proposal.places.append(place_of(chain.root))
+    proposal.bytes_before += chain.before
+    proposal.bytes_after += chain.after
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}{number}", number + 1
+    return free
+
+
+def _checked(text: str, graph: Any, chain: Chain) -> OpSpec | str:
+    """Return the spec when it is valid, can be planned and is found again in the model."""
+    from msopgen_wrap.families import plan_op
+
+    result = parse_spec(text)
+    if result.spec is None:
+        problem = next(d for d in result.diagnostics if d.severity == "error")
+        return f"no spec: {problem.what}"
+    try:
+        plan_op(result.spec)
+    except OpgenError as error:
+        return f"no kernel: {error.diagnostics[0].what}"
+    sites = Finder(graph).sites([result.spec])
+    if not any(chain.root in s.outputs.values() for s in sites):
+        return "its formula depends on the shapes of the example"
+    return result.spec
+
+
+def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:
+    """Return the chains with one result each: steps whose values nothing else reads."""
+    written = written_storages(graph)
+    used: set[Any] = set(taken)
+    found: list[Chain] = []
+    left: list[str] = []
+    for root in reversed(graph.nodes):
+        if root in used or is_view(root) or not _may_join(root, used):
+            continue
+        members = _cone(root, used)
+        steps = [n for n in members if not is_view(n)]
+        if len(steps) < 2:
+            continue
+        inputs = list(
+            dict.fromkeys(
+                i
+                for n in graph.nodes
+                if n in members
+                for i in n.all_input_nodes
+                if i not in members
+            )
+        )
+        region = region_between([root], inputs)
+        reason = region if isinstance(region, str) else objection(region, written)
+        if isinstance(region, Region) and not reason:
+            after = bytes_of([n.meta["val"] for n in (*inputs, root)])
+            chain = Chain(root, region.nodes, tuple(inputs), moved_bytes(region.nodes), after)
+            reason = chain.objection()
+            if len(inputs) > MAX_INPUTS:
+                reason = f"it reads {len(inputs)} tensors"
+            if not reason and chain.after < chain.before:
+                found.append(chain)
+                used.update(members)
+        if reason:
+            left.append(f"{place_of(root)}: {reason}")
+    return found, left
+
+
+def _may_join(node: Any, used: set[Any]) -> bool:
+    return (
+        node.op == "call_function"
+        and node not in used
+        and node.target is not operator.getitem
+        and isinstance(node.meta.get("val"), torch.Tensor)
+        and takes(node)
+    )
+
+
+def _cone(root: Any, used: set[Any]) -> set[Any]:
+    """Return a node with the nodes before it whose results go nowhere else."""
+    members = {root}
+    queue = list(root.all_input_nodes)
+    while queue and len(members) < MAX_STEPS:
+        node = queue.pop(0)
+        if node in members or not _may_join(node, used):
+            continue
+        if all(user in members for user in node.users):
+            members.add(node)
+            queue += node.all_input_nodes
+            # what was refused before may have all its readers inside now
+            queue += [
+                i for m in members for i in m.all_input_nodes if i not in members and i != node
+            ]
+            queue = [n for n in dict.fromkeys(queue) if n.op == "call_function"]
+    return members

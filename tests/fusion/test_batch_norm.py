@@ -1,0 +1,103 @@
+"""Convolution and batch norm as one convolution: exact in evaluation, refused in training.
+
+FusedConvBN of the tutorials; its version has no backward and computes statistics wrong for strides
+and padding. Here the convolution is PyTorch's, so it has both.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.fusion.batch_norm import fold_batch_norms
+from msopgen_wrap.torch_import import torch
+from tests.fusion.models import ResNetBlock
+
+nn = torch.nn
+
+
+def with_statistics(model: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            for tensor in (module.running_mean, module.running_var, module.weight, module.bias):
+                tensor.data.uniform_(0.5, 2)
+    return model.eval()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_a_folded_model_gives_the_same_results_and_gradients(dims: int, bias: bool) -> None:
+    conv = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[dims - 1]
+    norm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)[dims - 1]
+    layers = (conv(4, 6, 3, 2, 1, groups=2, bias=bias), norm(6, eps=1e-3), nn.ReLU())
+    model = with_statistics(nn.Sequential(*layers)).double()
+    folded, done, left = fold_batch_norms(model)
+    assert [(f.convolution, f.norm, f.epilogue) for f in done] == [("0", "1", "relu")] and not left
+    x = torch.randn((2, 4) + (7,) * dims, dtype=torch.float64, requires_grad=True)
+    results = [m(x) for m in (model, folded)]
+    torch.testing.assert_close(*results)
+    grads = [torch.autograd.grad(r.square().sum(), x)[0] for r in results]
+    torch.testing.assert_close(*grads)
+
+
+def test_a_residual_block_loses_both_norms_and_the_model_keeps_them() -> None:
+    model = with_statistics(ResNetBlock())
+    folded, done, _ = fold_batch_norms(model)
+    assert [f.norm for f in done] == ["bn1", "bn2"]
+    assert isinstance(model.bn1, nn.BatchNorm2d)
+    x = torch.randn(2, 8, 5, 5)
+    torch.testing.assert_close(folded(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+class Twice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        return self.norm(y) + y
+
+
+class Again(Twice):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(self.conv(x)))
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.norm = nn.Conv2d(2, 2, 1), nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2)
+        self.b.weight = self.a.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.a(self.b(x)))
+
+
+STAYS = [
+    (Twice(), "used elsewhere"),
+    (Again(), "more than once"),
+    (nn.Sequential(nn.ReLU(), nn.BatchNorm2d(2)), "no convolution"),
+    (nn.Sequential(nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2, track_running_stats=False)), "statistics"),
+]
+
+
+@pytest.mark.parametrize(("model", "reason"), STAYS)
+def test_what_cannot_be_folded_stays_with_a_reason(model: nn.Module, reason: str) -> None:
+    folded, done, left = fold_batch_norms(model.eval())
+    assert not done and reason in left[0]
+    x = torch.randn(1, 2, 3, 3)
+    torch.testing.assert_close(folded(x), model(x))
+
+
+def test_shared_weights_give_the_same_results() -> None:
+    model = with_statistics(Tied())
+    folded, _, _ = fold_batch_norms(model)
+    x = torch.randn(1, 2, 3, 3)
+    torch.testing.assert_close(folded(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_training_is_refused() -> None:
+    with pytest.raises(OpgenError, match="OPG749"):
+        fold_batch_norms(ResNetBlock().train())

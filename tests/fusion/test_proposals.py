@@ -1,0 +1,129 @@
+"""``opgen fuse``: specs for chains of a model; they are found in it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msopgen_wrap.cli import app, output
+from msopgen_wrap.fusion.factory import model_from
+from msopgen_wrap.fusion.model_trace import traced_model
+from msopgen_wrap.fusion.proposals import survey
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import find_specs, load_specs
+from msopgen_wrap.torch_import import torch
+from tests.fusion.models import Lambda
+from tests.fusion.reference_ops import fused, library
+
+MODEL = """
+import torch
+from torch import nn
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(16, 16), nn.LayerNorm(16)
+        self.scale = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        h = torch.tanh(self.linear(x) * 0.5 + 1) * self.scale
+        h = self.norm(h + x)
+        return torch.sigmoid(self.linear(h)) * h - x
+
+def make():
+    return Gate().eval(), torch.randn(4, 16)
+
+def plain():
+    return nn.Linear(3, 3), (torch.randn(2, 3),)
+
+def broken():
+    return 1 / 0
+
+def number():
+    return 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "gate_model.py"
+    path.write_text(MODEL)
+    return path
+
+
+def test_proposed_specs_are_valid_and_fuse_the_model(
+    file: Path, tmp_path: Path, capfd: Any
+) -> None:
+    folder = tmp_path / "ops"
+    spec = data_dir("op_specs") / "elementwise" / "my_add.yaml"
+    args = ["fuse", f"{file}:make", "-o", str(folder), "--specs", str(spec)]
+    assert app.run([*args, "--json"]) == output.OK
+    found = json.loads(capfd.readouterr().out)["proposals"]
+    assert len(found) == 2
+    saved = [p["before"] - p["after"] for p in found]
+    assert saved == sorted(saved, reverse=True) and saved[-1] > 0
+    assert app.run(["check", str(folder)]) == output.OK
+    model, inputs, _ = model_from(f"{file}:make")
+    report = fused(model, inputs, *load_specs([folder])).report
+    assert len(report.fused) == 2
+    assert report.bytes_before - report.bytes_after == sum(saved)
+    path = find_specs([folder])[0]
+    path.write_text(path.read_text() + "# edited\n")
+    assert app.run(args) == output.FINDINGS
+    assert "OPG748" in capfd.readouterr().err
+
+
+ERRORS = [
+    ("{file}:broken", "OPG745", "division by zero"),
+    ("nowhere.py:make", "OPG745", "no such file"),
+    ("{file}:mak", "OPG746", "make"),
+    ("{file}:number", "OPG746", "return model"),
+    ("{file}", "OPG746", "model.py:make"),
+    ("{file}:plain", "OPG747", "no two"),
+]
+
+
+@pytest.mark.parametrize(("target", "code", "text"), ERRORS, ids=[c for _, c, _ in ERRORS])
+def test_errors_have_codes(file: Path, capfd: Any, target: str, code: str, text: str) -> None:
+    assert app.run(["fuse", target.format(file=file)]) == output.FINDINGS
+    err = capfd.readouterr().err
+    assert f"error[{code}]" in err and text in err and "Traceback" not in err
+
+
+def proposals(function: Any, *inputs: Any) -> Any:
+    return survey(traced_model(Lambda(function), inputs, {}).graph, [])
+
+
+X, ROW = torch.randn(4, 6, 8), torch.randn(8)
+
+
+def test_equal_chains_are_one_op() -> None:
+    def twice(x: Any) -> Any:
+        x = torch.tanh(x * 2) @ torch.eye(8)
+        return torch.tanh(x * 2)
+
+    (found,) = proposals(twice, X).proposals
+    assert len(found.places) == 2
+
+
+def test_known_ops_come_first() -> None:
+    graph = traced_model(Lambda(lambda x, y: torch.relu(x + y)), (X, X + 1), {}).graph
+    found = survey(graph, library("elementwise/fused_add_relu"))
+    assert [s.spec.op for s in found.covered] == ["FusedAddRelu"] and not found.proposals
+
+
+STAYS = [
+    lambda x: torch.dropout(x * 2, 0.5, True),
+    lambda x: (x * 2).add_(1),
+    lambda x: (x * 2).t() if x.dim() == 2 else (x * 2).transpose(0, 1),
+    lambda x: torch.exp(x.mean(0)),
+    lambda x: (x.double() * 2).sin(),
+]
+
+
+@pytest.mark.parametrize("function", STAYS)
+def test_no_op_is_proposed_for(function: Any) -> None:
+    assert not proposals(function, X).proposals
