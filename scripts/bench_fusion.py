@@ -2,9 +2,9 @@
 
     scripts/bench_fusion.py [--repeats N]
 
-The ops are PyTorch's (as in tests/fusion), so that nothing is compiled. The first fusion in a process
-traces the specs and proves the matches; later ones of the same shapes know both. Ratios of the best
-of several runs; the goal is 3 for the transformer block.
+The ops are PyTorch's (as in tests/fusion), so that nothing is compiled. The first fusion in a
+process traces the specs and proves the matches; later ones of the same shapes know both. Ratios of
+the best of several runs; the goal is 3 for the transformer block.
 """
 
 from __future__ import annotations
