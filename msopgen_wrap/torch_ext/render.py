@@ -77,6 +77,7 @@ RUNTIME = (
     "onnx_inlining.py",
     "onnx_ops.py",
     "onnx_picture.py",
+    "onnx_torchscript.py",
     "reference_kernels.py",
 )
 
