@@ -53,7 +53,7 @@ def _layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
 
 # spec in the library -> eager PyTorch of its first output
 OPS: dict[str, Eager] = {
-    "activation/custom_gelu": F.gelu,
+    "activation/custom_gelu": lambda x: F.gelu(x, approximate="tanh"),
     "norm/softmax": lambda x: torch.softmax(x, -1),
     "norm/custom_layer_norm": _layer_norm,
     "norm/rms_norm": _rms_norm,

@@ -91,6 +91,28 @@ def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
 
 
+def _cosine_embedding_loss(
+    x1: Any,
+    x2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Return the loss without the writing of temporaries, for which autograd wants numbers."""
+    if size_average is not None or reduce is not None:
+        return NotImplemented
+    squares = ((x1 * x1).sum(-1) + _COSINE_EPSILON) * ((x2 * x2).sum(-1) + _COSINE_EPSILON)
+    cosine = (x1 * x2).sum(-1) / squares.sqrt()
+    unlike = torch.where(target == -1, (cosine - margin).clamp_min(0), 0.0)
+    loss = torch.where(target == 1, 1 - cosine, unlike)
+    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
+
+
+# As PyTorch adds it to the squares of lengths.
+_COSINE_EPSILON = 1e-12
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
@@ -100,6 +122,7 @@ _DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.var: _variance,
     torch.std: _deviation,
     torch.Tensor.std: _deviation,
+    functional.cosine_embedding_loss: _cosine_embedding_loss,
 }
 
 

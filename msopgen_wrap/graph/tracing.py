@@ -19,6 +19,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
+from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
@@ -292,6 +293,9 @@ def _trace_once(
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
     env.restore(module.graph)
     without_mutations(module.graph)
+    if spec.differentiated:
+        move_expands(module.graph)
+        module.graph.eliminate_dead_code()
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]

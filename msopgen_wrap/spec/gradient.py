@@ -15,6 +15,7 @@ import yaml
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.spec.findings import listed
+from msopgen_wrap.spec.kept_axes import keepdim_attrs, with_kept_axes
 from msopgen_wrap.spec.model import (
     Attr,
     Case,
@@ -30,13 +31,10 @@ from msopgen_wrap.spec.shapes import (
     broadcast_shapes,
     evaluate,
     format_shape,
-    rule_attrs,
 )
 
 FLOATS = frozenset({"float16", "bfloat16", "float32"})
 PREFIX = "grad_"
-# Reductions whose last argument by position is `keepdim`.
-_REDUCTIONS = frozenset(("sum", "mean", "amax", "amin", "nansum", "nanmean", "logsumexp"))
 REFERENCE = "write 'backward: reference': PyTorch then differentiates compute when backward runs"
 
 
@@ -163,7 +161,7 @@ def kept_outputs(spec: OpSpec) -> dict[str, ShapeReduce]:
     with its inputs for every value. The caller gives the gradient that shape, which is a view.
     """
     found = {}
-    keeps = {True, *_keepdim_attrs(spec)}
+    keeps = {True, *keepdim_attrs(spec)}
     for name in gradient_outputs(spec):
         rule = spec.param(name).shape
         if isinstance(rule, ShapeReduce) and isinstance(rule.dims, str) and rule.keepdim in keeps:
@@ -173,33 +171,8 @@ def kept_outputs(spec: OpSpec) -> dict[str, ShapeReduce]:
 
 def gradient_attrs(spec: OpSpec) -> tuple[Attr, ...]:
     """Return the attrs that the op of the gradients has, too."""
-    dropped = _keepdim_attrs(spec)
+    dropped = keepdim_attrs(spec)
     return tuple(a for a in spec.attrs if a.name not in dropped)
-
-
-def _keepdim_attrs(spec: OpSpec) -> frozenset[str]:
-    """Return the attrs that only say whether a reduction keeps its axes: the gradient has none."""
-    rules = [p.shape for p in spec.outputs]
-    named = {r.keepdim for r in rules if isinstance(r, ShapeReduce) and isinstance(r.keepdim, str)}
-    named -= {n for r in rules if r and not isinstance(r, ShapeReduce) for n in rule_attrs(r)}
-    assert spec.compute is not None
-    tree = ast.parse(spec.compute.text.strip())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in named and node not in _keepdims(tree):
-            named.discard(node.id)
-    return frozenset(str(name) for name in named)
-
-
-def _keepdims(tree: ast.AST) -> list[ast.expr]:
-    """Return the arguments of reductions that say whether these keep their axes."""
-    found: list[ast.expr] = []
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        found += [k.value for k in call.keywords if k.arg == "keepdim"]
-        if call.func.attr in _REDUCTIONS and len(call.args) > 1:
-            found.append(call.args[-1])
-    return found
 
 
 def _float_combos(spec: OpSpec) -> list[int]:
@@ -347,29 +320,13 @@ def _plain(value: Any) -> Any:
 def _formula(spec: OpSpec) -> list[str]:
     """Return ``gradient_of``: statements that assign the outputs of the forward op."""
     assert spec.compute is not None
-    text = _with_kept_axes(spec, spec.compute.text.strip("\n"))
+    text = with_kept_axes(spec, spec.compute.text.strip("\n"))
     names = ", ".join(p.name for p in spec.outputs)
     if _is_expression(spec.compute):
         text = (
             f"{names} = {text.strip()}" if "\n" not in text.strip() else f"{names} = (\n{text}\n)"
         )
     return ["gradient_of: |", *(f"  {line}".rstrip() for line in text.split("\n"))]
-
-
-def _with_kept_axes(spec: OpSpec, text: str) -> str:
-    """Return a formula whose reductions keep their axes, where an attr says whether they do."""
-    dropped = _keepdim_attrs(spec)
-    if not dropped:
-        return text
-    margin = len(text) - len(text.lstrip())
-    lines = text.lstrip().split("\n")
-    names = [n for n in ast.walk(ast.parse(text.strip())) if isinstance(n, ast.Name)]
-    for name in sorted(names, key=lambda n: (n.lineno, n.col_offset), reverse=True):
-        if name.id in dropped:
-            row = lines[name.lineno - 1].encode()
-            row = row[: name.col_offset] + b"True" + row[name.end_col_offset :]
-            lines[name.lineno - 1] = row.decode()
-    return text[:margin] + "\n".join(lines)
 
 
 def _is_expression(code: Code) -> bool:
@@ -396,7 +353,7 @@ def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:
     except ShapeError:
         return None
     row = {name: _sizes(shape) for name, shape in shapes.items()}
-    dropped = _keepdim_attrs(spec)
+    dropped = keepdim_attrs(spec)
     row.update({name: _plain(v) for name, v in case.attrs.items() if name not in dropped})
     if dtypes is not None:
         row["dtype"] = [spec.inputs[0].dtypes[i] for i in dtypes]

@@ -7,7 +7,8 @@ import pytest
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.planner import plan_op
 from msopgen_wrap.graph.scalars import evaluate
-from msopgen_wrap.spec.loader import gradient_spec, parse_spec
+from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 TEXT = """\
@@ -57,3 +58,28 @@ def test_the_count_of_a_mean_follows_the_axes() -> None:
 def test_another_use_of_the_axes_is_refused() -> None:
     with pytest.raises(OpgenError, match="OPG202"):
         plan_op(gradient("torch.sum(x * x.shape[-1], dim, keepdim)"))
+
+
+def _planned(text: str) -> list[str]:
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    plan = plan_op(gradient_spec(spec))
+    return [" ".join(p.name for p in part.spec.outputs) for part in plan.parts]
+
+
+def test_statistics_are_stored_by_the_pass_that_has_them() -> None:
+    """The sums over rows need what the pass for grad_x computes: nothing is read again for it."""
+    text = (
+        "op: Norm\ninputs:\n  x: {dtype: float32, rank: [1, 8]}\n"
+        "  gamma: {dtype: x, shape: '[x[-1]]'}\noutputs: {y: like x}\n"
+        "compute: x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * gamma\n"
+        "backward: kernel\n"
+    )
+    assert _planned(text) == ["grad_x value1", "grad_gamma"]
+
+
+def test_the_gradient_of_a_mean_of_row_losses_is_a_number() -> None:
+    spec = load_spec(data_dir("op_specs") / "loss/cosine_embedding_loss.yaml")
+    plan = plan_op(gradient_spec(spec))
+    written = [" ".join(p.name for p in part.spec.outputs) for part in plan.parts]
+    assert written == ["sum1 sum2 sum3", "grad_x1 grad_x2"]

@@ -1,0 +1,74 @@
+"""Keep a number a number: what ``expand`` makes of tensors without axes is moved behind its users.
+
+The gradient of a mean over everything is such a number, repeated; pointwise work on it need not be
+done for every element, and views of it are only other shapes to repeat it in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+_EXPAND = torch.ops.aten.expand.default
+_UNSQUEEZE = torch.ops.aten.unsqueeze.default
+
+
+def move_expands(graph: Graph) -> None:
+    """Rewrite a traced graph in place; no value changes."""
+    for node in graph.nodes:  # new ones come behind the present one
+        if node.target is not _EXPAND or not _is_number(node.args[0]):
+            continue
+        for user in list(node.users):
+            _rewrite(graph, node, user)
+
+
+def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
+    number: Any = repeated.args[0]
+    if user.op != "call_function":
+        return
+    tensors = [n for n in user.all_input_nodes if _shape(n) is not None]
+    if user.target is _UNSQUEEZE:
+        sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
+        axis: Any = user.args[1]
+        sizes.insert(axis % (len(sizes) + 1), 1)
+        _replace(graph, user, number, sizes)
+    elif user.target is _EXPAND and -1 not in user.args[1]:  # type: ignore[operator]
+        _replace(graph, user, number, list(user.args[1]))  # type: ignore[arg-type]
+    elif torch.Tag.pointwise not in getattr(user.target, "tags", ()):
+        return
+    elif any(n is not repeated and _same_shape(n, user) for n in tensors):
+        user.replace_input_with(repeated, number)
+    elif tensors == [repeated]:
+        with graph.inserting_before(user):
+            single = graph.node_copy(user, lambda n: number if n is repeated else n)
+        value = number.meta["val"]
+        with value.fake_mode:
+            single.meta["val"] = torch.empty_like(value, dtype=user.meta["val"].dtype)
+        _replace(graph, user, single, list(repeated.args[1]))  # type: ignore[arg-type]
+
+
+def _replace(graph: Graph, user: Node, number: Node, sizes: list[Any]) -> None:
+    with graph.inserting_before(user.next):
+        new = graph.call_function(_EXPAND, (number, sizes))
+    new.meta = dict(user.meta)
+    user.replace_all_uses_with(new)
+
+
+def _shape(node: Any) -> Any:
+    value = node.meta.get("val") if isinstance(node, Node) else None
+    return value.shape if isinstance(value, torch.Tensor) else None
+
+
+def _is_number(node: Any) -> bool:
+    shape = _shape(node)
+    return shape is not None and len(shape) == 0
+
+
+def _same_shape(first: Node, second: Node) -> bool:
+    one, other = ([getattr(n, "node", n) for n in _shape(node)] for node in (first, second))
+    return len(one) == len(other) and all(map(same_size, one, other))
