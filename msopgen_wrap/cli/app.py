@@ -25,6 +25,7 @@ COMMANDS = {
     "fuse": ("Find the ops that a model could use, and write specs for them.", "Author"),
     "list": ("List the op library, or the ops of a project.", "Author"),
     "test": ("Compile and run every case in the CPU emulation.", "Run"),
+    "bench": ("Time an op over sizes, beside eager PyTorch.", "Run"),
     "run": ("Run an AscendC program or op project on the CPU.", "Run"),
     "exec": ("Run a command with torch_npu on the emulation.", "Run"),
     "build": ("Build the installable package.", "Ship"),
@@ -34,7 +35,7 @@ COMMANDS = {
     "cache": ("Show or clear the build cache.", "Help"),
 }
 # Commands that are no use without a compiler and a cache: both are looked at before anything else.
-COMPILING = frozenset({"test", "run", "build", "verify"})
+COMPILING = frozenset({"test", "bench", "run", "build", "verify"})
 REPORT = "please report it with this text and the spec"
 
 
