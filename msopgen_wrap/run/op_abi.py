@@ -105,6 +105,8 @@ def declare(lib: Any) -> Any:
         "opgen_infer": (ctypes.c_int, [call, i64s, i32s, i32s]),
         "opgen_infer_largest": (ctypes.c_int, [call, i64s, i32s]),
         "opgen_prepare": (ctypes.c_int, [call, ctypes.POINTER(p), ctypes.POINTER(u64)]),
+        "opgen_recall": (ctypes.c_int, [call, ctypes.POINTER(p), ctypes.POINTER(u64)]),
+        "opgen_remember": (None, [p]),
         "opgen_exec_tiling": (
             ctypes.c_int,
             [

@@ -100,6 +100,16 @@ int opgen_infer_largest(const OpgenCall* call, int64_t* shapes, int32_t* ranks);
  * tensors' data pointers are captured; they must stay valid until opgen_launch returns. */
 int opgen_prepare(const OpgenCall* call, OpgenExec** exec, uint64_t* workspace_size);
 
+/* As opgen_prepare, for a call whose like has been remembered: no op-host function runs. *exec is
+ * NULL when there is none, and in check and profile mode always. Shapes and dtypes of all tensors,
+ * attributes, SoC, scope and environment make a call; addresses do not. */
+int opgen_recall(const OpgenCall* call, OpgenExec** exec, uint64_t* workspace_size);
+/* Remember what opgen_prepare gave for the call of this thread's last opgen_recall. A call is known
+ * when two of its like gave the same tiling. Never known are ops that read values of their inputs,
+ * log, compute shapes in the kernel, or once gave two tilings for one call. OPGEN_TILING_CACHE=0
+ * turns it off. */
+void opgen_remember(const OpgenExec* exec);
+
 /* What tiling decided; data stays owned by exec. */
 int opgen_exec_tiling(const OpgenExec* exec, uint32_t* block_dim, uint64_t* tiling_key,
                       const void** tiling_data, uint64_t* tiling_size);

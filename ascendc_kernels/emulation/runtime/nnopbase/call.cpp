@@ -277,6 +277,17 @@ class CallExecutor : public aclOpExecutor {
         return ACLNN_SUCCESS;
     }
 
+    // Takes the tiling of a call like this one, if there was one; false if there was none.
+    bool Recall() {
+        BuildCall();
+        if (opgen_recall(&call_, &exec_, &workspace_size_) != 0) {
+            exec_ = nullptr;
+        }
+        return exec_ != nullptr;
+    }
+
+    void Remember() { opgen_remember(exec_); }
+
     aclnnStatus PrepareCall() {
         BuildCall();
         if (exec_ != nullptr) {
@@ -508,20 +519,25 @@ aclnnStatus Call::Prepare(uint64_t* workspace_size, aclOpExecutor** executor) {
     if (!state_->problem.empty()) {
         return Fail(state_->problem_status, "%s: %s", api, state_->problem.c_str());
     }
-    if (state_->dtype_rows > 0) {
-        const aclnnStatus status = state_->CheckDtypes(state_->dtype_table, state_->dtype_rows);
-        if (status != ACLNN_SUCCESS) {
-            return status;
-        }
-    }
     const PackageScope scope;
     const std::string& missing = LoadPackage();
-    if (!missing.empty()) {
-        return Fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: %s", api, missing.c_str());
-    }
-    aclnnStatus status = state_->CheckShapes();
-    if (status == ACLNN_SUCCESS) {
-        status = state_->PrepareCall();
+    aclnnStatus status = ACLNN_SUCCESS;
+    if (!missing.empty() || !state_->Recall()) {
+        if (state_->dtype_rows > 0) {
+            status = state_->CheckDtypes(state_->dtype_table, state_->dtype_rows);
+        }
+        if (status == ACLNN_SUCCESS && !missing.empty()) {
+            status = Fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: %s", api, missing.c_str());
+        }
+        if (status == ACLNN_SUCCESS) {
+            status = state_->CheckShapes();
+        }
+        if (status == ACLNN_SUCCESS) {
+            status = state_->PrepareCall();
+        }
+        if (status == ACLNN_SUCCESS) {
+            state_->Remember();
+        }
     }
     if (status == ACLNN_SUCCESS) {
         *workspace_size = state_->WorkspaceSize();

@@ -125,6 +125,7 @@ void CrossSet(int mode, Pipe pipe, int flag, Loc loc) {
                 return o.group == mine.group && o.kind == mine.kind;
             };
             auto& pending = s.shared.pending[static_cast<size_t>(st.mode * kCrossFlags + st.flag)];
+            if (pending.empty()) pending.assign(static_cast<size_t>(s.coreCount()), 0);
             ++pending[static_cast<size_t>(me.id)];
             // The set takes effect when every core of the setting group has executed it.
             for (int i = 0; i < s.coreCount(); ++i) {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <ucontext.h>
@@ -101,12 +103,52 @@ thread_local Fiber* g_starting = nullptr;
 }  // namespace
 #endif
 
+namespace {
+// Stacks of finished fibers: launches follow one another, and mapping and faulting in a stack takes
+// longer than a small kernel does.
+struct Stacks {
+    std::mutex mutex;
+    std::vector<void*> free;
+};
+constexpr size_t kMostFree = 64;
+
+Stacks& FreeStacks() {
+    static Stacks* const stacks = new Stacks;  // threads may outlive main()
+    return *stacks;
+}
+
+void* TakeStack() {
+    {
+        Stacks& stacks = FreeStacks();
+        std::lock_guard<std::mutex> lock(stacks.mutex);
+        if (!stacks.free.empty()) {
+            void* const stack = stacks.free.back();
+            stacks.free.pop_back();
+            return stack;
+        }
+    }
+    void* const stack = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) throw std::bad_alloc();
+    mprotect(stack, kGuardBytes, PROT_NONE);
+    return stack;
+}
+
+void GiveStack(void* stack) {
+    {
+        Stacks& stacks = FreeStacks();
+        std::lock_guard<std::mutex> lock(stacks.mutex);
+        if (stacks.free.size() < kMostFree) {
+            stacks.free.push_back(stack);
+            return;
+        }
+    }
+    munmap(stack, kGuardBytes + kStackBytes);
+}
+}  // namespace
+
 Fiber::Fiber() {
-    void* p = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    mprotect(p, kGuardBytes, PROT_NONE);
-    stack_ = p;
+    stack_ = TakeStack();
 #if defined(OPGEN_UCONTEXT)
     context_ = new ucontext_t;
     caller_ = new ucontext_t;
@@ -114,7 +156,7 @@ Fiber::Fiber() {
 }
 
 Fiber::~Fiber() {
-    munmap(stack_, kGuardBytes + kStackBytes);
+    GiveStack(stack_);
 #if defined(OPGEN_UCONTEXT)
     delete static_cast<ucontext_t*>(context_);
     delete static_cast<ucontext_t*>(caller_);

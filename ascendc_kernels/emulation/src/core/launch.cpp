@@ -65,14 +65,13 @@ void* Beside(void* entry, const char* prefix) {
     return found;
 }
 
-// The kind an AUTO or AUTO_MIX launch starts as.
-DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity) {
+// The kind an AUTO or AUTO_MIX launch starts as; `guess` is what the build put beside the entry.
+DeclaredKind FirstKind(const OpgenLaunch& launch, void* identity, const int* guess) {
     const auto declared = DeclaredKinds().find({identity, launch.tiling_key});
     if (declared != DeclaredKinds().end()) return declared->second;
     const auto suggested = SuggestedKinds().find(identity);
     if (suggested != SuggestedKinds().end()) return {suggested->second, KindSource::kGuess};
-    const void* const beside = launch.entry ? Beside(launch.entry, "opgen_kind_") : nullptr;
-    if (beside != nullptr) return {*static_cast<const int*>(beside), KindSource::kGuess};
+    if (guess != nullptr) return {*guess, KindSource::kGuess};
     const bool mix = launch.kind == OPGEN_KERNEL_AUTO_MIX;
     return {mix ? OPGEN_KERNEL_MIX_AIC_1_2 : OPGEN_KERNEL_AIV_ONLY, KindSource::kNone};
 }
@@ -106,18 +105,43 @@ int CollectConstants(dl_phdr_info* module, size_t, void* context) {
     return 1;
 }
 
-// Tables that a kernel's source defines (`const __gm__ int32_t table[] = {...}`) lie in global
-// memory, on the device with the kernel's binary, here in its module. In a program only what is
-// read-only counts: its variables are the host's.
-std::vector<OpgenGmRange> Constants(const OpgenLaunch& launch) {
-    const auto code = launch.entry ? reinterpret_cast<uintptr_t>(launch.entry)
-                                   : reinterpret_cast<uintptr_t>(launch.body);
-    ModuleSearch search{code, launch.entry != nullptr, {}};
-    dl_iterate_phdr(CollectConstants, &search);
-    return search.found;
+// What is looked up once per kernel, as long as no library has been unloaded.
+struct Module {
+    unsigned long long unloaded = 0;
+    void* entry_aic = nullptr;
+    const int* kind = nullptr;
+    std::vector<OpgenGmRange> constants;
+};
+
+int CountUnloaded(dl_phdr_info* info, size_t, void* count) {
+    *static_cast<unsigned long long*>(count) = info->dlpi_subs;
+    return 1;
 }
 
-std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch) {
+// Constants: tables that a kernel's source defines (`const __gm__ int32_t table[] = {...}`) lie in
+// global memory, on the device with the kernel's binary, here in its module. In a program only
+// what is read-only counts: its variables are the host's.
+const Module& ModuleOf(const OpgenLaunch& launch) {
+    static std::map<uintptr_t, Module> known;  // behind g_launch_mutex
+    const auto code = launch.entry ? reinterpret_cast<uintptr_t>(launch.entry)
+                                   : reinterpret_cast<uintptr_t>(launch.body);
+    unsigned long long unloaded = 0;
+    dl_iterate_phdr(CountUnloaded, &unloaded);
+    const auto found = known.find(code);
+    if (found != known.end() && found->second.unloaded == unloaded) return found->second;
+    Module module;
+    module.unloaded = unloaded;
+    if (launch.entry != nullptr) {
+        module.entry_aic = Beside(launch.entry, "opgen_aic_");
+        module.kind = static_cast<const int*>(Beside(launch.entry, "opgen_kind_"));
+    }
+    ModuleSearch search{code, launch.entry != nullptr, {}};
+    dl_iterate_phdr(CollectConstants, &search);
+    module.constants = std::move(search.found);
+    return known[code] = std::move(module);
+}
+
+std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch, const Module& module) {
     std::vector<OpgenGmRange> ranges;
     for (int i = 0; i < launch.num_ranges; ++i) {
         if (launch.ranges[i].bytes > 0) ranges.push_back(launch.ranges[i]);
@@ -127,8 +151,7 @@ std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch) {
         ranges.push_back({data, a.bytes, a.name.c_str(), OPGEN_GM_OTHER, 0});
     }
     if (ranges.empty()) return ranges;  // nobody told what memory there is
-    const std::vector<OpgenGmRange> constants = Constants(launch);
-    ranges.insert(ranges.end(), constants.begin(), constants.end());
+    ranges.insert(ranges.end(), module.constants.begin(), module.constants.end());
     return ranges;
 }
 
@@ -168,19 +191,18 @@ int Run(const OpgenLaunch& given) {
     if (!problem.empty()) return Refuse(problem);
     const SinkFactory factory = g_factories[mode];
     void* const identity = launch.entry ? launch.entry : reinterpret_cast<void*>(launch.body);
-    if (launch.entry != nullptr && launch.entry_aic == nullptr) {
-        launch.entry_aic = Beside(launch.entry, "opgen_aic_");
-    }
+    const Module& module = ModuleOf(launch);
+    if (launch.entry_aic == nullptr) launch.entry_aic = module.entry_aic;
     // An explicit kind of the launch wins: the host has decided how many cores there are.
     const bool open = launch.kind == OPGEN_KERNEL_AUTO || launch.kind == OPGEN_KERNEL_AUTO_MIX;
-    DeclaredKind kind =
-        open ? FirstKind(launch, identity) : DeclaredKind{launch.kind, KindSource::kLaunch};
+    DeclaredKind kind = open ? FirstKind(launch, identity, module.kind)
+                             : DeclaredKind{launch.kind, KindSource::kLaunch};
     PrepareForCrashes();
     // One attempt for the usual kind and one for each source that may correct it.
     for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);
         const auto start = std::chrono::steady_clock::now();
-        Scheduler scheduler(launch, kind, *soc, sink.get(), Ranges(launch));
+        Scheduler scheduler(launch, kind, *soc, sink.get(), Ranges(launch, module));
         const LaunchInfo info = scheduler.Info();
         if (sink) sink->OnLaunch(info);
         // A sink sees one event at a time, in an order that repeats from run to run.

@@ -189,8 +189,8 @@ Scheduler::Scheduler(const OpgenLaunch& launch, DeclaredKind declared, const Soc
         }
     }
     cores.assign(specs_.size(), nullptr);
-    credits.assign(specs_.size(), std::vector<int>(kCrossFlags, 0));
-    shared.pending.assign(3 * kCrossFlags, std::vector<int>(specs_.size(), 0));
+    credits.assign(specs_.size(), {});
+    shared.pending.resize(3 * kCrossFlags);
 }
 
 bool Scheduler::RequestKind(int kind, KindSource source) {

@@ -4,6 +4,7 @@
 #ifndef OPGEN_CORE_SCHEDULER_H
 #define OPGEN_CORE_SCHEDULER_H
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <map>
@@ -93,13 +94,14 @@ class Scheduler {
     struct Shared {
         Barrier barriers[3];
         // CrossCoreSetFlag: sets seen per core and flag that have not completed a group yet.
-        std::vector<std::vector<int>> pending;  // [mode * 16 + flag][core id]
+        // [mode * 16 + flag][core id]; a row is empty until its flag is first set
+        std::vector<std::vector<int>> pending;
         std::map<std::tuple<const void*, int, int>, int> blockFlags;
         int fullFlags = 0;  // cores that wait until a flag has room for one more set
     } shared;
     std::vector<Core*> cores;  // by id; null until started
     // Credits given to cores that have not started yet: [core id][flag].
-    std::vector<std::vector<int>> credits;
+    std::vector<std::array<int, kCrossFlags>> credits;
     const CoreSpec& spec(int id) const { return specs_[static_cast<size_t>(id)]; }
 
  private:

@@ -9,6 +9,7 @@
 #include "ascendc_emu/host_log.h"
 #include "core/crash.h"
 #include "graph/types.h"
+#include "host/known_calls.h"
 #include "host/platform_instance.h"
 
 namespace ascendc_emu {
@@ -132,6 +133,26 @@ OpCall::OpCall(const OpgenCall &call)
     FlattenParams(outputs_, false, output_tensors_, output_descs_, output_instances_);
     ReadAttrs(call);
     BuildNode();
+}
+
+OpCall::OpCall(const OpgenCall &call, const KnownCall &known)
+    : op_type_(call.op_type),
+      node_name_(op_type_),
+      entry_(known.entry),
+      soc_(known.soc),
+      deterministic_(call.deterministic),
+      attr_texts_(known.attr_texts) {
+    ReadParams(call.inputs, call.num_inputs, inputs_);
+    ReadParams(call.outputs, call.num_outputs, outputs_);
+}
+
+bool OpCall::ReadsValues() const {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (DependsOnValue(i)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void OpCall::ReadParams(const OpgenParam *params, int32_t count, std::vector<Param> &into) {

@@ -34,6 +34,7 @@ struct TilingResult {
     uint32_t schedule_mode = 0;
     uint32_t local_memory = 0;
     uint32_t aicpu_block_dim = 0;
+    bool logged = false;                    // TilingFunc had something to say
     std::unique_ptr<uint8_t[]> data;        // a gert::TilingData block
     std::unique_ptr<uint8_t[]> workspaces;  // a gert::TypedContinuousVector<size_t> block
 
@@ -48,11 +49,22 @@ struct TilingResult {
 // where c0 elements are 32 bytes; other formats keep the shape.
 std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape);
 
+struct KnownCall;  // host/known_calls.h
+
+// The kernel for a call, as it was found when so many kernels were registered.
+struct FoundKernel {
+    void *address = nullptr;
+    std::string name;
+    size_t registered = 0;
+};
+
 class OpCall {
  public:
     // Copies what the call describes but not the tensors' data. Throws OpError for an op, SoC,
     // attribute or parameter that is not there.
     explicit OpCall(const OpgenCall &call);
+    // The same of a call that is known, for its launch only: without what op-host functions read.
+    OpCall(const OpgenCall &call, const KnownCall &known);
     OpCall(const OpCall &) = delete;
     OpCall &operator=(const OpCall &) = delete;
 
@@ -73,6 +85,10 @@ class OpCall {
 
     const std::string &op_type() const { return op_type_; }
     const OpEntry &entry() const { return *entry_; }
+    const std::shared_ptr<const OpEntry> &shared_entry() const { return entry_; }
+    const std::vector<std::string> &attr_texts() const { return attr_texts_; }
+    // Whether op-host functions are given the values of an input.
+    bool ReadsValues() const;
     const SocFacts &soc() const { return *soc_; }
     // Dtypes of inputs then outputs, torch names, by comma; see opgen_register_kernel.
     std::string KernelKey() const;
@@ -188,9 +204,11 @@ void RegisterKernel(const std::string &op_type, const std::string &soc, const st
 // Tiling done, ready to launch.
 struct OpgenExec {
     explicit OpgenExec(const OpgenCall &call) : op(call) {}
+    OpgenExec(const OpgenCall &call, std::shared_ptr<ascendc_emu::KnownCall> as);
 
     ascendc_emu::OpCall op;
-    ascendc_emu::TilingResult tiling;
+    std::shared_ptr<const ascendc_emu::TilingResult> tiling;
+    std::shared_ptr<ascendc_emu::KnownCall> known;          // null for a call that is not known
     std::unique_ptr<ascendc_emu::ComputedShapes> computed;  // null before the launch
 };
 

@@ -5,10 +5,14 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "ascendc_emu/launch.h"
+#include "core/thread_object.h"
+#include "host/known_calls.h"
 #include "host/op_call.h"
 #include "host/platform_instance.h"
 #include "host/op_registry.h"
@@ -79,8 +83,8 @@ void Load(Kernel &kernel) {
     }
 }
 
-// Entry of the kernel for this call; loads its library at first use. Throws OpError.
-void *KernelEntry(const OpCall &call, std::string *name) {
+// The kernel for this call; loads its library at first use. Throws OpError.
+std::shared_ptr<const FoundKernel> FindKernel(const OpCall &call) {
     const std::string wanted = call.KernelKey();
     const std::lock_guard<std::mutex> lock(KernelsMutex());
     std::string known;
@@ -94,14 +98,32 @@ void *KernelEntry(const OpCall &call, std::string *name) {
             if (kernel->address == nullptr) {
                 Load(*kernel);
             }
-            *name = kernel->entry;
-            return kernel->address;
+            const FoundKernel found = {kernel->address, kernel->entry, Kernels().size()};
+            return std::make_shared<const FoundKernel>(found);
         }
         known += "\n  " + kernel->key + (kernel->soc.empty() ? "" : " on " + kernel->soc);
     }
     throw OpError(
         call.Describe() + ": no kernel for dtypes " + wanted +
         (known.empty() ? "; no kernel of this op is registered" : "; registered are:" + known));
+}
+
+// The same; a known call keeps it until another kernel is registered.
+std::shared_ptr<const FoundKernel> KernelOf(const OpgenExec &exec) {
+    if (exec.known == nullptr) {
+        return FindKernel(exec.op);
+    }
+    std::shared_ptr<const FoundKernel> kernel = std::atomic_load(&exec.known->kernel);
+    size_t registered = 0;
+    {
+        const std::lock_guard<std::mutex> lock(KernelsMutex());
+        registered = Kernels().size();
+    }
+    if (kernel == nullptr || kernel->registered != registered) {
+        kernel = FindKernel(exec.op);
+        std::atomic_store(&exec.known->kernel, kernel);
+    }
+    return kernel;
 }
 
 // Memory block of a dynamic list: offset of the pointers, one shape per tensor, the pointers.
@@ -197,12 +219,26 @@ struct Arguments {
 // of CANN's kernel compiler passes them.
 struct Workspace {
     // Mapped, not calloc'ed: the libraries' part is 16 MB and hardly touched, and the allocator
-    // would clear all of it in every launch once it has learnt the size.
-    struct Unmap {
-        size_t bytes;
-        void operator()(uint8_t *memory) const { munmap(memory, bytes); }
+    // would clear all of it in every launch once it has learnt the size. The thread keeps one
+    // mapping for its next launch, and gives its pages back: what is not written stays zero.
+    struct Mapping {
+        uint8_t *memory = nullptr;
+        size_t bytes = 0;
+
+        Mapping() = default;
+        Mapping(const Mapping &) = delete;
+        Mapping &operator=(const Mapping &) = delete;
+        ~Mapping() {
+            if (memory != nullptr) {
+                munmap(memory, bytes);
+            }
+        }
+        void Swap(Mapping &other) {
+            std::swap(memory, other.memory);
+            std::swap(bytes, other.bytes);
+        }
     };
-    std::unique_ptr<uint8_t, Unmap> own{nullptr, Unmap{0}};
+    Mapping own;
     uint8_t *base = nullptr;
     uint8_t *user = nullptr;
     uint64_t user_bytes = 0;
@@ -211,17 +247,38 @@ struct Workspace {
         base = static_cast<uint8_t *>(given);
         if (tiled < library || base == nullptr) {
             // Tiling asked for less than the device libraries use; they still need their part.
-            const size_t bytes = library + tiled + 64;
-            void *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (mapped == MAP_FAILED) {
-                throw OpError("no memory for a workspace of " + std::to_string(bytes) + " bytes");
-            }
-            own = {static_cast<uint8_t *>(mapped), Unmap{bytes}};
-            base = own.get();
+            Map(library + tiled + 64);
+            base = own.memory;
         }
         user = base + library;
         user_bytes = tiled > library ? tiled - library : 0;
+    }
+
+    ~Workspace() {
+        Mapping &kept = OfThread<Mapping>();
+        if (own.memory != nullptr && kept.memory == nullptr && own.bytes <= kMostKept &&
+            madvise(own.memory, own.bytes, MADV_DONTNEED) == 0) {
+            kept.Swap(own);
+        }
+    }
+
+ private:
+    static constexpr size_t kMostKept = size_t{64} << 20;
+
+    void Map(size_t bytes) {
+        own.Swap(OfThread<Mapping>());
+        if (own.bytes >= bytes) {
+            return;
+        }
+        Mapping fresh;
+        void *const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapped == MAP_FAILED) {
+            throw OpError("no memory for a workspace of " + std::to_string(bytes) + " bytes");
+        }
+        fresh.memory = static_cast<uint8_t *>(mapped);
+        fresh.bytes = bytes;
+        own.Swap(fresh);
     }
 };
 
@@ -273,7 +330,12 @@ void InitialiseOutputs(const OpCall &op) {
     }
 }
 }  // namespace
+}  // namespace ascendc_emu
 
+OpgenExec::OpgenExec(const OpgenCall &call, std::shared_ptr<ascendc_emu::KnownCall> as)
+    : op(call, *as), tiling(as->tiling), known(std::move(as)) {}
+
+namespace ascendc_emu {
 void RegisterKernel(const std::string &op_type, const std::string &soc, const std::string &key,
                     const std::string &path, const std::string &entry) {
     const std::lock_guard<std::mutex> lock(KernelsMutex());
@@ -282,22 +344,22 @@ void RegisterKernel(const std::string &op_type, const std::string &soc, const st
 
 void LaunchOp(OpgenExec &exec, void *workspace, int mode) {
     const OpCall &op = exec.op;
-    std::string entry_name;
-    void *const entry = KernelEntry(op, &entry_name);
+    const std::shared_ptr<const FoundKernel> kernel = KernelOf(exec);
+    const TilingResult &tiled = *exec.tiling;
     Arguments args;
-    AddTensors(op, exec.tiling.need_atomic, args);
+    AddTensors(op, tiled.need_atomic, args);
     exec.computed.reset(new ComputedShapes(op));
     if (!exec.computed->empty()) {
         args.values.push_back(exec.computed->data());
         args.AddRange(exec.computed->data(), exec.computed->bytes(), "output shapes",
                       OPGEN_GM_OUTPUT | OPGEN_GM_PARTIAL);
     }
-    const Workspace space(workspace, exec.tiling.workspace_size(), op.soc().LibraryWorkspace());
-    const gert::TilingData &tiling = exec.tiling.tiling_data();
+    const Workspace space(workspace, tiled.workspace_size(), op.soc().LibraryWorkspace());
+    const gert::TilingData &tiling = tiled.tiling_data();
     // The kernel may modify nothing of it, but takes it as GM_ADDR.
     std::vector<uint64_t> tiling_copy(tiling.GetDataSize() / sizeof(uint64_t) + 1);
     std::memcpy(tiling_copy.data(), tiling.GetData(), tiling.GetDataSize());
-    if (exec.tiling.need_atomic) {
+    if (tiled.need_atomic) {
         ZeroOutputs(op);
     }
     InitialiseOutputs(op);
@@ -310,15 +372,15 @@ void LaunchOp(OpgenExec &exec, void *workspace, int mode) {
     args.NameRanges();
 
     OpgenLaunch launch = {};
-    launch.entry = entry;
+    launch.entry = kernel->address;
     launch.args = args.values.data();
     launch.num_args = static_cast<int32_t>(args.values.size());
-    launch.name = entry_name.c_str();
+    launch.name = kernel->name.c_str();
     launch.soc = op.soc().name.c_str();
     launch.kind = OPGEN_KERNEL_AUTO;
     launch.mode = mode;
-    launch.block_dim = exec.tiling.block_dim;
-    launch.tiling_key = exec.tiling.key;
+    launch.block_dim = tiled.block_dim;
+    launch.tiling_key = tiled.key;
     launch.tiling_data = tiling_copy.data();
     launch.tiling_size = tiling.GetDataSize();
     launch.workspace = space.base;

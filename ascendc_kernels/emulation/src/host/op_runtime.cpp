@@ -13,6 +13,8 @@
 #include "ascendc_emu/launch.h"
 #include "ascendc_emu/sanitizer.h"
 #include "core/crash.h"
+#include "core/thread_object.h"
+#include "host/known_calls.h"
 #include "host/op_call.h"
 #include "host/op_registry.h"
 
@@ -27,6 +29,9 @@ std::string &LastError() {
 
 std::atomic<uint64_t> g_launches{0};
 std::atomic<int> g_mode{OPGEN_MODE_DEFAULT};
+
+// Of the last opgen_recall on this thread.
+std::string &KeyOfThread() { return ascendc_emu::OfThread<std::string>(); }
 
 // Runs `body` and turns exceptions, also those of foreign op-host code, into an error text.
 template <typename Body>
@@ -129,18 +134,38 @@ int opgen_prepare(const OpgenCall *call, OpgenExec **exec, uint64_t *workspace_s
         if (call->skip_shape_check == 0) {
             prepared->op.CheckOutputs();
         }
-        prepared->tiling = prepared->op.Tile();
-        *workspace_size = prepared->tiling.workspace_size();
+        prepared->tiling = std::make_shared<const ascendc_emu::TilingResult>(prepared->op.Tile());
+        *workspace_size = prepared->tiling->workspace_size();
         *exec = prepared.release();
     });
+}
+
+int opgen_recall(const OpgenCall *call, OpgenExec **exec, uint64_t *workspace_size) {
+    *exec = nullptr;
+    return Guard([&] {
+        std::string &key = KeyOfThread();
+        key = ascendc_emu::KeyOfCall(*call);
+        std::shared_ptr<ascendc_emu::KnownCall> known;
+        if (!key.empty()) {
+            known = ascendc_emu::FindKnownCall(key, call->op_type);
+        }
+        if (known != nullptr) {
+            *workspace_size = known->workspace_size;
+            *exec = new OpgenExec(*call, std::move(known));
+        }
+    });
+}
+
+void opgen_remember(const OpgenExec *exec) {
+    (void)Guard([&] { ascendc_emu::RememberCall(KeyOfThread(), *exec); });
 }
 
 int opgen_exec_tiling(const OpgenExec *exec, uint32_t *block_dim, uint64_t *tiling_key,
                       const void **tiling_data, uint64_t *tiling_size) {
     return Guard([&] {
-        const gert::TilingData &data = exec->tiling.tiling_data();
-        *block_dim = exec->tiling.block_dim;
-        *tiling_key = exec->tiling.key;
+        const gert::TilingData &data = exec->tiling->tiling_data();
+        *block_dim = exec->tiling->block_dim;
+        *tiling_key = exec->tiling->key;
         *tiling_data = data.GetData();
         *tiling_size = data.GetDataSize();
     });

@@ -161,6 +161,7 @@ TilingResult OpCall::Tile() {
         }
         Fail("TilingFunc", status, log);
     }
+    result.logged = !log.empty();
     result.key = context->GetTilingKey();
     result.block_dim = context->GetBlockDim();
     result.need_atomic = context->NeedAtomic();

@@ -162,10 +162,19 @@ const SocFacts *FindSocFacts(const char *name) {
         const char *const chosen = std::getenv("OPGEN_SOC");
         wanted = Lower(chosen == nullptr || *chosen == '\0' ? kDefaultSoc : chosen);
     }
+    // Every launch asks.
+    static std::mutex mutex;
+    static std::map<std::string, const SocFacts *> asked;
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto known = asked.find(wanted);
+    if (known != asked.end()) {
+        return known->second;
+    }
     for (const SocFacts &facts : Rows()) {
         // A family's bare name stands for its part on common boards.
         const bool family = Lower(facts.family) == wanted && facts.Text("reference") == "yes";
         if (family || Lower(facts.name) == wanted) {
+            asked[wanted] = &facts;
             return &facts;
         }
     }
