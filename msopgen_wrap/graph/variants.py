@@ -45,12 +45,13 @@ def variant_values(spec: OpSpec) -> dict[str, tuple[Any, ...]]:
 
 
 def shape_rules(spec: OpSpec, variant: Variant) -> tuple[ShapeRule | None, ...]:
-    """Return the shape rules of the outputs of the whole op as the attrs of a variant choose them.
+    """Return the shape rules of the whole op's tensors as the attrs of a variant choose them.
 
     Conditions on other attrs stay.
     """
     known = dict(variant.attrs)
-    rules = [p.shape for p in (spec.whole or spec).outputs]
+    whole = spec.whole or spec
+    rules = [p.shape for p in (*whole.inputs, *whole.outputs)]
     return tuple(rule if rule is None else _chosen(rule, known) for rule in rules)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold, with_numel
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
@@ -122,9 +122,7 @@ class Lowerer(SizeReader):
             source, axis = node.args[0], node.args[1]
             return self._size(source, int(axis))  # type: ignore[arg-type]
         if target == "aten.sym_numel.default":
-            source = node.args[0]
-            axes = range(len(source.meta["val"].shape))  # type: ignore[union-attr]
-            return with_numel(self._product([self._size(source, axis) for axis in axes]))
+            return self._numel(node.args[0])
         if node.target is reduced_count:
             return self._reduced_count(node)
         if target.startswith(("operator.", "math.")) or target in SCALAR_CALLS:

@@ -202,7 +202,10 @@ def _has_axes(node: Any) -> bool:
         return False
     target = target_name(node)
     return bool(
-        target in VIEW_OPS or target in RESHAPES or "size" in target or reduction_kind(node)
+        target in VIEW_OPS
+        or target in RESHAPES
+        or any(word in target for word in ("size", "numel"))
+        or reduction_kind(node)
     )
 
 

@@ -22,7 +22,7 @@ from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
-from msopgen_wrap.spec.model import ShapeReduce
+from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 
 
 @dataclass
@@ -94,6 +94,28 @@ class SizeReader(Emitter):
         dims: Any = node.args[1]
         return self._product([self._size(node.args[0], int(d)) for d in dims])
 
+    def _numel(self, source: Any) -> ScalarExpr:
+        """Return the number of elements of a tensor.
+
+        A trace takes a size of one input for that of another one that has the same shape. Written
+        as the product of sizes of both it would hold for one rank only.
+        """
+        sizes = [self._size(source, axis) for axis in range(len(source.meta["val"].shape))]
+        count = with_numel(self._product(sizes))
+        if isinstance(count, Numel):
+            return count
+        return with_numel(self._product([self._size_of_first(size) for size in sizes]))
+
+    def _size_of_first(self, size: ScalarExpr) -> ScalarExpr:
+        """Return the size of an input as that of the input which a rule says it is ``like``."""
+        while isinstance(size, DimRef):
+            rule = self.spec.param(size.tensor).shape
+            if not isinstance(rule, ShapeLike) or rule.tensor not in self.traced.shapes:
+                break
+            names = self.axis_names.get((rule.tensor, size.axis))
+            size = replace(size, tensor=rule.tensor, signed=names)
+        return size
+
     def _product(self, sizes: list[ScalarExpr]) -> ScalarExpr:
         one: ScalarExpr = Const(1)
         return functools.reduce(functools.partial(fold, "*"), sizes or [one])
@@ -112,12 +134,12 @@ class SizeReader(Emitter):
             listed: Any = self.traced.structural[rule.dims]
             listed = [listed] if isinstance(listed, int) else listed
             axes = {int(d) % max(1, rank) for d in listed} or set(range(rank))
-            count = self._elements_per(rule.tensor, param.name)
+            count = self._elements_per(rule.tensor, param.name, axes)
             expr = with_product(expr, rule.tensor, axes, count)
         return expr
 
-    def _elements_per(self, tensor: str, reduced: str) -> ScalarExpr:
-        """Return how many elements of a tensor there are for each of its reduction."""
+    def _elements_per(self, tensor: str, reduced: str, axes: set[int]) -> ScalarExpr:
+        """Return how many elements of a tensor there are for each of its reduction over axes."""
         return Binary("//", Numel(tensor), Binary("max", Const(1), Numel(reduced)))
 
     def _scalar_call(self, node: Node, target: str) -> Any:

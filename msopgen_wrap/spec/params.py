@@ -7,6 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import (
     DimSlice,
     ParamKind,
@@ -200,21 +201,31 @@ def _range(node: Node | None, what: str, reader: Reader) -> tuple[float | None, 
 
 
 def resolve_shapes(
-    inputs: list[RawParam], outputs: list[RawParam], attrs: dict[str, str], findings: Findings
+    inputs: list[RawParam],
+    outputs: list[RawParam],
+    attrs: dict[str, str],
+    findings: Findings,
+    differentiated: bool = False,
 ) -> None:
-    """Parse every shape rule; outputs without one get ``like`` their input where that is clear."""
+    """Parse every shape rule; outputs without one get ``like`` their input where that is clear.
+
+    Args:
+        differentiated: the op is that of gradients (``gradient_of``).
+    """
     lists = frozenset(r.param.name for r in inputs if r.param.kind is ParamKind.DYNAMIC)
     earlier: list[str] = []
     for raw in inputs:
         if raw.shape_source is not None:
             names = ShapeNames(tuple(earlier), attrs, lists)
             raw.param = _with_rule(raw, names, findings)
-            if isinstance(raw.param.shape, ShapeChoice):
+            arrives = differentiated and raw.param.name.startswith(PREFIX)
+            if isinstance(raw.param.shape, ShapeChoice) and not arrives:
                 findings.error(
                     "OPG033",
                     f"the shape of input '{raw.param.name}' has a condition",
                     raw.shape_source[1],
-                    why="conditions are for outputs: a kernel knows its inputs by one rule each",
+                    why="conditions are for outputs, and for the gradients of outputs in an op "
+                    "with 'gradient_of'",
                     fix="drop the rule, or split the op",
                 )
         earlier.append(raw.param.name)

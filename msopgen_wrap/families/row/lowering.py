@@ -122,8 +122,11 @@ class RowLowerer(Lowerer):
         named = {axes[int(d)] for d in dims if axes[int(d)] is not None}
         return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
 
-    def _elements_per(self, tensor: str, reduced: str) -> ScalarExpr:
-        return ReducedCount()
+    def _elements_per(self, tensor: str, reduced: str, axes: set[int]) -> ScalarExpr:
+        rank = len(self.traced.shapes[tensor])
+        if rank == self.space.rank and axes == set(self.space.reduced):
+            return ReducedCount()
+        return super()._elements_per(tensor, reduced, axes)  # the pass reduces other axes
 
     def _load(self, view: View) -> Val:
         extent = self._extent(self._load_axes(view))

@@ -1,0 +1,64 @@
+"""Numbers of the host in kernels of gradients: drawn formulas had wrong ones."""
+
+from __future__ import annotations
+
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.families.parts.plan import PartsPlan
+from msopgen_wrap.schedule.report import as_text
+from msopgen_wrap.spec.loader import gradient_spec, parse_spec
+
+LOSS = """\
+op: Loss
+inputs:
+  x: {dtype: float32, rank: [1, 8]}
+  t: {dtype: x, shape: like x}
+outputs:
+  z: {dtype: x, shape: "SHAPE"}
+ATTRS
+backward: kernel
+compute: F.mse_loss(torch.sigmoid(x), t, reduction=HOW)
+"""
+ATTRS = "attrs:\n  how: {type: str, default: mean, allowed: [none, mean, sum]}"
+# The largest element of all beside means of rows.
+TWO = """\
+op: Two
+inputs:
+  x: {dtype: float32, rank: 2}
+  y: {dtype: float32, shape: "[1, x[1]]"}
+outputs:
+  a: {dtype: float32, shape: "[]"}
+  b: {dtype: float32, shape: "reduce(x, dim, keepdim)"}
+attrs:
+  dim: -1
+  keepdim: false
+backward: kernel
+compute: |
+  a = (y * x).amax()
+  b = x.mean(dim, keepdim=keepdim)
+"""
+
+
+def gradient_plan(text: str):
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    return plan_op(gradient_spec(spec))
+
+
+def test_the_number_of_elements_of_a_computed_tensor_holds_for_every_rank() -> None:
+    text = LOSS.replace("SHAPE", "[]").replace("ATTRS\n", "").replace("HOW", "'mean'")
+    report = as_text(gradient_plan(text))
+    assert "2 / float(x.numel())" in report and "2 / float(t.numel())" in report
+    assert "shape[0]" not in report
+
+
+def test_a_number_of_reduced_elements_is_that_of_its_own_axes() -> None:
+    (found,) = [p for p in gradient_plan(TWO).parts if "grad_x" in {o.name for o in p.spec.outputs}]
+    report = as_text(found)
+    assert "grad_b" in report and "1 / n)" not in report
+
+
+def test_the_gradient_of_a_loss_has_the_shape_that_an_attr_says() -> None:
+    rule = "like x if how == 'none' else []"
+    plan = gradient_plan(LOSS.replace("SHAPE", rule).replace("ATTRS", ATTRS).replace("HOW", "how"))
+    assert isinstance(plan, PartsPlan)
+    assert [p.part for p in plan.parts] == ["GradXGradTNone", "GradXGradTMeanSum"]
