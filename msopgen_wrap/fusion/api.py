@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.fusion.batch_norm import folding_of
 from msopgen_wrap.fusion.fused_module import FusedModule
 from msopgen_wrap.fusion.packages import op_source
 from msopgen_wrap.torch_import import torch
@@ -24,6 +25,7 @@ def fuse(
     example_kwargs: dict[str, Any] | None = None,
     specs: OpSpec | str | Path | Iterable[OpSpec | str | Path] | None = None,
     ops: str | ModuleType | None = None,
+    fold: bool = False,
 ) -> FusedModule:
     """Replace the parts of a model that ops compute, in training as in inference.
 
@@ -36,13 +38,16 @@ def fuse(
             ``ops``, else the op library as far as an op saves GM bytes.
         ops: package with the torch ops (``torch.ops.<ops>``); None compiles the ops that are
             found for this CPU, and keeps them in the build cache.
+        fold: fold batch norms into the convolutions before them first (``fold_batch_norms``). The
+            model has to be in evaluation and the result stays there; its convolutions are copies.
 
     Returns:
         A module with the parameters of the model; its ``report`` says what was done.
 
     Raises:
         OpgenError: OPG740 (the model cannot be traced), OPG741 or OPG743 (the fused model differs
-            or fails on the example), OPG742 (no such ops), and those of building ops.
+            or fails on the example), OPG742 (no such ops), OPG749 (``fold`` in training), and
+            those of building ops.
     """
     if not isinstance(model, torch.nn.Module):
         raise OpgenError(
@@ -63,7 +68,8 @@ def fuse(
                 fix="fuse(model, (x,))",
             )
         )
-    fused = FusedModule(model, op_source(specs, ops))
+    source = op_source(specs, ops)
+    fused = FusedModule(model, source, folding_of(model) if fold else None)
     graph = fused.graph_for(tuple(example_inputs), dict(example_kwargs or {}))
     fused.__dict__["report"] = graph.report
     return fused

@@ -27,6 +27,21 @@ class FoldedNorm:
     epilogue: str
 
 
+@dataclass(frozen=True)
+class Folding:
+    """A model with its batch norms folded.
+
+    Attributes:
+        model: the copy without the norms in ``done``; the original when there are none.
+        done: what was folded.
+        left: norm and why it stays, one line each.
+    """
+
+    model: Any
+    done: list[FoldedNorm]
+    left: list[str]
+
+
 _ACTIVATIONS = {
     nn.ReLU: "relu",
     nn.SiLU: "silu",
@@ -40,6 +55,27 @@ _ACTIVATIONS = {
 }
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+def folding_of(model: Any) -> Folding:
+    """Return what ``fold_batch_norms`` gives as one value; it raises the same errors.
+
+    Where nothing can be folded, the model is the one that was given, not a copy.
+    """
+    folded, done, left = fold_batch_norms(model)
+    return Folding(folded if done else model, done, left)
+
+
+def refuse_training() -> None:
+    """Raise OPG749: a model with folded batch norms cannot be trained."""
+    raise OpgenError(
+        Diagnostic(
+            "OPG749",
+            "batch norms are folded in evaluation only",
+            why="in training they take mean and variance of the batch",
+            fix="model.eval() first; train the model as it is",
+        )
+    )
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
@@ -60,14 +96,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
             then, which no weights can stand for. OPG740 when its calls cannot be followed.
     """
     if any(m.training for m in model.modules() if isinstance(m, _NORMS)):
-        raise OpgenError(
-            Diagnostic(
-                "OPG749",
-                "batch norms are folded in evaluation only",
-                why="in training they take mean and variance of the batch",
-                fix="model.eval() first; train the model as it is",
-            )
-        )
+        refuse_training()
     folded = copy.deepcopy(model)
     try:
         graph = torch.fx.Tracer().trace(folded)

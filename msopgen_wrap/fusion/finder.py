@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.fusion.attr_values import attr_choices
@@ -27,7 +27,8 @@ from msopgen_wrap.fusion.regions import (
     region_between,
     written_storages,
 )
-from msopgen_wrap.fusion.terms import CALL, Term, size
+from msopgen_wrap.fusion.shared_inputs import with_one_tensor
+from msopgen_wrap.fusion.terms import CALL, PRODUCT, SUM, Term, size
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
@@ -153,21 +154,29 @@ class Finder:
         self, pattern: Pattern, root: str, node: Any, matcher: Matcher, reason: str, matched: bool
     ) -> None:
         share = 1.0 if matched else matcher.agreed / max(1, _steps(pattern, root) - 1)
-        if not matched and matcher.obstacle is not None:
+        if pattern.same and (not matched or "constants" in reason):
+            return  # the same op with a tensor for each input says why
+        if not matched and matcher.gave_up:
+            reason = "there are too many ways to read the formula"
+        elif not matched and matcher.obstacle is not None:
             wanted, found = matcher.obstacle
-            at = place_of(found.value) if found.value is not None else _shown(found)
+            at = place_of(found.value) if found.value is not None else "a step"
             reason = f"{_shown(wanted)} expected, {at} is {_shown(found)}"
+        elif matched and not reason:
+            reason = "an input of the op is no tensor of the model"
         if reason and share >= 0.5:
             self.misses.append(NearMiss(pattern.label, place_of(node), reason, share))
 
     def _choices(self, pattern: Pattern, match: Match) -> Iterator[dict[str, Any]]:
         """Yield inputs of the op as nodes of the model: the earliest values first."""
-        names = given_inputs(pattern.spec, pattern.variant)
+        given = given_inputs(pattern.spec, pattern.variant)
+        names = [name for name in given if name not in pattern.same]
         if any(name not in match.inputs for name in names):
             return
         ways = itertools.product(*(match.inputs[n] for n in names))
         for way in itertools.islice(ways, MAX_CHOICES):
-            yield {name: term.value for name, term in zip(names, way, strict=True)}
+            found = {name: term.value for name, term in zip(names, way, strict=True)}
+            yield {name: found[pattern.same.get(name, name)] for name in given}
 
     def _judged(
         self, pattern: Pattern, root: str, node: Any, match: Match, inputs: dict[str, Any]
@@ -178,7 +187,7 @@ class Finder:
         if isinstance(region, str):
             return region
         if any(n in self.taken for n in region.nodes):
-            return ""
+            return "steps of it belong to an op that is called already"
         reason = self._refused(pattern, region, {root: node}, fakes)
         if reason:
             return reason
@@ -190,6 +199,9 @@ class Finder:
             if exact is None or root not in exact.outputs:
                 reason = f"compute does not take these shapes ({_shapes_text(shapes)})"
                 continue
+            if pattern.same:
+                outputs, _ = with_one_tensor(exact.outputs, pattern.same)
+                exact = replace(exact, outputs=outputs, same=pattern.same)
             start = Match({n: (self._term_of(i),) for n, i in inputs.items()})
             for strict in Matcher(strict=True).matches(exact.outputs[root], self._at(node), start):
                 outcome = self._proved(exact, root, node, strict, inputs)
@@ -239,7 +251,10 @@ class Finder:
             reason = difference(region, fakes, inputs, outputs, compute, names, of)
         if reason:
             return reason
+        before = moved_bytes(region.nodes)
         after = bytes_of(list(fakes.values())) + _output_bytes(spec, exact, fakes)
+        if exact.same and after >= before:
+            return "the op would read one tensor twice and save no GM bytes"
         return Site(
             spec,
             exact.label,
@@ -247,7 +262,7 @@ class Finder:
             dict(inputs),
             outputs,
             dict(exact.attrs),
-            moved_bytes(region.nodes),
+            before,
             after,
         )
 
@@ -309,7 +324,20 @@ def _shown(term: Term) -> str:
         return f"input '{bare.op}'" if bare.op else "a value of another kind"
     if bare.kind == "const":
         return f"{bare.number:g}"
-    return {"sum": "a sum", "product": "a product"}.get(bare.kind, bare.op)
+    if bare.kind in (SUM, PRODUCT):
+        return _operands_text(bare)
+    return bare.op
+
+
+def _operands_text(term: Term) -> str:
+    """Return a sum or product with its numbers: ``a sum of 2 values (1, -1) and 3``."""
+    count = len(term.children)
+    text = f"a {term.kind} of {count} value{'s' if count > 1 else ''}"
+    if any(p != 1 for p in term.powers):
+        numbers = ", ".join(f"{p:g}" for p in term.powers)
+        text += f" with {'factors' if term.kind == SUM else 'exponents'} {numbers}"
+    plain = 0 if term.kind == SUM else 1
+    return text if term.number == plain else f"{text} and {term.number:g}"
 
 
 def _shapes_text(shapes: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.fusion.batch_norm import Folding, refuse_training
 from msopgen_wrap.fusion.finder import Finder, NearMiss, Site
 from msopgen_wrap.fusion.memory import memory_lines
 from msopgen_wrap.fusion.model_trace import ModelGraph, traced_model
@@ -72,14 +73,17 @@ def fused_graph(
     report = fuse_graph(graph, source)
     module = torch.fx.GraphModule(original.module, graph)
     if report.fused:
-        # A run may write buffers and inputs.
-        mutable = [
-            a
-            for a in arguments
-            if isinstance(a, torch.Tensor) and not isinstance(a, torch.nn.Parameter)
-        ]
-        report.agreements = agreements(original, module, arguments, mutable)
+        report.agreements = agreements(original, module, arguments, _mutable(arguments))
     return module, report
+
+
+def _mutable(arguments: list[Any]) -> list[Any]:
+    """Return the tensors that a run may write: buffers and inputs."""
+    return [
+        a
+        for a in arguments
+        if isinstance(a, torch.Tensor) and not isinstance(a, torch.nn.Parameter)
+    ]
 
 
 @dataclass
@@ -103,12 +107,22 @@ class FusedModule(torch.nn.Module):
     training one trains the other. The graph of the current mode is traced, fused and compared at
     the first call with inputs of new shapes or dtypes; after ``MAX_GRAPHS`` of them a call raises.
 
+    Args:
+        model: the original.
+        source: the ops that may be called.
+        folding: the model without the batch norms that were folded; it runs in place of the model,
+            and is compared with it.
+
     Attributes:
         report: of the graph that ran last, or was made last.
     """
 
-    def __init__(self, model: Any, source: OpSource) -> None:
+    def __init__(self, model: Any, source: OpSource, folding: Folding | None = None) -> None:
         super().__init__()
+        self.__dict__["_unfolded"] = model if folding else None
+        self.__dict__["_folding"] = folding
+        if folding:
+            model = folding.model
         self._parameters = model._parameters
         self._buffers = model._buffers
         self._modules = model._modules
@@ -121,11 +135,18 @@ class FusedModule(torch.nn.Module):
 
     @property
     def original(self) -> Any:
-        """The model as it was given."""
+        """The model as it was given, or its copy in which batch norms are folded."""
         return self.__dict__["_original"]
 
     def train(self, mode: bool = True) -> FusedModule:
-        """Set the mode of this and of the original."""
+        """Set the mode of this and of the original.
+
+        Raises:
+            OpgenError: OPG749, its batch norms are folded, which holds in evaluation only.
+        """
+        folding: Folding | None = self.__dict__["_folding"]
+        if mode and folding and folding.done:
+            refuse_training()
         self.original.train(mode)
         super().train(mode)
         return self
@@ -161,7 +182,28 @@ class FusedModule(torch.nn.Module):
     def _fused(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
         original = traced_model(self.original, args, kwargs)
         arguments = original.arguments(self.original, pytree.tree_leaves((args, kwargs)))
-        return FusedGraph(original, *fused_graph(original, self.__dict__["_source"], arguments))
+        module, report = fused_graph(original, self.__dict__["_source"], arguments)
+        folding: Folding | None = self.__dict__["_folding"]
+        if folding:
+            report.folded, report.unfolded = list(folding.done), list(folding.left)
+            self._compare_with_unfolded(module, report, arguments, args, kwargs)
+        return FusedGraph(original, module, report)
+
+    def _compare_with_unfolded(
+        self,
+        module: Any,
+        report: FusionReport,
+        arguments: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Compare a fused graph without batch norms with the model that has them."""
+        model = self.__dict__["_unfolded"]
+        before = traced_model(model, args, kwargs)
+        given = before.arguments(model, pytree.tree_leaves((args, kwargs)))
+        report.bytes_before = moved_bytes(before.graph.nodes)
+        changed = _mutable([*given, *arguments])
+        report.agreements = agreements(before, module, given, changed, arguments)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the fused graph for these inputs."""

@@ -37,12 +37,14 @@ class Match:
         inputs: input of the op -> terms it may be, innermost first (aliases of one another).
         pairs: numbers of the pattern with those of the model, and the same of parameters.
         held: output or step of the pattern (by identity) -> term of the model.
+        open: steps around the current one whose operators agree.
     """
 
     inputs: dict[str, tuple[Term, ...]] = field(default_factory=dict)
     pairs: tuple[tuple[float, float], ...] = ()
     parameters: tuple[tuple[Any, Any], ...] = ()
     held: dict[int, Term] = field(default_factory=dict)
+    open: int = 0
 
 
 class Matcher:
@@ -53,7 +55,8 @@ class Matcher:
         numbers: values of int attrs, for which a loose match takes others.
 
     Attributes:
-        deepest: after an attempt that failed, how many steps agreed, and the pair that did not.
+        agreed: after an attempt that failed, how many steps agreed.
+        obstacle: the pair of steps that did not.
     """
 
     def __init__(self, *, strict: bool, numbers: Iterable[float] = ()) -> None:
@@ -62,6 +65,11 @@ class Matcher:
         self.steps = 0
         self.agreed = 0
         self.obstacle: tuple[Term, Term] | None = None
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the last attempt took more steps than are allowed."""
+        return self.steps > MAX_STEPS
 
     def matches(self, pattern: Term, term: Term, start: Match | None = None) -> Iterator[Match]:
         """Yield the ways in which ``term`` is an instance of ``pattern``."""
@@ -86,20 +94,23 @@ class Matcher:
             self._missed(pattern, outer, now)
             return
         found = False
-        for match in self._same_kind(pattern, term, now):
+        inside = Match(now.inputs, now.pairs, now.parameters, now.held, now.open + 1)
+        for match in self._same_kind(pattern, term, inside):
             found = True
             yield Match(
                 match.inputs,
                 match.pairs,
                 match.parameters,
                 {**match.held, id(pattern): outer},
+                now.open,
             )
         if not found:
-            self._missed(pattern, outer, now)
+            self._missed(pattern, outer, inside)
 
     def _missed(self, pattern: Term, term: Term, now: Match) -> None:
-        if len(now.held) + len(now.inputs) >= self.agreed:
-            self.agreed = len(now.held) + len(now.inputs)
+        agreed = len(now.held) + len(now.inputs) + now.open
+        if agreed > self.agreed or self.obstacle is None:
+            self.agreed = agreed
             self.obstacle = (pattern, term)
 
     def _leaf(self, pattern: Term, term: Term, now: Match) -> Iterator[Match]:
@@ -112,7 +123,9 @@ class Matcher:
             candidates = tuple(t for t in before if id(t.value) in values)
             if not candidates:
                 return
-        yield Match({**now.inputs, pattern.op: candidates}, now.pairs, now.parameters, now.held)
+        yield Match(
+            {**now.inputs, pattern.op: candidates}, now.pairs, now.parameters, now.held, now.open
+        )
 
     def _same_kind(self, pattern: Term, term: Term, now: Match) -> Iterator[Match]:
         if pattern.kind == CONST:
@@ -130,7 +143,7 @@ class Matcher:
             if same_number(wanted, found):
                 yield now
             return
-        yield Match(now.inputs, (*now.pairs, (wanted, found)), now.parameters, now.held)
+        yield Match(now.inputs, (*now.pairs, (wanted, found)), now.parameters, now.held, now.open)
 
     def _call(self, pattern: Term, term: Term, now: Match) -> Iterator[Match]:
         if len(pattern.children) != len(term.children):
@@ -142,6 +155,7 @@ class Matcher:
             now.pairs,
             (*now.parameters, (pattern.parameters, term.parameters)),
             now.held,
+            now.open,
         )
         orders = [term.children]
         if pattern.op in COMMUTATIVE and len(term.children) == 2:
@@ -193,7 +207,9 @@ class Matcher:
         if same_number(wanted, found):
             yield now
         elif not self.strict and (wanted in self.numbers or _may_be_an_attr(wanted)):
-            yield Match(now.inputs, (*now.pairs, (wanted, found)), now.parameters, now.held)
+            yield Match(
+                now.inputs, (*now.pairs, (wanted, found)), now.parameters, now.held, now.open
+            )
 
 
 def _may_be_an_attr(number: float) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_specs, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -155,6 +158,7 @@ def built_package(spec: OpSpec) -> ModuleType:
     """
     key = f"{spec.path}\0{spec.source}" if spec.source else repr(spec)
     if key not in _built:
+        _log.info("compiling the kernels of %s, unless the build cache has them", spec.op)
         _built[key] = _build(spec)
     return _built[key]
 

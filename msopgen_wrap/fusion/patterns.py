@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.fusion.conversion import Converter, quiet_attempts
+from msopgen_wrap.fusion.shared_inputs import shared_patterns
 from msopgen_wrap.fusion.terms import Term, flattened, leaf, size
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.decomposition_table import decompositions
@@ -33,6 +34,7 @@ class Pattern:
         attrs: the values that it was traced with, by name.
         open: float attrs whose traced values are stand-ins, to be recognised in constants.
         shaping: int attrs, which stand for axes or numbers of the model.
+        same: input -> the input whose tensor it is, where one tensor is given for both.
     """
 
     spec: OpSpec
@@ -42,6 +44,7 @@ class Pattern:
     open: tuple[str, ...] = ()
     shaping: tuple[str, ...] = ()
     steps: int = field(default=0)
+    same: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -73,8 +76,17 @@ def patterns(spec: OpSpec) -> list[Pattern]:
     key = (spec.op, spec.source or repr(spec))
     if key not in _patterns:
         found = list(itertools.islice(_all_patterns(spec), MAX_PATTERNS))
+        found += [shared for pattern in found for shared in _shared(pattern)]
         _patterns[key] = sorted(found, key=lambda p: (-p.steps, -len(p.variant.present)))
     return _patterns[key]
+
+
+def _shared(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield the pattern with one tensor for several inputs, where that is another formula."""
+    names = given_inputs(pattern.spec, pattern.variant)
+    for outputs, same in shared_patterns(pattern, names):
+        steps = max(size(term) for term in outputs.values())
+        yield replace(pattern, outputs=outputs, same=same, steps=steps)
 
 
 def _all_patterns(spec: OpSpec) -> Iterator[Pattern]:

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from msopgen_wrap.fusion.batch_norm import FoldedNorm
 from msopgen_wrap.fusion.finder import NearMiss, Site
 from msopgen_wrap.fusion.regions import line_of, module_of
 from msopgen_wrap.fusion.verification import Agreement
+
+# Formulas that stay, in the text of a report; the nearest come first.
+MAX_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class FusionReport:
         bytes_before, bytes_after: GM bytes of the whole graph, before and after.
         agreements: how close the results are on the example.
         memory: lines about live memory.
+        folded: batch norms that are part of convolutions now.
+        unfolded: batch norms that stay, with why.
         notes: further lines.
     """
 
@@ -57,6 +63,8 @@ class FusionReport:
     agreements: list[Agreement] = field(default_factory=list)
     memory: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    folded: list[FoldedNorm] = field(default_factory=list)
+    unfolded: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -72,14 +80,19 @@ class FusionReport:
                 f"    for {', '.join(call.replaced)}: "
                 f"{size_text(call.bytes_before)} -> {size_text(call.bytes_after)}"
             )
+        for norm in self.folded:
+            rows.append(f"  batch norm {norm.norm} is a part of convolution {norm.convolution} now")
+        rows += [f"  left: batch norm {line}" for line in self.unfolded]
         if self.bytes_before:
             rows.append(
                 f"GM bytes of the graph: {size_text(self.bytes_before)} -> "
                 f"{size_text(self.bytes_after)} (each node reads its inputs, writes its outputs)"
             )
         rows += self.memory
-        for near in self.left:
+        for near in self.left[:MAX_LINES]:
             rows.append(f"  left: {near.op} at {near.place}: {near.reason}")
+        if len(self.left) > MAX_LINES:
+            rows.append(f"  {len(self.left) - MAX_LINES} more in the attribute 'left'")
         for op, reason in self.skipped.items():
             rows.append(f"  not searched for: {op}: {reason}")
         for found in self.agreements:
@@ -115,7 +128,7 @@ def nearest(misses: Sequence[NearMiss], fused_places: set[str]) -> list[NearMiss
         key = (miss.op.split(" (")[0], miss.place)
         if key not in best or best[key].share < miss.share:
             best[key] = miss
-    return sorted(best.values(), key=lambda m: (-m.share, m.op, m.place))[:20]
+    return sorted(best.values(), key=lambda m: (-m.share, m.op, m.place))
 
 
 def size_text(count: int) -> str:

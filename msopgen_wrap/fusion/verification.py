@@ -51,15 +51,20 @@ def flat_results(module: Any, arguments: list[Any]) -> list[Any]:
 
 
 def agreements(
-    original: ModelGraph, fused: Any, arguments: list[Any], mutable: Sequence[Any]
+    original: ModelGraph,
+    fused: Any,
+    arguments: list[Any],
+    mutable: Sequence[Any],
+    fused_arguments: list[Any] | None = None,
 ) -> list[Agreement]:
     """Compare all results of two graphs of one model.
 
     Args:
         original: the traced model.
         fused: the module of the rewritten graph.
-        arguments: of both.
+        arguments: of the original, and of both without ``fused_arguments``.
         mutable: tensors that a run may write (buffers and inputs).
+        fused_arguments: of the rewritten graph, when it has other parameters.
 
     Raises:
         OpgenError: OPG741 for the first result that is too far off; OPG743 when the fused graph
@@ -72,7 +77,7 @@ def agreements(
     with torch.no_grad(), state_kept(mutable):
         torch.manual_seed(seed)
         try:
-            actual = flat_results(fused, arguments)
+            actual = flat_results(fused, fused_arguments or arguments)
         except Exception as error:
             text = str(error).splitlines() or [type(error).__name__]
             raise OpgenError(

@@ -73,8 +73,8 @@ class LlamaBlock(nn.Module):
 
     def _rotated(self, x: Any) -> Any:
         half = x.shape[-1] // 2
-        position = torch.arange(x.shape[-2], dtype=torch.float32)
-        angle = torch.outer(position, 10000 ** (-torch.arange(half) / half))
+        position = torch.arange(x.shape[-2], dtype=torch.float32, device=x.device)
+        angle = torch.outer(position, 10000 ** (-torch.arange(half, device=x.device) / half))
         angle = torch.cat((angle, angle), -1).to(x.dtype)
         turned = torch.cat((-x[..., half:], x[..., :half]), -1)
         return x * angle.cos() + turned * angle.sin()

@@ -21,7 +21,7 @@ def backend(specs: Any, inner: str | None = None) -> FusionBackend:
     return FusionBackend(op_source(specs, registered(specs)), inner)
 
 
-@pytest.mark.parametrize("inner", [None, "aot_eager"])
+@pytest.mark.parametrize("inner", [None, pytest.param("aot_eager", marks=pytest.mark.slow)])
 def test_a_compiled_block_calls_the_ops_and_trains(inner: str | None) -> None:
     model = TransformerBlock().train()
     x = torch.randn(2, 5, 32)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.fusion.api import fuse
 from msopgen_wrap.fusion.batch_norm import fold_batch_norms
 from msopgen_wrap.torch_import import torch
 from tests.fusion.models import ResNetBlock
+from tests.fusion.reference_ops import library, registered
 
 nn = torch.nn
 
@@ -96,6 +98,27 @@ def test_shared_weights_give_the_same_results() -> None:
     folded, _, _ = fold_batch_norms(model)
     x = torch.randn(1, 2, 3, 3)
     torch.testing.assert_close(folded(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_fuse_folds_by_option_and_compares_with_the_model_that_has_norms() -> None:
+    model, x = with_statistics(ResNetBlock()), torch.randn(2, 8, 5, 5)
+    (spec,) = library("elementwise/fused_add_relu")
+    block = fuse(model, x, specs=spec, ops=registered([spec]), fold=True)
+    report = block.report
+    assert [f.norm for f in report.folded] == ["bn1", "bn2"] and len(report.fused) == 1
+    assert "batch norm bn1 is a part of convolution conv1" in str(report)
+    plain = fuse(model, x, specs=spec, ops=registered([spec])).report
+    assert report.bytes_before == plain.bytes_before
+    assert report.bytes_after < plain.bytes_after
+    torch.testing.assert_close(block(x), model(x), rtol=1e-4, atol=1e-4)
+    assert report.agreements
+    with pytest.raises(OpgenError, match="OPG749"):
+        block.train()
+    folded = block.original
+    with torch.no_grad():
+        folded.conv2.weight.mul_(1.01)
+    with pytest.raises(OpgenError, match="OPG741"):
+        block(torch.randn(1, 8, 5, 5))
 
 
 def test_training_is_refused() -> None:

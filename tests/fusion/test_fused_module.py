@@ -31,7 +31,7 @@ BLOCKS = [
     (TransformerBlock(dropout=0.1), ((2, 6, 32),), TRANSFORMER, 4, 4),
     (LlamaBlock(), ((2, 6, 32),), LLAMA, 3, 3),
     (ResNetBlock(), ((2, 8, 6, 6),), RESNET, 1, 1),
-    (UNetBlock(), ((2, 16, 6, 6), (2, 24)), UNET, 5, 5),
+    pytest.param(UNetBlock(), ((2, 16, 6, 6), (2, 24)), UNET, 5, 5, marks=pytest.mark.slow),
 ]
 NAMES = ["transformer", "llama", "resnet", "unet"]
 
@@ -59,6 +59,7 @@ def test_blocks_of_models_give_the_same_results_and_gradients(
         torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_fused_model_shares_state_with_the_original() -> None:
     model = TransformerBlock().eval()
     x = torch.randn(1, 4, 32)
