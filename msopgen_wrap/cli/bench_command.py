@@ -1,163 +1,173 @@
-"""``opgen bench``: time an op over sizes, beside eager PyTorch."""
+"""``opgen bench``: time an op over sizes, beside eager PyTorch and the C++ extension."""
 
 from __future__ import annotations
 
 import functools
-import math
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 
-if TYPE_CHECKING:
-    from msopgen_wrap.spec.model import OpSpec
-
 SIZES = "1Ki,16Ki,256Ki,1Mi"
-_UNITS = {"ki": 2**10, "mi": 2**20, "k": 10**3, "m": 10**6}
-_COLUMNS = 1024
-_SECONDS = 0.1
+# Peers and how a reader knows them.
+PEERS = {"torch": "eager PyTorch", "cpp": "the C++ extension"}
 NOTE = (
     "times are those of this CPU, which emulates the kernel; they say nothing of an NPU. "
     "Modelled device time: none, there is no model yet"
 )
+MEMORY = "peak: how much the resident memory of this process grew during a call, results included"
 
 
 @click.command("bench")
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--op", "name", default="", help="Which op of a project or folder of specs.")
 @click.option("--sizes", default=SIZES, show_default=True, help="Numbers of elements.")
+@click.option(
+    "--against",
+    default="torch",
+    show_default=True,
+    help="Peers, separated by commas. torch: `compute` in eager PyTorch. cpp: the loops of `opgen "
+    "new --backend torch-cpp`, which are compiled first.",
+)
+@click.option(
+    "-o", "--output", "picture", type=click.Path(path_type=Path), help="Also draw FILE.svg."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def command(target: Path, name: str, sizes: str, as_json: bool) -> int:
-    """Time the op of TARGET (a spec or a project) over sizes, beside eager PyTorch.
+def command(
+    target: Path, name: str, sizes: str, against: str, picture: Path | None, as_json: bool
+) -> int:
+    """Time the op of TARGET (a spec or a project) over sizes, beside its peers.
 
-    The op runs its kernel in the emulation, called as a torch op; beside it runs `compute` in
-    eager PyTorch. The median of the calls is shown, and from which size on the op is faster.
+    The op runs its kernel in the emulation, called as a torch op. The median of the calls is shown,
+    from which size on the op is faster than each peer, and on Linux the peak memory of a call.
     """
-    counts = parse_sizes(sizes)
+    from msopgen_wrap.bench.timing import arguments, crossover, median_seconds, parse_sizes
+
+    counts, peers = parse_sizes(sizes), parse_peers(against)
+    check_picture(picture)
+    from msopgen_wrap.bench import memory
     from msopgen_wrap.testing.targets import load_target
 
     loaded = load_target(target, name)
+    spec = loaded.spec
+    arguments(spec, counts[0])  # an op that cannot be timed is refused before anything is compiled
+    calls: dict[str, Any] = {"op": loaded.op}
+    for peer in peers:
+        if peer == "torch":
+            calls[peer] = functools.partial(_by_name, loaded.reference, spec)
+        else:
+            from msopgen_wrap.bench.extension_peer import extension_op
+
+            if not as_json:
+                output.echo("compiling the C++ extension", err=True)
+            calls[peer] = extension_op(spec)
     rows: list[dict[str, Any]] = []
     for count in counts:
-        inputs, attrs = arguments(loaded.spec, count)
         if not as_json:
             output.echo(f"timing {count} elements", err=True)
-        values = [attrs[a.name] for a in loaded.spec.attrs]
-        call = [*inputs, *values]
+        inputs, attrs = arguments(spec, count)
+        call = [*inputs, *(attrs[a.name] for a in spec.attrs)]
         made = loaded.op(*call)
         tensors = [*inputs, *(made if isinstance(made, (tuple, list)) else [made])]
-        rows.append(
-            {
-                "elements": count,
-                "bytes": sum(t.numel() * t.element_size() for t in tensors if t is not None),
-                "op": median_seconds(functools.partial(loaded.op, *call)),
-                "torch": median_seconds(functools.partial(loaded.reference, *inputs, **attrs)),
-            }
-        )
-    faster = crossover(rows)
-    if as_json:
-        output.print_json({"op": loaded.spec.op, "note": NOTE, "faster_from": faster, "rows": rows})
-        return output.OK
-    output.echo(f"{loaded.spec.op}, first dtypes of the spec; inputs and outputs in bytes")
-    output.echo(f"{'elements':>12} {'bytes':>12} {'op us':>12} {'torch us':>12} {'torch/op':>9}")
+        row = {
+            "elements": count,
+            "bytes": sum(t.numel() * t.element_size() for t in tensors if t is not None),
+        }
+        timed = {k: median_seconds(functools.partial(f, *call)) for k, f in calls.items()}
+        rows.append({**row, **timed})
+    measured = memory.return_blocks_at_once()
     for row in rows:
-        times = f"{row['op'] * 1e6:12.1f} {row['torch'] * 1e6:12.1f}"
-        ratio = f"{row['torch'] / row['op']:9.2f}"
-        output.echo(f"{row['elements']:12d} {row['bytes']:12d} {times} {ratio}")
-    found = f"from {faster} elements on" if faster else "at none of the sizes"
-    output.echo(f"the op is faster than eager PyTorch {found}")
-    output.echo(NOTE)
+        inputs, attrs = arguments(spec, row["elements"])
+        call = [*inputs, *(attrs[a.name] for a in spec.attrs)]
+        row["peak_bytes"] = {
+            k: memory.peak_bytes(functools.partial(f, *call)) if measured else None
+            for k, f in calls.items()
+        }
+    faster = {peer: crossover(rows, peer) for peer in peers}
+    if picture is not None:
+        from msopgen_wrap.bench.plot import times_svg
+
+        labels = {"op": "this op", **{p: PEERS[p].removeprefix("the ") for p in peers}}
+        picture.write_text(
+            times_svg(f"{spec.op}: time of a call", labels, rows, NOTE), encoding="utf-8"
+        )
+    if as_json:
+        output.print_json({"op": spec.op, "note": NOTE, "faster_from": faster, "rows": rows})
+        return output.OK
+    _print(spec.op, rows, faster, measured)
+    if picture is not None:
+        output.echo(f"wrote {picture}")
     return output.OK
 
 
-def parse_sizes(text: str) -> list[int]:
-    """Return the numbers of elements of ``1Ki,1M,300``, ascending.
+def _by_name(reference: Any, spec: Any, *call: Any) -> Any:
+    """Call a reference, which takes attrs by name, as the torch op is called."""
+    count = len(spec.inputs)
+    values = zip((a.name for a in spec.attrs), call[count:], strict=True)
+    return reference(*call[:count], **dict(values))
+
+
+def parse_peers(text: str) -> list[str]:
+    """Return the peers of ``torch,cpp``, each once.
 
     Raises:
-        OpgenError: OPG575, a size that is no number.
+        OpgenError: OPG577, there is no such peer.
     """
-    found = []
-    for part in (p.strip().lower() for p in text.split(",")):
-        unit = next((u for u in _UNITS if part.endswith(u)), "")
-        digits = part.removesuffix(unit)
-        if not digits.isdecimal() or int(digits) == 0 or int(digits) * _UNITS.get(unit, 1) > 2**31:
+    found = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in found:
+        if part not in PEERS:
             raise OpgenError(
                 Diagnostic(
-                    "OPG575",
-                    f"'{part}' is no size",
-                    why="a size is a number of elements from 1 to 2Gi",
-                    fix="--sizes 1Ki,64Ki,1Mi, or plain numbers",
+                    "OPG577",
+                    f"'{part}' is nothing to time an op against",
+                    why=f"the peers are {', '.join(PEERS)}",
+                    fix="--against torch,cpp",
                 )
             )
-        found.append(int(digits) * _UNITS.get(unit, 1))
-    return sorted(set(found))
-
-
-def arguments(spec: OpSpec, count: int) -> tuple[list[Any], dict[str, Any]]:
-    """Return inputs of about ``count`` elements in the spec's first dtypes, and attrs.
-
-    Raises:
-        OpgenError: OPG576, an input is a list, or a shape rule gives no shape.
-    """
-    from msopgen_wrap.graph.sample import sample_attrs
-    from msopgen_wrap.spec.model import ParamKind
-    from msopgen_wrap.spec.shapes import ShapeError, evaluate
-    from msopgen_wrap.torch_import import torch
-
-    attrs = sample_attrs(spec)
-    shapes: dict[str, Any] = {}
-    tensors = []
-    generator = torch.Generator().manual_seed(0)
-    for param in spec.inputs:
-        rank = min(max(param.min_rank, 2), param.max_rank)
-        columns = min(count, _COLUMNS)
-        shape: Any = [1] * (rank - 2) + [math.ceil(count / columns), columns]
-        shape = shape if rank > 1 else [count] * rank
-        try:
-            if param.kind is ParamKind.DYNAMIC:
-                raise ShapeError("it is a list")
-            if param.shape is not None:
-                shape = evaluate(param.shape, shapes, attrs)
-        except ShapeError as error:
-            raise OpgenError(
-                Diagnostic(
-                    "OPG576",
-                    f"no input '{param.name}' of {count} elements can be made: {error}",
-                    param.location,
-                    fix="time the op with a program of your own",
-                )
-            ) from error
-        shapes[param.name] = tuple(shape)
-        dtype = getattr(torch, param.dtypes[0])
-        values = torch.rand(tuple(shape), generator=generator)
-        low, high = param.low or 0.0, 1.0 if param.high is None else param.high
-        values = values * (high - low) + low if dtype.is_floating_point else values * 8
-        tensors.append(values.to(dtype))
-    return tensors, attrs
-
-
-def median_seconds(call: Callable[[], Any]) -> float:
-    """Return the median time of a call, after one that is not counted."""
-    call()
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < _SECONDS and len(times) < 1000):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def crossover(rows: Sequence[dict[str, Any]]) -> int | None:
-    """Return the size from which on the op is faster at every size; None where there is none."""
-    found = None
-    for row in reversed(rows):
-        if row["op"] >= row["torch"]:
-            break
-        found = int(row["elements"])
     return found
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that could not be written, before anything is timed (OPG578)."""
+    if path is None:
+        return
+    why = ""
+    if path.suffix.lower() != ".svg":
+        why = "the picture is an SVG file, and its name must end so"
+    elif path.is_dir():
+        why = "it is a folder"
+    elif not path.absolute().parent.is_dir():
+        why = f"there is no folder {path.absolute().parent}"
+    if why:
+        raise OpgenError(
+            Diagnostic(
+                "OPG578", f"no picture can be written to {path}", why=why, fix="-o times.svg"
+            )
+        )
+
+
+def _print(
+    op: str,
+    rows: Sequence[Mapping[str, Any]],
+    faster: Mapping[str, int | None],
+    measured: bool,
+) -> None:
+    keys = ["op", *faster]
+    output.echo(f"{op}, first dtypes of the spec; inputs and outputs in bytes")
+    heads = [f"{k + ' us':>12}" for k in keys] + [f"{p + '/op':>9}" for p in faster]
+    heads += [f"{k + ' peak':>11}" for k in keys if measured]
+    output.echo(f"{'elements':>12} {'bytes':>12} {' '.join(heads)}")
+    for row in rows:
+        cells = [f"{row[k] * 1e6:12.1f}" for k in keys]
+        cells += [f"{row[p] / row['op']:9.2f}" for p in faster]
+        cells += [f"{row['peak_bytes'][k] / 2**20:7.1f} MiB" for k in keys if measured]
+        output.echo(f"{row['elements']:12d} {row['bytes']:12d} {' '.join(cells)}")
+    for peer, size in faster.items():
+        found = f"from {size} elements on" if size else "at none of the sizes"
+        output.echo(f"the op is faster than {PEERS[peer]} {found}")
+    output.echo(MEMORY if measured else "peak memory: not measured, it needs Linux and glibc")
+    output.echo(NOTE)

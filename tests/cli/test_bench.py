@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import xml.etree.ElementTree as ElementTree
 
 import pytest
+import torch
 
+from msopgen_wrap.bench import memory
+from msopgen_wrap.bench.plot import size_text, time_text, times_svg
+from msopgen_wrap.bench.timing import arguments, crossover, parse_sizes
 from msopgen_wrap.cli.app import run
-from msopgen_wrap.cli.bench_command import arguments, crossover, parse_sizes
+from msopgen_wrap.cli.bench_command import parse_peers
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec
@@ -45,14 +51,84 @@ def test_a_list_is_refused():
 def test_crossover(op, torch, expected):
     sizes = (10, 20, 30)
     rows = [{"elements": n, "op": a, "torch": b} for n, a, b in zip(sizes, op, torch, strict=True)]
-    assert crossover(rows) == expected
+    assert crossover(rows, "torch") == expected
+
+
+def test_peers():
+    assert parse_peers("cpp, torch,cpp") == ["cpp", "torch"]
+    with pytest.raises(OpgenError) as caught:
+        parse_peers("torch,jax")
+    assert caught.value.diagnostics[0].code == "OPG577"
+
+
+@pytest.mark.parametrize("name", ["times.png", "missing/times.svg", "folder.svg"])
+def test_a_picture_that_cannot_be_written_is_refused_first(tmp_path, capfd, name):
+    (tmp_path / "folder.svg").mkdir()
+    spec = str(LIBRARY / "elementwise" / "fused_add_relu.yaml")
+    assert run(["bench", spec, "-o", str(tmp_path / name)]) == 1
+    assert "OPG578" in capfd.readouterr().err
+
+
+def test_axis_labels():
+    assert [size_text(n) for n in (0, 9, 10, 19, 20)] == ["1", "512", "1Ki", "512Ki", "1Mi"]
+    assert [time_text(n) for n in (-2, 0, 2, 3, 6, 7)] == [
+        "10 ns",
+        "1 us",
+        "100 us",
+        "1 ms",
+        "1 s",
+        "10 s",
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_picture_is_log_log_and_holds_all_points(count):
+    rows = [
+        {"elements": 4**n * 256, "op": 1e-5 * 4**n, "torch": 2e-5 * 4**n, "cpp": 1.01e-5 * 4**n}
+        for n in range(count)
+    ]
+    series = {"op": "this op", "torch": "a < b & c", "cpp": "C++"}
+    text = times_svg("Op", series, rows, "a note " * 30)
+    assert text == times_svg("Op", series, rows, "a note " * 30)
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    lines = [
+        [tuple(map(float, point.split(","))) for point in line.get("points", "").split()]
+        for line in root.iter(f"{space}polyline")
+    ]
+    assert [len(line) for line in lines] == [count] * 3
+    assert all(0 < x < width and 0 < y < height for line in lines for x, y in line)
+    for line in lines:  # four times the size, four times the time: a straight line
+        steps = {(round(b[0] - a[0]), round(b[1] - a[1])) for a, b in itertools.pairwise(line)}
+        assert len(steps) <= 2 and all(dx > 0 > dy for dx, dy in steps)
+    labels = [t for t in root.iter(f"{space}text") if t.text in series.values()]
+    heights = sorted(float(t.get("y", 0)) for t in labels)
+    assert len(heights) == 3 and min(heights[1] - heights[0], heights[2] - heights[1]) >= 15
+
+
+def test_peak_memory_counts_what_a_call_allocates():
+    if not memory.return_blocks_at_once():
+        pytest.skip("peaks are measured on Linux with glibc only")
+    x = torch.ones(2**21)
+    assert memory.peak_bytes(lambda: x.add(1)) == pytest.approx(2**23, abs=2**20)
+    assert memory.peak_bytes(lambda: x.add(1).add(2)) == pytest.approx(2**24, abs=2**20)
+    assert memory.peak_bytes(lambda: x.view(2, -1)) < 2**20
 
 
 @pytest.mark.slow
-def test_figures(capfd):
+def test_figures(capfd, tmp_path):
     spec = str(LIBRARY / "elementwise" / "fused_add_relu.yaml")
-    assert run(["bench", spec, "--sizes", "64,4Ki", "--json"]) == 0
+    picture = tmp_path / "times.svg"
+    command = ["bench", spec, "--sizes", "64,1Mi", "--against", "torch,cpp", "-o", str(picture)]
+    assert run([*command, "--json"]) == 0
     found = json.loads(capfd.readouterr().out)
-    assert [r["elements"] for r in found["rows"]] == [64, 4096]
-    assert all(r["op"] > 0 and r["torch"] > 0 for r in found["rows"])
+    assert [r["elements"] for r in found["rows"]] == [64, 2**20]
+    assert all(r[k] > 0 for r in found["rows"] for k in ("op", "torch", "cpp"))
+    assert set(found["faster_from"]) == {"torch", "cpp"}
+    if memory.return_blocks_at_once():
+        peaks = found["rows"][1]["peak_bytes"]
+        assert peaks["torch"] >= 2 * 2**20 * 2 * 0.8  # the sum, then its relu
+        assert all(peak >= 2**20 * 2 * 0.8 for peak in peaks.values())
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
     assert found["rows"][0]["bytes"] == 64 * 2 * 3 and "nothing of an NPU" in found["note"]

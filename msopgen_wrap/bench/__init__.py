@@ -1,0 +1,1 @@
+"""Times and memory of an op beside its peers: eager PyTorch and a plain C++ extension."""
