@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.fusion.attr_values import attr_choices
+from msopgen_wrap.fusion.call_shapes import output_bytes, result_shapes
 from msopgen_wrap.fusion.conversion import Converter
 from msopgen_wrap.fusion.matching import Match, Matcher
 from msopgen_wrap.fusion.numeric_proof import difference
@@ -29,7 +30,7 @@ from msopgen_wrap.fusion.regions import (
 )
 from msopgen_wrap.fusion.shared_inputs import with_one_tensor
 from msopgen_wrap.fusion.terms import CALL, PRODUCT, SUM, Term, size
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
 # Of the ways in which one formula may be an op, and of the values that an input may be.
@@ -245,14 +246,20 @@ class Finder:
             return region
         fakes = {name: n.meta["val"] for name, n in inputs.items()}
         reason = self._refused(exact, region, outputs, fakes) or objection(region, self.written)
+        shapes = result_shapes(spec, fakes, exact.attrs)
+        if not reason and isinstance(shapes, str):
+            reason = shapes
         if not reason:
             compute = run_compute(spec, exact.attrs)
             of = f"{exact.variant}{exact.attrs}{spec.op}{spec.source}"
             reason = difference(region, fakes, inputs, outputs, compute, names, of)
-        if reason:
+        if reason or isinstance(shapes, str):
             return reason
+        for name, output in outputs.items():
+            if shapes[name] != tuple(output.meta["val"].shape):
+                return f"{name} would have shape {list(shapes[name])}"
         before = moved_bytes(region.nodes)
-        after = bytes_of(list(fakes.values())) + _output_bytes(spec, exact, fakes)
+        after = bytes_of(list(fakes.values())) + output_bytes(spec, fakes, shapes)
         if exact.same and after >= before:
             return "the op would read one tensor twice and save no GM bytes"
         return Site(
@@ -374,26 +381,3 @@ def _rounding_reason(region: Region, fakes: dict[str, Any]) -> str:
             if value.dtype is torch.float64:
                 return f"{place_of(node)} calculates in float64"
     return ""
-
-
-def _output_bytes(spec: OpSpec, exact: Pattern, fakes: dict[str, Any]) -> int:
-    from msopgen_wrap.spec.shapes import evaluate
-
-    absent = [p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL and p.name not in fakes]
-    shapes: dict[str, Any] = {name: tuple(f.shape) for name, f in fakes.items()}
-    shapes.update(dict.fromkeys(absent))
-    dtypes = {n: str(f.dtype).removeprefix("torch.") for n, f in fakes.items()}
-    combo = next(
-        i
-        for i in range(spec.combos)
-        if all(spec.param(n).dtypes[i] == d for n, d in dtypes.items())
-    )
-    found = 0
-    for param in spec.outputs:
-        assert param.shape is not None
-        count = 1
-        shape: Any = evaluate(param.shape, shapes, exact.attrs)
-        for dim in shape:
-            count *= int(dim)
-        found += count * getattr(torch, param.dtypes[combo]).itemsize
-    return found

@@ -1,17 +1,17 @@
-"""Specs for chains of a model that no op covers: pointwise work and reductions of the last axis."""
+"""Specs for chains of a model that no op covers: pointwise work and reductions."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.fusion.chain_text import Chain, spec_text, takes
+from msopgen_wrap.fusion.chain_text import spec_text, takes
+from msopgen_wrap.fusion.chains import Chain
 from msopgen_wrap.fusion.finder import Finder, Site
 from msopgen_wrap.fusion.regions import (
-    Region,
     bytes_of,
     is_view,
     moved_bytes,
@@ -28,6 +28,7 @@ from msopgen_wrap.torch_import import torch
 # Longer chains are cut: their kernels would hold more values than unified buffer.
 MAX_STEPS = 24
 MAX_INPUTS = 8
+MAX_RESULTS = 3
 
 
 @dataclass
@@ -131,13 +132,13 @@ def _checked(text: str, graph: Any, chain: Chain) -> OpSpec | str:
     except OpgenError as error:
         return f"no kernel: {error.diagnostics[0].what}"
     sites = Finder(graph).sites([result.spec])
-    if not any(chain.root in s.outputs.values() for s in sites):
+    if not any(set(chain.results) <= set(s.outputs.values()) for s in sites):
         return "its formula depends on the shapes of the example"
     return result.spec
 
 
 def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:
-    """Return the chains with one result each: steps whose values nothing else reads."""
+    """Return the chains: steps whose values nothing else reads, but for a few results."""
     written = written_storages(graph)
     used: set[Any] = set(taken)
     found: list[Chain] = []
@@ -146,32 +147,64 @@ def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:
         if root in used or is_view(root) or not _may_join(root, used):
             continue
         members = _cone(root, used)
-        steps = [n for n in members if not is_view(n)]
-        if len(steps) < 2:
-            continue
-        inputs = list(
-            dict.fromkeys(
-                i
-                for n in graph.nodes
-                if n in members
-                for i in n.all_input_nodes
-                if i not in members
-            )
-        )
-        region = region_between([root], inputs)
-        reason = region if isinstance(region, str) else objection(region, written)
-        if isinstance(region, Region) and not reason:
-            after = bytes_of([n.meta["val"] for n in (*inputs, root)])
-            chain = Chain(root, region.nodes, tuple(inputs), moved_bytes(region.nodes), after)
-            reason = chain.objection()
-            if len(inputs) > MAX_INPUTS:
-                reason = f"it reads {len(inputs)} tensors"
-            if not reason and chain.after < chain.before:
-                found.append(chain)
-                used.update(members)
-        if reason:
-            left.append(f"{place_of(root)}: {reason}")
+        outcome = _chain((root,), members, written)
+        if isinstance(outcome, Chain):
+            outcome, members = _with_results(outcome, members, used, written)
+        if isinstance(outcome, str):
+            if sum(not is_view(n) for n in members) > 1:
+                left.append(f"{place_of(root)}: {outcome}")
+        elif outcome.after < outcome.before:
+            found.append(outcome)
+            used.update(members)
     return found, left
+
+
+def _chain(results: tuple[Any, ...], members: set[Any], written: set[int]) -> Chain | str:
+    """Return the chain of some nodes, or why there is none."""
+    graph = results[0].graph
+    ordered = [n for n in graph.nodes if n in members]
+    inputs = list(dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i not in members))
+    region = region_between(list(results), inputs)
+    if isinstance(region, str):
+        return region
+    reason = objection(region, written)
+    if reason:
+        return reason
+    if len(inputs) > MAX_INPUTS:
+        return f"it reads {len(inputs)} tensors"
+    after = bytes_of([n.meta["val"] for n in (*inputs, *results)])
+    chain = Chain(results, region.nodes, tuple(inputs), moved_bytes(region.nodes), after)
+    return chain.objection() or chain
+
+
+def _with_results(
+    chain: Chain, members: set[Any], used: set[Any], written: set[int]
+) -> tuple[Chain, set[Any]]:
+    """Return the chain with steps before it whose values are read elsewhere as well.
+
+    Such a value is one more result; it is taken where that saves bytes.
+    """
+    refused: set[Any] = set()
+    while len(chain.results) < MAX_RESULTS:
+        node = next((n for n in reversed(chain.inputs) if n not in refused), None)
+        if node is None:
+            break
+        refused.add(node)
+        if not _may_join(node, used) or is_view(node):
+            continue
+        wider = _cone(chain.root, used, {*chain.results[1:], node})
+        # Values that only the chain reads now are no results any more.
+        results = tuple(
+            n for n in (*chain.results, node) if n is chain.root or not set(n.users) <= wider
+        )
+        larger = _chain(results, wider, written)
+        if isinstance(larger, Chain) and _saved(larger) > _saved(chain):
+            chain, members = larger, wider
+    return chain, members
+
+
+def _saved(chain: Chain) -> int:
+    return chain.before - chain.after
 
 
 def _may_join(node: Any, used: set[Any]) -> bool:
@@ -184,15 +217,15 @@ def _may_join(node: Any, used: set[Any]) -> bool:
     )
 
 
-def _cone(root: Any, used: set[Any]) -> set[Any]:
-    """Return a node with the nodes before it whose results go nowhere else."""
+def _cone(root: Any, used: set[Any], results: Collection[Any] = ()) -> set[Any]:
+    """Return a node with the nodes before it whose values go nowhere else, or are results."""
     members = {root}
     queue = list(root.all_input_nodes)
     while queue and len(members) < MAX_STEPS:
         node = queue.pop(0)
         if node in members or not _may_join(node, used):
             continue
-        if all(user in members for user in node.users):
+        if node in results or all(user in members for user in node.users):
             members.add(node)
             queue += node.all_input_nodes
             # what was refused before may have all its readers inside now

@@ -124,6 +124,7 @@ OTHER = [
     (lambda x, y: torch.relu(x - y), (X, Y), ADD_RELU, "with factors 1, -1"),
     (lambda x: torch.relu(x + 1), (X,), ADD_RELU, "a sum of 1 value and 1"),
     (lambda x: 3 * x, (X,), MY_ADD, "save no GM bytes"),
+    (lambda x, r: x * 2 + r, (X[:, :1], Y), BIAS, "the op takes [3, 1, 8]"),
     (lambda x, y: F.leaky_relu(x + y), (X, Y), ADD_RELU, ""),
     (lambda x, y: torch.relu((x + y).half().float()), (X, Y), ADD_RELU, "rounds to float16"),
     (lambda x, w: rms(x.transpose(0, 2), w[:3]), (X, ROW), RMS, ""),

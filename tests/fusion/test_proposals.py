@@ -47,6 +47,9 @@ def number():
 """
 
 
+F = torch.nn.functional
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "gate_model.py"
@@ -116,11 +119,91 @@ def test_known_ops_come_first() -> None:
     assert [s.spec.op for s in found.covered] == ["FusedAddRelu"] and not found.proposals
 
 
+def over_channels(x: Any) -> Any:
+    centred = x - x.mean(1, keepdim=True)
+    return centred * torch.rsqrt(centred.square().mean(1, keepdim=True) + 1e-5)
+
+
+def statistics(x: Any) -> Any:
+    mean = x.mean((0, 2), keepdim=True)
+    return mean * 2, (x - mean).square().mean((0, 2))
+
+
+def with_residual(x: Any, row: Any) -> Any:
+    total = torch.tanh(x + row)
+    return total, F.layer_norm(total, [8]) @ torch.eye(8)
+
+
+def with_mean(x: Any) -> Any:
+    mean = x.mean(-1, keepdim=True)
+    return mean, torch.exp(x - mean)
+
+
+def rotated(x: Any) -> Any:
+    angle = x * 0.5
+    return x * angle.cos() + (x + 1) * angle.sin()
+
+
+# function, shape of its input, results of the ops, what their specs say
+CHAINS = [
+    (over_channels, (4, 6, 8), [1], "torch.mean(x1, -2, keepdim=True)"),
+    (statistics, (4, 6, 8), [2], 'shape: "[1, x1[1], 1]"'),
+    (lambda x: torch.exp(x.sum(1)) * 3, (4, 6, 8), [1], 'shape: "[x1[0], x1[2]]"'),
+    (with_mean, (4, 6, 8), [2], 'shape: "[*x1[:-1], 1]"'),
+    (lambda x: with_residual(x, ROW), (4, 6, 8), [2], "y2 = torch.tanh"),
+    (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
+]
+
+
+@pytest.mark.parametrize(("function", "shape", "results", "text"), CHAINS)
+def test_chains_with_other_axes_and_several_results(
+    function: Any, shape: Any, results: list[int], text: str
+) -> None:
+    found = proposals(function, torch.randn(shape))
+    assert [len(p.spec.outputs) for p in found.proposals] == results, found.left
+    assert text in found.proposals[0].text, found.proposals[0].text
+
+
+PROPOSED = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(16, 16)
+
+    def forward(self, x, image):
+        total = torch.tanh(self.up(x) * 0.5 + 1) + x
+        h = self.up(nn.functional.layer_norm(total, [16]))
+        angle = h * 0.5
+        h = self.up(h * angle.cos() + total * angle.sin())
+        centred = image - image.mean(1, keepdim=True)
+        return h, centred * torch.rsqrt(centred.square().mean(1, keepdim=True) + 1e-5)
+
+def make():
+    return Block().eval(), (torch.randn(4, 16), torch.randn(4, 6, 8))
+"""
+
+
+@pytest.mark.slow
+def test_the_ops_that_are_proposed_pass_their_tests(tmp_path: Path, capfd: Any) -> None:
+    path, folder = tmp_path / "model.py", tmp_path / "ops"
+    path.write_text(PROPOSED)
+    assert app.run(["fuse", f"{path}:make", "-o", str(folder)]) == output.OK
+    specs = load_specs([folder])
+    assert sorted(len(s.outputs) for s in specs) == [1, 1, 2], [s.op for s in specs]
+    assert app.run(["test", str(folder)]) == output.OK, capfd.readouterr().out
+    assert "failed" not in capfd.readouterr().err
+    model, inputs, _ = model_from(f"{path}:make")
+    assert len(fused(model, inputs, *specs).report.fused) == 3
+
+
 STAYS = [
     lambda x: torch.dropout(x * 2, 0.5, True),
     lambda x: (x * 2).add_(1),
     lambda x: (x * 2).t() if x.dim() == 2 else (x * 2).transpose(0, 1),
-    lambda x: torch.exp(x.mean(0)),
+    lambda x: torch.exp(x.mean()),
     lambda x: (x.double() * 2).sin(),
 ]
 
