@@ -119,10 +119,19 @@ def test_op_on_npu(npu, package, path):
     assert package.last_backend() == "emulated"
 
 
+def _comparable(spec, case):
+    """Whether results have no nan, which opcheck takes as different from itself."""
+    if case.large or case.values != "normal":
+        return False
+    want = reference(spec, case, make_inputs(spec, case))
+    values = [value for name in want.golden for value in leaves(want.golden[name])]
+    return not any(value.isnan().any() for value in values if value.is_floating_point())
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda p: p.stem)
 def test_opcheck_on_npu(npu, package, path):
     spec = load_spec(path)
-    case = next(c for c in case_grid(spec) if not c.large and c.values == "normal")
+    case = next(c for c in case_grid(spec) if _comparable(spec, c))
     given = {n: to_npu(v, npu) for n, v in make_inputs(spec, case).items()}
     arguments = [given[p.name] for p in spec.inputs]
     arguments += [case.attrs.get(a.name, a.default) for a in spec.attrs]
