@@ -10,7 +10,13 @@ from typing import Any
 from msopgen_wrap.doors.ops_render import ATTR_TYPES
 from msopgen_wrap.doors.tensorflow_signature import Argument, Signature, signature
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.spec.gradient import PREFIX, broadcast_inputs, gradient_name
+from msopgen_wrap.spec.gradient import (
+    PREFIX,
+    broadcast_inputs,
+    gradient_attrs,
+    gradient_name,
+    kept_outputs,
+)
 from msopgen_wrap.spec.model import DimBinary, DimExpr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import (
     cpp_comment,
@@ -241,6 +247,16 @@ def _targets(spec: OpSpec, specs: Sequence[OpSpec]) -> str:
     return repr(tuple(places))
 
 
+def _kept(spec: OpSpec) -> tuple[tuple[int, str] | None, ...]:
+    """Return, per output, the input and the attr whose axes its gradient has with size 1."""
+    kept = kept_outputs(spec)
+    names = [p.name for p in spec.inputs]
+    return tuple(
+        (names.index(kept[p.name].tensor), str(kept[p.name].dims)) if p.name in kept else None
+        for p in spec.outputs
+    )
+
+
 def _rows(params: Sequence[TensorParam], combos: int) -> str:
     rows = [f"({''.join(f'{p.dtypes[i]!r}, ' for p in params)})" for i in range(combos)]
     return f"({''.join(row + ', ' for row in rows)})"
@@ -276,6 +292,8 @@ def render_module(
                 "rows": _rows((*spec.inputs, *spec.outputs), spec.combos),
                 "gradient": _gradient(spec, specs),
                 "targets": _targets(spec, specs),
+                "kept": repr(_kept(spec)),
+                "gradient_attrs": [a.name for a in gradient_attrs(spec)],
                 "wide": [p.name in broadcast_inputs(spec) for p in spec.inputs],
             }
         )

@@ -103,7 +103,10 @@ namespace opgen_tensorflow __attribute__((visibility("hidden"))) {
             return true;
         }
         bool Get(const char* name, std::string* value) override { return Read(name, value); }
-        bool Get(const char* name, Sizes* value) override { return Read(name, value); }
+        bool Get(const char* name, Sizes* value) override {
+            value->clear();  // GetAttr appends to a vector, and the default is in it
+            return Read(name, value);
+        }
         bool Get(const char* name, std::vector<double>* value) override {
             std::vector<float> numbers;
             Read(name, &numbers);

@@ -132,12 +132,51 @@ def case_optional_input():
     refused(lambda: fixed.get_concrete_function(*wrong), "'bias' has shape [5], expected [6]")
 
 
+def case_gradient_of_optional_inputs():
+    x, bias = numbers(4, 6), numbers(6)
+    with tf.GradientTape() as tape:
+        tape.watch([x, bias])
+        y = tf.reduce_sum(acme.bias_scale(x, bias, 2.0) * x)
+    dx, dbias = tape.gradient(y, [x, bias])
+    same(dx, 4 * x + 2 * bias, 1e-5)
+    same(dbias, 2 * tf.reduce_sum(x, 0), 1e-5)
+    for add in (acme.bias_scale, acme.add_rows):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(add(x, None) * x)
+        same(tape.gradient(y, x), (2.0 if add is acme.bias_scale else 4.0) * x, 1e-5)
+    row = numbers(1, 6)
+    with tf.GradientTape() as tape:
+        tape.watch([x, row])
+        y = tf.reduce_sum(acme.add_rows(x, row) * x)
+    dx, drow = tape.gradient(y, [x, row])
+    same(dx, 4 * x + row, 1e-5)
+    same(drow, tf.reduce_sum(x, 0, keepdims=True), 1e-5)
+
+
+def case_gradient_of_reduced_axes():
+    x = numbers(3, 4, 5)
+    for dims in ([-1], [0], [0, 2], [1, 2, 0]):
+        for keep in (False, True):
+            mean = tf.function(lambda x, d=dims, k=keep: acme.pick_mean(x, dims=d, keep=k))
+            unknown = mean.get_concrete_function(tf.TensorSpec([None, None, 5]))
+            for call in (mean, unknown):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = tf.reduce_sum(call(x) ** 2)
+                got = tape.gradient(y, x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = tf.reduce_sum(tf.reduce_mean(x, dims, keepdims=keep) ** 2)
+                same(got, tape.gradient(y, x), 1e-5)
+
+
 def case_gradient_without_a_kernel_is_refused():
     x = numbers(2, 3)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = acme.bias_scale(x, None)
-    refused(lambda: tape.gradient(y, x), "BiasScale has no kernel for its gradient",
+        (y,) = acme.foreach_norm([x])
+    refused(lambda: tape.gradient(y, x), "ForeachNorm has no kernel for its gradient",
             "backward: kernel")  # fmt: skip
 
 

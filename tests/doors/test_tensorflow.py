@@ -55,6 +55,26 @@ compute: |
       y = x * scale
   else:
       y = (x + bias) * scale
+backward: kernel
+""",
+    "add_rows": """
+op: AddRows
+inputs: {x: float32, y: {dtype: x, optional: true}}
+outputs: {z: {dtype: x, shape: "broadcast(x, y)"}}
+compute: |
+  if y is None:
+      z = x * 2
+  else:
+      z = x * 2 + y
+backward: kernel
+""",
+    "pick_mean": """
+op: PickMean
+inputs: {x: {dtype: float32, rank: [1, 4]}}
+outputs: {y: {dtype: x, shape: "reduce(x, dims, keep)"}}
+attrs: {dims: {type: list_int, default: [-1]}, keep: {type: bool, default: false}}
+compute: x.mean(dim=dims, keepdim=keep)
+backward: kernel
 """,
     "foreach_norm": """
 op: ForeachNorm

@@ -35,6 +35,17 @@ outputs:
 compute: torch.sin(x) if bias is None else torch.sin(x) * bias
 backward: kernel
 """
+# Where y is left out, its gradient is a number, and the kernel of that gradient reads nothing.
+ADDED = """
+op: Added
+inputs:
+  x: float32
+  y: {dtype: x, optional: true}
+outputs:
+  z: broadcast(x, y)
+compute: torch.sin(x) * 2 if y is None else torch.sin(x) * 2 + y
+backward: kernel
+"""
 # The gradient is a broadcast; its op has no keepdim, and reads what keeps its axes.
 AVERAGE = """
 op: Average
@@ -55,11 +66,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, AVERAGE):
+    for text in (GATE, SHIFT, ADDED, AVERAGE):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
-    names = ("RmsNorm", "Gate", "Shift", "Average")
+    names = ("RmsNorm", "Gate", "Shift", "Added", "Average")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -159,6 +170,12 @@ assert launches() == before + 2 * 16
 x, = leaves((3, 4))
 (grad,) = torch.autograd.grad(op(x, None).sum(), x)
 torch.testing.assert_close(grad, torch.cos(x))
+added = torch.ops.gradv.added
+def add(x, y=None): return torch.sin(x) * 2 + (0 if y is None else y)
+before = launches()
+for shapes in [((3, 4),), ((3, 4), (3, 4)), ((3, 4), (4,)), ((4,), (3, 1)), ((33, 129),)]:
+    compare(added, add, leaves(*shapes))
+assert launches() == before + 2 * 5
 """,
     )
 

@@ -44,9 +44,10 @@ struct ElementwiseTiling {
     // dims: what the kernel works through; operands: inputs, outputs, and numbers counted from the
     // index. Returns why there is no
     // tiling, "" when there is one.
-    std::string Choose(const std::vector<int64_t>& dims, const std::vector<Operand>& operands,
+    std::string Choose(const std::vector<int64_t>& dims, const std::vector<Operand>& given,
                        const ElementwiseBudget& budget, uint64_t ubSize, const CoreRates& rates,
                        int64_t coresOfChip) {
+        const std::vector<Operand> operands = Shaped(given, dims);
         // Of no elements nothing is read, and a size that a reshape leaves open is not known.
         const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
         for (size_t i = 0; i < operands.size(); ++i) {
@@ -80,6 +81,19 @@ struct ElementwiseTiling {
     }
 
  private:
+    // The operands, those that the kernel does not read in the shape of the others: they cost
+    // nothing and do not make a broadcast of the call.
+    static std::vector<Operand> Shaped(std::vector<Operand> operands,
+                                       const std::vector<int64_t>& dims) {
+        for (Operand& operand : operands) {
+            if (!operand.present) {
+                operand.view = View::Dense(dims);
+                operand.bytes = 0;
+            }
+        }
+        return operands;
+    }
+
     // Of an element; an operand that is the same for all rows and columns is hardly ever copied.
     double Cycles(const IterationSpace& space, const std::vector<Operand>& operands,
                   double vectorCycles, const CoreRates& rates) const {
