@@ -45,7 +45,8 @@ def recovered(
             continue
         for function, inverse in _FORMS:
             try:
-                if math.isclose(function(stand_in), wanted, rel_tol=1e-9):
+                # PyTorch rounds the constants of some decompositions to float32.
+                if math.isclose(function(stand_in), wanted, rel_tol=2e-7):
                     found[name] = inverse(given)
                     break
             except (ValueError, ZeroDivisionError, OverflowError):

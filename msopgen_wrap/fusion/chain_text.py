@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.fusion.chains import FLOATS, REDUCED, Chain, reduced_axes
@@ -32,6 +34,11 @@ _UNARY = names_in(
 # standard judges them by absolute error.
 _CANCELLING = names_in("sin cos")
 _FUNCTIONAL = names_in("silu mish hardswish hardsigmoid softplus elu leaky_relu gelu")
+# Arguments that may be attrs, and the constants that belong to a formula instead.
+_OPEN = names_in("other eps")
+_WORDS = {"mul": "factor", "div": "divisor", "add": "addend", "sub": "addend", "rsub": "addend"}
+_PLAIN = (0.0, 0.5, 1.0, 2.0)
+MAX_ATTRS = 4
 _BINARY = names_in("maximum minimum where")
 
 
@@ -46,11 +53,44 @@ def takes(node: Any) -> bool:
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or not all(type(n) is int for n in value.shape):
         return False
-    return _line(node, {n: "x" for n in node.all_input_nodes}, "x") is not None
+    return _line(node, {n: "x" for n in node.all_input_nodes}, Numbers()) is not None
 
 
-def spec_text(chain: Chain, op: str) -> str:
-    """Return the YAML of a spec whose ``compute`` is the chain."""
+@dataclass
+class Numbers:
+    """The constants of a chain that are attrs of its op.
+
+    Attributes:
+        open: whether there are attrs; else all constants are written into the formula.
+        values: attr -> the constant of the chain.
+    """
+
+    open: bool = False
+    values: dict[str, float] = field(default_factory=dict)
+
+    def text(self, step: str, argument: str, value: Any) -> str:
+        """Return what stands in the formula for a value that is no tensor."""
+        constant = type(value) is float and argument in _OPEN and abs(value) not in _PLAIN
+        if not (self.open and constant and math.isfinite(value)):
+            return repr(value)
+        if len(self.values) >= MAX_ATTRS:
+            return repr(value)
+        word = "epsilon" if argument == "eps" else _WORDS.get(step, "limit")
+        count = sum(name.startswith(word) for name in self.values)
+        name = f"{word}{count + 1}" if count else word
+        self.values[name] = value
+        return name
+
+
+def spec_text(chain: Chain, op: str, *, attrs: bool = False, defaults: bool = True) -> str:
+    """Return the YAML of a spec whose ``compute`` is the chain.
+
+    Args:
+        op: its name.
+        attrs: constants are attrs, as far as that is sensible; the chain's are the defaults.
+        defaults: False leaves these out, so that chains with other constants have the same text.
+    """
+    numbers = Numbers(attrs)
     names = chain.names()
     first = chain.ordered_inputs[0]
     own = str(first.meta["val"].dtype).removeprefix("torch.")
@@ -66,14 +106,18 @@ def spec_text(chain: Chain, op: str) -> str:
     if any(packet_name(n.target) in _CANCELLING for n in chain.nodes):
         floats = [name for n, name in results.items() if n.meta["val"].is_floating_point()]
         rows.append(f"tolerance: {{{', '.join(f'{name}: mixed' for name in floats)}}}")
-    rows.append("compute: |")
+    formula = ["compute: |"]
     texts: dict[Any, str] = dict(names)
     for i, node in enumerate(chain.nodes):
-        text = _line(node, texts, own)
+        text = _line(node, texts, numbers)
         assert text is not None
         texts[node] = results.get(node, f"t{i + 1}")
-        rows.append(f"  {texts[node]} = {text}")
-    return "\n".join(rows) + "\n"
+        formula.append(f"  {texts[node]} = {text}")
+    if numbers.values:
+        rows.append("attrs:")
+        for name, value in numbers.values.items():
+            rows.append(f"  {name}: {{type: float, default: {value if defaults else 'any'}}}")
+    return "\n".join([*rows, *formula]) + "\n"
 
 
 def _input_text(chain: Chain, node: Any, first: Any, own: str) -> str:
@@ -100,12 +144,14 @@ def _doc(chain: Chain) -> str:
     return "proposed by opgen fuse; " + ", ".join(words) + "."
 
 
-def _line(node: Any, names: dict[Any, str], own: str) -> str | None:
+def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
     """Return the PyTorch of one step, None when there is none that holds at every shape."""
     name = packet_name(node.target)
     given = bound_arguments(node.target, node.args, node.kwargs)
     # Values of inputs by name; axes of the largest rank.
-    text = {k: names[v] if isinstance(v, Node) else repr(v) for k, v in given.items()}
+    text = {
+        k: names[v] if isinstance(v, Node) else numbers.text(name, k, v) for k, v in given.items()
+    }
     writer = _WRITERS.get(name)
     if writer is not None:
         return writer(node, given, text)

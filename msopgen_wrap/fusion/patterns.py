@@ -18,6 +18,7 @@ from msopgen_wrap.fusion.terms import Term, flattened, leaf, size
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
+from msopgen_wrap.graph.trace_rewrites import without_mutations
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
@@ -188,6 +189,7 @@ def _trace(
         with torch.no_grad(), mode, quiet_attempts():
             tensors = [torch.empty(tuple(shapes[n]), dtype=dtypes[n]) for n in names]
             module = make_fx(functional, decomposition_table=decompositions())(*tensors)
+            without_mutations(module.graph)  # decompositions of norms add eps in place
     except Exception:  # compute does not take these shapes or attrs
         return None
     terms: dict[Any, Any] = {}

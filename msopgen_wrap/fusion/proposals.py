@@ -84,26 +84,39 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
     taken = {node for site in covered for node in site.region.nodes}
     chains, left = _chains(graph, taken)
     found: dict[str, Proposal] = {}
+    places: dict[str, list[Site]] = {}
     names: set[str] = {spec.op for spec in specs}
     refused: dict[str, str] = {}
     for chain in chains:
-        body = spec_text(chain, "Op")
-        if body in refused:
-            continue
-        if body in found:
-            _add(found[body], chain)
-            continue
-        name = _free_name(chain.name(), names)
-        text = spec_text(chain, name)
-        outcome = _checked(text, graph, chain)
-        if isinstance(outcome, str):
-            refused[body] = outcome
+        # Constants as attrs come first: chains with others are the same op then.
+        outcome = ""
+        for attrs in (True, False):
+            body = spec_text(chain, "Op", attrs=attrs, defaults=not attrs)
+            if body in found:
+                if _stands_at(chain, places[body]):
+                    _add(found[body], chain)
+                    outcome = ""
+                    break
+                continue
+            if body in refused:
+                continue
+            text = spec_text(chain, _free_name(chain.name(), names), attrs=attrs)
+            checked = _checked(text, graph, chain)
+            if not isinstance(checked, str):
+                spec, places[body] = checked
+                names.add(spec.op)
+                found[body] = Proposal(spec, text, [], 0, 0)
+                _add(found[body], chain)
+                outcome = ""
+                break
+            refused[body] = outcome = checked
+        if outcome:
             left.append(f"{place_of(chain.root)}: {outcome}")
-            continue
-        names.add(name)
-        found[body] = Proposal(outcome, text, [], 0, 0)
-        _add(found[body], chain)
     return Survey(covered, sorted(found.values(), key=lambda p: -p.saved), left)
+
+
+def _stands_at(chain: Chain, sites: Sequence[Site]) -> bool:
+    return any(set(chain.results) <= set(s.outputs.values()) for s in sites)
 
 
 def _add(proposal: Proposal, chain: Chain) -> None:
@@ -119,8 +132,8 @@ def _free_name(name: str, taken: set[str]) -> str:
     return free
 
 
-def _checked(text: str, graph: Any, chain: Chain) -> OpSpec | str:
-    """Return the spec when it is valid, can be planned and is found again in the model."""
+def _checked(text: str, graph: Any, chain: Chain) -> tuple[OpSpec, list[Site]] | str:
+    """Return the spec with its places when it can be planned and is found again, else why not."""
     from msopgen_wrap.families import plan_op
 
     result = parse_spec(text)
@@ -131,10 +144,15 @@ def _checked(text: str, graph: Any, chain: Chain) -> OpSpec | str:
         plan_op(result.spec)
     except OpgenError as error:
         return f"no kernel: {error.diagnostics[0].what}"
-    sites = Finder(graph).sites([result.spec])
-    if not any(set(chain.results) <= set(s.outputs.values()) for s in sites):
-        return "its formula depends on the shapes of the example"
-    return result.spec
+    finder = Finder(graph)
+    sites = finder.sites([result.spec])
+    if not _stands_at(chain, sites):
+        near = [m for m in finder.misses if m.place == place_of(chain.root)]
+        reason = max(near, key=lambda m: m.share).reason if near else ""
+        return (
+            f"not found again in the model: {reason}" if reason else "not found again in the model"
+        )
+    return result.spec, sites
 
 
 def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:

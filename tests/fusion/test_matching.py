@@ -92,6 +92,18 @@ def test_a_formula_is_the_op_however_it_is_written(
     assert {k: found[k] for k in attrs} == pytest.approx(attrs)
 
 
+def test_a_norm_of_torch_in_compute_is_found() -> None:
+    spec = spec_of(
+        "op: TanhNorm\ninputs:\n  x: {dtype: [float32]}\n"
+        '  w: {dtype: x, shape: "[x[-1]]"}\n'
+        "outputs:\n  y: like x\nattrs: {eps: 1.0e-5}\n"
+        "compute: F.rms_norm(torch.tanh(x), [x.shape[-1]], w, eps)\n"
+    )
+    model = Lambda(lambda x, w: F.rms_norm(torch.tanh(x), [8], w, 3e-4))
+    (call,) = fused(model, (X, ROW), spec).report.fused
+    assert call.attrs == pytest.approx({"eps": 3e-4})
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_casts_on_the_way_belong_to_the_op(dtype: Any) -> None:
     def norm(x: Any, w: Any) -> Any:

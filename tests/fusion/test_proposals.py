@@ -113,6 +113,22 @@ def test_equal_chains_are_one_op() -> None:
     assert len(found.places) == 2
 
 
+def test_constants_are_attrs_and_other_constants_are_the_same_op() -> None:
+    def twice(x: Any) -> Any:
+        x = F.rms_norm(torch.tanh(x * 3.5), [8], ROW, 1e-5) @ torch.eye(8)
+        return F.rms_norm(torch.tanh(x * 0.25), [8], ROW, 1e-3)
+
+    (found,) = proposals(twice, X).proposals
+    assert len(found.places) == 2
+    assert {a.name: a.default for a in found.spec.attrs} in (
+        {"factor": 3.5, "epsilon": 1e-5},
+        {"factor": 0.25, "epsilon": 1e-3},
+    )
+    calls = fused(Lambda(twice), X, found.spec).report.fused
+    assert [c.attrs["factor"] for c in calls] == pytest.approx([3.5, 0.25])
+    assert [c.attrs["epsilon"] for c in calls] == pytest.approx([1e-5, 1e-3])
+
+
 def test_known_ops_come_first() -> None:
     graph = traced_model(Lambda(lambda x, y: torch.relu(x + y)), (X, X + 1), {}).graph
     found = survey(graph, library("elementwise/fused_add_relu"))
