@@ -36,6 +36,7 @@ from msopgen_wrap.torch_import import torch
 # Of the ways in which one formula may be an op, and of the values that an input may be.
 MAX_MATCHES = 6
 MAX_CHOICES = 16
+NO_SAVING = "the op of the library would save no GM bytes; name it in `specs` to have it"
 
 
 @dataclass(eq=False)
@@ -107,10 +108,14 @@ class Finder:
             and isinstance(node.meta.get("val"), torch.Tensor)
         ]
 
-    def sites(self, specs: Sequence[OpSpec]) -> list[Site]:
+    def sites(self, specs: Sequence[OpSpec], *, saving: bool = False) -> list[Site]:
         """Return the places where the ops may be called, none overlapping another.
 
         Formulas of many steps come before those that are a part of them.
+
+        Args:
+            specs: the ops.
+            saving: whether an op has to save GM bytes; one that does not keeps no other away.
         """
         listed = [pattern for spec in specs for pattern in patterns(spec)]
         listed.sort(key=lambda p: -p.steps)
@@ -121,7 +126,9 @@ class Finder:
                 if node in self.taken or not _same_head(pattern.outputs[root_name], self._at(node)):
                     continue
                 site = self._site(pattern, root_name, node)
-                if site is not None:
+                if site is not None and saving and site.after >= site.before:
+                    self.misses.append(NearMiss(site.label, place_of(node), NO_SAVING, 1.0))
+                elif site is not None:
                     self.taken.update(site.region.nodes)
                     found.append(site)
         found.sort(key=lambda s: self.order[s.anchor])

@@ -80,7 +80,7 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
         graph: ATen calls with fake values.
         specs: the known ops.
     """
-    covered = [s for s in Finder(graph).sites(specs) if s.after < s.before]
+    covered = Finder(graph).sites(specs, saving=True)
     taken = {node for site in covered for node in site.region.nodes}
     chains, left = _chains(graph, taken)
     found: dict[str, Proposal] = {}

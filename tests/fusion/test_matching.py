@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from msopgen_wrap.fusion.finder import Finder
+from msopgen_wrap.fusion.model_trace import traced_model
 from msopgen_wrap.torch_import import torch
 from tests.fusion.models import Lambda
 from tests.fusion.reference_ops import fused, library, spec_of
@@ -187,3 +189,16 @@ def test_axes_that_are_no_attr_are_proved_by_numbers() -> None:
     square = torch.randn(5, 5)
     assert fused(Lambda(lambda x: x - x.mean(0)), (square,), spec).report.fused
     assert not fused(Lambda(lambda x: x - x.mean(1)), (square,), spec).report.fused
+
+
+def test_an_op_that_saves_nothing_keeps_no_other_away() -> None:
+    torch.manual_seed(0)
+    model = Lambda(lambda x, y, z: torch.relu(x * y + z.repeat(1, 2)))
+    inputs = (torch.randn(4, 8), torch.randn(4, 8), torch.randn(4, 4))
+    graph = traced_model(model, inputs, {}).graph
+    specs = [BIAS, *library("activation/custom_relu"), ADD_RELU]
+    finder = Finder(graph)
+    sites = finder.sites(specs, saving=True)
+    assert [site.spec.op for site in sites] == ["FusedAddRelu"]
+    assert {"BiasScaleResidual", "CustomRelu"} >= {miss.op.split()[0] for miss in finder.misses}
+    assert any("save no GM bytes" in miss.reason for miss in finder.misses)
