@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MANIFEST = "opgen.json"
 FORMAT = 1
 # Kinds of projects that are torch extensions, by the ``style`` in their manifest.
-BACKENDS = ("torch-cpp",)
+BACKENDS = ("torch-cpp", "torch-cuda")
 
 
 @dataclass(frozen=True)

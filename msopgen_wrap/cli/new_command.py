@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import click
@@ -37,7 +38,7 @@ from msopgen_wrap.spec.model import OpSpec
     "--backend",
     type=click.Choice(["ascend", *BACKENDS]),
     help="ascend (default): a CANN project. torch-cpp: a torch C++ extension with plain loops, no "
-    "Ascend in it.",
+    "Ascend in it. torch-cuda: the same with CUDA kernels beside the loops.",
 )
 @click.option("--only", is_flag=True, help="Drop ops of the project that SPECS do not name.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show what would change; write nothing.")
@@ -141,10 +142,14 @@ def _gather(
     if root is None:
         root = Path(given[0].name if len(given) == 1 else f"{vendor or 'opgen'}_ops")
         old = read_manifest(root)
-    if _backend(backend, old):
-        from msopgen_wrap.torch_cpp.extension import with_extension_gradients as with_gradients
+    if extension := _backend(backend, old):
+        from msopgen_wrap.torch_cpp.extension import with_extension_gradients
+
+        with_gradients = functools.partial(with_extension_gradients, backend=extension)
     else:
-        from msopgen_wrap.families.gradients import with_chosen_gradients as with_gradients
+        from msopgen_wrap.families.gradients import with_chosen_gradients
+
+        with_gradients = functools.partial(with_chosen_gradients)
     given, refused = with_gradients(given)
     if old is None or (only and paths):
         return root, old, given, refused

@@ -12,7 +12,6 @@ from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, variants
-from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import CPP_KEYWORDS
 from msopgen_wrap.spec.torch_names import words
@@ -23,19 +22,16 @@ from msopgen_wrap.torch_cpp.loop_values import LoopNest
 from msopgen_wrap.torch_cpp.nest_render import NestRender
 from msopgen_wrap.torch_cpp.refusals import axes_differ, unsupported_spec
 from msopgen_wrap.torch_cpp.scalar_code import STORAGE_TYPES
+from msopgen_wrap.torch_cpp.signatures import parameters, return_type, without_unused, wrapped
 
-ATTR_TYPES = {
-    "int": "int64_t",
-    "float": "double",
-    "bool": "bool",
-    "str": "std::string_view",
-    "list_int": "at::IntArrayRef",
-    "list_float": "at::ArrayRef<double>",
-}
 # Names of the loops' own variables and of what stands around them.
 LOCALS = words(
     "i row run options at c10 loops scalar std opgen_torch opgen_binding scalar_t torch Sizes"
 )
+
+
+# Before lines of a render that are no statements of the function.
+KERNEL_MARK = "@KERNEL@"
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,7 @@ class LoopFunction:
         arguments: per combination, what stands for them.
         text: its definition.
         rank: an input and its rank, where the function is for that rank only.
+        kernels: lines that a render has marked (``KERNEL_MARK``) to stand in other files.
     """
 
     name: str
@@ -58,6 +55,7 @@ class LoopFunction:
     arguments: dict[int, tuple[str, ...]]
     text: str
     rank: tuple[str, int] | None = None
+    kernels: tuple[str, ...] = ()
 
 
 class Names:
@@ -101,8 +99,14 @@ def check_spec(spec: OpSpec) -> None:
         )
 
 
-def loop_functions(spec: OpSpec) -> list[LoopFunction]:
+def loop_functions(
+    spec: OpSpec, render: type[NestRender] = NestRender, suffix: str = "Loops"
+) -> list[LoopFunction]:
     """Return the functions of loops of an op, one or more per variant.
+
+    Args:
+        render: writes the nests.
+        suffix: what the names of the functions end in.
 
     Raises:
         OpgenError: OPG570, OPG571, OPG572; and what tracing refuses.
@@ -112,11 +116,11 @@ def loop_functions(spec: OpSpec) -> list[LoopFunction]:
     chosen = variants(spec)
     base = "".join(part.capitalize() for part in spec.name.split("_"))
     for number, variant in enumerate(chosen):
-        suffix = _variant_suffix(variant, number) if len(chosen) > 1 else ""
+        which = _variant_suffix(variant, number) if len(chosen) > 1 else ""
         groups = _combo_groups(spec)
         for group in groups:
-            kind = "Loops" if len(groups) == 1 else f"Loops{_dtype_suffix(spec, group[0])}"
-            found += _functions(spec, variant, group, f"{base}{suffix}{kind}")
+            kind = suffix if len(groups) == 1 else f"{suffix}{_dtype_suffix(spec, group[0])}"
+            found += _functions(spec, variant, group, f"{base}{which}{kind}", render)
     return found
 
 
@@ -173,7 +177,11 @@ class _Traced:
 
 
 def _functions(
-    spec: OpSpec, variant: Variant, group: tuple[int, ...], name: str
+    spec: OpSpec,
+    variant: Variant,
+    group: tuple[int, ...],
+    name: str,
+    render: type[NestRender],
 ) -> list[LoopFunction]:
     """Return the function of all ranks, behind those of low ranks where the loops are others.
 
@@ -185,7 +193,7 @@ def _functions(
     failure: OpgenError | None = None
     for front in (False, True):
         try:
-            made = [_text(spec, t, group, name, front) for t in traces]
+            made = [_text(spec, t, group, name, front, render) for t in traces]
         except OpgenError as error:
             failure = failure or error
             continue
@@ -202,7 +210,7 @@ def _functions(
     for place in others:
         rank = traces[place].rank
         assert rank is not None
-        text, samples = _text(spec, traces[place], group, f"{name}Rank{rank}", front)
+        text, samples = _text(spec, traces[place], group, f"{name}Rank{rank}", front, render)
         low = _finished(spec, variant, group, f"{name}Rank{rank}", text, [samples])
         found.append(replace(low, rank=(free[0], rank)))
     samples_of = [made[place][1] for place in same]
@@ -226,6 +234,9 @@ def _finished(
         if sizes:
             code = axes_code(spec, [rows[place] for rows in samples], names, sizes[0])
             text = text.replace(f"@AXES{place} {sizes[0]}@", code)
+    kept = [line.strip() for line in text.splitlines()]
+    kernels = [line.removeprefix(KERNEL_MARK) for line in kept if line.startswith(KERNEL_MARK)]
+    text = "\n".join(line for line in text.splitlines() if not line.strip().startswith(KERNEL_MARK))
     arguments = {
         combo: tuple(STORAGE_TYPES[column[n]] for column in columns)
         for n, combo in enumerate(group)
@@ -234,20 +245,9 @@ def _finished(
     heads += [f"const loops::Sizes& {names[o.name]}_shape" for o in spec.outputs]
     body = text.split(") {\n", 1)[1]
     text = text.replace(", ".join(heads), ", ".join(without_unused(heads, body)), 1)
-    return LoopFunction(name, variant, group, types, arguments, _wrapped(text))
-
-
-def _wrapped(text: str) -> str:
-    """Wrap long lines: assignments after the sign where the rest then fits."""
-    lines = []
-    for line in text.splitlines():
-        place = line.find(" = ")
-        indent = len(line) - len(line.lstrip()) + 4
-        if len(line) > 100 and place > 0 and indent + len(line) - place - 3 <= 100:
-            lines += [line[: place + 2], " " * indent + line[place + 3 :]]
-        else:
-            lines.append(line)
-    return tidy("\n".join(lines))
+    return LoopFunction(
+        name, variant, group, types, arguments, wrapped(text), kernels=tuple(kernels)
+    )
 
 
 def _parameter_names(spec: OpSpec) -> dict[str, str]:
@@ -299,7 +299,12 @@ def _traced(
 
 
 def _text(
-    spec: OpSpec, given: _Traced, group: tuple[int, ...], name: str, front: bool
+    spec: OpSpec,
+    given: _Traced,
+    group: tuple[int, ...],
+    name: str,
+    front: bool,
+    render: type[NestRender],
 ) -> tuple[str, list[Sample]]:
     """Return a function with marks where the axes of rows go, and the axes of its nests."""
     traced = given.traced
@@ -316,8 +321,10 @@ def _text(
     results: dict[str, str] = {}
     for place, nest in enumerate(nests):
         shape = _element_shape(nest, shapes)
-        render = NestRender(nest, spec.name, shape, f"@AXES{place}@", namer.unique)
-        lines += _with_sizes(render.lines(), place)
+        own = f"{name}{place + 1}" if len(nests) > 1 else name
+        axes = f"@AXES{place}@"
+        made = render(nest, spec.name, shape, axes, namer.unique, own, types).lines()
+        lines += _with_sizes(made, place)
         for store in nest.stores:
             if store.output:
                 results[store.output] = f"{store.tensor}.view({shapes[store.output]})"
@@ -353,42 +360,3 @@ def _with_sizes(lines: list[str], place: int) -> list[str]:
     return [
         line.replace(mark, f"@AXES{place} {sizes.group(1)}@") if sizes else line for line in lines
     ]
-
-
-def parameters(spec: OpSpec, names: dict[str, str], variant: Variant | None) -> list[str]:
-    """Return the declarations of the inputs and attrs.
-
-    Args:
-        variant: leave out what it does not pass or fixes; None: all, as torch passes them.
-    """
-    found = []
-    for p in spec.inputs:
-        optional = p.kind is ParamKind.OPTIONAL
-        if variant is not None and optional and p.name not in variant.present:
-            continue
-        wrapped = optional and variant is None
-        kind = "std::optional<at::Tensor>" if wrapped else "at::Tensor"
-        found.append(f"const {kind}& {names[p.name]}")
-    fixed = {n for n, _ in variant.attrs} if variant is not None else set()
-    for a in spec.attrs:
-        if a.name not in fixed:
-            found.append(f"{ATTR_TYPES[a.type]} {names[a.name]}")
-    return found
-
-
-def without_unused(declarations: list[str], body: str) -> list[str]:
-    """Return declarations of parameters, those without a name that the body does not use."""
-    found = []
-    for declaration in declarations:
-        head, name = declaration.rsplit(" ", 1)
-        used = re.search(rf"\b{re.escape(name)}\b", body)
-        found.append(declaration if used else f"{head} /* {name} */")
-    return found
-
-
-def return_type(spec: OpSpec) -> str:
-    """Return the C++ type of the results."""
-    count = len(spec.outputs)
-    if count == 1:
-        return "at::Tensor"
-    return f"std::tuple<{', '.join(['at::Tensor'] * count)}>"

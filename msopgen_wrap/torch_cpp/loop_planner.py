@@ -124,6 +124,7 @@ class LoopPlanner(NestValues):
             dtype = dtype_name(node.meta["val"])
             product = self.make("call", dtype, FULL, "product", (left, right), "aten.mul")
             kind, operand = "sum", product
+            nest.product = True
         else:
             kind = str(reduction_kind(node))
             operand = self.value(index, node.args[0], tuple(range(rank)))

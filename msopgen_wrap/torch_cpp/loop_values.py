@@ -81,6 +81,7 @@ class LoopNest:
         reductions: in the order in which they were found.
         domains: per reduction, the operands whose common shape it covers.
         reshaped: whether outputs have other axes than the nest.
+        product: whether its rows are elements of a matrix product.
     """
 
     rank: int
@@ -91,6 +92,7 @@ class LoopNest:
     reductions: list[Value] = field(default_factory=list)
     domains: list[frozenset[int]] = field(default_factory=list)
     reshaped: bool = False
+    product: bool = False
 
     @property
     def has_rows(self) -> bool:

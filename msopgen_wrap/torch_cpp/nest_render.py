@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from msopgen_wrap.torch_cpp.loop_reductions import INDEXED, finish, known_value, start, step
 from msopgen_wrap.torch_cpp.loop_values import FULL, ROW, LoopNest, Store, Value
 from msopgen_wrap.torch_cpp.scalar_code import (
     C_TYPES,
-    FLOATS,
     SCALAR_CALLS,
     Expr,
     cast,
@@ -99,7 +99,7 @@ class Body:
         """Return the expression of a value."""
         if value.kind == "number":
             return number(value)
-        return self.known[value]
+        return known_value(self.known, value)
 
 
 def _cast_float(made: Expr, dtype: str) -> Expr:
@@ -123,23 +123,42 @@ class NestRender:
         shape: C++ of the sizes of loops over elements; empty: the common shape of what is read.
         axes: C++ of the axes of the rows.
         unique: returns an unused C++ name for a wish.
+        name: C++ name that is the nest's own.
+        types: template parameters of the function that the nest is in.
     """
 
     def __init__(
-        self, nest: LoopNest, op: str, shape: str, axes: str, unique: Callable[[str], str]
+        self,
+        nest: LoopNest,
+        op: str,
+        shape: str,
+        axes: str,
+        unique: Callable[[str], str],
+        name: str,
+        types: tuple[str, ...],
     ) -> None:
         self.nest, self.op, self.shape, self.axes, self.unique = nest, op, shape, axes, unique
+        self.name, self.types = name, types
         self.tensors: list[str] = []
 
     def lines(self) -> list[str]:
         """Return the statements that make the tensors of the nest."""
         return self._row_lines() if self.nest.has_rows else self._element_lines()
 
+    def _body(
+        self,
+        targets: list[Value],
+        load: Callable[[Value], str],
+        known: dict[Value, Expr],
+        level: str = FULL,
+    ) -> Body:
+        return Body(targets, load, known, level)
+
     # ---- elements ------------------------------------------------------------------------------
 
-    def _element_lines(self) -> list[str]:
+    def _element_head(self) -> tuple[list[str], str]:
+        """Return the statements that allocate the results, and C++ of the shape."""
         nest = self.nest
-        elements = self.unique("elements")
         shape = self.shape
         if not shape:
             shape = self.unique("sizes")
@@ -150,6 +169,12 @@ class NestRender:
         for store in nest.stores:
             made = f"loops::Empty<{store.storage}>({shape}, options)"
             lines.append(f"const at::Tensor {store.tensor} = {made};")
+        return lines, shape
+
+    def _element_lines(self) -> list[str]:
+        nest = self.nest
+        elements = self.unique("elements")
+        lines, shape = self._element_head()
         tensors = [*self.tensors, *(s.tensor for s in nest.stores)]
         lines.append(f"const loops::Elements {elements}({shape}, {{{', '.join(tensors)}}});")
         lines.append(f"{elements}.ForEachRun([&](const loops::Run& run) {{")
@@ -163,7 +188,7 @@ class NestRender:
         for place, store in enumerate(nest.stores, len(nest.operands)):
             outputs.append(self.unique(f"{store.tensor}_out"))
             lines.append(f"    const auto {outputs[-1]} = run.at<{store.storage}>({place});")
-        body = Body([s.value for s in nest.stores], lambda v: f"{pointers[v.operand]}[i]", {})
+        body = self._body([s.value for s in nest.stores], lambda v: f"{pointers[v.operand]}[i]", {})
         lines.append("    for (int64_t i = 0; i < run.length; ++i) {")
         lines += [f"        {line}" for line in body.lines]
         for name, store in zip(outputs, nest.stores, strict=True):
@@ -185,6 +210,14 @@ class NestRender:
     # ---- rows ----------------------------------------------------------------------------------
 
     def _row_lines(self) -> list[str]:
+        lines, rows, columns = self._row_head()
+        lines.append(f"{rows}.ForEachRow([&](int64_t row) {{")
+        lines += [f"    {line}" for line in self._row_body(rows, columns)]
+        lines.append("});")
+        return [*lines, *self._row_results(rows)]
+
+    def _row_head(self) -> tuple[list[str], str, str]:
+        """Return the statements before the loops, and the names of the rows and their length."""
         nest = self.nest
         rows = self.unique("rows")
         shape = self.unique("sizes")
@@ -200,7 +233,7 @@ class NestRender:
         lines.append(f"const loops::Rows {rows}({shape}, {self.axes}, {{{listed}}});")
         columns = self.unique("columns")
         lines.append(f"const int64_t {columns} = {rows}.columns();")
-        if any(r.target in ("max", "min", *_INDEXED) for r in nest.reductions):
+        if any(r.target in ("max", "min", *INDEXED) for r in nest.reductions):
             lines.append(f'{rows}.CheckColumns("{self.op}");')
         for store in nest.stores:
             make = "Empty" if store.value.level == FULL else "EmptyColumn"
@@ -208,10 +241,12 @@ class NestRender:
             lines.append(f"const at::Tensor {self._memory(store)} = {made};")
             data = f"{self._memory(store)}.mutable_data_ptr<{store.storage}>()"
             lines.append(f"{store.storage}* const {store.tensor}_data = {data};")
-        lines.append(f"{rows}.ForEachRow([&](int64_t row) {{")
-        lines += [f"    {line}" for line in self._row_body(rows, columns)]
-        lines.append("});")
-        for store in nest.stores:
+        return lines, rows, columns
+
+    def _row_results(self, rows: str) -> list[str]:
+        """Return the statements that name the results by their shapes."""
+        lines = []
+        for store in self.nest.stores:
             if store.value.level == FULL:
                 text = f"{rows}.Restored({self._memory(store)})"
             elif store.output:
@@ -248,21 +283,21 @@ class NestRender:
         for depth in range(1, max(r.depth for r in nest.reductions) + 1):
             group = [r for r in nest.reductions if r.depth == depth]
             for reduction in group:
-                lines += _start(reduction)
+                lines += start(reduction)
             lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
-            body = Body([r.args[0] for r in group], load, known)
+            body = self._body([r.args[0] for r in group], load, known)
             lines += [f"    {line}" for line in body.lines]
             for reduction in group:
                 lines += [
-                    f"    {line}" for line in _step(reduction, body.written(reduction.args[0]))
+                    f"    {line}" for line in step(reduction, body.written(reduction.args[0]))
                 ]
             lines.append("}")
             for reduction in group:
-                lines += _finish(reduction, columns, known)
+                lines += finish(reduction, columns, known)
             lines += self._row_values(depth, full, single, load, known)
         if full:
             lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
-            body = Body(full, load, known)
+            body = self._body(full, load, known)
             lines += [f"    {line}" for line in body.lines]
             for store in nest.stores:
                 if store.value.level == FULL:
@@ -272,7 +307,7 @@ class NestRender:
         for store in nest.stores:
             if store.value.level == ROW:
                 value = store.value
-                made = number(value) if value.kind == "number" else _known(known, value)
+                made = number(value) if value.kind == "number" else known_value(known, value)
                 lines.append(f"{store.tensor}_data[row] = {converted(made, store.storage)};")
         return lines
 
@@ -303,7 +338,7 @@ class NestRender:
         for value in targets:
             if value in known:
                 continue
-            body = Body([value], load, known, ROW)
+            body = self._body([value], load, known, ROW)
             lines += body.lines
             made = body.written(value)
             if made.text != value.name:
@@ -311,83 +346,3 @@ class NestRender:
             known.update(body.known)
             known[value] = Expr(value.name, value.dtype)
         return lines
-
-
-def _known(known: dict[Value, Expr], value: Value) -> Expr:
-    if value.kind == "reduction" and value.target == "index":
-        return Expr(value.name, "int64")
-    return known[value]
-
-
-# ---- reductions --------------------------------------------------------------------------------
-
-
-def _accumulator(reduction: Value) -> tuple[str, str]:
-    """Return type and first value of what a reduction adds to."""
-    dtype = reduction.args[0].dtype
-    c_type = C_TYPES[dtype]
-    kind = reduction.target
-    if kind in ("sum", "mean", "prod"):
-        # double and int64_t: long rows lose no digits
-        wide = "double" if reduction.dtype in FLOATS or dtype in FLOATS else "int64_t"
-        return wide, "1" if kind == "prod" else "0"
-    if kind in ("any", "all"):
-        return "bool", "true" if kind == "all" else "false"
-    limit = "lowest" if kind == "max" else "max"
-    if dtype in FLOATS:
-        sign = "-" if kind == "max" else ""
-        return c_type, f"{sign}std::numeric_limits<{c_type}>::infinity()"
-    return c_type, f"std::numeric_limits<{c_type}>::{limit}()"
-
-
-def _total(reduction: Value) -> str:
-    return f"{reduction.name}_{'best' if reduction.target in _INDEXED else 'total'}"
-
-
-_INDEXED = ("argmax", "argmin", "max_dim", "min_dim")
-
-
-def _start(reduction: Value) -> list[str]:
-    if reduction.target in _INDEXED:
-        c_type = C_TYPES[reduction.args[0].dtype]
-        return [f"{c_type} {_total(reduction)} = 0;", f"int64_t {reduction.name}_index = 0;"]
-    c_type, first = _accumulator(reduction)
-    return [f"{c_type} {_total(reduction)} = {first};"]
-
-
-def _step(reduction: Value, item: Expr) -> list[str]:
-    total, kind = _total(reduction), reduction.target
-    if kind in ("sum", "mean"):
-        return [f"{total} += {item.text};"]
-    if kind == "prod":
-        return [f"{total} *= {item.operand};"]
-    if kind in ("any", "all"):
-        op = "||" if kind == "any" else "&&"
-        return [f"{total} = {total} {op} {cast(item, 'bool').operand};"]
-    if kind in ("max", "min"):
-        name = "Maximum" if kind == "max" else "Minimum"
-        return [f"{total} = scalar::{name}({total}, {item.text});"]
-    name = "Exceeds" if "max" in kind else "FallsBelow"
-    return [
-        f"if (i == 0 || scalar::{name}({item.text}, {total})) {{",
-        f"    {total} = {item.text};",
-        f"    {reduction.name}_index = i;",
-        "}",
-    ]
-
-
-def _finish(reduction: Value, columns: str, known: dict[Value, Expr]) -> list[str]:
-    total, kind, c_type = _total(reduction), reduction.target, C_TYPES[reduction.dtype]
-    if kind in ("argmax", "argmin"):
-        known[reduction] = Expr(f"{reduction.name}_index", "int64")
-        return []
-    if kind in ("max_dim", "min_dim"):
-        known[reduction] = Expr(total, reduction.dtype)
-        return []
-    wide = _accumulator(reduction)[0]
-    value = f"{total} / static_cast<double>({columns})" if kind == "mean" else total
-    if wide == c_type:
-        known[reduction] = Expr(total, reduction.dtype)
-        return []
-    known[reduction] = Expr(reduction.name, reduction.dtype)
-    return [f"const {c_type} {reduction.name} = static_cast<{c_type}>({value});"]

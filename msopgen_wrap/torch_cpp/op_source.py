@@ -8,25 +8,27 @@ from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_comment, cpp_string, render_template
-from msopgen_wrap.torch_cpp.loop_function import (
-    LoopFunction,
-    parameters,
-    return_type,
-    without_unused,
-)
+from msopgen_wrap.torch_cpp.loop_function import LoopFunction
+from msopgen_wrap.torch_cpp.signatures import parameters, return_type, without_unused
 from msopgen_wrap.torch_ext.binding_render import output_rule
 from msopgen_wrap.torch_ext.shape_code import CppShapes
 
 
-def render_source(spec: OpSpec, source: str, namespace: str, functions: list[LoopFunction]) -> str:
-    """Return the text of ``csrc/<op>.cpp``."""
+def render_source(
+    spec: OpSpec,
+    source: str,
+    namespace: str,
+    functions: list[LoopFunction],
+    template: str = "torch_cpp/csrc/op.cpp",
+) -> str:
+    """Return the text of ``csrc/<op>.cpp``, or of what another template makes of the functions."""
     own = {n: n for n in [*(p.name for p in spec.inputs), *(a.name for a in spec.attrs)]}
     shapes = CppShapes(spec)
     checks, branches = _checks(spec, shapes), [_branch(spec, f) for f in functions]
     body = repr((checks, branches, _refusal(spec)))
     return tidy(
         render_template(
-            "torch_cpp/csrc/op.cpp",
+            template,
             source=source,
             spec=spec,
             doc=cpp_comment(" ".join(spec.doc.split()) or spec.op),
@@ -34,6 +36,7 @@ def render_source(spec: OpSpec, source: str, namespace: str, functions: list[Loo
             functions=functions,
             params=without_unused(parameters(spec, own, None), body),
             returns=return_type(spec),
+            inputs=", ".join(p.name for p in spec.inputs),
             checks=checks,
             branches=branches,
             refusal=_refusal(spec),

@@ -83,6 +83,10 @@ class Nest {
     }
 
     size_t rank() const { return sizes_.size(); }
+    size_t tensors() const { return data_.size(); }
+    const Sizes& sizes() const { return sizes_; }
+    const Sizes& strides(size_t tensor) const { return strides_[tensor]; }
+    const void* data(size_t tensor) const { return data_[tensor]; }
     int64_t last() const { return sizes_.empty() ? 1 : sizes_.back(); }
     int64_t stride(size_t tensor) const {
         return strides_[tensor].empty() ? 0 : strides_[tensor].back();
@@ -145,6 +149,9 @@ class Elements {
     Elements(at::IntArrayRef sizes, Tensors tensors)
         : count_(c10::multiply_integers(sizes)), nest_(sizes, Expanded(sizes, tensors)) {}
 
+    int64_t count() const { return count_; }
+    const Nest& nest() const { return nest_; }
+
     // Calls body(run) for parts of rows, on all threads.
     template <typename Body>
     void ForEachRun(const Body& body) const {
@@ -197,6 +204,8 @@ class Rows {
 
     int64_t count() const { return count_; }
     int64_t columns() const { return columns_; }
+    const Nest& nest() const { return *nest_; }  // of the first elements of the rows
+    int64_t step(size_t tensor) const { return columns_of_[tensor].stride(-1); }
 
     // One row of a tensor.
     template <typename T>
