@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.fusion.conversion import quiet_attempts
 from msopgen_wrap.fusion.fused_module import (
     MAX_GRAPHS,
     autocast_state,
@@ -16,6 +15,7 @@ from msopgen_wrap.fusion.fused_module import (
 from msopgen_wrap.fusion.model_trace import ModelGraph
 from msopgen_wrap.fusion.packages import OpSource, op_source
 from msopgen_wrap.fusion.report import FusionReport
+from msopgen_wrap.graph.tracing import quiet_attempts
 from msopgen_wrap.torch_import import torch
 
 Runner = Callable[..., Any]

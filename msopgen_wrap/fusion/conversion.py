@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import logging
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.fusion.rules import ANY_DTYPE, RULES, Arguments, axes_of, is_number, parts
 from msopgen_wrap.fusion.terms import CONST, Term, alias, call, constant, leaf, names_in
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.trace_rewrites import without_mutations
+from msopgen_wrap.graph.tracing import quiet_attempts
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -244,18 +243,6 @@ def _tensor_nodes(node: Any) -> list[Any]:
     """Return the nodes among the arguments of a node whose values are tensors, as often as used."""
     leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
     return [v for v in leaves if isinstance(v, Node)]
-
-
-@contextlib.contextmanager
-def quiet_attempts() -> Iterator[None]:
-    """Keep torch from logging errors of traces that may fail."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
-    before = logger.disabled
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 _graphs: dict[Any, Any] = {}

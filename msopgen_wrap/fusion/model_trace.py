@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.fusion.conversion import quiet_attempts
+from msopgen_wrap.graph.tracing import quiet_attempts
 from msopgen_wrap.torch_import import torch
 
 

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msopgen_wrap.fusion.conversion import Converter, quiet_attempts
+from msopgen_wrap.fusion.conversion import Converter
 from msopgen_wrap.fusion.shared_inputs import shared_patterns
 from msopgen_wrap.fusion.terms import Term, flattened, leaf, size
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
 from msopgen_wrap.graph.trace_rewrites import without_mutations
+from msopgen_wrap.graph.tracing import quiet_attempts
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.fusion.conversion import quiet_attempts
 from msopgen_wrap.fusion.finder import Site
+from msopgen_wrap.graph.tracing import quiet_attempts
 from msopgen_wrap.torch_import import torch
 
 

@@ -90,7 +90,7 @@ def trace(
     attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
     for shapes in candidate_shapes(spec, attrs, rank):
         try:
-            with _without_log():
+            with quiet_attempts():
                 return _trace_at(spec, variant, combo, shapes, samples or {})
         except OpgenError:
             raise
@@ -102,8 +102,8 @@ def trace(
 
 
 @contextlib.contextmanager
-def _without_log() -> Iterator[None]:
-    """Keep PyTorch from writing a traceback for a sample shape that compute does not take."""
+def quiet_attempts() -> Iterator[None]:
+    """Keep PyTorch from writing a traceback for an attempt at a trace that may fail."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     before = logger.disabled
     logger.disabled = True

@@ -24,6 +24,21 @@ from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 
+# Function of two numbers in a traced graph -> operator of scalar expressions.
+NUMBER_CALLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "max": "max",
+    "min": "min",
+    "sym_max": "max",
+    "sym_min": "min",
+}
+
 
 @dataclass
 class SizeReader(Emitter):
@@ -147,21 +162,8 @@ class SizeReader(Emitter):
         if name == "getitem":
             return self.values[node.args[0]][node.args[1]]  # type: ignore[index]
         args = [self.scalar_expr(a) for a in node.args if a is not None]
-        binary = {
-            "add": "+",
-            "sub": "-",
-            "mul": "*",
-            "truediv": "/",
-            "floordiv": "//",
-            "mod": "%",
-            "pow": "**",
-            "max": "max",
-            "min": "min",
-            "sym_max": "max",
-            "sym_min": "min",
-        }
-        if name in binary:
-            return with_numel(fold(binary[name], *args))
+        if name in NUMBER_CALLS:
+            return with_numel(fold(NUMBER_CALLS[name], *args))
         if name == "neg":
             return fold("neg", *args)
         if name in ("sym_float", "sym_int"):

@@ -18,26 +18,13 @@ from msopgen_wrap.graph.scalars import (
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import RESHAPES, target_name
+from msopgen_wrap.schedule.size_reading import NUMBER_CALLS
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import cpp_int
 from msopgen_wrap.torch_cpp.refusals import unsupported_call
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
-
-_CALLS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "max": "max",
-    "min": "min",
-    "sym_max": "max",
-    "sym_min": "min",
-}
 
 
 class HostCode:
@@ -88,8 +75,8 @@ class HostCode:
             sizes = [self._size(source, int(d)) for d in dims]
             return functools.reduce(functools.partial(Binary, "*"), sizes or [Const(1)])
         args = [self._expr(a) for a in node.args if a is not None]
-        if name in _CALLS and len(args) == 2:
-            return Binary(_CALLS[name], args[0], args[1])
+        if name in NUMBER_CALLS and len(args) == 2:
+            return Binary(NUMBER_CALLS[name], args[0], args[1])
         if name == "neg":
             return Unary("neg", args[0])
         if name in ("sym_float", "sym_int"):
