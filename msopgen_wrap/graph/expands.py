@@ -16,6 +16,9 @@ Node = torch.fx.Node
 
 _EXPAND = torch.ops.aten.expand.default
 _UNSQUEEZE = torch.ops.aten.unsqueeze.default
+_PERMUTE = torch.ops.aten.permute.default
+# What reorders elements that are all the same changes nothing.
+_REORDERINGS = (torch.ops.aten.flip.default, torch.ops.aten.roll.default)
 
 
 def move_expands(graph: Graph) -> None:
@@ -32,8 +35,13 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
     if user.op != "call_function":
         return
     tensors = [n for n in user.all_input_nodes if _shape(n) is not None]
-    if user.target is _UNSQUEEZE:
-        sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
+    sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
+    if user.target in _REORDERINGS and -1 not in sizes:
+        _replace(graph, user, number, sizes)
+    elif user.target is _PERMUTE and -1 not in sizes:
+        order: Any = user.args[1]
+        _replace(graph, user, number, [sizes[axis] for axis in order])
+    elif user.target is _UNSQUEEZE:
         axis: Any = user.args[1]
         sizes.insert(axis % (len(sizes) + 1), 1)
         _replace(graph, user, number, sizes)

@@ -189,7 +189,7 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
     if target is _aten.flip.default:
         flipped: Any = view.args[1]
         turned = [int(a) % len(whole) - missing for a in flipped]
-        own = [a for a in turned if a >= 0 and _number(shape[a]) != 1]
+        own = [a for a in turned if a >= 0 and not _is_repeated(value, a)]
         if not all(_equal(shape[a], whole[a + missing]) for a in own):
             return None
         return call(target, value, own) if own else value
@@ -206,6 +206,18 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
     if target is _aten.select.int:
         return call(target, value, place, 0 if single else view.args[2])
     return value if single else call(target, value, place, *view.args[2:])
+
+
+def _is_repeated(value: Node, axis: int) -> bool:
+    """Whether all elements along an axis are the same one."""
+    if _number(value.meta["val"].shape[axis]) == 1:
+        return True
+    if value.target is not _aten.expand.default:
+        return False
+    source: Any = value.args[0]
+    own = source.meta["val"].shape
+    place = axis - len(value.meta["val"].shape) + len(own)
+    return place < 0 or _number(own[place]) == 1
 
 
 def _number(size: Any) -> int | None:

@@ -62,3 +62,29 @@ def test_the_gradient_of_a_loss_has_the_shape_that_an_attr_says() -> None:
     plan = gradient_plan(LOSS.replace("SHAPE", rule).replace("ATTRS", ATTRS).replace("HOW", "how"))
     assert isinstance(plan, PartsPlan)
     assert [p.part for p in plan.parts] == ["GradXGradTNone", "GradXGradTMeanSum"]
+
+
+def test_a_number_that_is_repeated_is_not_flipped() -> None:
+    text = """\
+op: Mirror
+inputs:
+  a: {dtype: float32, rank: 3}
+outputs:
+  y: {dtype: a, shape: "[]"}
+compute: a.softmax(-2).flip(-1).var()
+backward: kernel
+"""
+    plan = gradient_plan(text)
+    numbers = {
+        output.name
+        for part in plan.parts
+        for output in part.spec.outputs
+        if {view.tensor for view in part.operands().values()} == {"grad_y"}
+    }
+    flipped = {
+        view.tensor
+        for part in plan.parts
+        for view in part.operands().values()
+        if any(step.op == "flip" for step in view.steps)
+    }
+    assert flipped and not numbers & flipped
