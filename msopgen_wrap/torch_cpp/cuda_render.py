@@ -142,59 +142,36 @@ class CudaNestRender(NestRender):
         lines += self._kernel_lines(*launch, "gpu::RowThreads(call.layout.columns)", kernel)
         return [*lines, *self._row_results(rows)]
 
-    def _row_body(self, rows: str, columns: str) -> list[str]:
-        nest = self.nest
-        lines: list[str] = []
-        pointers = []
-        for place, operand in enumerate(nest.operands):
-            pointers.append(self.unique(f"{operand.name}_row"))
-            lines.append(
-                f"const int64_t {pointers[-1]} = gpu::Offset(call.layout.rows, {place}, row);"
-            )
-        known: dict[Value, Expr] = {}
+    def _row_start(self, rows: str, place: int, name: str) -> str:
+        return f"int64_t {name} = gpu::Offset(call.layout.rows, {place}, row)"
 
-        def load(value: Value) -> str:
-            place = value.operand
-            where = pointers[place]
-            if value.level != ROW:
-                where = f"{where} + i * call.layout.steps[{place}]"
-            return f"gpu::Read(call.{self.sources[place]}[{where}])"
+    def _row_item(self, start: str, value: Value) -> str:
+        place = value.operand
+        if value.level != ROW:
+            start = f"{start} + i * call.layout.steps[{place}]"
+        return f"gpu::Read(call.{self.sources[place]}[{start}])"
 
-        full = [s.value for s in nest.stores if s.value.level == FULL]
-        single = [s.value for s in nest.stores if s.value.level == ROW]
-        loop = f"for (int64_t i = threadIdx.x; i < {columns}; i += blockDim.x) {{"
-        lines += self._row_values(0, full, single, load, known)
-        for depth in range(1, max(r.depth for r in nest.reductions) + 1):
-            group = [r for r in nest.reductions if r.depth == depth]
-            lines += [_start(r) for r in group]
-            lines.append(loop)
-            body = self._body([r.args[0] for r in group], load, known)
-            lines += [f"    {line}" for line in body.lines]
-            lines += [f"    {_step(r, body.written(r.args[0]))}" for r in group]
-            lines.append("}")
-            for reduction in group:
-                lines += _finish(reduction, columns, known)
-            lines += self._row_values(depth, full, single, load, known)
-        if full:
-            lines.append(loop)
-            body = self._body(full, load, known)
-            lines += [f"    {line}" for line in body.lines]
-            for store in nest.stores:
-                if store.value.level == FULL:
-                    target = f"call.{self.results[store.tensor]}[row * {columns} + i]"
-                    lines.append(
-                        f"    {target} = {self._written(body.written(store.value), store)};"
-                    )
-            lines.append("}")
-        rest = [s for s in nest.stores if s.value.level == ROW]
-        if rest:
-            lines.append("if (threadIdx.x == 0) {")
-            body = self._body([], load, known)
-            for store in rest:
-                made = self._written(body.written(store.value), store)
-                lines.append(f"    call.{self.results[store.tensor]}[row] = {made};")
-            lines.append("}")
-        return lines
+    def _row_loop(self, columns: str) -> str:
+        return f"for (int64_t i = threadIdx.x; i < {columns}; i += blockDim.x) {{"
+
+    def _start(self, reduction: Value) -> list[str]:
+        return [_start(reduction)]
+
+    def _step(self, reduction: Value, item: Expr) -> list[str]:
+        return [_step(reduction, item)]
+
+    def _finish(self, reduction: Value, columns: str, known: dict[Value, Expr]) -> list[str]:
+        return _finish(reduction, columns, known)
+
+    def _stored(self, store: Store, place: str, made: Expr) -> str:
+        return f"call.{self.results[store.tensor]}[{place}] = {self._written(made, store)};"
+
+    def _row_stores(
+        self, stores: list[Store], load: Callable[[Value], str], known: dict[Value, Expr]
+    ) -> list[str]:
+        body = self._body([], load, known)
+        lines = [self._stored(s, "row", body.written(s.value)) for s in stores]
+        return ["if (threadIdx.x == 0) {", *(f"    {line}" for line in lines), "}"]
 
     # ---- launches ------------------------------------------------------------------------------
 

@@ -264,52 +264,82 @@ class NestRender:
         return ", ".join(self.tensors[i] for i in sorted(self.nest.domains[place]))
 
     def _row_body(self, rows: str, columns: str) -> list[str]:
+        """Return the statements of one row: reductions by depth, then what every element gets."""
         nest = self.nest
         lines: list[str] = []
         pointers = []
         for place, operand in enumerate(nest.operands):
             pointers.append(self.unique(f"{operand.name}_row"))
-            lines.append(
-                f"const auto {pointers[-1]} = {rows}.Row<const {operand.storage}>({place}, row);"
-            )
+            lines.append(f"const {self._row_start(rows, place, pointers[-1])};")
         known: dict[Value, Expr] = {}
 
         def load(value: Value) -> str:
-            return f"{pointers[value.operand]}[{'0' if value.level == ROW else 'i'}]"
+            return self._row_item(pointers[value.operand], value)
 
         full = [s.value for s in nest.stores if s.value.level == FULL]
         single = [s.value for s in nest.stores if s.value.level == ROW]
+        loop = self._row_loop(columns)
         lines += self._row_values(0, full, single, load, known)
         for depth in range(1, max(r.depth for r in nest.reductions) + 1):
             group = [r for r in nest.reductions if r.depth == depth]
             for reduction in group:
-                lines += start(reduction)
-            lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
+                lines += self._start(reduction)
+            lines.append(loop)
             body = self._body([r.args[0] for r in group], load, known)
             lines += [f"    {line}" for line in body.lines]
             for reduction in group:
-                lines += [
-                    f"    {line}" for line in step(reduction, body.written(reduction.args[0]))
-                ]
+                item = body.written(reduction.args[0])
+                lines += [f"    {line}" for line in self._step(reduction, item)]
             lines.append("}")
             for reduction in group:
-                lines += finish(reduction, columns, known)
+                lines += self._finish(reduction, columns, known)
             lines += self._row_values(depth, full, single, load, known)
         if full:
-            lines.append(f"for (int64_t i = 0; i < {columns}; ++i) {{")
+            lines.append(loop)
             body = self._body(full, load, known)
             lines += [f"    {line}" for line in body.lines]
             for store in nest.stores:
                 if store.value.level == FULL:
-                    text = converted(body.written(store.value), store.storage)
-                    lines.append(f"    {store.tensor}_data[row * {columns} + i] = {text};")
+                    made = body.written(store.value)
+                    lines.append(f"    {self._stored(store, f'row * {columns} + i', made)}")
             lines.append("}")
-        for store in nest.stores:
-            if store.value.level == ROW:
-                value = store.value
-                made = number(value) if value.kind == "number" else known_value(known, value)
-                lines.append(f"{store.tensor}_data[row] = {converted(made, store.storage)};")
-        return lines
+        rest = [s for s in nest.stores if s.value.level == ROW]
+        return [*lines, *(self._row_stores(rest, load, known) if rest else [])]
+
+    # ---- what a row is made of, on another device something else -------------------------------
+
+    def _row_start(self, rows: str, place: int, name: str) -> str:
+        """Return the declaration of where the row of an operand starts."""
+        return f"auto {name} = {rows}.Row<const {self.nest.operands[place].storage}>({place}, row)"
+
+    def _row_item(self, start: str, value: Value) -> str:
+        """Return the element ``i`` of a row, or the only one."""
+        return f"{start}[{'0' if value.level == ROW else 'i'}]"
+
+    def _row_loop(self, columns: str) -> str:
+        return f"for (int64_t i = 0; i < {columns}; ++i) {{"
+
+    def _start(self, reduction: Value) -> list[str]:
+        return start(reduction)
+
+    def _step(self, reduction: Value, item: Expr) -> list[str]:
+        return step(reduction, item)
+
+    def _finish(self, reduction: Value, columns: str, known: dict[Value, Expr]) -> list[str]:
+        return finish(reduction, columns, known)
+
+    def _stored(self, store: Store, place: str, made: Expr) -> str:
+        return f"{store.tensor}_data[{place}] = {converted(made, store.storage)};"
+
+    def _row_stores(
+        self, stores: list[Store], load: Callable[[Value], str], known: dict[Value, Expr]
+    ) -> list[str]:
+        """Return the statements that store one value per row."""
+        values = [(s, s.value) for s in stores]
+        return [
+            self._stored(s, "row", number(v) if v.kind == "number" else known_value(known, v))
+            for s, v in values
+        ]
 
     def _row_values(
         self,
