@@ -22,12 +22,9 @@ a change of opgen wants a new file.
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import fnmatch
-import hashlib
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -35,78 +32,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
+from yardsticks.trials import ROOT, Outcome, Results, plan, test
 
-BATCH = 8  # specs that one process tests: it imports torch once
-SECONDS_AT_MOST = 300  # for one spec
-
-Outcome = tuple[str, str]
-
-
-def plan_one(path: Path) -> Outcome:
-    """Return the outcome of planning one spec, and the first refusal."""
-    import torch
-
-    from msopgen_wrap.diagnostics import OpgenError
-    from msopgen_wrap.families import plan_op
-    from msopgen_wrap.spec.loader import load_specs
-
-    torch.set_num_threads(1)
-    try:
-        plan_op(load_specs((path,))[0])
-    except OpgenError as error:
-        first = error.diagnostics[0]
-        return first.code, first.what
-    except Exception as error:
-        return "OPG099", f"{type(error).__name__}: {error}"
-    return "ok", ""
-
-
-def run(paths: list[Path]) -> list[Outcome]:
-    """Test specs in check mode; return ``equal``, or ``wrong`` with the end of the report, of each.
-
-    What ends a process, or fails, is run again by itself.
-    """
-    command = [sys.executable, "-m", "msopgen_wrap.cli", "test", *map(str, paths)]
-    limit = SECONDS_AT_MOST * len(paths)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, cwd=ROOT)
-        if done.returncode == 0:
-            return [("equal", "")] * len(paths)
-        report = (done.stdout + done.stderr).strip()[-1500:]
-    except subprocess.TimeoutExpired:
-        report = f"no end after {limit} s"
-    if len(paths) == 1:
-        return [("wrong", report)]
-    middle = len(paths) // 2
-    return run(paths[:middle]) + run(paths[middle:])
-
-
-class Results:
-    """Outcomes of runs, kept in a file by the content of the specs."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self._known: dict[str, Outcome] = {}
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                row = json.loads(line)
-                self._known[row["spec"]] = (row["outcome"], row["why"])
-
-    def of(self, spec: Path) -> Outcome | None:
-        return self._known.get(self._key(spec))
-
-    def add(self, label: str, spec: Path, outcome: Outcome) -> None:
-        row = {"op": label, "spec": self._key(spec), "outcome": outcome[0], "why": outcome[1]}
-        self._known[row["spec"]] = outcome
-        if self.path is not None:
-            with self.path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-
-    @staticmethod
-    def _key(spec: Path) -> str:
-        return hashlib.sha256(spec.read_bytes()).hexdigest()[:16]
+sys.path.insert(0, str(ROOT))  # opgen itself, of this clone
 
 
 def write_specs(folder: Path, options: Any) -> tuple[dict[str, Path], dict[str, str]]:
@@ -135,27 +63,9 @@ def write_specs(folder: Path, options: Any) -> tuple[dict[str, Path], dict[str, 
     return paths, skipped
 
 
-def plan(paths: dict[str, Path], jobs: int) -> dict[str, Outcome]:
-    """Plan all specs, in processes; return the outcomes by label."""
-    outcomes = {}
-    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
-        results = pool.map(plan_one, paths.values(), chunksize=8)
-        for count, (label, outcome) in enumerate(zip(paths, results, strict=True), 1):
-            outcomes[label] = outcome
-            if sys.stderr.isatty():
-                print(f"\r{count}/{len(paths)}", end="", file=sys.stderr, flush=True)
-    return outcomes
-
-
-def test(paths: dict[str, Path], labels: list[str], results: Results) -> dict[str, Outcome]:
-    """Run the specs of labels, as far as ``results`` does not know them; return the outcomes."""
-    unknown = [label for label in labels if results.of(paths[label]) is None]
-    for first in range(0, len(unknown), BATCH):
-        batch = unknown[first : first + BATCH]
-        for label, outcome in zip(batch, run([paths[k] for k in batch]), strict=True):
-            results.add(label, paths[label], outcome)
-            print(f"{outcome[0]:<6} {label}", flush=True)
-    return {label: results.of(paths[label]) or ("wrong", "not run") for label in labels}
+def _show(done: int, all_: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done}/{all_}", end="", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -177,10 +87,10 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         paths, skipped = write_specs(folder, options)
         outcomes: dict[str, Outcome] = {k: ("skip", why) for k, why in skipped.items()}
-        outcomes.update(plan(paths, options.jobs))
+        outcomes.update(plan(paths, options.jobs, _show))
         planned = [k for k, (what, _) in outcomes.items() if what == "ok"]
         random.Random(options.seed).shuffle(planned)
-        outcomes.update(test(paths, planned[: options.run], Results(options.results)))
+        outcomes.update(test(paths, planned[: options.run], Results(options.results), 1, _show))
     if options.report:
         rows = [
             json.dumps({"op": k, "outcome": what, "why": why})

@@ -1,0 +1,1 @@
+"""Yardsticks of ``coverage.py``: formulas that nobody here wrote, as specs."""

@@ -1,0 +1,158 @@
+"""Tasks that are a file with ``Model``, ``get_inputs`` and ``get_init_inputs``, made small.
+
+The files of KernelBench and of MultiKernelBench have this form. Their sizes are those of a device:
+tensors of gigabytes. A task is loaded with smaller numbers in place of the large ones that stand
+outside its classes; different numbers stay different, and what is calculated from them follows.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+#: Numbers up to the first are left as they are; the next is tried while tensors are too large.
+LIMITS = (64, 48, 32, 24, 16, 8)
+#: Of all inputs; the second where no limit keeps to the first (three axes, batch and channels).
+ELEMENTS_AT_MOST = (150_000, 500_000)
+
+
+@dataclass
+class ModuleTask:
+    """A loaded task.
+
+    Attributes:
+        model: as the task makes it: in training, as the benchmarks run it.
+        inputs: arguments of a call.
+        limit: the largest number that was left as it was; 0 for none.
+    """
+
+    name: str
+    model: torch.nn.Module
+    inputs: list[Any]
+    limit: int
+
+
+class _Smaller(ast.NodeTransformer):
+    """Writes smaller numbers into a module, except into its classes and definitions of numbers
+    by other ones."""
+
+    def __init__(self, smaller: dict[int, int]) -> None:
+        self.smaller = smaller
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if type(node.value) is int and node.value in self.smaller:
+            return ast.copy_location(ast.Constant(self.smaller[node.value]), node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Take ``8192 * 2`` as the number that it is, and ``n // 2`` as what it follows from."""
+        value = _number(node)
+        if value is not None:
+            return ast.copy_location(ast.Constant(self.smaller.get(value, value)), node)
+        return self.generic_visit(node)
+
+
+def _number(node: ast.expr) -> int | None:
+    """Return the value of arithmetic between whole numbers, None where there is a name in it."""
+    if any(isinstance(n, (ast.Name, ast.Call, ast.Attribute)) for n in ast.walk(node)):
+        return None
+    try:
+        value = eval(compile(ast.Expression(node), "number", "eval"), {"__builtins__": {}})
+    except Exception:
+        return None
+    return value if type(value) is int else None
+
+
+class _Numbers(ast.NodeVisitor):
+    """Finds the whole numbers that :class:`_Smaller` may replace."""
+
+    def __init__(self) -> None:
+        self.found: set[int] = set()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        return
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if type(node.value) is int:
+            self.found.add(node.value)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        value = _number(node)
+        if value is None:
+            self.generic_visit(node)
+        else:
+            self.found.add(value)
+
+
+def smaller_numbers(tree: ast.Module, limit: int) -> dict[int, int]:
+    """Return what stands for the numbers above ``limit``, in their order.
+
+    All are multiples of 4, and every second one of 8: heads and groups divide them.
+    """
+    numbers = _Numbers()
+    numbers.visit(tree)
+    large = sorted(n for n in numbers.found if n > limit)
+    step = 8 if limit > 16 else 4
+    return {n: limit + step * rank for rank, n in enumerate(large)}
+
+
+def _loaded(path: Path, limit: int, most: int) -> ModuleTask:
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    tree = ast.fix_missing_locations(_Smaller(smaller_numbers(tree, limit)).visit(tree))
+    module = types.ModuleType(f"task_{path.stem}")
+    module.__file__ = str(path)
+    torch.manual_seed(0)
+    exec(compile(tree, str(path), "exec"), module.__dict__)
+    with torch.device("meta"):  # what the inputs would take, before they are made
+        elements = sum(t.numel() for t in _tensors(_inputs(module)))
+    if elements > most:
+        raise MemoryError(f"{elements} elements")
+    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    model = module.Model(*init)
+    return ModuleTask(path.stem, model, _inputs(module), limit)
+
+
+def _inputs(module: types.ModuleType) -> list[Any]:
+    found = module.get_inputs()
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    return [v for v in values if isinstance(v, torch.Tensor)]
+
+
+def load_task(path: Path) -> ModuleTask:
+    """Load a task with the largest sizes that are small enough.
+
+    Running it executes the file. Its model is run once, so that sizes that do not fit one another
+    are found here.
+
+    Raises:
+        Exception: whatever the task raises at all limits; of the largest.
+    """
+    first: Exception | None = None
+    for most, limit in itertools.product(ELEMENTS_AT_MOST, LIMITS):
+        try:
+            task = _loaded(path, limit, most)
+            with torch.no_grad():
+                task.model(*_copies(task.inputs))
+            return task
+        except Exception as error:
+            if first is None or isinstance(first, MemoryError):
+                first = error
+    assert first is not None
+    raise first
+
+
+def _copies(values: Sequence[Any]) -> list[Any]:
+    return [v.clone() if isinstance(v, torch.Tensor) else v for v in values]

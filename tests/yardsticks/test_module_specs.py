@@ -1,0 +1,134 @@
+"""Files with a ``torch.nn.Module`` become specs: the calls of its forward, made small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from yardsticks.module_specs import op_type, small_module, spec_of_file, spec_of_task
+from yardsticks.module_task import load_task
+from yardsticks.recorded_calls import UnwritableError
+
+from msopgen_wrap.spec.loader import load_specs
+
+X = torch.arange(12.0).reshape(3, 4)
+
+
+def compute_of(forward, *inputs) -> list[str]:
+    text = spec_of_task(small_module(forward, *inputs))
+    return [line.strip() for line in text.partition("compute: |\n")[2].splitlines()]
+
+
+def added_in_place(x):
+    y = x * 2
+    y.add_(x)
+    return F.relu(y, inplace=True)
+
+
+def branch_on_a_size(x):
+    return x.sum(-1) if x.shape[0] > 2 else x
+
+
+FORWARDS = [
+    (lambda x: F.relu(x), ["y = F.relu(x)"]),
+    (lambda x: 1 - x**2, ["t0 = x ** 2", "y = 1 - t0"]),
+    (lambda x: (-2.0) ** x, ["y = (-2.0) ** x"]),
+    (lambda x: x.T @ x, ["t0 = x.T", "y = t0 @ x"]),
+    (lambda x: x[:, 1:, None], ["y = x[:, 1:, None]"]),
+    (lambda x: x.clone().view(-1), ["t0 = x", "y = t0.view(-1)"]),
+    (lambda x: torch.max(x, dim=1)[0], ["t0, t1 = torch.max(x, dim=1)", "y = t0"]),
+    (lambda x: torch.special.erf(x), ["y = torch.special.erf(x)"]),
+    (lambda x: x.to(torch.int32), ["y = x.to(torch.int32)"]),
+    (added_in_place, ["t0 = x * 2", "t1 = t0 + x", "y = F.relu(t1)"]),
+    (branch_on_a_size, ["y = x.sum(-1)"]),
+]
+
+
+@pytest.mark.parametrize(("forward", "lines"), FORWARDS)
+def test_calls_become_statements(forward, lines):
+    assert compute_of(forward, X) == lines
+
+
+def writes_an_element(x):
+    y = x.clone()
+    y[0] = 0
+    return y
+
+
+def keeps_a_view_of_what_it_writes(x):
+    y = x * 1
+    row = y[0]
+    row.add_(1)
+    return y
+
+
+def gives_a_number(x):
+    return float(x.sum())
+
+
+@pytest.mark.parametrize(
+    ("forward", "why"),
+    [
+        (writes_an_element, "assigns to elements"),
+        (keeps_a_view_of_what_it_writes, "other numbers than the model"),
+        (gives_a_number, "results that are no tensors"),
+    ],
+)
+def test_what_compute_cannot_hold_is_refused(forward, why):
+    with pytest.raises(UnwritableError, match=why):
+        spec_of_task(small_module(forward, X))
+
+
+TASK = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, channels, groups=1024):
+        super().__init__()
+        self.groups = groups  # a number of the class stays
+        self.norm = torch.nn.BatchNorm2d(channels)
+
+    def forward(self, x, shift):
+        return self.norm(x) * self.groups + shift
+
+channels = 128
+height = 4096 * 2
+width = height // 2
+
+def get_inputs():
+    return [torch.rand(16, channels, height, width), 3.5]
+
+def get_init_inputs():
+    return [channels]
+"""
+
+
+@pytest.fixture
+def task(tmp_path) -> Path:
+    path = tmp_path / "12_Norm_of_images_.py"
+    path.write_text(TASK)
+    return path
+
+
+def test_a_task_is_made_small(task):
+    small = load_task(task)
+    batch, channels, height, width = small.inputs[0].shape
+    assert (batch, small.inputs[1], small.model.groups) == (16, 3.5, 1024)
+    assert channels < height and width == height // 2
+    assert small.inputs[0].numel() <= 150_000
+
+
+def test_a_task_becomes_a_spec(task, tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text(spec_of_file(task))
+    (spec,) = load_specs((path,))
+    assert spec.op == "TaskNormOfImages"
+    # Running statistics are written in training, and no result reads them.
+    assert [p.name for p in spec.inputs] == ["x", "norm_weight", "norm_bias"]
+    assert "training=True" in path.read_text() and "3.5" in path.read_text()
+
+
+def test_names_of_ops_are_short():
+    assert len(op_type("conv_transposed_" * 9)) == 60
