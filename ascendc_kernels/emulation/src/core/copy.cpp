@@ -4,8 +4,12 @@
 #include <cstring>
 
 #include "core/copy_steps.h"
+#include "core/read_ahead.h"
 
 namespace ascendc_emu {
+
+thread_local ReadAhead g_read_ahead __attribute__((tls_model("initial-exec")));
+
 namespace {
 
 // Lengths of DataCopy count whole 32-byte units; the device drops the rest.
@@ -47,6 +51,7 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src) {
         memcpy(dst.ptr + static_cast<int64_t>(i) * dstStride, from,
                GmBytes(core, from, bytes, false, c.api, c.loc));
     }
+    g_read_ahead.Follow(src.ptr, static_cast<uint64_t>(srcStride) * c.blocks);
 }
 
 void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
@@ -176,6 +181,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
             fill(tail, rest, &core.regs.padValue);
         }
     }
+    g_read_ahead.Follow(src.ptr, static_cast<uint64_t>(srcStride) * c.blocks);
 }
 
 void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {

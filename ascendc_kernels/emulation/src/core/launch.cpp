@@ -155,6 +155,24 @@ std::vector<OpgenGmRange> Ranges(const OpgenLaunch& launch, const Module& module
     return ranges;
 }
 
+// Asks for large pages where a kernel will fill memory that nobody has touched yet: the host then
+// takes a page fault per 2 MB and not per 4 KB, most of the time of a fast kernel. A hint, and only
+// for what is large enough to gain by it.
+void AdviseLargePages(const OpgenLaunch& launch) {
+    constexpr uintptr_t kPage = 2 << 20;
+    constexpr uintptr_t kLeast = 4 * kPage;
+    for (int i = 0; i < launch.num_ranges; ++i) {
+        const OpgenGmRange& range = launch.ranges[i];
+        const int kind = range.kind & 0xff;
+        const bool filled = kind == OPGEN_GM_OUTPUT || kind == OPGEN_GM_WORKSPACE;
+        if (!filled || range.bytes < kLeast) continue;
+        const uintptr_t at = reinterpret_cast<uintptr_t>(range.data);
+        const uintptr_t begin = (at + kPage - 1) / kPage * kPage;
+        const uintptr_t end = (at + range.bytes) / kPage * kPage;
+        madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+    }
+}
+
 int Refuse(const std::string& text) {
     g_error = text;
     return 1;
@@ -198,6 +216,7 @@ int Run(const OpgenLaunch& given) {
     DeclaredKind kind = open ? FirstKind(launch, identity, module.kind)
                              : DeclaredKind{launch.kind, KindSource::kLaunch};
     PrepareForCrashes();
+    if (factory == nullptr) AdviseLargePages(launch);
     // One attempt for the usual kind and one for each source that may correct it.
     for (int attempt = 0; attempt <= static_cast<int>(KindSource::kKey); ++attempt) {
         std::unique_ptr<Sink> sink(factory ? factory() : nullptr);

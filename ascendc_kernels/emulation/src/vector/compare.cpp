@@ -33,17 +33,53 @@ bool Test(T a, T b, CMPMODE mode) {
     }
 }
 
+// The bits of 8 comparisons: of a[j] with b[j], or with k where b is null.
+template <CMPMODE mode, typename T>
+uint8_t Test8(const T* a, const T* b, T k) {
+    uint8_t flags[8];
+    for (int j = 0; j < 8; ++j) flags[j] = Test<T>(a[j], b ? b[j] : k, mode) ? 1 : 0;
+    // Gathers the low bits of 8 bytes into one.
+    uint64_t word;
+    memcpy(&word, flags, 8);
+    return static_cast<uint8_t>((word * 0x0102040810204080ull) >> 56);
+}
+
+#if defined(__AVX__)
+// The predicate of the instruction that gives what Test gives, NaN included.
+constexpr int Predicate(CMPMODE mode) {
+    return mode == CMPMODE::LT   ? _CMP_LT_OQ
+           : mode == CMPMODE::GT ? _CMP_GT_OQ
+           : mode == CMPMODE::EQ ? _CMP_EQ_OQ
+           : mode == CMPMODE::LE ? _CMP_LE_OQ
+           : mode == CMPMODE::GE ? _CMP_GE_OQ
+                                 : _CMP_NEQ_UQ;
+}
+
+template <CMPMODE mode>
+uint8_t Test8(const float* a, const float* b, float k) {
+    const __m256 other = b ? _mm256_loadu_ps(b) : _mm256_set1_ps(k);
+    return static_cast<uint8_t>(
+        _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(a), other, Predicate(mode))));
+}
+#endif
+#if defined(__AVX2__)
+template <CMPMODE mode>
+uint8_t Test8(const int32_t* a, const int32_t* b, int32_t k) {
+    static_assert(mode == CMPMODE::EQ, "int32_t is compared with EQ only");
+    const __m256i other =
+        b ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)) : _mm256_set1_epi32(k);
+    const __m256i same =
+        _mm256_cmpeq_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)), other);
+    return static_cast<uint8_t>(_mm256_movemask_ps(_mm256_castsi256_ps(same)));
+}
+#endif
+
 // Packs n comparisons into bits at `out`, which is written in whole bytes (the last one partially).
 template <typename T, CMPMODE mode>
 void PackMode(const T* a, const T* b, T k, uint64_t n, uint8_t* out) {
     uint64_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8_t flags[8];
-        for (int j = 0; j < 8; ++j) flags[j] = Test<T>(a[i + j], b ? b[i + j] : k, mode) ? 1 : 0;
-        // Gathers the low bits of 8 bytes into one.
-        uint64_t word;
-        memcpy(&word, flags, 8);
-        out[i / 8] = static_cast<uint8_t>((word * 0x0102040810204080ull) >> 56);
+        out[i / 8] = Test8<mode>(a + i, b ? b + i : nullptr, k);
     }
     for (; i < n; ++i) {
         const uint8_t bit = static_cast<uint8_t>(1u << (i % 8));
@@ -76,8 +112,10 @@ void PackAny(DType t, const uint8_t* a, const uint8_t* b, uint64_t scalar, uint6
         Pack(reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b),
              BitCast<float>(static_cast<uint32_t>(scalar)), n, mode, out);
     } else if (t == DType::kI32) {
-        Pack(reinterpret_cast<const int32_t*>(a), reinterpret_cast<const int32_t*>(b),
-             static_cast<int32_t>(static_cast<uint32_t>(scalar)), n, mode, out);
+        // RunCompare refused the other modes.
+        PackMode<int32_t, CMPMODE::EQ>(reinterpret_cast<const int32_t*>(a),
+                                       reinterpret_cast<const int32_t*>(b),
+                                       static_cast<int32_t>(static_cast<uint32_t>(scalar)), n, out);
     } else {
         float x[kChunk], y[kChunk];
         const float k = HalfBitsToFloat(static_cast<uint16_t>(scalar));
@@ -195,19 +233,39 @@ void RunCompare(const CompareCall& c) {
 }
 
 namespace {
+// 8 lanes: d[j] = bit j of `byte` on ? a[j] : b[j] (or k where b is null). d may be a or b.
+template <typename T>
+void Choose8(T* d, const T* a, const T* b, T k, uint8_t byte) {
+    for (int j = 0; j < 8; ++j) d[j] = (byte >> j) & 1 ? a[j] : (b ? b[j] : k);
+}
+
+#if defined(__AVX2__)
+void Choose8(uint32_t* d, const uint32_t* a, const uint32_t* b, uint32_t k, uint8_t byte) {
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i on = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(byte), bits), bits);
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
+    const __m256i y = b ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b))
+                        : _mm256_set1_epi32(static_cast<int>(k));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(d), _mm256_blendv_epi8(y, x, on));
+}
+
+void Choose8(uint16_t* d, const uint16_t* a, const uint16_t* b, uint16_t k, uint8_t byte) {
+    const __m128i bits = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m128i on = _mm_cmpeq_epi16(_mm_and_si128(_mm_set1_epi16(byte), bits), bits);
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a));
+    const __m128i y = b ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(b))
+                        : _mm_set1_epi16(static_cast<int16_t>(k));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(d), _mm_blendv_epi8(y, x, on));
+}
+#endif
+
 template <typename T>
 void Choose(T* d, const T* a, const T* b, T k, const uint8_t* bits, uint64_t n) {
     uint64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const uint8_t byte = bits[i / 8];
-#pragma GCC ivdep
-        for (int j = 0; j < 8; ++j) {
-            const T x = a[i + j], y = b ? b[i + j] : k;
-            d[i + j] = (byte >> j) & 1 ? x : y;
-        }
-    }
+    for (; i + 8 <= n; i += 8) Choose8(d + i, a + i, b ? b + i : nullptr, k, bits[i / 8]);
     for (; i < n; ++i) d[i] = (bits[i / 8] >> (i % 8)) & 1 ? a[i] : (b ? b[i] : k);
 }
+
 template <typename T>
 void SelectRows(const SelectCall& c, const Geometry& g, const uint8_t* bits, bool reuse) {
     T k;

@@ -7,6 +7,7 @@
 #include "core/bounds.h"
 #include "core/instructions.h"
 #include "core/operands.h"
+#include "core/read_ahead.h"
 #include "core/scheduler.h"
 
 namespace ascendc_emu {
@@ -387,6 +388,7 @@ void RunVector(const VecCall& c) {
         CheckEnd(core, *c.src1, EndOf(*c.src1, c.st, g, c.form, c.form.src1Blk, c.form.src1Rep),
                  c.api, "src1", c.loc);
     }
+    g_read_ahead.Step();
     Execute(c, fn, g);
     if (const RunFn saturate = Saturation(core, c, facts.arithmetic)) {
         VecCall again = c;
