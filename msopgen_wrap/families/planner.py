@@ -13,6 +13,7 @@ from msopgen_wrap.families.handwritten import Handwritten
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
+from msopgen_wrap.families.scan import Scan
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
 from msopgen_wrap.schedule.calls import reduction_kind
@@ -22,7 +23,7 @@ from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch
 
 # The first family that claims an op makes its kernels.
-FAMILIES: tuple[Family, ...] = (Handwritten(), Row(), Foreach(), Elementwise())
+FAMILIES: tuple[Family, ...] = (Handwritten(), Scan(), Row(), Foreach(), Elementwise())
 
 
 def plan_op(spec: OpSpec) -> OpPlan[Any]:

@@ -15,6 +15,7 @@ from msopgen_wrap.schedule.program import (
     OPS,
     Inst,
     Operand,
+    Program,
     Scalar,
     Val,
 )
@@ -43,6 +44,17 @@ def device_number(value: float | int, kind: str) -> str:
     if abs(number) > 3.4028234663852886e38:
         return "opgen::kInf" if number > 0 else "-opgen::kInf"
     return f"{text}f"
+
+
+def scan_names(program: Program) -> dict[int, str]:
+    """Return the members that keep what goes from box to box, by the value that a scan makes."""
+    names: dict[int, str] = {}
+    for inst in program.insts:
+        if inst.op == "Scan" and inst.dst is not None:
+            base = f"{inst.mode[:1].lower()}{inst.mode[1:]}Scan"
+            taken = sum(name.rstrip("0123456789") == base for name in names.values())
+            names[inst.dst.id] = f"{base}{taken + 1}" if taken else base
+    return names
 
 
 @dataclass
@@ -194,7 +206,7 @@ class ProgramText:
             # zeros behind the tile are the last that is written
             tail = bool(self._load_tail(inst)) and inst.mode not in self.filled
             return inst.mode not in self.covering or tail
-        return inst.op in ("Index", "Reduce", "Expand", "Position", "Polynomial") or (
+        return inst.op in ("Index", "Reduce", "Expand", "Position", "Polynomial", "Scan") or (
             inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
         )
 
@@ -256,6 +268,10 @@ class ProgramText:
         count = self._count(inst)
         if op == "Polynomial":
             return self._polynomial(inst, count)
+        if op == "Scan":
+            tiles = [inst.dst, *inst.args, *inst.temps]
+            names = [self.name(v) for v in tiles if isinstance(v, Val)]
+            return [f"{scan_names(self.body.program)[inst.dst.id]}.Next({', '.join(names)}, part);"]
         if op.startswith("opgen::"):
             call = f"{op}<{inst.mode}>" if inst.mode else op
             parts = [self.name(inst.dst), *map(self.operand, inst.args)]

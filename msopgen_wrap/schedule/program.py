@@ -148,6 +148,7 @@ OPS.update(
         "AddVariance": OpInfo("", in_place=False),
         "MoveExpSum": OpInfo("", in_place=False),
         "Position": OpInfo("", in_place=False),
+        "Scan": OpInfo("", in_place=False),
     }
 )
 

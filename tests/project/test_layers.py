@@ -14,7 +14,7 @@ import msopgen_wrap
 
 ROOT = Path(msopgen_wrap.__file__).parent
 # Rooms that build on another room.
-SHARED_ROOMS = {("foreach", "elementwise"), ("foreach", "row")}
+SHARED_ROOMS = {("foreach", "elementwise"), ("foreach", "row"), ("scan", "elementwise")}
 
 
 @functools.lru_cache(maxsize=1)

@@ -29,7 +29,7 @@ from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.kernel_classes import slot_order
-from msopgen_wrap.schedule.plan import Body
+from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, MASK, STORED_KIND
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import cpp_local
@@ -197,7 +197,7 @@ def kernel_part(plan: ElementwisePlan, style: str) -> KernelPart:
 
 def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     spec, broadcast = plan.spec, plan.broadcasts()
-    kernels = [_kernel(spec, plan, body, broadcast) for body in class_bodies(plan)]
+    kernels = [kernel_values(spec, plan, body, broadcast) for body in class_bodies(plan)]
     modes = MODES if broadcast else {"flat": MODES["flat"]}
     branches = entry_branches(plan, modes, "broadcast" if broadcast else "")
     return {
@@ -215,14 +215,25 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     }
 
 
-def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) -> ElementwiseKernel:
+def kernel_values(
+    spec: OpSpec, plan: OpPlan[Any], body: Body, broadcast: bool, *, transposes: bool = True
+) -> ElementwiseKernel:
+    """Return the template values of one kernel class.
+
+    Args:
+        spec: the op.
+        plan: its plan.
+        body: the body that the class is made of.
+        broadcast: whether the class has a mode for boxes.
+        transposes: whether boxes may hold operands transposed.
+    """
     operands: list[dict[str, Any]] = [
         {
             "name": name,
             "tensor": view.tensor,
             "type": type_name(spec.param(view.tensor), False, spec),
             "placed": view.placed,
-            "transposable": view.transposable,
+            "transposable": transposes and view.transposable,
             "at": "",
             "number": is_number(spec, view.tensor),
         }
@@ -244,6 +255,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
     shared = class_values(spec, plan, body, gm, operands, outputs)
     slots = TileSlots(spec, body, broadcast)
     text = _program_text(plan, body, slots, small=bool(shared["bytes"]), broadcast=broadcast)
+    text.transposable = frozenset(o["name"] for o in operands if o["transposable"])
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
     declared = _declarations(body, text, slots, shared["bytes"], statements)
@@ -260,7 +272,7 @@ def _kernel(spec: OpSpec, plan: ElementwisePlan, body: Body, broadcast: bool) ->
 
 
 def _program_text(
-    plan: ElementwisePlan, body: Body, slots: TileSlots, *, small: bool, broadcast: bool
+    plan: OpPlan[Any], body: Body, slots: TileSlots, *, small: bool, broadcast: bool
 ) -> ProgramText:
     """Return the text of a body, with the names of its values and the kinds of its outputs."""
     spec = plan.spec
@@ -271,7 +283,6 @@ def _program_text(
         plan.scalar_names,
         members,
         covering=frozenset() if broadcast else frozenset(body.operands),
-        transposable=frozenset(n for n, view in body.operands.items() if view.transposable),
         direct=slots.direct,
         filled=frozenset(filled),
         small=small,

@@ -17,6 +17,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.anchors import ANCHORS, anchors, is_anchor
 from msopgen_wrap.schedule.calls import (
     AXES_OF_ONE,
     HANDLERS,
@@ -38,8 +39,8 @@ PlanOne = Callable[[OpSpec], OpPlan[Any]]
 # What fewer outputs, or a value in the workspace, may cure: an attr that shapes more than the axes
 # that are reduced (202), too much UB (310), too many operands (311), a view of a computed value
 # (331), reductions over different axes (335), axes that do not line up (336), outputs reshaped
-# otherwise (337), of other shapes (338).
-CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338"}
+# (337), of other shapes (338), what the family of an anchor does not take in (350).
+CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338", "OPG350"}
 MAX_TEMPORARIES = 32
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
@@ -107,11 +108,25 @@ class Phases:
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
         return (
-            self._reduce(traced)
+            self._before_rest(traced)
+            or self._reduce(traced)
             or self._before_view(traced)
             or self._before_reduction(traced)
             or self._widest(traced)
         )
+
+    def _before_rest(self, traced: TracedGraph) -> bool:
+        """Plan the first anchor as a pass, or what it reads where its family cannot compute that.
+
+        No other anchor is above the first one in the order of a graph.
+        """
+        for anchor in anchors(traced.graph.nodes)[:1]:
+            plan = self._plan(_values(anchor))
+            if plan is not None:
+                self._add(plan)
+                return True
+            return any(self._write(n) for n in anchor.all_input_nodes if not _is_input(n))
+        return False
 
     def _reduce(self, traced: TracedGraph) -> bool:
         """Plan the first reduction with all that join its pass."""
@@ -275,7 +290,8 @@ def _is_unknown(node: Node) -> bool:
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return False
     name = target_name(node)
-    return name not in {*HANDLERS, *VIEW_OPS, *RESHAPES, *IDENTITY} and "sym_" not in name
+    known = {*HANDLERS, *VIEW_OPS, *RESHAPES, *IDENTITY, *ANCHORS}
+    return name not in known and "sym_" not in name
 
 
 def _ancestors(node: Node) -> set[Node]:
@@ -303,6 +319,11 @@ def _is_given(node: Any) -> bool:
             return False
         node = node.args[0]
     return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
+
+
+def _is_input(node: Node) -> bool:
+    """Whether an argument is no computed tensor: an input, a temporary or a number."""
+    return node.op != "call_function" or not _is_tensor(node)
 
 
 def _is_reduced(node: Node) -> bool:
@@ -376,6 +397,8 @@ def _base_name(node: Node) -> str:
     if target_name(node) == "operator.getitem":
         kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
         return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
+    if is_anchor(node):
+        return target_name(node).split(".")[1].strip("_")
     return reduction_kind(node) or "value"
 
 

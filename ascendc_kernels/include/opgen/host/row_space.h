@@ -168,6 +168,23 @@ class RowSpace {
         return walk;
     }
 
+ protected:
+    // Whether several rows can be copied at once, also in the last, narrower box.
+    bool RowsFit(int64_t cols, const std::vector<Operand>& operands) const {
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (operands[v].bytes == 0) {
+                continue;  // counted, not copied
+            }
+            const int64_t row = stride[v][kMaxDims - 2];
+            const int64_t used = stride[v][kMaxDims - 1] == 0 ? 1 : cols;
+            // rows that run backwards are copied one by one
+            if (row > 0 && (row < used || row > kMaxRowBytes / operands[v].bytes)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
  private:
     struct Dimension {
         int64_t size;
@@ -266,21 +283,6 @@ class RowSpace {
         for (size_t i = 0; i < order.size(); ++i) {
             dim[i] = order[i].size;
         }
-    }
-    // Whether several rows can be copied at once, also in the last, narrower box.
-    bool RowsFit(int64_t cols, const std::vector<Operand>& operands) const {
-        for (size_t v = 0; v < stride.size(); ++v) {
-            if (operands[v].bytes == 0) {
-                continue;  // counted, not copied
-            }
-            const int64_t row = stride[v][kMaxDims - 2];
-            const int64_t used = stride[v][kMaxDims - 1] == 0 ? 1 : cols;
-            // rows that run backwards are copied one by one
-            if (row > 0 && (row < used || row > kMaxRowBytes / operands[v].bytes)) {
-                return false;
-            }
-        }
-        return true;
     }
     // The lengths of tiles for boxes of these sizes.
     void Measure(int64_t rows, int64_t cols) {

@@ -1,0 +1,239 @@
+"""Plan the scan family: prefix sums and the like along one axis, pointwise work around them.
+
+The host brings every call to rows and columns, one of which is the axis. A core takes items: the
+rows, or the columns, that it scans side by side. It goes through the boxes of an item one after
+another, and keeps what the next one begins with.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.elementwise.plan import budget
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.scan.lowering import ScanLowerer
+from msopgen_wrap.graph.sample import count_attrs
+from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.structural import other_values
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
+from msopgen_wrap.schedule.buffers import allocate
+from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.peepholes import divide_directly
+from msopgen_wrap.schedule.plan import ROW_GROUP, Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, signature
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.views import View
+from msopgen_wrap.spec.model import OpSpec
+
+# The last digit of the tiling key, and the name of the UB budget.
+MODES = {"boxes": 0}
+# Numbers per row of a box that a scan along the columns keeps of segments: those before each of
+# the 16, and the steps from one to the next.
+_SEGMENT_NUMBERS = 2 * 16 + 1
+
+
+@dataclass(frozen=True)
+class ScanAxis:
+    """How the host finds the axis of a call.
+
+    Attributes:
+        attr: the attr that names it, empty when none does.
+        axis: a fixed axis, negative from the end.
+    """
+
+    attr: str = ""
+    axis: int = -1
+
+
+@dataclass
+class ScanPlan(OpPlan[Body]):
+    """The plan of an op with scans.
+
+    Attributes:
+        axis: how the host finds the axis.
+    """
+
+    axis: ScanAxis = ScanAxis()
+
+    def tiling_attrs(self) -> set[str]:
+        """Return the attr that names the axis."""
+        return {self.axis.attr} - {""}
+
+
+def plan_scan(
+    family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+) -> ScanPlan:
+    """Plan every variant and dtype combination of a graph with scans.
+
+    Raises:
+        OpgenError: OPG350 where the formula takes more than one pass.
+    """
+    plan = ScanPlan(spec, family, variants, [], dict(MODES))
+    names: dict[View, str] = {}
+    narrow: dict[ScalarExpr, None] = {}
+    axes: dict[ScanAxis, None] = {}
+    layouts = []
+    for index in plan.served:
+        groups: list[tuple[Program, ScanLowerer, list[int]]] = []
+        for combo in range(spec.combos):
+            traced = first.get(index) if combo == 0 else None
+            traced = traced or trace(spec, variants[index], combo)
+            if combo == 0:
+                lower = functools.partial(_lowered, spec)
+                others = other_ranks(spec, traced)
+                ends = axis_names(traced, others, lower)
+                prove_ranks(spec, traced, others, lower, ends)
+                axes[_axis(spec, traced)] = None
+            lowerer = ScanLowerer(
+                spec,
+                traced,
+                combo,
+                operand_names=names,
+                scalar_names=plan.scalar_names,
+                axis_names=ends,
+            )
+            program = _program(lowerer)
+            narrow.update(lowerer.narrow)
+            layouts.append((lowerer.output_views, lowerer.stored_shapes))
+            join_group(groups, program, lowerer, combo)
+        for program, lowerer, combos in groups:
+            plan.bodies.append(_body(spec, plan, index, program, lowerer, combos, len(groups)))
+    if len(axes) > 1 or any(layout != layouts[0] for layout in layouts):
+        raise OpgenError(_other_axes(spec))
+    plan.axis, plan.narrow = next(iter(axes)), list(narrow)
+    share_classes(spec, variants, plan.bodies)
+    return plan
+
+
+def _program(lowerer: ScanLowerer) -> Program:
+    program = eliminate_dead(divide_directly(lowerer.run()))
+    if not program.loads:
+        raise OpgenError(lowerer.other_pass(lowerer.scanned[0], "it reads no tensor"))
+    return program
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    lowerer = ScanLowerer(spec, traced, 0, axis_names=names)
+    program = _program(lowerer)
+    rank = len(lowerer.scanned[0].meta["val"].shape)
+    views = {**lowerer.operands, **lowerer.indices}
+    at = [axis % max(1, rank) for axis in lowerer.axes]
+
+    def axes(rank: int) -> set[int]:
+        return {axis % max(1, rank) for axis in lowerer.axes}
+
+    return Lowered(program, views, lowerer.spans(), axes, rank, frozenset(at))
+
+
+def _other_axes(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG335",
+        f"the variants of {spec.op} scan along different axes",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of a pass share one tiling function",
+        "make the axis an attr without `allowed:`, or split the op",
+    )
+
+
+def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:
+    """Return how the host finds the axis, proved for other values of the attr that names it.
+
+    Raises:
+        OpgenError: OPG202 where an attr shapes more than the axis.
+    """
+    counts = count_attrs(spec)
+    form, axis = _form(spec, traced)
+    found = ScanAxis(axis=axis)
+    for name, value in traced.structural.items():
+        attr = spec.attr(name)
+        if name in counts or attr.type == "str":
+            continue
+        names_axis = attr.type == "int" and value == axis
+        for other in other_values(attr, traced):
+            try:
+                again = trace(spec, traced.variant, 0, {name: other})
+            except OpgenError as error:
+                if any(d.code == "OPG201" for d in error.diagnostics):
+                    continue  # no axis of the sample
+                raise
+            other_form, other_axis = _form(spec, again)
+            names_axis = names_axis and other_axis == other
+            if other_form != form or not (names_axis or other_axis == axis):
+                raise OpgenError(_structural(spec, name))
+        if names_axis:
+            found = ScanAxis(attr=name)
+    return found
+
+
+def _form(spec: OpSpec, traced: TracedGraph) -> tuple[object, int]:
+    """Return what is equal for graphs that have the same kernel and tiling, and the axis."""
+    lowerer = ScanLowerer(spec, traced, 0)
+    program = _program(lowerer)
+    views = {**lowerer.loaded(program), **lowerer.indices, **lowerer.output_views}
+    form = (signature(program), views, lowerer.stored_shapes, lowerer.spans())
+    return form, next(iter(lowerer.axes))
+
+
+def _structural(spec: OpSpec, name: str) -> Diagnostic:
+    attr = spec.attr(name)
+    return Diagnostic(
+        "OPG202",
+        f"attr {attr.name!r} changes what compute does beyond the axis it scans",
+        attr.location,
+        "the kernel is generated once and must serve every value",
+        "give it `allowed:` values, or use it only as `dim`",
+    )
+
+
+# ---- bodies and UB -----------------------------------------------------------------------------
+
+
+def _body(
+    spec: OpSpec,
+    plan: ScanPlan,
+    index: int,
+    program: Program,
+    lowerer: ScanLowerer,
+    combos: list[int],
+    groups: int,
+) -> Body:
+    operands = lowerer.loaded(program)
+    mergeable = {
+        p.name: [n for n, view in operands.items() if spec.param(view.tensor).dtypes == p.dtypes]
+        for p in spec.outputs
+    }
+    used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
+    body = Body(
+        class_name(spec, plan.variants, index, combos, groups),
+        index,
+        tuple(combos),
+        program,
+        allocate(program, mergeable),
+        operands,
+        len(spec.outputs),
+        output_views=lowerer.output_views,
+        spans=lowerer.spans(),
+        indices={name: lowerer.indices[name] for name in used},
+        stored_shapes=lowerer.stored_shapes,
+    )
+    for combo in combos:
+        body.budgets[combo, "boxes"] = scan_budget(spec, body, combo)
+    return body
+
+
+def scan_budget(spec: OpSpec, body: Body, combo: int) -> Budget:
+    """Return the UB use of a body for a dtype combination: its tiles, and what scans keep."""
+    tiles = budget(spec, body, combo, "broadcast")
+    kept = []
+    for number in range(sum(i.op == "Scan" for i in body.program.insts)):
+        kept.append(Buffer(f"scan{number}: carry", 0, per_number=4))
+        # rows come in groups of 16, of which row counts are half
+        segments = 4 * _SEGMENT_NUMBERS
+        kept.append(
+            Buffer(f"scan{number}: segments", 0, fixed=ROW_GROUP * segments, per_row=segments)
+        )
+    return Budget((*tiles.buffers, *kept), tiles.reserved)

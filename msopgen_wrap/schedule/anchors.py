@@ -1,0 +1,28 @@
+"""Anchors: calls that a family of its own makes, whatever pointwise work stands around them.
+
+Decompositions keep them, other families do not lower them, and a formula with several of them, or
+with work that their family does not take in, is cut there: the values of an anchor go through the
+workspace (``families/parts/phases.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msopgen_wrap.schedule.calls import Node, target_name
+
+# ATen overload -> the family that makes it.
+ANCHORS: dict[str, str] = {
+    "aten.cumsum.default": "scan",
+}
+
+
+def is_anchor(node: Node) -> bool:
+    """Whether a family of its own makes a call."""
+    return target_name(node) in ANCHORS
+
+
+def anchors(nodes: Iterable[Node], family: str = "") -> list[Node]:
+    """Return the anchors among some nodes: those of one family, or of any."""
+    known = [(node, ANCHORS.get(target_name(node))) for node in nodes]
+    return [node for node, own in known if own is not None and family in ("", own)]
