@@ -219,6 +219,11 @@ def _angle(x: Any) -> Any:
     return torch.where(torch.isnan(x), x, turned) if x.is_floating_point() else turned
 
 
+def _shrink_backward(grad: Any, x: Any, lambd: Any) -> Any:
+    # PyTorch's own takes no sizes that are symbols
+    return torch.where((x >= -lambd) & (x <= lambd), 0.0, grad)
+
+
 def _same_size(a: Any, b: Any) -> bool:
     return statically_known_true(a == b)
 
@@ -268,4 +273,6 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.addmv.default: _addmv,
         _aten.heaviside.default: _heaviside,
         _aten.narrow_copy.default: _narrow_copy,
+        _aten.hardshrink_backward.default: _shrink_backward,
+        _aten.softshrink_backward.default: _shrink_backward,
     }

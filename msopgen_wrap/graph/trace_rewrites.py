@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.torch_import import torch
 
@@ -60,69 +61,9 @@ def _gaussian_nll_loss(
     return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
 
 
-def _variance(
-    x: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:
-    """Return a variance whose gradient PyTorch derives with symbols for sizes and correction.
-
-    Its own takes plain numbers. The mean counts as constant: what the gradient has by it is 0.
-    """
-    if isinstance(dim, bool) or (isinstance(unbiased, int) and not isinstance(unbiased, bool)):
-        return NotImplemented  # other overloads
-    if unbiased is not None:
-        correction = int(unbiased)
-    dims = list(range(x.dim())) if dim is None or dim == [] or dim == () else dim
-    dims = [dims] if isinstance(dims, int) else list(dims)
-    if not dims:
-        return NotImplemented
-    centred = x - x.mean(dims, keepdim=True).detach()
-    count: Any = 1
-    for axis in dims:
-        count = count * x.shape[axis]
-    freedom = torch.sym_max(0, count - (1 if correction is None else correction))
-    return (centred * centred).sum(dims, keepdim=keepdim) / freedom
-
-
-def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
-    variance = _variance(x, *args, **kwargs)
-    if variance is NotImplemented:
-        return variance
-    none = variance == 0  # where PyTorch says that the gradient is 0
-    return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
-
-
-def _cosine_embedding_loss(
-    x1: Any,
-    x2: Any,
-    target: Any,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """Return the loss without the writing of temporaries, for which autograd wants numbers."""
-    if size_average is not None or reduce is not None:
-        return NotImplemented
-    squares = ((x1 * x1).sum(-1) + _COSINE_EPSILON) * ((x2 * x2).sum(-1) + _COSINE_EPSILON)
-    cosine = (x1 * x2).sum(-1) / squares.sqrt()
-    unlike = torch.where(target == -1, (cosine - margin).clamp_min(0), 0.0)
-    loss = torch.where(target == 1, 1 - cosine, unlike)
-    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
-
-
-# As PyTorch adds it to the squares of lengths.
-_COSINE_EPSILON = 1e-12
-
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
-}
-_DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
-    torch.var: _variance,
-    torch.Tensor.var: _variance,
-    torch.std: _deviation,
-    torch.Tensor.std: _deviation,
-    functional.cosine_embedding_loss: _cosine_embedding_loss,
 }
 
 
@@ -130,12 +71,12 @@ class Composites(TorchFunctionMode):
     """Run ``compute`` with the functions of ``_REPLACED`` in place of PyTorch's.
 
     Args:
-        differentiated: whether PyTorch differentiates it: also those of ``_DIFFERENTIATED``.
+        differentiated: whether PyTorch differentiates it: also those of ``differentiated.py``.
     """
 
     def __init__(self, differentiated: bool = False) -> None:
         super().__init__()
-        self.replaced = {**_REPLACED, **_DIFFERENTIATED} if differentiated else _REPLACED
+        self.replaced = {**_REPLACED, **DIFFERENTIATED} if differentiated else _REPLACED
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

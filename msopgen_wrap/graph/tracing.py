@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
@@ -294,6 +295,7 @@ def _trace_once(
     env.restore(module.graph)
     without_mutations(module.graph)
     if spec.differentiated:
+        name_axes_of_one(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()
     move_views_to_inputs(module.graph)

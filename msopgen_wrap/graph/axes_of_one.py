@@ -1,0 +1,71 @@
+"""Write a reshape that only adds or drops axes of size 1 as ``unsqueeze`` and ``squeeze``.
+
+PyTorch's derivatives give a gradient back the axes that a reduction has dropped by a view with all
+sizes. What such a view means for a tensor of another rank shows in the axes alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+_aten = torch.ops.aten
+_RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
+
+
+def name_axes_of_one(graph: Graph) -> None:
+    """Rewrite a traced graph in place; no value changes."""
+    for node in list(graph.nodes):
+        if node.target not in _RESHAPES:
+            continue
+        source = node.args[0]
+        changed = _changed_axes(source.meta["val"].shape, node.meta["val"].shape)
+        if changed is None:
+            continue
+        dropped, added = changed
+        result = source
+        if dropped:
+            result = _call(graph, node, _aten.squeeze.dims, result, dropped)
+        for axis in added:
+            result = _call(graph, node, _aten.unsqueeze.default, result, axis)
+        node.replace_all_uses_with(result)
+        graph.erase_node(node)
+
+
+def _changed_axes(before: Any, after: Any) -> tuple[list[int], list[int]] | None:
+    """Return the axes of ``before`` that go and those of ``after`` that come; None: others do."""
+    one, other = ([getattr(s, "node", s) for s in shape] for shape in (before, after))
+    dropped: list[int] = []
+    added: list[int] = []
+    i = j = 0
+    while i < len(one) or j < len(other):
+        if i < len(one) and j < len(other) and same_size(one[i], other[j]):
+            i, j = i + 1, j + 1
+        elif j < len(other) and _is_one(other[j]):
+            added.append(j)
+            j += 1
+        elif i < len(one) and _is_one(one[i]):
+            dropped.append(i)
+            i += 1
+        else:
+            return None
+    return (dropped, added) if dropped or added else None
+
+
+def _is_one(size: Any) -> bool:
+    known = size if isinstance(size, int) else size.maybe_as_int()
+    return bool(known == 1)
+
+
+def _call(graph: Graph, before: Node, target: Any, source: Node, axes: Any) -> Node:
+    with graph.inserting_before(before):
+        result = graph.call_function(target, (source, axes))
+    value = source.meta["val"]
+    with value.fake_mode:
+        result.meta = {"val": target(value, axes)}
+    return result

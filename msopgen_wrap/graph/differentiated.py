@@ -1,0 +1,205 @@
+"""What stands in a trace instead of functions that PyTorch differentiates by plain numbers.
+
+PyTorch's own derivatives of these functions write temporaries in place, for which autograd wants
+sizes that are numbers, or count axes from the front and from the end at once, which one kernel for
+all ranks cannot. The formulas here have the same values and the same derivatives. Those of channels
+see a tensor as ``[n, channels, rest]``, whatever its rank is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+functional = torch.nn.functional
+
+
+def _reduced(loss: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+    """Return the mean or the sum of a loss; the arguments are those of PyTorch's functions."""
+    if size_average is not None or reduce is not None:
+        return NotImplemented
+    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
+
+
+# ---- statistics ----------------------------------------------------------------------------------
+
+
+def _variance(
+    x: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """Return a variance whose gradient PyTorch derives with symbols for sizes and correction.
+
+    Its own takes plain numbers. The mean counts as constant: what the gradient has by it is 0.
+    """
+    if isinstance(dim, bool) or (isinstance(unbiased, int) and not isinstance(unbiased, bool)):
+        return NotImplemented  # other overloads
+    if unbiased is not None:
+        correction = int(unbiased)
+    dims = list(range(x.dim())) if dim is None or dim == [] or dim == () else dim
+    dims = [dims] if isinstance(dims, int) else list(dims)
+    if not dims:
+        return NotImplemented
+    centred = x - x.mean(dims, keepdim=True).detach()
+    count: Any = 1
+    for axis in dims:
+        count = count * x.shape[axis]
+    freedom = torch.sym_max(0, count - (1 if correction is None else correction))
+    return (centred * centred).sum(dims, keepdim=keepdim) / freedom
+
+
+def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
+    variance = _variance(x, *args, **kwargs)
+    if variance is NotImplemented:
+        return variance
+    none = variance == 0  # where PyTorch says that the gradient is 0
+    return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def _cosine_embedding_loss(
+    x1: Any,
+    x2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    squares = ((x1 * x1).sum(-1) + _COSINE_EPSILON) * ((x2 * x2).sum(-1) + _COSINE_EPSILON)
+    cosine = (x1 * x2).sum(-1) / squares.sqrt()
+    unlike = torch.where(target == -1, (cosine - margin).clamp_min(0), 0.0)
+    loss = torch.where(target == 1, 1 - cosine, unlike)
+    return _reduced(loss, size_average, reduce, reduction)
+
+
+# As PyTorch adds it to the squares of lengths.
+_COSINE_EPSILON = 1e-12
+
+
+def _hinge_embedding_loss(
+    x: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    unlike = torch.where(target == 1, 0.0, (margin - x).clamp_min(0))
+    loss = unlike + torch.where(target == -1, 0.0, x)
+    return _reduced(loss, size_average, reduce, reduction)
+
+
+def _margin_ranking_loss(
+    x1: Any,
+    x2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    loss = (-target * (x1 - x2) + margin).clamp_min(0)
+    return _reduced(loss, size_average, reduce, reduction)
+
+
+def _cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """Return the cosine; lengths below ``eps`` are raised to it, which no gradient sees."""
+    directions = []
+    for x in (x1, x2):
+        length = torch.linalg.vector_norm(x, 2, dim, keepdim=True)
+        raised = length + (length.clamp_min(eps) - length).detach()
+        directions.append(x / raised)
+    return (directions[0] * directions[1]).sum(dim)
+
+
+# ---- channels ------------------------------------------------------------------------------------
+
+
+def _rest(x: Any) -> Any:
+    """Return how many elements of ``x`` lie behind its first two axes."""
+    count: Any = 1
+    for size in x.shape[2:]:
+        count = count * size
+    return count
+
+
+def _standardized(x: Any, dims: list[int], eps: float) -> Any:
+    centred = x - x.mean(dims, keepdim=True)
+    return centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+
+
+def _scaled(x: Any, weight: Any, bias: Any) -> Any:
+    """Return ``x``, seen as ``[n, channels..., rest]``, with scale and shift per channel."""
+    sizes = (1, *x.shape[1:-1], 1)
+    for change, values in ((torch.mul, weight), (torch.add, bias)):
+        if values is not None:
+            x = change(x, values.view(sizes))
+    return x
+
+
+def _group_norm(
+    x: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, _rest(x))
+    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias).reshape(x.shape)
+
+
+def _batch_norm(
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    if not training or running_mean is not None or running_var is not None:
+        return NotImplemented
+    seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
+    return _scaled(_standardized(seen, [0, 2], eps), weight, bias).reshape(x.shape)
+
+
+def _instance_norm(
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    if not use_input_stats or running_mean is not None or running_var is not None:
+        return NotImplemented
+    seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
+    return _scaled(_standardized(seen, [2], eps), weight, bias).reshape(x.shape)
+
+
+def _prelu(x: Any, weight: Any) -> Any:
+    if x.dim() < 2:
+        return NotImplemented
+    seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
+    scaled = seen * weight.view(1, weight.shape[0], 1)
+    return torch.where(seen > 0, seen, scaled).reshape(x.shape)
+
+
+# Function -> what a trace that is differentiated calls; NotImplemented leaves it to PyTorch.
+DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
+    torch.var: _variance,
+    torch.Tensor.var: _variance,
+    torch.std: _deviation,
+    torch.Tensor.std: _deviation,
+    functional.cosine_embedding_loss: _cosine_embedding_loss,
+    functional.hinge_embedding_loss: _hinge_embedding_loss,
+    functional.margin_ranking_loss: _margin_ranking_loss,
+    functional.cosine_similarity: _cosine_similarity,
+    functional.group_norm: _group_norm,
+    functional.batch_norm: _batch_norm,
+    functional.instance_norm: _instance_norm,
+    functional.prelu: _prelu,
+}

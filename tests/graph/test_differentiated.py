@@ -1,0 +1,100 @@
+"""Graphs of gradients: what stands for functions of PyTorch, and which views they are without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.graph.trace_rewrites import Composites
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.spec.loader import gradient_spec, parse_spec
+from msopgen_wrap.spec.model import OpSpec
+
+# Functions of x, y [2, 6, 3, 5] and of w, b [6]; signs of y are labels.
+CALLS = {
+    "hinge": lambda x, y, w, b: F.hinge_embedding_loss(x, y.sign(), 0.3),
+    "hinge, other labels": lambda x, y, w, b: F.hinge_embedding_loss(x, y, reduction="none"),
+    "ranking": lambda x, y, w, b: F.margin_ranking_loss(x, y, x * y, 0.1, reduction="sum"),
+    "cosine": lambda x, y, w, b: F.cosine_similarity(x, y),
+    "cosine of short vectors": lambda x, y, w, b: F.cosine_similarity(x * 1e-3, y, -1, 1e-2),
+    "cosine loss": lambda x, y, w, b: F.cosine_embedding_loss(
+        x[0, 0], y[0, 0], y[0, 1, :, 0].sign()
+    ),
+    "groups": lambda x, y, w, b: F.group_norm(x, 3, w, b),
+    "groups of rows": lambda x, y, w, b: F.group_norm(x[..., 0, 0], 2, w, b, 1e-2),
+    "batch": lambda x, y, w, b: F.batch_norm(x, None, None, w, b, True),
+    "instance": lambda x, y, w, b: F.instance_norm(x, weight=w, bias=b),
+    "slopes": lambda x, y, w, b: F.prelu(x, w),
+    "a slope": lambda x, y, w, b: F.prelu(x, w[:1]),
+    "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_replacement_has_the_same_values_and_gradients(name: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    shapes = [(2, 6, 3, 5)] * 2 + [(6,)] * 2
+    given = [torch.randn(s, dtype=torch.float64, generator=generator) for s in shapes]
+    given = [tensor.requires_grad_() for tensor in given]
+
+    def both() -> tuple[torch.Tensor, Any]:
+        result = CALLS[name](*given)
+        weights = torch.linspace(1, 2, result.numel(), dtype=torch.float64).view(result.shape)
+        found = torch.autograd.grad(result, given, weights, allow_unused=True)
+        return result, [g for g in found if g is not None]
+
+    with Composites(differentiated=True):
+        replaced = both()
+    torch.testing.assert_close(replaced, both())
+
+
+def gradient(compute: str, shape: str, inputs: str = "", rank: str = "[1, 8]") -> OpSpec:
+    text = (
+        f"op: Sample\ninputs:\n  x: {{dtype: float32, rank: {rank}}}\n{inputs}"
+        f"outputs:\n  y: {{dtype: x, shape: '{shape}'}}\n"
+        f"compute: {compute}\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    return gradient_spec(spec)
+
+
+def traced(spec: OpSpec) -> TracedGraph:
+    return trace(spec, variants(spec)[0])
+
+
+def calls(spec: OpSpec) -> set[str]:
+    return {str(n.target) for n in traced(spec).graph.nodes if n.op == "call_function"}
+
+
+def test_a_number_that_is_repeated_is_not_flipped() -> None:
+    spec = gradient("x.flip(-1).mean()", "[]")
+    assert "aten.flip.default" not in calls(spec)
+    assert plan_op(spec).family.name == "elementwise"
+
+
+def test_axes_that_a_reduction_dropped_come_back_by_name_at_every_rank() -> None:
+    spec = gradient("x.amax(-1)", "[*x[:-1]]")
+    assert "aten.unsqueeze.default" in calls(spec)
+    assert "aten.view.default" not in calls(spec)
+    assert plan_op(spec).family.name == "row"
+
+
+@pytest.mark.parametrize(
+    ("compute", "shape", "inputs", "rank"),
+    [
+        ("F.softshrink(x, 0.3)", "like x", "", "[1, 8]"),
+        ("F.hardshrink(x)", "like x", "", "[1, 8]"),
+        ("F.hinge_embedding_loss(x, t)", "[]", "  t: {dtype: x, shape: like x}\n", "[1, 8]"),
+        ("F.prelu(x, w)", "like x", "  w: {dtype: x, shape: '[x[1]]'}\n", "[2, 8]"),
+    ],
+)
+def test_gradients_that_pytorch_derives_with_plain_numbers_have_kernels(
+    compute: str, shape: str, inputs: str, rank: str
+) -> None:
+    plan_op(gradient(compute, shape, inputs, rank))
