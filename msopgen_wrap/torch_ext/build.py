@@ -57,15 +57,20 @@ def build_binding(project: Path, vendor: str | None = None, *, into_package: boo
     Args:
         project: root of the generated project.
         vendor: its vendor; default: what ``opgen.json`` says.
-        into_package: write it into ``torch_ext/<vendor>/``, where a wheel of the package takes it
-            along; else into the cache of built bindings, where importing the package finds it.
+        into_package: write it, and the autograd entry for this torch, into
+            ``torch_ext/<vendor>/``, where a wheel of the package takes them along; else into the
+            cache of built bindings, where importing the package finds it.
 
     Raises:
         OpgenError: OPG323 (no package), OPG324 (it does not compile), OPG320 (no torch).
     """
     package = package_dir(project, vendor)
     try:
-        return _runtime().build(package, into_package=into_package)
+        runtime = _runtime()
+        binding: Path = runtime.build(package, into_package=into_package)
+        if into_package and runtime.find_entry(package) != package / runtime.ENTRY:
+            runtime.build_entry(package, into_package=True)
+        return binding
     except (RuntimeError, OSError) as error:
         raise OpgenError(
             Diagnostic(

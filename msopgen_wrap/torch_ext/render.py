@@ -64,6 +64,7 @@ def render_torchair(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
 # Copied as they are; they know nothing of the ops.
 RUNTIME = (
     "__init__.py",
+    "autograd_entry.py",
     "backends.py",
     "build.py",
     "checks.py",
@@ -105,7 +106,13 @@ def render_torch_ext(specs: Sequence[OpSpec], options: object = None) -> list[Ge
     files = [
         GeneratedFile(
             f"{folder}/__init__.py",
-            render_template("torch_ext/__init__.py", source=source, vendor=vendor, specs=specs),
+            render_template(
+                "torch_ext/__init__.py",
+                source=source,
+                vendor=vendor,
+                specs=specs,
+                functional=[s for s in specs if is_functional(s)],
+            ),
         ),
         GeneratedFile(
             "torch_ext/pyproject.toml",

@@ -146,6 +146,8 @@ def test_binding(family, tmp_path):
     root = Path(torch.__file__).parent / "include"
     include = [f"-isystem{root}", f"-isystem{root / 'torch' / 'csrc' / 'api' / 'include'}"]
     assert not problems(family, tmp_path / "binding.cpp", include)
+    include.append("-std=c++20")  # what torch's own headers need, unlike its stable ones
+    assert not problems(family, tmp_path / "autograd_entry.cpp", include)
 
 
 def test_warnings_stop_generated_code_only(tmp_path):

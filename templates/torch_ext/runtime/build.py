@@ -1,4 +1,4 @@
-"""Compile ``csrc/binding.cpp`` once per package; kept beside the package or in the cache."""
+"""Compile the sources of ``csrc`` against torch; kept beside the package or in the cache."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ LIBRARY = "_opgen_binding.so"
 RECORD = "_opgen_binding.json"
 # From this version on the binding uses torch's stable interface: one build serves later versions.
 STABLE_SINCE = (2, 10)
+# Autograd's entry is bound to one torch version, and the same for the packages of all vendors.
+ENTRY_SOURCE = "autograd_entry.cpp"
+ENTRY = "_opgen_autograd.so"
+ENTRY_RECORD = "_opgen_autograd.json"
 
 
 def torch_version() -> tuple[int, int]:
@@ -60,12 +64,22 @@ def identity(csrc: Path) -> dict[str, str]:
 
 def prebuilt(package: Path) -> Path | None:
     """Return the binding shipped in the package if it fits these sources, torch and machine."""
-    library, record = package / LIBRARY, package / RECORD
+    library = package / LIBRARY
+    fits = library.is_file() and is_record(package / RECORD, identity(package / "csrc"))
+    return library if fits else None
+
+
+def is_record(path: Path, wanted: dict[str, str]) -> bool:
+    """Whether ``path`` records that a library was compiled for ``wanted``."""
     try:
-        known = json.loads(record.read_text(encoding="utf-8"))
+        return bool(json.loads(path.read_text(encoding="utf-8")) == wanted)
     except (OSError, ValueError):
-        return None
-    return library if library.is_file() and known == identity(package / "csrc") else None
+        return False
+
+
+def write_record(path: Path, identity: dict[str, str]) -> None:
+    """Write what a library beside ``path`` was compiled for."""
+    path.write_text(json.dumps(identity, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def cache_folder() -> Path:
@@ -77,15 +91,28 @@ def cache_folder() -> Path:
     return Path(root).expanduser() / "torch_binding"
 
 
-def command(csrc: Path, output: Path) -> list[str]:
-    """Return the compiler command; about 4 s, 20 s with ``OPGEN_TORCH_CLASSIC``."""
+def cached(identity: dict[str, str], name: str) -> Path:
+    """Return where the cache keeps the library ``name`` that is compiled for ``identity``."""
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+    return cache_folder() / key / name
+
+
+def classic_flags() -> list[str]:
+    """Return the compiler flags that the headers of this very torch version need."""
+    abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
+    standard = "-std=c++20" if torch_version() >= (2, 12) else "-std=c++17"
+    return [standard, f"-D_GLIBCXX_USE_CXX11_ABI={abi}"]
+
+
+def binding_flags() -> list[str]:
+    """Return the compiler flags of the binding."""
+    return [*classic_flags(), "-DOPGEN_TORCH_CLASSIC"] if is_classic() else ["-std=c++17"]
+
+
+def command(source: Path, flags: list[str], output: Path) -> list[str]:
+    """Return the command that compiles ``source`` against this torch."""
     root = Path(torch.__file__).parent
-    flags = ["-std=c++17", "-O1", "-g0", "-fPIC", "-shared", "-pthread", "-w"]
-    if is_classic():
-        abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
-        flags += ["-DOPGEN_TORCH_CLASSIC", f"-D_GLIBCXX_USE_CXX11_ABI={abi}"]
-        if torch_version() >= (2, 12):
-            flags[0] = "-std=c++20"
+    flags = [*flags, "-O1", "-g0", "-fPIC", "-shared", "-pthread", "-w"]
     compiler = find_compiler()
     if "clang" not in Path(compiler).name:
         flags.append("-fno-gnu-unique")  # two vendors' bindings must not share state
@@ -95,7 +122,7 @@ def command(csrc: Path, output: Path) -> list[str]:
         *flags,
         f"-I{root / 'include'}",
         f"-I{root / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
-        str(csrc / "binding.cpp"),
+        str(source),
         "-o",
         str(output),
         f"-L{root / 'lib'}",
@@ -107,6 +134,15 @@ def command(csrc: Path, output: Path) -> list[str]:
 
 
 def compile_binding(csrc: Path, output: Path) -> None:
+    """Compile the binding in about 4 s, 20 s with ``OPGEN_TORCH_CLASSIC``.
+
+    Raises:
+        RuntimeError: as :func:`compile_source`.
+    """
+    compile_source(csrc / "binding.cpp", binding_flags(), output)
+
+
+def compile_source(source: Path, flags: list[str], output: Path) -> None:
     """Compile to ``output``, which appears only when complete.
 
     Raises:
@@ -120,12 +156,14 @@ def compile_binding(csrc: Path, output: Path) -> None:
             "that can be written"
         ) from error
     with tempfile.TemporaryDirectory(prefix=".binding_", dir=output.parent) as folder:
-        partial = Path(folder) / LIBRARY
-        run = subprocess.run(command(csrc, partial), capture_output=True, text=True, check=False)
+        partial = Path(folder) / output.name
+        line = command(source, flags, partial)
+        run = subprocess.run(line, capture_output=True, text=True, check=False)
         if run.returncode:
             errors = [line for line in run.stderr.splitlines() if "error" in line]
             raise RuntimeError(
-                f"the torch binding does not compile: {errors[0] if errors else run.stderr}\n"
+                f"{source.name} of the torch package does not compile: "
+                f"{errors[0] if errors else run.stderr}\n"
                 f"  command: {' '.join(run.args)}"
             )
         partial.replace(output)
@@ -148,13 +186,36 @@ def build(package: Path, *, into_package: bool = False) -> Path:
     wanted = identity(csrc)
     if into_package:
         compile_binding(csrc, package / LIBRARY)
-        text = json.dumps(wanted, indent=1, sort_keys=True) + "\n"
-        (package / RECORD).write_text(text, encoding="utf-8")
+        write_record(package / RECORD, wanted)
         return package / LIBRARY
-    key = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:24]
-    library = cache_folder() / key / LIBRARY
+    library = cached(wanted, LIBRARY)
     if not library.is_file():
         if sys.stderr is not None and sys.stderr.isatty():
             print(f"compiling the torch binding of {package.name} (once) ...", file=sys.stderr)
         compile_binding(csrc, library)
+    return library
+
+
+def entry_identity(csrc: Path) -> dict[str, str]:
+    """Return what a compiled autograd entry depends on."""
+    digest = hashlib.sha256((csrc / ENTRY_SOURCE).read_bytes()).hexdigest()
+    return {"source": digest, "torch": torch.__version__, "machine": platform.machine()}
+
+
+def find_entry(package: Path) -> Path | None:
+    """Return the autograd entry for this torch that is compiled already, else None."""
+    wanted = entry_identity(package / "csrc")
+    if (package / ENTRY).is_file() and is_record(package / ENTRY_RECORD, wanted):
+        return package / ENTRY
+    library = cached(wanted, ENTRY)
+    return library if library.is_file() else None
+
+
+def build_entry(package: Path, *, into_package: bool = False) -> Path:
+    """Compile the autograd entry in about 4 s; arguments and errors as :func:`build`."""
+    wanted = entry_identity(package / "csrc")
+    library = package / ENTRY if into_package else cached(wanted, ENTRY)
+    compile_source(package / "csrc" / ENTRY_SOURCE, classic_flags(), library)
+    if into_package:
+        write_record(package / ENTRY_RECORD, wanted)
     return library
