@@ -51,7 +51,7 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src) {
         memcpy(dst.ptr + static_cast<int64_t>(i) * dstStride, from,
                GmBytes(core, from, bytes, false, c.api, c.loc));
     }
-    g_read_ahead.Follow(src.ptr, static_cast<uint64_t>(srcStride) * c.blocks);
+    g_read_ahead.Follow(src.ptr, bytes, c.blocks, srcStride);
 }
 
 void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
@@ -181,7 +181,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
             fill(tail, rest, &core.regs.padValue);
         }
     }
-    g_read_ahead.Follow(src.ptr, static_cast<uint64_t>(srcStride) * c.blocks);
+    g_read_ahead.Follow(src.ptr, c.blockBytes, c.blocks, srcStride);
 }
 
 void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {

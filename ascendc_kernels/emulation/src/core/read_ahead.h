@@ -18,26 +18,37 @@ struct ReadAhead {
     static constexpr uint64_t kMostBytes = 64 * 1024;  // of a stream: a share of the L2 cache
     static constexpr uint32_t kLinesPerStep = 32;
 
+    // Blocks of `bytes` that begin `stride` bytes apart.
     struct Stream {
-        const uint8_t* at = nullptr;
-        uint64_t lines = 0;
+        const uint8_t* block = nullptr;
+        uint64_t at = 0, bytes = 0, blocks = 0;
+        int64_t stride = 0;
     } streams[kStreams];
     uint32_t last = 0;
 
-    // After a copy of `bytes` at `from`.
-    void Follow(const uint8_t* from, uint64_t bytes) {
+    // After a copy of such blocks from `from` on.
+    void Follow(const uint8_t* from, uint64_t bytes, uint64_t blocks, int64_t stride) {
+        if (stride == static_cast<int64_t>(bytes)) {
+            bytes *= blocks;
+            stride *= static_cast<int64_t>(blocks);
+            blocks = 1;
+        }
+        if (bytes < kLine) return;
         last = (last + 1) % kStreams;
-        streams[last] = {from + bytes, std::min(bytes, kMostBytes) / kLine};
+        const uint8_t* const next = from + stride * static_cast<int64_t>(blocks);
+        bytes = std::min(bytes, kMostBytes);
+        streams[last] = {next, 0, bytes, std::min(blocks, kMostBytes / bytes), stride};
     }
     // With each vector instruction.
     void Step() {
+        uint32_t lines = 0;
         for (Stream& s : streams) {
-            if (s.lines == 0) continue;
-            const uint64_t now = std::min<uint64_t>(s.lines, kLinesPerStep);
-            for (uint64_t i = 0; i < now; ++i) __builtin_prefetch(s.at + i * kLine, 0, 2);
-            s.at += now * kLine;
-            s.lines -= now;
-            return;
+            for (; s.blocks > 0; --s.blocks, s.block += s.stride, s.at = 0) {
+                for (; s.at < s.bytes; s.at += kLine) {
+                    if (lines++ == kLinesPerStep) return;
+                    __builtin_prefetch(s.block + s.at, 0, 2);
+                }
+            }
         }
     }
 };
