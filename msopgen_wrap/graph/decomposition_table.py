@@ -178,7 +178,6 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.smooth_l1_loss,
         aten.huber_loss,
         aten.elu_backward,
-        aten.gelu_backward,
         aten.sigmoid_backward,
         aten.tanh_backward,
         aten.threshold,

@@ -1,4 +1,4 @@
-"""Decompositions of statistics and normalisations into sums, means and pointwise operations.
+"""Decompositions of statistics, normalisations and gradients into plain and pointwise operations.
 
 PyTorch's own tables stop at ``var_mean`` or go down to ``prims``; the row schedule wants plain
 reductions with a kept dimension, two-pass (centred) variance and float32 accumulation.
@@ -224,6 +224,30 @@ def _shrink_backward(grad: Any, x: Any, lambd: Any) -> Any:
     return torch.where((x >= -lambd) & (x <= lambd), 0.0, grad)
 
 
+# Of x sigmoid(x (a + b x^2)), PyTorch's tanh form.
+_TANH_SCALE = 2 * math.sqrt(2 / math.pi)
+_TANH_CUBIC = 0.044715 * _TANH_SCALE
+# Beyond, the sigmoid is 0 or 1 in float32, and its slope 0.
+_TANH_FLAT = 20.0
+
+
+def _gelu_backward(grad: Any, x: Any, *, approximate: str = "none") -> Any:
+    # PyTorch's own take the difference of 1 and a tanh or erf, which loses the small slopes of
+    # negative x, and multiply a zero with the overflow of x^2 where x is large.
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    grad, result, x = grad.to(dtype), x.dtype, x.to(dtype)
+    if approximate == "tanh":
+        near = torch.clamp(x, -_TANH_FLAT, _TANH_FLAT)
+        square = near * near
+        share = torch.sigmoid(near * (square * _TANH_CUBIC + _TANH_SCALE))
+        slope = (1 - share) * (square * (3 * _TANH_CUBIC) + _TANH_SCALE)
+        # x meets the small factors first: an infinite one gives NaN as in PyTorch, no finite one
+        return (grad * (share + (x * share) * slope)).to(result)
+    share = 0.5 * torch.erfc(x * -math.sqrt(0.5))
+    density = torch.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return (grad * (share + x * density)).to(result)
+
+
 def _same_size(a: Any, b: Any) -> bool:
     return statically_known_true(a == b)
 
@@ -270,6 +294,7 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.lcm.default: _lcm,
         _aten.polygamma.default: _polygamma,
         _aten.mvlgamma.default: _mvlgamma,
+        _aten.gelu_backward.default: _gelu_backward,
         _aten.addmv.default: _addmv,
         _aten.heaviside.default: _heaviside,
         _aten.narrow_copy.default: _narrow_copy,

@@ -11,6 +11,7 @@ from harness import make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
@@ -86,3 +87,30 @@ def test_leading_axes_of_one_may_be_missing():
     x = dataclasses.replace(spec.inputs[0], min_rank=1, max_rank=1)
     spec = dataclasses.replace(spec, inputs=(x,))
     trace(spec, variants(spec)[0])
+
+
+# GELU without the differences in which PyTorch's own loses the tail.
+GELU = {
+    "none": lambda x: 0.5 * x * torch.erfc(-x * 0.5**0.5),
+    "tanh": lambda x: x * torch.sigmoid((8 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)),
+}
+
+
+@pytest.mark.parametrize("approximate", GELU)
+def test_the_gradient_of_gelu_keeps_its_tail_and_large_values(approximate):
+    x = torch.tensor([-1e36, -1e19, -50, -9, -5, -1, 0, 1, 5, 1e19, 1e36], dtype=torch.float64)
+    x.requires_grad_()
+    (want,) = torch.autograd.grad(GELU[approximate](x).sum(), x)
+    gradient = decompositions()[torch.ops.aten.gelu_backward.default]
+    got = gradient(torch.ones(11), x.detach().float(), approximate=approximate)
+    assert got.dtype == torch.float32
+    torch.testing.assert_close(got.double(), want, rtol=2e-5, atol=1e-45)
+
+
+@pytest.mark.parametrize("approximate", GELU)
+def test_the_gradient_of_gelu_at_no_number_is_pytorchs(approximate):
+    x = torch.tensor([torch.inf, -torch.inf, torch.nan])
+    gradient = decompositions()[torch.ops.aten.gelu_backward.default]
+    got = gradient(torch.ones(3), x, approximate=approximate)
+    assert got.isnan().all()
+    assert torch.ops.aten.gelu_backward(torch.ones(3), x, approximate=approximate).isnan().all()
