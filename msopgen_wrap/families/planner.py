@@ -10,6 +10,7 @@ from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
+from msopgen_wrap.families.index import Index
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
@@ -23,7 +24,7 @@ from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch
 
 # The first family that claims an op makes its kernels.
-FAMILIES: tuple[Family, ...] = (Handwritten(), Scan(), Row(), Foreach(), Elementwise())
+FAMILIES: tuple[Family, ...] = (Handwritten(), Scan(), Index(), Row(), Foreach(), Elementwise())
 
 
 def plan_op(spec: OpSpec) -> OpPlan[Any]:

@@ -18,6 +18,7 @@ from msopgen_wrap.spec.model import (
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 
 MAX_OUTPUT = 2**23  # elements of an output that is larger than every input
+MOST_OUTPUT = 2**27  # elements of an output, whatever its inputs are
 MAX_INPUT = 2**23  # elements of an input
 MAX_GROWTH = 2**22  # elements of an input that is made larger for several tiles
 
@@ -247,6 +248,8 @@ def outputs_fit(spec: OpSpec, shapes: Shapes, attrs: Attrs) -> bool:
                     return False
                 # A gather multiplies its inputs: one base shape for both would ask for gigabytes.
                 if math.prod(dims) > MAX_OUTPUT > largest(shapes):
+                    return False
+                if math.prod(dims) > MOST_OUTPUT:
                     return False
     except (ShapeError, KeyError, TypeError):
         return False

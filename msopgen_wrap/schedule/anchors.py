@@ -14,6 +14,10 @@ from msopgen_wrap.schedule.calls import Node, target_name
 # ATen overload -> the family that makes it.
 ANCHORS: dict[str, str] = {
     "aten.cumsum.default": "scan",
+    "aten.embedding.default": "index",
+    "aten.gather.default": "index",
+    "aten.index.Tensor": "index",
+    "aten.index_select.default": "index",
 }
 
 

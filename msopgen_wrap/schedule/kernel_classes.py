@@ -85,7 +85,8 @@ def needs_slot(spec: OpSpec, body: Body, role: str, name: str, combo: int, mode:
 
 def splits_elements(spec: OpSpec, body: Body) -> bool:
     """Whether a body moves elements of 64 bits, as two of 32 each: nothing is converted."""
-    return only_moves(body.program) and any(moves_wide(spec, body, c) for c in body.combos)
+    moves = bool(body.program.insts) and only_moves(body.program)
+    return moves and any(moves_wide(spec, body, c) for c in body.combos)
 
 
 def moves_wide(spec: OpSpec, body: Body, combo: int) -> bool:

@@ -74,16 +74,8 @@ class Lowerer(SizeReader):
     def run(self) -> Program:
         """Lower every node, store the outputs and drop what is unused."""
         for node in self.traced.graph.nodes:
-            if node.op == "placeholder" and node.name in self.traced.attrs:
-                self.values[node] = self.traced.attrs[node.name]
-            elif node.op == "placeholder":
-                self.values[node] = View.of_input(
-                    self.traced.inputs[node.name], len(node.meta["val"].shape)
-                )
-            elif node.op == "get_attr":
-                self.values[node] = self._constant(node)
-            elif node.op == "call_function":
-                self.values[node] = self._call(node)
+            if node.op != "output":
+                self.values[node] = self.lowered(node)
         wide: list[str] = []
         for param in self.spec.outputs:
             result = self._output_value(param.name, self.traced.outputs[param.name])
@@ -107,6 +99,16 @@ class Lowerer(SizeReader):
         if wide:  # copied whole
             program.insts = [replace(i, note=i.op.lower()) for i in program.insts]
         return program
+
+    def lowered(self, node: Node) -> Any:
+        """Return the value of a node whose arguments have theirs."""
+        if node.op == "placeholder" and node.name in self.traced.attrs:
+            return self.traced.attrs[node.name]
+        if node.op == "placeholder":
+            return View.of_input(self.traced.inputs[node.name], len(node.meta["val"].shape))
+        if node.op == "get_attr":
+            return self._constant(node)
+        return self._call(node)
 
     def _constant(self, node: Node) -> Operand:
         """Return the number of a tensor that compute makes of literals (``torch.tensor(2.0)``)."""

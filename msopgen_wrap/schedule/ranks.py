@@ -196,6 +196,7 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
 
 def _has_axes(node: Any) -> bool:
+    from msopgen_wrap.schedule.anchors import is_anchor
     from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, reduction_kind, target_name
 
     if node.op != "call_function":
@@ -206,6 +207,7 @@ def _has_axes(node: Any) -> bool:
         or target in RESHAPES
         or any(word in target for word in ("size", "numel"))
         or reduction_kind(node)
+        or is_anchor(node)
     )
 
 

@@ -19,6 +19,7 @@ OPS = {
     "foreach/foreach_addcdiv_scalar": ("8.1",),
     "foreach/foreach_norm": ("8.1",),
     "optimizer/apply_adam_w": ("8.1",),
+    "index/embedding": ("8.1",),
 }
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 

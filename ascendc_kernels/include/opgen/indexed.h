@@ -1,0 +1,192 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Rows that indices name: where the row of each item of a space lies, and rows by the tile.
+#ifndef OPGEN_INDEXED_H
+#define OPGEN_INDEXED_H
+
+#include "kernel_operator.h"
+#include "opgen/convert.h"
+#include "opgen/tile.h"
+
+namespace opgen {
+
+constexpr uint32_t kIndexBytes = 8192;  // of UB for the indices of one axis
+
+// Goes through the items of a space and tells where the row of each lies in the table. Indices come
+// to UB in batches along the last axis of the space and are read by the scalar unit.
+//
+// kIndices: indexed axes of the table, each with a tensor of indices; kWrap: whether negative
+// indices count from the end.
+template <typename TIndex, uint32_t kIndices, bool kWrap>
+class IndexedRows {
+ public:
+    // tiling: itemDims, tableSteps, indexSteps, indexOffsets, axisSizes, axisSteps,
+    // tableOffset; see opgen::IndexedSpace.
+    template <typename Tiling>
+    __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
+        for (uint32_t i = 0; i < kMaxDims; ++i) {
+            dims_[i] = static_cast<uint64_t>(tiling.itemDims[i]);
+            tableSteps_[i] = tiling.tableSteps[i];
+        }
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            for (uint32_t i = 0; i < kMaxDims; ++i) {
+                indexSteps_[k][i] = tiling.indexSteps[k * kMaxDims + i];
+            }
+            axisSizes_[k] = tiling.axisSizes[k];
+            axisSteps_[k] = tiling.axisSteps[k];
+            // neighbours in UB: one behind the other, or a block each where they lie apart in GM
+            const int64_t step = indexSteps_[k][kMaxDims - 1];
+            pitch_[k] = step == 0 ? 0 : (step == 1 ? 1 : kPerBlock);
+            most_ = pitch_[k] > 1 ? kIndexBytes / kBlockBytes : most_;
+            indexOffsets_[k] = tiling.indexOffsets[k];
+            pipe->InitBuffer(batches_[k], kIndexBytes);
+        }
+        offset_ = tiling.tableOffset;
+    }
+    __aicore__ inline void SetIndices(uint32_t k, GM_ADDR indices) {
+        indexGm_[k].SetGlobalBuffer(reinterpret_cast<__gm__ TIndex*>(indices) + indexOffsets_[k]);
+    }
+    // The item that Next tells about; `rowLength` elements of rows count as one.
+    __aicore__ inline void Seek(uint64_t item) {
+        for (uint32_t i = kMaxDims; i > 0; --i) {
+            at_[i - 1] = item % dims_[i - 1];
+            item /= dims_[i - 1];
+        }
+        Enter();
+    }
+    // Where the row of the next item lies in the table; false: an index is outside its axis.
+    __aicore__ inline bool Next(uint64_t& row) {
+        if (inBatch_ == batch_) {
+            LoadBatch();
+        }
+        int64_t at = base_ + static_cast<int64_t>(at_[kMaxDims - 1]) * tableSteps_[kMaxDims - 1];
+        bool inside = true;
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            LocalTensor<TIndex> batch = batches_[k].template Get<TIndex>();
+            int64_t index = static_cast<int64_t>(batch.GetValue(inBatch_ * pitch_[k]));
+            if (kWrap && index < 0) {
+                index += axisSizes_[k];
+            }
+            if (index < 0 || index >= axisSizes_[k]) {
+                outside_ = static_cast<int64_t>(batch.GetValue(inBatch_ * pitch_[k]));
+                outsideOf_ = axisSizes_[k];
+                inside = false;
+            }
+            at += index * axisSteps_[k];
+        }
+        row = inside ? static_cast<uint64_t>(at) : 0;
+        Advance();
+        return inside;
+    }
+    // The last index that was outside its axis, and the size of the axis.
+    __aicore__ inline int64_t Outside() const { return outside_; }
+    __aicore__ inline int64_t OutsideOf() const { return outsideOf_; }
+
+ private:
+    static constexpr uint32_t kPerBlock = kBlockBytes / sizeof(TIndex);
+
+    // Take the rows behind a new position along the axes before the last one.
+    __aicore__ inline void Enter() {
+        base_ = offset_;
+        for (uint32_t i = 0; i + 1 < kMaxDims; ++i) {
+            base_ += static_cast<int64_t>(at_[i]) * tableSteps_[i];
+        }
+        batch_ = inBatch_ = 0;
+    }
+    __aicore__ inline void Advance() {
+        ++inBatch_;
+        if (++at_[kMaxDims - 1] < dims_[kMaxDims - 1]) {
+            return;
+        }
+        at_[kMaxDims - 1] = 0;
+        for (uint32_t i = kMaxDims - 1; i > 0; --i) {
+            if (++at_[i - 1] < dims_[i - 1]) {
+                break;
+            }
+            at_[i - 1] = 0;
+        }
+        Enter();
+    }
+    __aicore__ inline void LoadBatch() {
+        const uint64_t left = dims_[kMaxDims - 1] - at_[kMaxDims - 1];
+        batch_ = static_cast<uint32_t>(left < most_ ? left : most_);
+        inBatch_ = 0;
+        int64_t from[kIndices];
+        bool loaded = batch_ <= loadedCount_;
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            from[k] = 0;
+            for (uint32_t i = 0; i < kMaxDims; ++i) {
+                from[k] += static_cast<int64_t>(at_[i]) * indexSteps_[k][i];
+            }
+            loaded = loaded && from[k] == loadedFrom_[k];
+        }
+        if (loaded) {
+            return;  // the same indices for other rows of the table
+        }
+        Order<AscendC::HardEvent::S_MTE2>();
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            LoadIndices(k, from[k]);
+            loadedFrom_[k] = from[k];
+        }
+        loadedCount_ = batch_;
+        Order<AscendC::HardEvent::MTE2_S>();
+    }
+    __aicore__ inline void LoadIndices(uint32_t k, int64_t from) {
+        LocalTensor<TIndex> batch = batches_[k].template Get<TIndex>();
+        const GlobalTensor<TIndex> indices = indexGm_[k][static_cast<uint64_t>(from)];
+        if (pitch_[k] <= 1) {
+            LoadRange(batch, indices, pitch_[k] == 0 ? 1 : batch_);
+            return;
+        }
+        const int64_t step = indexSteps_[k][kMaxDims - 1];
+        const AscendC::DataCopyExtParams apart{
+            static_cast<uint16_t>(batch_), static_cast<uint32_t>(sizeof(TIndex)),
+            static_cast<uint32_t>((step - 1) * static_cast<int64_t>(sizeof(TIndex))), 0, 0};
+        const AscendC::DataCopyPadExtParams<TIndex> noPad{false, 0, 0, static_cast<TIndex>(0)};
+        AscendC::DataCopyPad(batch, indices, apart, noPad);
+    }
+
+    AscendC::TBuf<AscendC::TPosition::VECCALC> batches_[kIndices];
+    GlobalTensor<TIndex> indexGm_[kIndices];
+    uint64_t dims_[kMaxDims] = {};
+    uint64_t at_[kMaxDims] = {};
+    int64_t tableSteps_[kMaxDims] = {};
+    int64_t indexSteps_[kIndices][kMaxDims] = {};
+    int64_t axisSizes_[kIndices] = {};
+    int64_t axisSteps_[kIndices] = {};
+    int64_t indexOffsets_[kIndices] = {};
+    uint32_t pitch_[kIndices] = {};
+    uint64_t most_ = kIndexBytes / sizeof(TIndex);  // of a batch
+    int64_t offset_ = 0;
+    int64_t base_ = 0;
+    uint32_t batch_ = 0;
+    uint32_t inBatch_ = 0;
+    int64_t loadedFrom_[kIndices] = {};
+    uint32_t loadedCount_ = 0;
+    int64_t outside_ = 0;
+    int64_t outsideOf_ = 0;
+};
+
+// Write zeros to a row of a tile that MTE2 has not filled, before MTE3 stores it.
+template <typename T>
+__aicore__ inline void ClearRow(const LocalTensor<T>& row, uint32_t pitch) {
+    LocalTensor<int16_t> words = row.template ReinterpretCast<int16_t>();
+    Order<AscendC::HardEvent::MTE3_V>();
+    AscendC::Duplicate(words, static_cast<int16_t>(0),
+                       static_cast<uint32_t>(pitch * sizeof(T) / sizeof(int16_t)));
+    Order<AscendC::HardEvent::V_MTE3>();
+}
+
+// Copy the rows of a tile, `pitch` elements apart, to GM, where they lie one behind the other.
+template <typename T>
+__aicore__ inline void StoreRows(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                 uint32_t rows, uint32_t length, uint32_t pitch) {
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows),
+                                      static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
+    blocks.srcStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;
+    AscendC::DataCopyPad(gm, tile, blocks);
+}
+
+}  // namespace opgen
+
+#endif  // OPGEN_INDEXED_H

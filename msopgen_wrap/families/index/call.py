@@ -1,0 +1,195 @@
+"""Read the call of a graph that moves elements by index: tensors as views, its axis, its rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.schedule.anchors import anchors
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
+from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.views import View
+from msopgen_wrap.torch_import import torch
+
+# Steps that leave a view one of memory, with steps forwards.
+_STEPS = {"slice", "unsqueeze", "squeeze", "permute", "select", "every", "diagonal", "reshape"}
+
+
+@dataclass(frozen=True)
+class IndexCall:
+    """One call.
+
+    Attributes:
+        table: the operand whose rows or elements are chosen.
+        indices: the operands that choose, one per indexed axis.
+        axis: the first indexed axis, from the front; that of an attr where ``attr`` names it.
+        rank: of the table in the sample.
+        attr: the attr that gives the axis, "" where it is fixed.
+        rows: whether indices stand for whole axes; otherwise there is one per element.
+        wraps: whether negative indices count from the end.
+    """
+
+    table: str
+    indices: tuple[str, ...]
+    axis: int
+    rank: int
+    attr: str = ""
+    rows: bool = True
+    wraps: bool = False
+
+
+@dataclass
+class CallReader(Lowerer):
+    """Reads the call of a graph.
+
+    Attributes:
+        call: the call, once ``read`` has found it.
+    """
+
+    call: IndexCall | None = None
+    _names: dict[View, str] = field(default_factory=dict)
+
+    def read(self) -> IndexCall:
+        """Return the call that the only output of the graph is.
+
+        Raises:
+            OpgenError: OPG350 where there is more in the graph than this family makes.
+        """
+        node = self._result()
+        target = target_name(node)
+        if target not in _READERS:
+            raise self.refusal(node, f"{target} stands around it")
+        call: IndexCall = _READERS[target](self, node)
+        dims = [n for n in self.traced.structural if self._is_axis(n, call)]
+        self.call = replace(call, attr=dims[0]) if dims else call
+        return self.call
+
+    def _result(self) -> Node:
+        """Return the call behind the output; a tensor of another shape with its elements is it."""
+        results = [self.traced.outputs[p.name] for p in self.spec.outputs]
+        found = anchors(self.traced.graph.nodes, "index")
+        node = results[0]
+        if len(results) > 1 or not isinstance(node, Node):
+            raise self.refusal(found[0], "there are several outputs")
+        stored = self.spec.outputs[0].site is None
+        while target_name(node) in IDENTITY or (stored and target_name(node) in RESHAPES):
+            node = node.args[0]
+        return node
+
+    def _is_axis(self, name: str, call: IndexCall) -> bool:
+        value = self.traced.structural[name]
+        whole = isinstance(value, int) and -call.rank <= value < call.rank
+        return whole and value % call.rank == call.axis
+
+    def view(self, value: Any, what: str) -> str:
+        """Return the operand that an argument is.
+
+        Raises:
+            OpgenError: OPG350 where it is no view of an input, or one with elements repeated,
+                reversed or added.
+        """
+        node = value
+        while target_name(node) in IDENTITY or _is_widened(node):
+            node = node.args[0]
+        try:
+            for above in self._needed(node):
+                self.values[above] = self.lowered(above)
+        except OpgenError as error:
+            if any(d.code not in ("OPG331", "OPG332", "OPG333") for d in error.diagnostics):
+                raise
+            raise self.refusal(value, f"{what} is computed") from error
+        view = self.values[node]
+        if not isinstance(view, View) or view.counted is not None:
+            raise self.refusal(value, f"{what} is computed")
+        if any(step.op not in _STEPS for step in view.steps):
+            raise self.refusal(value, f"{what} has its elements in another order")
+        return self._name(view)
+
+    def _needed(self, node: Node) -> list[Node]:
+        """Return a node and what it is made of, in the order of the graph."""
+        wanted, pending = {node}, [node]
+        while pending:
+            for above in pending.pop().all_input_nodes:
+                if above not in wanted and above not in self.values:
+                    wanted.add(above)
+                    pending.append(above)
+        return [n for n in self.traced.graph.nodes if n in wanted and n not in self.values]
+
+    def _name(self, view: View) -> str:
+        if view not in self._names:
+            used = set(self._names.values())
+            numbers = (f"{view.tensor}{n}" for n in range(2, len(used) + 3))
+            self._names[view] = next(n for n in (view.tensor, *numbers) if n not in used)
+            self.operands[self._names[view]] = view
+        return self._names[view]
+
+    def refusal(self, node: Node, why: str) -> OpgenError:
+        """Return the error for a graph with more than one pass of this family makes."""
+        return OpgenError(
+            Diagnostic(
+                "OPG350",
+                f"{target_name(node)} is not all that a pass makes: {why}",
+                self.location(target_name(node).split(".")[-2] if "." in target_name(node) else ""),
+                "a pass that moves elements by index reads views of tensors in memory and writes "
+                "what it has read",
+                "split the op, or write the kernel with `kernel:`",
+            )
+        )
+
+
+def _is_widened(node: Node) -> bool:
+    """Whether a call only widens integers."""
+    if target_name(node) != "aten._to_copy.default":
+        return False
+    source: Any = node.args[0]
+    dtypes = (source.meta["val"].dtype, node.meta["val"].dtype)
+    return dtypes[0] in (torch.int32, torch.int64) and dtypes[1] in (torch.int32, torch.int64)
+
+
+def _axis(node: Any, dim: Any) -> tuple[int, int]:
+    """Return an axis of a tensor from the front, and the rank."""
+    rank = max(1, node.meta["val"].dim())
+    return int(dim) % rank, rank
+
+
+def _index_select(reader: CallReader, node: Node) -> IndexCall:
+    table, dim, index = node.args
+    axis, rank = _axis(table, dim)
+    indices = (reader.view(index, "the index"),)
+    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank)
+
+
+def _embedding(reader: CallReader, node: Node) -> IndexCall:
+    table, index = node.args[:2]
+    return IndexCall(reader.view(table, "the table"), (reader.view(index, "the index"),), 0, 2)
+
+
+def _index(reader: CallReader, node: Node) -> IndexCall:
+    table, given = node.args
+    chosen: Any = given
+    axes = [axis for axis, index in enumerate(chosen) if index is not None]
+    if axes[-1] - axes[0] >= len(axes):
+        raise reader.refusal(node, "axes between its indices keep their elements")
+    if any(chosen[a].meta["val"].dtype in (torch.bool, torch.uint8) for a in axes):
+        raise OpgenError(reader.unsupported(node, "a mask"))
+    indices = tuple(reader.view(chosen[a], "an index") for a in axes)
+    axis, rank = _axis(table, axes[0])
+    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank, wraps=True)
+
+
+def _gather(reader: CallReader, node: Node) -> IndexCall:
+    table, dim, index = node.args[:3]
+    axis, rank = _axis(table, dim)
+    if is_expanded(index) and reader.spec.outputs[0].site is not None:
+        raise reader.refusal(node, "the index repeats elements")
+    indices = (reader.view(index, "the index"),)
+    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank, rows=False)
+
+
+_READERS: dict[str, Any] = {
+    "aten.embedding.default": _embedding,
+    "aten.gather.default": _gather,
+    "aten.index.Tensor": _index,
+    "aten.index_select.default": _index_select,
+}

@@ -1,0 +1,86 @@
+"""Render kernels that move elements by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.index.plan import IndexBody, IndexPlan
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import (
+    KernelPart,
+    absent_types,
+    class_bodies,
+    doc_lines,
+    entry_branches,
+    kernel_args,
+    member_name,
+    summary,
+    type_name,
+)
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.spec.names import cpp_local
+from msopgen_wrap.templating import environment, render_block
+
+
+def render_kernel(plan: IndexPlan, style: str) -> list[GeneratedFile]:
+    """Render ``op_kernel/<op>.cpp``.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    text = environment("index").get_template("kernel.cpp.jinja").render(_values(plan, style))
+    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+
+
+def kernel_part(plan: IndexPlan, style: str) -> KernelPart:
+    """Return the kernel classes of a plan that is one of several in a kernel."""
+    values = _values(plan, style)
+    classes = render_block("index", "kernel.cpp.jinja", "classes", values)
+    return KernelPart(classes, values["dispatch"], workspace=False)
+
+
+def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
+    spec = plan.spec
+    branches = entry_branches(plan, plan.modes, "")
+    for branch in branches:
+        branch["note"] = plan.variants[branch["variant"]].label()
+    return {
+        "spec": spec,
+        "style": style,
+        "source": f"specs/{spec.name}.yaml",
+        "doc": doc_lines(spec),
+        "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
+        "entry": kernel_args(spec),
+        "dispatch": branches,
+        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
+    }
+
+
+def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
+    spec, call = plan.spec, plan.call
+    used = {view.tensor for view in body.operands.values()}
+    output = spec.outputs[0]
+    gm = [
+        {"name": p.name, "type": type_name(p, False, spec)} for p in spec.inputs if p.name in used
+    ]
+    written = {"name": member_name(output, True, spec), "type": type_name(output, True, spec)}
+    gm = [{**row, "argument": cpp_local(row["name"])} for row in (*gm, written)]
+    tensors = {row["name"]: row for row in gm}
+    table = body.operands[call.table].tensor
+    sources = {spec.param(table).dtypes[c] for c in body.combos}
+    targets = {output.dtypes[c] for c in body.combos}
+    indices = [body.operands[name].tensor for name in call.indices]
+    return {
+        "name": body.class_name,
+        "summary": summary(spec, plan, body),
+        "gm": gm,
+        "table": tensors[table],
+        "indices": [tensors[name] for name in indices],
+        "output": tensors[written["name"]],
+        "wraps": call.wraps,
+        "converts": body.converts,
+        "bytes": body.converts and any(DTYPE_BYTES[d] == 1 for d in sources | targets),
+        "narrows": any(DTYPE_BYTES[d] < DTYPE_BYTES[s] for s in sources for d in targets),
+    }

@@ -1,0 +1,228 @@
+"""Plan calls that move elements by index: one call per variant, over views of tensors in memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.index.call import CallReader, IndexCall
+from msopgen_wrap.graph.structural import other_values
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
+from msopgen_wrap.schedule.buffers import Placement
+from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Program
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.spec.model import OpSpec
+
+# The only mode, and the last digit of its tiling key.
+MODES = {"rows": 0}
+# UB for the indices of one axis, as opgen/indexed.h has it.
+INDEX_BYTES = 8192
+_WIDE = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8", "int16", "int64")}
+
+
+@dataclass
+class IndexBody(Body):
+    """The kernel class of a call.
+
+    Attributes:
+        converts: whether elements change their type on the way, to or from that of a temporary.
+    """
+
+    converts: bool = False
+
+
+@dataclass
+class IndexPlan(OpPlan[IndexBody]):
+    """The plan of a call.
+
+    Attributes:
+        call: the call.
+        axis: its axis for every rank; negative from the end.
+    """
+
+    call: IndexCall = field(default_factory=lambda: IndexCall("", (), 0, 1))
+    axis: int = 0
+
+    def tiling_attrs(self) -> set[str]:
+        """Return the attr that gives the axis."""
+        return {self.call.attr} if self.call.attr else set()
+
+
+def plan_index(
+    family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+) -> IndexPlan:
+    """Plan the call of every variant and dtype combination.
+
+    Raises:
+        OpgenError: OPG350 where the graph is more than one call of views of inputs.
+    """
+    plan = IndexPlan(spec, family, variants, [], dict(MODES))
+    calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
+    for index in plan.served:
+        traced = first.get(index) or trace(spec, variants[index])
+        others = other_ranks(spec, traced)
+        lower = functools.partial(_lowered, spec)
+        names = axis_names(traced, others, lower)
+        prove_ranks(spec, traced, others, lower, names)
+        reader = CallReader(spec, traced, 0, axis_names=names)
+        call = reader.read()
+        _check_attr(spec, traced, call)
+        known = replace(call, axis=0, rank=0)
+        calls.append((known, _axis_of_ranks(spec, traced, others, call), reader.operands))
+        order = [p.name for p in spec.inputs]
+        operands = dict(
+            sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
+        )
+        groups = _groups(spec, call, operands)
+        for converts, combos in groups.items():
+            name = class_name(spec, variants, index, combos, len(groups))
+            body = IndexBody(
+                name, index, tuple(combos), Program(), Placement(), operands, converts=converts
+            )
+            for combo in combos:
+                body.budgets[combo, "rows"] = budget(spec, body, call, combo)
+            plan.bodies.append(body)
+    if any(found != calls[0] for found in calls):
+        raise OpgenError(_different(spec))
+    plan.call, plan.axis = calls[0][0], calls[0][1]
+    share_classes(spec, variants, plan.bodies)
+    return plan
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    reader = CallReader(spec, traced, 0, axis_names=names)
+    reader.read()
+    return Lowered(Program(), reader.operands)
+
+
+def _axis_of_ranks(
+    spec: OpSpec, traced: TracedGraph, others: Sequence[TracedGraph], call: IndexCall
+) -> int:
+    """Return the axis from the front or, negative, from the end: what holds at every rank.
+
+    Raises:
+        OpgenError: OPG204 where neither does.
+    """
+    found = [call, *(CallReader(spec, other, 0).read() for other in others)]
+    for number in (lambda c: c.axis, lambda c: c.axis - c.rank):
+        numbers = set(map(number, found))
+        if len(numbers) == 1 or call.attr:
+            return int(numbers.pop())
+    raise OpgenError(
+        Diagnostic(
+            "OPG204",
+            f"the indexed axis of {spec.op} depends on the rank of its inputs",
+            spec.compute.location if spec.compute else spec.outputs[0].location,
+            "one kernel serves every rank, and counts axes from the front or from the end",
+            "give the input a `rank`, or name the axis by one number",
+        )
+    )
+
+
+def _check_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> None:
+    """Prove that an attr which shapes the graph is the axis, and nothing else.
+
+    Raises:
+        OpgenError: OPG202.
+    """
+    for name in traced.structural:
+        attr = spec.attr(name)
+        if name != call.attr:
+            raise OpgenError(_shapes(spec, name))
+        for value in other_values(attr, traced):
+            try:
+                again = trace(spec, traced.variant, 0, {name: value})
+            except OpgenError as error:
+                if any(d.code == "OPG201" for d in error.diagnostics):
+                    continue  # no axis of the sample
+                raise
+            other = CallReader(spec, again, 0).read()
+            if other != replace(call, axis=value % call.rank, rank=other.rank):
+                raise OpgenError(_shapes(spec, name))
+
+
+def _shapes(spec: OpSpec, name: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG202",
+        f"attr {name!r} changes what compute does beyond the axis it indexes",
+        spec.attr(name).location,
+        "the kernel is generated once and must serve every value",
+        "give it `allowed:` values, or use it only as `dim`",
+    )
+
+
+def _different(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG335",
+        f"the variants of {spec.op} index other axes or tensors",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of a pass share one tiling function",
+        "make the axis an attr without `allowed:`, or split the op",
+    )
+
+
+# ---- dtypes and UB -------------------------------------------------------------------------------
+
+
+def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[bool, list[int]]:
+    """Return the dtype combinations that convert and those that do not.
+
+    Raises:
+        OpgenError: OPG332 for dtypes that a kernel does not convert or does not take as indices.
+    """
+    table, output = spec.param(operands[call.table].tensor), spec.outputs[0]
+    found: dict[bool, list[int]] = {}
+    for combo in range(spec.combos):
+        source, target = table.dtypes[combo], output.dtypes[combo]
+        if source != target and not _converts(source, target):
+            raise OpgenError(_no_conversion(spec, source, target))
+        kinds = {spec.param(operands[name].tensor).dtypes[combo] for name in call.indices}
+        if len(kinds) > 1 or not kinds <= {"int32", "int64"}:
+            raise OpgenError(_no_index(spec, sorted(kinds)))
+        found.setdefault(source != target, []).append(combo)
+    return found
+
+
+def _converts(source: str, target: str) -> bool:
+    return source in _WIDE.get(target, ()) or target in _WIDE.get(source, ())
+
+
+def _no_conversion(spec: OpSpec, source: str, target: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG332",
+        f"{spec.op} moves {source} by index and stores {target}",
+        spec.outputs[0].location,
+        "elements that are moved keep their type",
+        "give the output the dtype of the tensor that is indexed",
+    )
+
+
+def _no_index(spec: OpSpec, dtypes: Sequence[str]) -> Diagnostic:
+    return Diagnostic(
+        "OPG332",
+        f"the indices of {spec.op} are {' and '.join(dtypes)}",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "a kernel reads indices of int32 or int64, of one dtype for all axes",
+        "give the index inputs one of these dtypes",
+    )
+
+
+def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:
+    """Return the UB use of a body for a dtype combination."""
+    source = spec.param(body.operands[call.table].tensor).dtypes[combo]
+    target = spec.outputs[0].dtypes[combo]
+    buffers = [Buffer("rowQueue", DTYPE_BYTES[source], 2)]
+    if body.converts:
+        buffers.append(Buffer("outQueue", DTYPE_BYTES[target], 2))
+        if 1 in (DTYPE_BYTES[source], DTYPE_BYTES[target]):
+            buffers.append(Buffer("bytes", 2))
+    buffers.append(Buffer("indices", 0, len(call.indices), fixed=INDEX_BYTES))
+    return Budget(tuple(buffers))

@@ -1,0 +1,80 @@
+"""Tiling struct and TilingFunc of kernels that move elements by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.index.plan import IndexPlan
+from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.render.tiling import (
+    combo_dtypes,
+    field_row,
+    setters,
+    shared_values,
+    tiling_text,
+)
+from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.templating import environment
+
+_DIMS = 8
+
+
+def render_tiling(plan: IndexPlan, style: str) -> TilingText:
+    """Return the tiling of a call that moves elements by index.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, call = plan.spec, plan.call
+    count = len(call.indices)
+    fields = [
+        field_row("int64_t", "itemDims", _DIMS, "sizes of the space that items are the points of"),
+        field_row("int64_t", "tableSteps", _DIMS, f"elements between their rows of {call.table}"),
+        field_row("int64_t", "indexSteps", _DIMS * count, "elements between their indices"),
+        field_row("int64_t", "indexOffsets", count, "the first index"),
+        field_row("int64_t", "axisSizes", count, "sizes of the indexed axes"),
+        field_row("int64_t", "axisSteps", count, "elements between neighbours along them"),
+        field_row("int64_t", "tableOffset", 0, f"the first element of {call.table}"),
+        field_row("uint64_t", "items", 0, "points of the space"),
+        field_row("uint64_t", "rowLength", 0, "elements that lie together and have one index"),
+        field_row("uint64_t", "pieces", 0, "tiles that a row takes; 1: a tile takes whole rows"),
+        field_row("uint32_t", "pieceLength", 0, "elements of a row that a tile takes"),
+        field_row("uint32_t", "rowPitch", 0, "elements between the rows of a tile"),
+        field_row("uint32_t", "rowsPerTile", 0, "rows that a tile holds"),
+    ]
+    values = shared_values(spec, plan, style, plan.scalars(), all_views=True)
+    text = (
+        environment("index")
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **values,
+            call=call,
+            index_views=[f"{name}View" for name in call.indices],
+            axis=attr_variable(call.attr) if call.attr else plan.axis,
+            budgets=_budgets(plan),
+        )
+    )
+    headers = ('"opgen_indexed_space.h"', '"opgen_tile_budget.h"')
+    return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
+    spec, rows = plan.spec, []
+    for body in plan.bodies:
+        for combo in body.combos:
+            need = body.budgets[combo, "rows"]
+            table = spec.param(body.operands[plan.call.table].tensor).dtypes[combo]
+            moved = (table, spec.outputs[0].dtypes[combo])
+            rows.append(
+                {
+                    "dtypes": combo_dtypes(spec, combo),
+                    "variant": body.variant,
+                    "bytes": need.bytes_per_element,
+                    "reserved": need.fixed,
+                    "narrowest": min(DTYPE_BYTES[d] for d in moved),
+                }
+            )
+    return rows
