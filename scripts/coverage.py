@@ -25,6 +25,7 @@ from yardsticks.measure import (
     WRONG,
     Measure,
     Trial,
+    cann_bench,
     causes,
     kernel_bench,
     multi_kernel_bench,
@@ -78,6 +79,7 @@ def measures_of(options: argparse.Namespace) -> list[Measure | str]:
     found: list[Measure | str] = []
     if not options.no_op_db:
         found += [operator_database(trial, sample) for sample in options.samples]
+    found.append(cann_bench(trial, options.cann_bench) if options.cann_bench else "CANN Bench")
     if options.multikernelbench:
         found += multi_kernel_bench(trial, options.multikernelbench)
     else:
@@ -96,6 +98,7 @@ def main() -> int:
     add = parser.add_argument
     add("--no-op-db", action="store_true", help="leave torch's op_db out")
     add("--samples", type=int, nargs="+", default=[0, 1], metavar="N", help="of op_db")
+    add("--cann-bench", type=Path, metavar="DIR")
     add("--multikernelbench", type=Path, metavar="DIR")
     add("--kernelbench", type=Path, metavar="DIR")
     add("--only", default="*", help="pattern of the entries")
@@ -106,7 +109,7 @@ def main() -> int:
     add("--no-misses", action="store_true", help="do not list what is missing")
     add("-j", "--jobs", type=int, default=2)
     options = parser.parse_args()
-    for folder in (options.multikernelbench, options.kernelbench):
+    for folder in (options.cann_bench, options.multikernelbench, options.kernelbench):
         if folder is not None and not folder.is_dir():
             parser.error(f"{folder} is no folder")
     measures = measures_of(options)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import fnmatch
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -13,10 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from yardsticks.trials import Outcome, Results, plan, test
+from yardsticks.trials import ROOT, Outcome, Results, plan, test
 
 #: Outcomes that are no refusal of opgen.
 RIGHT, PLANNED, WRONG, NO_SPEC = "equal", "planned", "wrong", "no spec"
+SOME = "some"  # cases of an op pass, others do not
 
 
 @dataclass
@@ -26,7 +30,7 @@ class Measure:
     Attributes:
         name: of the yardstick.
         outcomes: entry -> (outcome, why). ``equal``, ``planned`` (not tested), ``wrong``,
-            ``no spec``, or the code that refused it.
+            ``some`` (cases), ``no spec``, or the code that refused it.
         aim: share of the entries to reach, 0 for none.
         left_out: entries that the yardstick does not count, with the reason.
     """
@@ -43,13 +47,13 @@ class Measure:
     @property
     def planned(self) -> int:
         """Entries that have a plan."""
-        return self.count(RIGHT, PLANNED, WRONG)
+        return self.count(RIGHT, PLANNED, WRONG, SOME)
 
     def cells(self) -> list[str]:
         """Return the row of the table."""
         all_ = len(self.outcomes)
         share = f"{self.planned / all_:.0%}" if all_ else "-"
-        tested = self.count(RIGHT, WRONG)
+        tested = self.count(RIGHT, WRONG, SOME)
         return [
             self.name,
             str(all_),
@@ -211,10 +215,69 @@ def kernel_bench(trial: Trial, root: Path) -> Measure:
     return module_tasks(trial, "KernelBench level 1", ordered, 0.9)
 
 
+# ---- CANN Bench ----------------------------------------------------------------------------------
+
+CANN_CASES = 20  # of every op
+CANN_SECONDS = 600  # for the cases of one op
+
+
+def cann_bench(trial: Trial, root: Path) -> Measure:
+    """Measure CANN Bench: of each op the spec of its name in the library, on all its cases."""
+    from yardsticks.cann_bench import spec_of_task, tasks
+
+    measure = Measure("CANN Bench", aim=1.0)
+    found = {task: spec_of_task(task) for task in tasks(root) if trial.takes(task)}
+    paths = {task: path for task, path in found.items() if path is not None}
+    for task, path in found.items():
+        if path is None:
+            measure.outcomes[task] = (NO_SPEC, "the library has no spec of this name")
+    planned = plan(paths, trial.jobs, trial.progress("CANN Bench, plan"))
+    for task, (outcome, why) in planned.items():
+        measure.outcomes[task] = (PLANNED if outcome == "ok" else outcome, why)
+    good = [task for task, (outcome, _) in planned.items() if outcome == "ok"]
+    if trial.run:
+        show, done = trial.progress("CANN Bench, test"), 0
+        with concurrent.futures.ThreadPoolExecutor(trial.jobs) as pool:
+            futures = {pool.submit(_cann_outcome, trial, root, t, paths[t]): t for t in good}
+            for future in concurrent.futures.as_completed(futures):
+                measure.outcomes[futures[future]] = future.result()
+                show(done := done + 1, len(good))
+    return measure
+
+
+def _cann_outcome(trial: Trial, root: Path, task: str, spec: Path) -> Outcome:
+    """Return the outcome of the cases of one op, from a process of its own."""
+    from yardsticks.cann_bench import cases_in
+
+    key = task.encode() + spec.read_bytes()
+    known = trial.results.of(key)
+    if known is not None:
+        return known[0], known[1]
+    command = [sys.executable, "-m", "yardsticks.cann_bench", *map(str, (root, task, spec))]
+    path = os.pathsep.join(map(str, (ROOT / "scripts", ROOT)))
+    environment = {**os.environ, "PYTHONPATH": path}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=CANN_SECONDS, env=environment
+        )
+        text, end = done.stdout, (done.stderr.strip().splitlines() or [""])[-1]
+    except subprocess.TimeoutExpired as error:
+        text = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
+        end = f"no end after {CANN_SECONDS} s"
+    rows = cases_in(text)
+    passed = sum(row["passed"] for row in rows)
+    bad = [f"case {row['case']} {row['why']}" for row in rows if not row["passed"]]
+    why = "; ".join([f"{passed} of {len(rows)} cases pass", *bad])
+    if len(rows) < CANN_CASES:
+        outcome: Outcome = (WRONG, f"{why}; ended after {len(rows)} cases: {end}")
+    else:
+        outcome = (RIGHT, "") if not bad else (SOME if passed else WRONG, why)
+    trial.results.add(task, key, outcome)
+    return outcome
+
+
 def causes(measures: Sequence[Measure]) -> list[tuple[int, str, str]]:
     """Return how many entries each code and kind of reason keeps away, the most frequent first."""
-    import re
-
     found: Counter[tuple[str, str]] = Counter()
     for measure in measures:
         for outcome, _, why in measure.misses():

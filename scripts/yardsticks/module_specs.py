@@ -46,8 +46,9 @@ def spec_of_task(task: ModuleTask) -> str:
     lines = _renamed_last(lines, outputs)
     tensors = {name: before.get(name, calls.inputs[name]) for name in inputs}
     _prove(lines, tensors, outputs, values)
+    bounded = not _takes_any_float(lines, tensors, outputs)
     rows = [f"op: {op_type(task.name)}", f"doc: forward of the task {task.name}", "inputs:"]
-    rows += [f"  {name}: {_entry(t, limits=True)}" for name, t in tensors.items()]
+    rows += [f"  {name}: {_entry(t)[:-1]}{_range(t, bounded)}}}" for name, t in tensors.items()]
     rows.append("outputs:")
     rows += [f"  {n}: {_entry(t)}" for n, t in zip(outputs, values, strict=True)]
     rows += ["backward: none", "compute: |", *(f"  {line}" for line in lines)]
@@ -100,22 +101,41 @@ def _prove(
             raise UnwritableError("the recorded calls give other numbers than the model")
 
 
-def _entry(tensor: torch.Tensor, limits: bool = False) -> str:
+def _takes_any_float(lines: list[str], tensors: dict[str, Any], outputs: list[str]) -> bool:
+    """Whether the results are numbers for the floats that tests draw, negative ones among them."""
+    space: dict[str, Any] = {"torch": torch, "F": F, "math": math, "__builtins__": {}}
+    for name, tensor in tensors.items():
+        space[name] = tensor.detach().clone()
+        if tensor.is_floating_point():
+            space[name].uniform_(-4.0, 4.0)
+    try:
+        with torch.no_grad():
+            exec("\n".join(lines), space)
+    except (RuntimeError, ValueError):
+        return False
+    return not any(bool(space[name].isnan().any()) for name in outputs)
+
+
+def _entry(tensor: torch.Tensor) -> str:
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         raise UnwritableError(f"has a tensor of {dtype}")
     sizes = ", ".join(str(n) for n in tensor.shape)
-    return f'{{dtype: [{dtype}], shape: "[{sizes}]"{_range(tensor) if limits else ""}}}'
+    return f'{{dtype: [{dtype}], shape: "[{sizes}]"}}'
 
 
-def _range(tensor: torch.Tensor) -> str:
-    """Return the range of test data: an index must stay in its axis, a variance above zero."""
+def _range(tensor: torch.Tensor, bounded: bool) -> str:
+    """Return the range of test data: an index must stay in its axis, a logarithm's operand above 0.
+
+    Args:
+        bounded: give floats that are not negative their range, too.
+    """
     if tensor.dtype == torch.bool or not tensor.numel():
         return ""
     low, high = tensor.min().item(), tensor.max().item()
     if not tensor.is_floating_point():
         return f", range: [{low}, {high}]"
-    if low < 0 or not math.isfinite(high):
+    if not bounded or low < 0 or not math.isfinite(high):
         return ""
     return f", range: [{low if low < high else 0.0:.6g}, {high or 1.0:.6g}]"
 

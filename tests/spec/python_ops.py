@@ -171,12 +171,22 @@ def reduce_sum(
     ]
 )
 def masked_scale(
-    x: Annotated[Tensor, "float16, bfloat16, float32, float16, bfloat16, float32"],
-    mask: Annotated[Tensor, "bool, bool, bool, uint8, uint8, uint8", "like x", Field(range=[0, 1])],
+    x: Annotated[
+        Tensor,
+        "float16, bfloat16, float32, float16, bfloat16, float32, float16, bfloat16, float32, "
+        "float16, bfloat16, float32, float16, bfloat16, float32, float16, bfloat16, float32",
+    ],
+    mask: Annotated[
+        Tensor,
+        "bool, bool, bool, uint8, uint8, uint8, int8, int8, int8, float16, float16, float16, "
+        "bfloat16, bfloat16, bfloat16, float32, float32, float32",
+        "like x",
+        Field(range=[0, 1]),
+    ],
     value: float = 1.25,
 ) -> Annotated[Tensor, "like x"]:
     """x * mask * value, the backward of dropout with a given mask."""
-    return x * mask.to(x.dtype) * value
+    return (x * mask * value).to(x.dtype)
 
 
 @op(

@@ -1,0 +1,116 @@
+"""Cases of CANN Bench with smaller shapes: a minute for the cases of an op, not an hour.
+
+A case names shapes, attrs and ranges of values. The numbers above a bound are divided by the same
+power of two wherever they stand, so that a size which is an attr too, or the largest index of an
+axis, stays what it is; no multiple of 16 becomes one. Where the golden function of the op
+refuses what came of it, because one size was half of another, only the longest leading axes shrink.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+ELEMENTS_AT_MOST = 1 << 17  # of all inputs of a case
+KEPT = 16  # numbers up to here are heads, kernels, axes
+
+
+def elements(shapes: Any) -> int:
+    """Return how many elements tensors of nested lists of shapes have."""
+    if shapes is None:
+        return 0
+    if all(isinstance(n, int) for n in shapes):
+        return math.prod(shapes)
+    return sum(elements(shape) for shape in shapes)
+
+
+def _mapped(value: Any, change: Callable[[int], int]) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(v, change) for v in value]
+    return value
+
+
+def _divided(factor: int) -> Callable[[int], int]:
+    def change(number: int) -> int:
+        if abs(number) <= KEPT:
+            return number
+        small = max(math.ceil(abs(number) / factor), KEPT // 2)
+        if number % KEPT and not small % KEPT:
+            small -= 1
+        return small if number > 0 else -small
+
+    return change
+
+
+def _smaller_values(ranges: Any, dtypes: Any, sizes: set[int], change: Callable[[int], int]) -> Any:
+    """Return ranges of values in which the largest index of an axis is still that."""
+    if not isinstance(ranges, list) or len(ranges) != 2 or isinstance(ranges[0], list):
+        if not isinstance(ranges, list):
+            return ranges
+        listed = dtypes if isinstance(dtypes, list) else [dtypes]
+        listed = listed + [listed[-1]] * len(ranges)
+        return [_smaller_values(r, d, sizes, change) for r, d in zip(ranges, listed, strict=False)]
+    high = ranges[1]
+    if "int" in str(dtypes) and isinstance(high, int) and high + 1 in sizes:
+        return [ranges[0], change(high + 1) - 1]
+    return ranges
+
+
+def _numbers(value: Any) -> set[int]:
+    if isinstance(value, int):
+        return {value}
+    if isinstance(value, dict):
+        value = list(value.values())
+    return set().union(*map(_numbers, value)) if isinstance(value, list) else set()
+
+
+def divided(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
+    """Return a copy of a case whose numbers are divided until its inputs are small enough."""
+    factor = 1
+    while elements(_mapped(case.input_shapes, _divided(factor))) > most and factor < 1 << 24:
+        factor *= 2
+    change = _divided(factor)
+    small = copy.copy(case)
+    sizes = _numbers(case.input_shapes) | _numbers(case.attrs or {})
+    small.input_shapes = _mapped(case.input_shapes, change)
+    small.attrs = {k: _mapped(v, change) for k, v in (case.attrs or {}).items()}
+    small.value_ranges = _smaller_values(case.value_ranges, case.dtypes, sizes, change)
+    return small
+
+
+def shortened(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
+    """Return a copy of a case in which the longest leading axes of its inputs are shorter."""
+    small = copy.copy(case)
+    small.attrs = dict(case.attrs or {})
+    replaced: dict[int, int] = {}
+    leading = sorted({s[0] for s in _shapes(case.input_shapes)}, reverse=True)
+    for size in leading:
+        while elements(_mapped(case.input_shapes, lambda n: replaced.get(n, n))) > most:
+            now = replaced.get(size, size)
+            if now <= 3:
+                break
+            replaced[size] = max(3, now // 2)
+    small.input_shapes = _mapped(case.input_shapes, lambda n: replaced.get(n, n))
+    return small
+
+
+def _shapes(value: Any) -> Iterator[list[int]]:
+    for item in value or ():
+        if isinstance(item, list) and item and isinstance(item[0], int):
+            yield item
+        elif isinstance(item, list):
+            yield from _shapes(item)
+
+
+def variants(case: Any) -> Iterator[Any]:
+    """Yield smaller forms of a case, the one that keeps most relations last."""
+    yield divided(case)
+    small = shortened(case)
+    if elements(small.input_shapes) <= 16 * ELEMENTS_AT_MOST:
+        yield small

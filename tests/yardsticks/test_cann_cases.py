@@ -1,0 +1,75 @@
+"""Cases of CANN Bench with smaller shapes, and how a spec's names meet the benchmark's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from yardsticks.cann_bench import _paired, cases_in, spec_of_task
+from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened
+
+
+@dataclass
+class Case:
+    input_shapes: list[Any]
+    dtypes: list[str] = field(default_factory=lambda: ["float16"])
+    attrs: dict[str, Any] = field(default_factory=dict)
+    value_ranges: Any = field(default_factory=lambda: [-1, 1])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "small"),
+    [
+        ([[4, 16, 64]], [[4, 16, 64]]),  # small enough
+        ([[8192, 8192]], [[256, 256]]),
+        ([[4097, 8192]], [[129, 256]]),  # a tail stays a tail
+        ([[1 << 20]], [[1 << 17]]),
+        ([[[4096, 64], [64]]], [[[2048, 32], [32]]]),
+        ([[1023, 1023], None], [[255, 255], None]),
+    ],
+)
+def test_sizes_are_divided_by_a_power_of_two(shapes, small):
+    made = divided(Case(shapes))
+    assert made.input_shapes == small
+    assert elements(made.input_shapes) <= ELEMENTS_AT_MOST
+
+
+def test_a_size_is_the_same_in_attrs_and_as_largest_index():
+    case = Case(
+        [[100000, 64], [4096]],
+        ["float16", "int64"],
+        {"num_segments": 1024, "axis": -1, "perm": [1, 0]},
+        [[-1, 1], [0, 1023]],
+    )
+    small = divided(case)
+    segments = small.attrs["num_segments"]
+    assert segments < 1024 and small.value_ranges == [[-1, 1], [0, segments - 1]]
+    assert small.attrs["axis"] == -1 and small.attrs["perm"] == [1, 0]
+
+
+def test_leading_axes_alone_keep_the_others_related():
+    small = shortened(Case([[8192, 8194], [1, 4097], [8192]]))
+    assert small.input_shapes[0][1:] == [8194] and small.input_shapes[1] == [1, 4097]
+    assert small.input_shapes[2] == small.input_shapes[0][:1]
+
+
+def test_attrs_meet_by_name_then_in_order():
+    assert _paired(["rotary_mode", "layout"], ["layout", "rotaryMode"]) == {
+        "layout": "layout",
+        "rotaryMode": "rotary_mode",
+    }
+    assert _paired(["value"], ["scale"]) == {"scale": "value"}
+    assert _paired([], ["scalar"]) == {}
+
+
+def test_specs_are_those_of_the_library():
+    assert spec_of_task("level2/softmax").name == "softmax.yaml"
+    assert spec_of_task("level2/apply_adam_w").name == "adam_w_step.yaml"
+    assert spec_of_task("level4/unknown") is None
+
+
+def test_only_lines_of_cases_are_read():
+    assert cases_in('noise\ncann-bench-case: {"case": 1, "passed": true}\n') == [
+        {"case": 1, "passed": True}
+    ]
