@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.families.contract import Contract
 from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
@@ -24,7 +25,15 @@ from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch
 
 # The first family that claims an op makes its kernels.
-FAMILIES: tuple[Family, ...] = (Handwritten(), Scan(), Index(), Row(), Foreach(), Elementwise())
+FAMILIES: tuple[Family, ...] = (
+    Handwritten(),
+    Scan(),
+    Index(),
+    Contract(),
+    Row(),
+    Foreach(),
+    Elementwise(),
+)
 
 
 def plan_op(spec: OpSpec) -> OpPlan[Any]:

@@ -63,6 +63,7 @@ def header_text(
             struct=f"{spec.op}TilingData",
             guard=f"{spec.name.upper()}_TILING_H",
             fields=fields,
+            structs=any(f.get("struct") for f in fields),
         )
     )
 

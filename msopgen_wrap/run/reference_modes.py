@@ -162,7 +162,25 @@ class KernelSteps(TorchDispatchMode):
         if name in ("sum", "mean", "prod") and result.is_floating_point():
             kwargs.pop("dtype", None)
             return torch.where(_depends_on_order(name, func, args, kwargs), torch.nan, result)
+        if name in _PRODUCTS and result.is_floating_point():
+            return torch.where(_overflows(func, args, kwargs), torch.nan, result)
         return result
+
+
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
+
+
+def _overflows(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return where the sums of a product of matrices overflow float32 in some order."""
+
+    def size(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return abs(value)
+        double = value.double().abs()
+        return torch.where(torch.isfinite(double), double, 0.0)
+
+    sums = func(*map(size, args), **{name: size(value) for name, value in kwargs.items()})
+    return sums > torch.finfo(torch.float32).max
 
 
 def _depends_on_order(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

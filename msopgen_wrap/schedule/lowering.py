@@ -203,7 +203,7 @@ class Lowerer(SizeReader):
             return value
         if isinstance(value, View) and not value.rearranged and not is_expanded(source):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
-            return replace(value, rank=len(sizes), steps=(*value.steps, _reshape_step(sizes)))
+            return replace(value, rank=len(sizes), steps=(*value.steps, reshape_step(sizes)))
         if isinstance(value, Reshaped):
             return value
         rank = len(source.meta["val"].shape)
@@ -220,7 +220,7 @@ class Lowerer(SizeReader):
             own = tuple(self._known_size(result, a) for a in range(rank))
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
-        step = _reshape_step(value.sizes)
+        step = reshape_step(value.sizes)
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value
 
@@ -232,7 +232,7 @@ class Lowerer(SizeReader):
         return value
 
 
-def _reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
+def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
     """Return the step to a shape; one size follows from the others, whatever the rank is.
 
     It is the one that most axes are joined in, which are more of them at a higher rank.

@@ -46,8 +46,9 @@ GENERATED_CPP = words(
 
 # Locals of the functions that CANN's opbuild writes: it takes our parameters' names as they are.
 OPBUILD_LOCALS = words(
-    """timeStamp dfxId tilingId nnopExecutor executorSpace opType inputDesc outputDesc attrDesc
-        supportList socSupportList opSocSupportList workspaceSize executor workspace stream"""
+    """timeStamp dfxId tilingId nnopExecutor executorSpace opType inputDesc outputDesc
+        attrDesc supportList socSupportList opSocSupportList workspaceSize executor
+        workspace stream"""
 )
 _OPBUILD_NUMBERED = re.compile(r"(?:tmp|inputDesc|outputDesc|list|supportInfo|socSupportInfo)\d+")
 
@@ -103,13 +104,15 @@ STDLIB = frozenset(
 # Names of locals, members and tiling fields of our own templates: a parameter called so gets an
 # underscore in generated C++.
 LOCALS = words(
-    """attrs axes before blockRows box boxCols boxRows budget buffers bytes bytesBuf
+    """attrs axes before block blockRows blocks box boxCols boxRows budget buffers bytes bytesBuf
         chosen chunk colCount cores
         count cycles dims dtypes elements exchange expected first flat float given gmBandwidth half
-        i inputTiles item kept keptOuter known lanes length lengths list longest maskBuf masks need
-        numbers operands other outerDims outputTiles part partial perCore pitchUnit platform
-        readBytes reduced reducedCount refusal room rowBlockBuf rowBlocks rowBuf rowCount
-        rowElements rowLength rowMaskBuf scratch shape share sizes slot space spare split stage
+        i inputTiles item kept keptOuter known lanes leftTransposed length lengths list longest
+        maskBuf masks need numbers operands other outerDims outputTiles part partial perCore
+        pitchUnit platform
+        product readBytes reduced reducedCount refusal rightTransposed room rowBlockBuf rowBlocks
+        rowBuf rowCount rowElements rowLength rowMaskBuf scratch shape share sizes slot space spare
+        split stage
         stageHalf stageInt temporaries tensors tile tileLength tiles tiling boxBytes flatBytes total
         ubSize units use used uses variant vectorCycles views walk whole workspace workspaces
         writtenBytes"""

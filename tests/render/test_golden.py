@@ -14,6 +14,7 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 OPS = {
     "elementwise/fused_add_relu": ("8.1", "9.x"),
     "activation/custom_gelu": ("8.1",),
+    "matmul/linear": ("8.1", "9.x"),
     "norm/softmax": ("8.1", "9.x"),
     "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),

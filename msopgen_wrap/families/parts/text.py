@@ -119,6 +119,7 @@ def render_tiling(
             for p in part.spec.outputs
             if p.site is not None
         ],
+        "structs": any(f.get("struct") for tiling in tilings for f in tiling.fields),
         "waits": _waits(plan),
         "grouped": grouped,
         "attrs": attr_loads(spec, variant_attrs) if grouped else [],

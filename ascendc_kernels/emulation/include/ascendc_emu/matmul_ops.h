@@ -44,6 +44,7 @@ struct MatmulArgs {
     int32_t quant = 0;  // QuantMode_t
     uint64_t quantScalar = 0;
     const uint64_t* quantVector = nullptr;  // per column, counted from column 0
+    uint32_t blocks = 1;                    // base blocks: the fixpipe stores each by itself
 };
 
 // C = A * B (+ bias) in fp32 (int32 for integers), products added in K order. The call waits for

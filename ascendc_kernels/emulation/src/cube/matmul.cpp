@@ -255,6 +255,7 @@ void MatmulCompute(const MatmulArgs& a, Api api, Loc loc) {
     } else {
         Run<float>(core, a, way);
     }
+    for (uint32_t i = 0; i < a.blocks; ++i) NoteStore(core);
 }
 
 uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes) {

@@ -525,6 +525,10 @@ class MatmulImpl {
         args.cRow = cRow;
         args.cColumn = cColumn;
         args.atomic = atomic;
+        const uint32_t baseM = uint32_t(tiling_.baseM), baseN = uint32_t(tiling_.baseN);
+        if (baseM != 0 && baseN != 0) {
+            args.blocks = ((m + baseM - 1) / baseM) * ((n + baseN - 1) / baseN);
+        }
         if constexpr (MM_CB::copiesOut) {
             matmul_detail::CopyOut<SumT, DstT>(args, user_, MM_CB::DataCopyOutFunc, loc);
         } else {

@@ -1,0 +1,289 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The tiling decision of matrix products: which sizes the product has, how its matrices lie in
+// their tensors, and the blocks of the result that cores share. C++11, no CANN header needed.
+#ifndef OPGEN_HOST_PRODUCT_SPACE_H
+#define OPGEN_HOST_PRODUCT_SPACE_H
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sizes.h"
+#include "view.h"
+
+namespace opgen {
+
+constexpr int64_t kMaxBatchDims = kMaxDims - 2;
+constexpr int64_t kFractal = 16;  // rows and columns of a fractal
+
+// Axes of a product that are one axis of its tensor.
+enum class Joined {
+    kNothing,
+    kBatches,
+    kRows,  // and the batches
+};
+
+// Where a matrix of each batch lies, in elements.
+struct ProductMatrix {
+    std::vector<int64_t> batch;  // from batch to batch; 0: the same matrix in all of them
+    int64_t down = 0;            // from row to row
+    int64_t across = 0;          // from column to column
+    int64_t offset = 0;          // of the first element
+    bool transposed = false;     // its columns lie without gaps instead of its rows
+
+    // Elements from a row to the next, of a transposed matrix from a column to the next.
+    int64_t Pitch() const { return transposed ? across : down; }
+
+    // A view of one matrix per batch.
+    void Take(const View& view, const std::vector<int64_t>& batches) {
+        const size_t rank = view.dim.size();
+        batch.assign(batches.size(), 0);
+        for (size_t i = 0; i + 2 < rank; ++i) {
+            const size_t at = i + batches.size() + 2 - rank;
+            batch[at] = view.dim[i] == 1 ? 0 : view.stride[i];
+        }
+        down = view.stride[rank - 2];
+        across = view.stride[rank - 1];
+        offset = view.offset;
+    }
+    // Choose the direction without gaps; false: there is none. One row or column has no neighbour.
+    bool Orient(int64_t rows, int64_t columns) {
+        if (across == 1 || columns <= 1) {
+            across = 1;
+            down = rows <= 1 ? std::max<int64_t>(columns, 1) : down;
+            return down >= columns;
+        }
+        transposed = true;
+        across = std::max(across, rows);
+        const bool dense = down == 1 || rows <= 1;
+        down = 1;
+        return dense;
+    }
+};
+
+// Strides of a matrix as the kernel's ProductWalk reads them: per batch dimension, from row to row,
+// from column to column, then the first element.
+struct ProductWalkData {
+    int64_t steps[kMaxBatchDims + 3];
+};
+
+// What blocks cost on a core of the cube.
+struct ProductRates {
+    int64_t bytes;         // of an element of an operand
+    double sums;           // products of a cycle
+    double bytesPerCycle;  // of operands that reach L1 in a cycle
+};
+
+struct ProductSpace {
+    std::vector<int64_t> batches;
+    int64_t m = 0, n = 0, k = 0;
+    ProductMatrix left, right, result;
+    // Of a block of the result that one core makes.
+    int64_t blockRows = kFractal, blockColumns = kFractal;
+    int64_t cores = 1;
+
+    // The sizes of left x right; returns why there is no product, "" when there is one.
+    std::string Multiply(const View& leftView, const View& rightView) {
+        const size_t leftRank = leftView.dim.size();
+        const size_t rightRank = rightView.dim.size();
+        if (leftRank < 2 || rightRank < 2) {
+            return "a product needs matrices, not " + ShapeText(leftView.dim) + " and " +
+                   ShapeText(rightView.dim);
+        }
+        m = leftView.dim[leftRank - 2];
+        k = leftView.dim[leftRank - 1];
+        n = rightView.dim[rightRank - 1];
+        batches.assign(leftView.dim.begin(), leftView.dim.end() - 2);
+        const std::vector<int64_t> others(rightView.dim.begin(), rightView.dim.end() - 2);
+        if (k != rightView.dim[rightRank - 2] || !BroadcastDims(batches, others)) {
+            return "matrices of shape " + ShapeText(leftView.dim) + " and " +
+                   ShapeText(rightView.dim) + " have no product";
+        }
+        left_ = leftView;
+        right_ = rightView;
+        return "";
+    }
+    // The shape of the product, with the axes joined that its tensor joins.
+    std::vector<int64_t> Dims(Joined joined) const {
+        std::vector<int64_t> dims = batches;
+        if (joined == Joined::kBatches) {
+            dims.assign(1, Batches());
+        } else if (joined == Joined::kRows) {
+            dims.clear();
+        }
+        dims.push_back(joined == Joined::kRows ? Times(Batches(), m) : m);
+        dims.push_back(n);
+        return dims;
+    }
+    int64_t Batches() const {
+        int64_t total = 1;
+        for (size_t i = 0; i < batches.size(); ++i) {
+            total = Times(total, batches[i]);
+        }
+        return total;
+    }
+    // Where the product goes. Batches that only the result has repeat the operands.
+    std::string Fill(const View& view, Joined joined) {
+        if (joined == Joined::kNothing && view.dim.size() >= 2) {
+            const std::vector<int64_t> wanted(view.dim.begin(), view.dim.end() - 2);
+            BroadcastDims(batches, wanted);
+        }
+        if (!SameDims(view.dim, Dims(joined))) {
+            return "the result has shape " + ShapeText(view.dim) + ", the product " +
+                   ShapeText(Dims(joined));
+        }
+        result_ = joined == Joined::kNothing ? view : TakenApart(view, joined);
+        return "";
+    }
+    // Bring the product to as few batches as possible and every matrix to rows or columns without
+    // gaps; returns why that cannot be, "" when it can.
+    std::string Simplify() {
+        left.Take(left_, batches);
+        right.Take(right_, batches);
+        result.Take(result_, batches);
+        DropOnes();
+        while (JoinRows()) {
+        }
+        JoinBatches();
+        if (Empty()) {
+            return "";
+        }
+        const bool dense = left.Orient(m, k) && right.Orient(k, n) && result.Orient(m, n);
+        if (!dense || result.transposed) {
+            return "rows of a matrix do not lie without gaps: strides of " +
+                   ShapeText(left_.stride) + ", " + ShapeText(right_.stride) + ", " +
+                   ShapeText(result_.stride);
+        }
+        const int64_t most = std::max({m, n, k, left.Pitch(), right.Pitch(), result.Pitch()});
+        if (!FitsInt32(most) || static_cast<int64_t>(batches.size()) > kMaxBatchDims) {
+            return "a size or a distance of rows is " + std::to_string(most) +
+                   ", which does not fit 32 bits";
+        }
+        return "";
+    }
+    // Whether there is nothing to compute.
+    bool Empty() const { return m == 0 || n == 0 || Batches() == 0; }
+    int64_t Blocks() const {
+        return Empty() ? 0 : Times(Batches(), CeilDiv(m, blockRows) * CeilDiv(n, blockColumns));
+    }
+    // Choose the blocks of the result that take the least time together.
+    void Share(const ProductRates& rates, int64_t coresOfChip) {
+        double best = 0;
+        for (int64_t down = 1; down <= std::min(coresOfChip, CeilDiv(m, kFractal)); ++down) {
+            const int64_t rows = AlignUp(CeilDiv(m, down), kFractal);
+            for (int64_t parts = 1; parts <= std::min(coresOfChip, CeilDiv(n, kFractal)); ++parts) {
+                const int64_t columns = AlignUp(CeilDiv(n, parts), kFractal);
+                const int64_t blocks = Times(Batches(), CeilDiv(m, rows) * CeilDiv(n, columns));
+                const double cycles = static_cast<double>(CeilDiv(blocks, coresOfChip)) *
+                                      BlockCycles(rows, columns, rates);
+                if (best == 0 || cycles < best) {
+                    best = cycles;
+                    blockRows = rows;
+                    blockColumns = columns;
+                }
+            }
+        }
+        cores = std::max<int64_t>(1, std::min(coresOfChip, Blocks()));
+    }
+    ProductWalkData Walk(const ProductMatrix& matrix) const {
+        ProductWalkData walk = {};
+        const size_t first = static_cast<size_t>(kMaxBatchDims) - batches.size();
+        for (size_t i = 0; i < batches.size(); ++i) {
+            walk.steps[first + i] = matrix.batch[i];
+        }
+        walk.steps[kMaxBatchDims] = matrix.down;
+        walk.steps[kMaxBatchDims + 1] = matrix.across;
+        walk.steps[kMaxBatchDims + 2] = matrix.offset;
+        return walk;
+    }
+    // Sizes of the batches, ones before them.
+    void BatchDims(int64_t (&dims)[kMaxBatchDims]) const {
+        std::fill(dims, dims + kMaxBatchDims, 1);
+        std::copy_backward(batches.begin(), batches.end(), dims + kMaxBatchDims);
+    }
+
+ private:
+    // The view of a tensor that joins axes of the product, with all of them.
+    View TakenApart(const View& view, Joined joined) const {
+        const size_t rank = view.dim.size();
+        View apart = View::Dense(Dims(Joined::kNothing));
+        const size_t last = apart.dim.size() - 1;
+        apart.offset = view.offset;
+        apart.stride[last] = view.stride[rank - 1];
+        int64_t step = view.stride[rank - 2];
+        apart.stride[last - 1] = step;
+        step = joined == Joined::kRows ? Times(step, m) : view.stride[rank - 3];
+        for (size_t i = last - 1; i > 0; --i) {
+            apart.stride[i - 1] = step;
+            step = Times(step, apart.dim[i - 1]);
+        }
+        return apart;
+    }
+    // What a block takes: the cube, or the way of its operands to L1; the longer one hides the
+    // other. A block has to fill the pipes once.
+    double BlockCycles(int64_t rows, int64_t columns, const ProductRates& rates) const {
+        constexpr double kFillCycles = 2000;
+        const double depth = static_cast<double>(k);
+        const double cube =
+            static_cast<double>(rows) * static_cast<double>(columns) * depth / rates.sums;
+        const double read =
+            static_cast<double>(rows + columns) * depth * static_cast<double>(rates.bytes);
+        return kFillCycles + std::max(cube, read / rates.bytesPerCycle);
+    }
+    void Erase(size_t i) {
+        batches.erase(batches.begin() + static_cast<int64_t>(i));
+        for (ProductMatrix* matrix : {&left, &right, &result}) {
+            matrix->batch.erase(matrix->batch.begin() + static_cast<int64_t>(i));
+        }
+    }
+    void DropOnes() {
+        for (size_t i = batches.size(); i > 0; --i) {
+            if (batches[i - 1] == 1) {
+                Erase(i - 1);
+            }
+        }
+    }
+    // Make the last batch dimension rows, where the right matrix is the same along it.
+    bool JoinRows() {
+        if (batches.empty() || right.batch.back() != 0) {
+            return false;
+        }
+        const int64_t toLeft = left.batch.back();
+        const int64_t toResult = result.batch.back();
+        if (m != 1 && (toLeft != Times(m, left.down) || toResult != Times(m, result.down))) {
+            return false;
+        }
+        if (m == 1) {
+            left.down = toLeft;
+            result.down = toResult;
+        }
+        if (left.down == 0) {
+            return false;  // all rows are the same one
+        }
+        m = Times(m, batches.back());
+        Erase(batches.size() - 1);
+        return true;
+    }
+    // Make neighbouring batch dimensions one, where they follow each other in all matrices.
+    void JoinBatches() {
+        for (size_t i = batches.size(); i > 1; --i) {
+            bool follow = true;
+            for (const ProductMatrix* matrix : {&left, &right, &result}) {
+                follow =
+                    follow && matrix->batch[i - 2] == Times(matrix->batch[i - 1], batches[i - 1]);
+            }
+            if (follow) {
+                batches[i - 1] = Times(batches[i - 1], batches[i - 2]);
+                Erase(i - 2);
+            }
+        }
+    }
+
+    View left_, right_, result_;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_HOST_PRODUCT_SPACE_H

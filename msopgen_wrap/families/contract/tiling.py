@@ -1,0 +1,96 @@
+"""Tiling struct and TilingFunc of the contract family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.dtypes import BY_NAME
+from msopgen_wrap.families.contract.body import ProductPlan
+from msopgen_wrap.render.call_reading import dtype_expr
+from msopgen_wrap.render.kernel import member_name, output_param
+from msopgen_wrap.render.tiling import (
+    combo_dtypes,
+    field_row,
+    setters,
+    shared_values,
+    tiling_text,
+)
+from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.templating import environment
+
+_BATCH_DIMS = 6
+_FIELDS = [
+    field_row("int64_t", "batchDims", _BATCH_DIMS, "sizes of the batches"),
+    field_row(
+        "int64_t", "leftWalk", _BATCH_DIMS + 3, "strides and offset of the left matrix, elements"
+    ),
+    field_row(
+        "int64_t", "rightWalk", _BATCH_DIMS + 3, "strides and offset of the right matrix, elements"
+    ),
+    field_row(
+        "int64_t", "resultWalk", _BATCH_DIMS + 3, "strides and offset of the result, elements"
+    ),
+    field_row("uint64_t", "total", 0, "elements of the result"),
+    field_row("uint64_t", "blocks", 0, "blocks of the results of all batches"),
+    field_row("uint32_t", "rows", 0, "rows of a result"),
+    field_row("uint32_t", "columns", 0, "columns of a result"),
+    field_row("uint32_t", "blockRows", 0, "rows of a block"),
+    field_row("uint32_t", "blockColumns", 0, "columns of a block"),
+    field_row("uint32_t", "leftTransposed", 0, "whether columns of the left matrix lie dense"),
+    field_row("uint32_t", "rightTransposed", 0, "whether columns of the right matrix lie dense"),
+    field_row("int32_t", "resultPitch", 0, "elements from a row of the result to the next"),
+    {
+        **field_row("TCubeTiling", "cube", 0, "how the Matmul object makes a block"),
+        "struct": True,
+    },
+]
+_HEADERS = ('"opgen_product_space.h"', '"opgen_tile_budget.h"', '"tiling/tiling_api.h"')
+
+
+def render_tiling(plan: ProductPlan, style: str) -> TilingText:
+    """Return the tiling of an op with one product.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, body = plan.spec, plan.bodies[0]
+    product = body.products[0]
+    shared = shared_values(spec, plan, style, {}, all_views=True)
+    output = output_param(spec, product.output)
+    position = spec.output_position(output.name) if output.site is None else 0
+    values = {
+        "blocks": _blocks(plan),
+        "left": product.left,
+        "right": product.right,
+        "result": member_name(output, True, spec),
+        "joined": f"opgen::Joined::{product.joined}",
+        "left_dtype": dtype_expr(spec, body.operands[product.left].tensor),
+        "result_dtype": BY_NAME[output.dtypes[0]].ge_cpp
+        if output.site is not None
+        else f"context->GetOutputDesc({position})->GetDataType()",
+        "tiling_ref": "tiling." if style == "8.1" else "tiling->",
+    }
+    text = (
+        environment("contract")
+        .get_template("tiling.cpp.jinja")
+        .render(**setters(style), **shared, **values)
+    )
+    return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
+
+
+def _blocks(plan: ProductPlan) -> list[dict[str, Any]]:
+    rows = []
+    for body in plan.bodies:
+        for combo, block in body.blocks.items():
+            rows.append(
+                {
+                    "dtypes": combo_dtypes(plan.spec, combo),
+                    "variant": body.variant,
+                    "m": block.m,
+                    "n": block.n,
+                    "k": block.k,
+                    "bytes": block.bytes,
+                }
+            )
+    return rows

@@ -1,0 +1,195 @@
+"""Matrix products on the cube: views of operands and results, sizes, special values, refusals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from harness import BuiltOp
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.model import OpSpec
+
+Shapes = list[tuple[int, ...]]
+
+
+class Case(NamedTuple):
+    """A formula over inputs x and y, their ranks, the shape of z, and shapes to try."""
+
+    compute: str
+    ranks: tuple[Any, Any]
+    z: str
+    shapes: list[tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+# Tails, one row, one column, no rows, no depth.
+PLAIN = [
+    ((33, 70), (70, 50)),
+    ((1, 300), (300, 1)),
+    ((17, 1), (1, 19)),
+    ((0, 5), (5, 3)),
+    ((5, 0), (0, 3)),
+    ((200, 513), (513, 300)),
+]
+CASES = {
+    "two matrices": Case("x @ y", (2, 2), "[x[0], y[1]]", PLAIN),
+    "transposed right": Case(
+        "x @ y.T", (2, 2), "[x[0], y[0]]", [(x, (y[1], y[0])) for x, y in PLAIN]
+    ),
+    "transposed left": Case(
+        "x.T @ y", (2, 2), "[x[1], y[1]]", [((x[1], x[0]), y) for x, y in PLAIN]
+    ),
+    "both transposed": Case(
+        "x.T @ y.T", (2, 2), "[x[1], y[0]]", [((x[1], x[0]), (y[1], y[0])) for x, y in PLAIN]
+    ),
+    "transposed result": Case("(x @ y).T", (2, 2), "[y[1], x[0]]", PLAIN),
+    "linear": Case(
+        "F.linear(x, y)",
+        ([2, 8], 2),
+        "[*x[:-1], y[0]]",
+        [
+            ((20, 33), (50, 33)),
+            ((3, 20, 33), (50, 33)),
+            ((2, 3, 7, 130), (60, 130)),
+            ((0, 3, 5), (2, 5)),
+            ((2, 3, 0), (4, 0)),
+        ],
+    ),
+    "batches": Case(
+        "torch.bmm(x, y)",
+        (3, 3),
+        "[x[0], x[1], y[2]]",
+        [((3, 20, 33), (3, 33, 40)), ((50, 3, 4), (50, 4, 5)), ((0, 3, 4), (0, 4, 5))],
+    ),
+    "batches that one side repeats": Case(
+        "x @ y",
+        (4, 3),
+        "[x[0], x[1], x[2], y[2]]",
+        [((2, 3, 20, 33), (3, 33, 40)), ((5, 1, 7, 3), (1, 3, 2))],
+    ),
+    "batches apart from rows": Case(
+        "torch.einsum('bshd,bthd->bhst', x, y)",
+        (4, 4),
+        "[x[0], x[2], x[1], y[1]]",
+        [((2, 10, 3, 24), (2, 17, 3, 24)), ((1, 1, 1, 16), (1, 5, 1, 16))],
+    ),
+    "part of a matrix": Case(
+        "x[:, 2:-1] @ y[:, 3:]", (2, 2), "[x[0], y[1] - 3]", [((20, 33), (30, 50))]
+    ),
+    "one of the batches": Case(
+        "x[1] @ y", (3, 2), "[x[1], y[1]]", [((3, 20, 33), (33, 40)), ((2, 0, 3), (3, 4))]
+    ),
+    "inner": Case("torch.inner(x, y)", (3, 2), "[x[0], x[1], y[0]]", [((2, 7, 33), (40, 33))]),
+}
+DEFAULT = ("transposed right",)
+REFUSED = {
+    "integers": ("x @ y", "int32", "int32", "OPG371"),
+    "int8 with a result of int8": ("x @ y", "int8", "int8", "OPG371"),
+}
+
+
+def spec_of(case: Case, dtypes: str = "[float16, float32]", name: str = "ProductCase") -> OpSpec:
+    x, y = case.shapes[0]
+    text = (
+        f"op: {name}\ninputs:\n  x: {{dtype: {dtypes}, rank: {case.ranks[0]}}}\n"
+        f"  y: {{dtype: x, rank: {case.ranks[1]}}}\noutputs:\n"
+        f'  z: {{dtype: {dtypes}, shape: "{case.z}"}}\ncompute: "{case.compute}"\n'
+        f"backward: none\ncases:\n  - {{x: {list(x)}, y: {list(y)}}}\n"
+    )
+    result = parse_spec(text, "case.yaml")
+    assert result.spec is not None, result.diagnostics
+    return result.spec
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_views_around_a_product_are_read_and_written_in_place(name):
+    plan = plan_op(spec_of(CASES[name]))
+    assert plan.family.name == "contract"
+    assert [b.class_name for b in plan.bodies] == ["Kernel"]
+
+
+def test_the_blocks_fit_the_memories_of_a_cube_core():
+    plan = plan_op(spec_of(CASES["two matrices"], "[float16, bfloat16, float32]"))
+    for block in plan.bodies[0].blocks.values():
+        assert all(used <= plan.memories[name] for name, used in block.used().items())
+        assert block.used()["L0C"] == plan.memories["L0C"]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES],
+)
+def built(request, tmp_path_factory):
+    number = list(CASES).index(request.param)
+    spec = spec_of(CASES[request.param], name=f"ProductCase{number}")
+    folder = tmp_path_factory.mktemp("product")
+    op = BuiltOp(spec, folder, style="9.x" if number % 2 else "8.1")
+    return op, CASES[request.param]
+
+
+def close(got: torch.Tensor, golden: torch.Tensor, depth: int) -> None:
+    """Compare sums of ``depth`` products of numbers around 1."""
+    assert got.shape == golden.shape
+    unit = 2.0**-10 if got.dtype is torch.float16 else 2.0**-22
+    bound = unit * golden.abs() + 2.0**-20 * max(1, depth)
+    assert bool(((got.double() - golden).abs() <= bound).all())
+
+
+def inputs_of(shapes: tuple[tuple[int, ...], tuple[int, ...]], dtype: Any) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(math.prod(shapes[0]))
+    return {
+        name: torch.randn(shape, generator=generator).to(dtype)
+        for name, shape in zip("xy", shapes, strict=True)
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_results_and_sanitizer(built, dtype):
+    op, case = built
+    for shapes in case.shapes:
+        for sync in (True, False):
+            outputs, golden, result = op.run(inputs_of(shapes, dtype), mode="check", auto_sync=sync)
+            close(outputs["z"], golden["z"], max(shapes[0], default=1))
+            assert result.findings == []
+
+
+def test_infinities_and_nan_reach_their_rows_and_columns(built):
+    op, case = built
+    inputs = inputs_of(case.shapes[0], torch.float32)
+    inputs["x"].view(-1)[5] = float("inf")
+    inputs["y"].view(-1)[7] = float("nan")
+    outputs, golden, _ = op.run(inputs, mode="check")
+    assert torch.equal(outputs["z"].isnan(), golden["z"].isnan())
+    assert torch.equal(outputs["z"].isinf(), golden["z"].isinf())
+
+
+@pytest.mark.slow
+def test_int8_is_exact(tmp_path):
+    text = (
+        "op: Int8Product\ninputs:\n  x: {dtype: int8, rank: 2}\n  y: {dtype: int8, rank: 2}\n"
+        'outputs:\n  z: {dtype: int32, shape: "[x[0], y[1]]"}\nbackward: none\n'
+        "compute: x.to(torch.int32) @ y.to(torch.int32)\ncases:\n  - {x: [3, 4], y: [4, 5]}\n"
+    )
+    spec = parse_spec(text, "case.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for m, k, n in ((33, 70, 50), (1, 1000, 1), (3, 0, 2)):
+        inputs = {
+            "x": torch.randint(-128, 128, (m, k), dtype=torch.int8),
+            "y": torch.randint(-128, 128, (k, n), dtype=torch.int8),
+        }
+        outputs, golden, result = op.run(inputs, mode="check")
+        assert torch.equal(outputs["z"], golden["z"]) and result.findings == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_dtypes_that_the_cube_does_not_multiply(name):
+    compute, given, _, code = REFUSED[name]
+    spec = spec_of(Case(compute, (2, 2), "[x[0], y[1]]", [((3, 4), (4, 5))]), given)
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec)
+    assert [d.code for d in caught.value.diagnostics] == [code]
