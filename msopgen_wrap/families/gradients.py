@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.spec.gradient import gradient_subsets
 from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec
 
@@ -79,7 +80,10 @@ def gradient_source(spec: OpSpec, refused: str = "") -> dict[str, str]:
     if isinstance(spec.backward, dict):
         return {"by": "formulas", "why": "the spec writes them, PyTorch computes them"}
     if spec.backward == "kernel":
-        return {"by": "kernel", "why": f"{spec.op}Grad is an op of the same package"}
+        why = f"{spec.op}Grad is an op of the same package"
+        if subsets := gradient_subsets(spec):
+            why += f"; a call computes those of {', '.join(subsets)}"
+        return {"by": "kernel", "why": why}
     if spec.backward == "none":
         return {"by": "none", "why": ""}
     why = refused or "backward: auto makes a kernel of them where one can be planned"

@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.asked_gradients import asked_outputs
 from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewritten
 from msopgen_wrap.spec.gradient import PREFIX, forward_of
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 
 
 def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = False) -> str:
@@ -77,23 +78,31 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     inputs = [p.name for p in forward.inputs]
     grads = [f"{PREFIX}{output.name}" for output in forward.outputs]
     places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
-    taken = [
-        f"_grads[{place}]"
-        + (
-            f" if {inputs[place]} is not None else {_first_tensor(forward, grads)}.new_zeros(())"
-            if forward.inputs[place].kind is ParamKind.OPTIONAL
-            else ""
-        )
-        for place in places
-    ]
-    body = [
-        inner,
-        "",
-        f"_grads = _vjp(forward, [{', '.join(inputs)}], [{', '.join(grads)}])",
-        f"return {', '.join(taken)}",
-    ]
+    first = _first_tensor(forward, grads)
+    own = {a.name for a in forward.attrs}
+    asking = next((a for a in spec.attrs if a.name not in own), None)
+    conditions = ["True"] * len(inputs)
+    taken = []
+    for place, output in zip(places, spec.outputs, strict=True):
+        text = f"_grads[{place}]"
+        if forward.inputs[place].kind is ParamKind.OPTIONAL:
+            text += f" if {inputs[place]} is not None else {first}.new_zeros(())"
+        if asking is not None:
+            wanted = [v for v in asking.allowed or () if output.name in _asked(spec, asking, v)]
+            conditions[place] = f"({asking.name} in {tuple(wanted)!r})"
+            empty = f"{first}.new_zeros((0,))"
+            text = f"{empty} if not {conditions[place]} else {text}"
+        taken.append(text)
+    arguments = f"forward, [{', '.join(inputs)}], [{', '.join(grads)}]"
+    if asking is not None:
+        arguments += f", [{', '.join(conditions)}]"
+    body = [inner, "", f"_grads = _vjp({arguments})", f"return {', '.join(taken)}"]
     heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
     return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"
+
+
+def _asked(spec: OpSpec, asking: Attr, value: Any) -> frozenset[str]:
+    return asked_outputs(spec, {asking.name: value})
 
 
 def _first_tensor(forward: OpSpec, grads: list[str]) -> str:

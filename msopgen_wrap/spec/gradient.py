@@ -14,6 +14,13 @@ from typing import Any
 import yaml
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.spec.asked_gradients import (
+    asked_name,
+    asked_outputs,
+    asked_shape,
+    asked_subsets,
+    asking_attr,
+)
 from msopgen_wrap.spec.findings import listed
 from msopgen_wrap.spec.kept_axes import keepdim_attrs, with_kept_axes
 from msopgen_wrap.spec.model import (
@@ -54,10 +61,12 @@ def forward_of(spec: OpSpec) -> OpSpec:
         tree = None  # reported where the formula is checked
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
     arriving = [p for p in spec.inputs if tree and p.name.startswith(PREFIX) and p.name not in used]
+    asking = asking_attr(spec, used)
     return replace(
         spec,
         inputs=tuple(p for p in spec.inputs if p not in arriving),
         outputs=tuple(replace(p, name=p.name.removeprefix(PREFIX)) for p in arriving),
+        attrs=tuple(a for a in spec.attrs if a is not asking),
         differentiated=False,
         tolerance={},
         cases=(),
@@ -73,7 +82,7 @@ def vjp(
 ) -> dict[str, Any]:
     """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
 
-    The gradient of an absent input is the number 0.
+    The gradient of an absent input is the number 0; one that is not asked for is empty.
 
     Args:
         formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
@@ -85,11 +94,17 @@ def vjp(
     names = [p.name for p in forward.outputs]
     given = {p.name: inputs.get(p.name) for p in forward.inputs}
     named = [p.name.removeprefix(PREFIX) for p in spec.outputs]
-    targets = [name for name in named if given[name] is not None]
+    asked = {name.removeprefix(PREFIX) for name in asked_outputs(spec, attrs)}
+    targets = [name for name in named if name in asked and given[name] is not None]
+    attrs = {name: v for name, v in attrs.items() if name in {a.name for a in forward.attrs}}
     first = torch.utils._pytree.tree_leaves([inputs[f"{PREFIX}{name}"] for name in names])[0]
 
     def with_absent(found: Mapping[str, Any]) -> dict[str, Any]:
-        zeros = {name: first.new_zeros(()) for name in named if name not in found}
+        zeros = {
+            name: first.new_zeros(() if name in asked else (0,))
+            for name in named
+            if name not in found
+        }
         return {f"{PREFIX}{name}": {**found, **zeros}[name] for name in named}
 
     def run(*chosen: Any) -> tuple[Any, ...]:
@@ -170,9 +185,14 @@ def kept_outputs(spec: OpSpec) -> dict[str, ShapeReduce]:
 
 
 def gradient_attrs(spec: OpSpec) -> tuple[Attr, ...]:
-    """Return the attrs that the op of the gradients has, too."""
+    """Return the attrs of the op that the op of the gradients has, too."""
     dropped = keepdim_attrs(spec)
     return tuple(a for a in spec.attrs if a.name not in dropped)
+
+
+def gradient_subsets(spec: OpSpec) -> dict[str, tuple[str, ...]]:
+    """Return which gradients a call of the op of the gradients may ask for (``asked_subsets``)."""
+    return asked_subsets(gradient_inputs(spec), gradient_attrs(spec), spec)
 
 
 def _float_combos(spec: OpSpec) -> list[int]:
@@ -216,8 +236,11 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
     return "", ""
 
 
-def gradient_text(spec: OpSpec) -> str:
+def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
     """Return the spec of the op that computes the gradients of ``spec``, as YAML.
+
+    Args:
+        choosing: whether a call may ask for some of them (``gradient_subsets``).
 
     Raises:
         OpgenError: OPG050 where there is none (``gradient_problem``).
@@ -226,6 +249,7 @@ def gradient_text(spec: OpSpec) -> str:
     if why:
         raise OpgenError(not_a_kernel(spec, why, fix))
     combos = _float_combos(spec)
+    subsets = gradient_subsets(spec) if choosing else {}
     together, kept = broadcast_inputs(spec), kept_outputs(spec)
     inputs = {p.name: _input_row(p, combos, together) for p in spec.inputs}
     for name in gradient_outputs(spec):
@@ -234,7 +258,10 @@ def gradient_text(spec: OpSpec) -> str:
         shape = format_shape(kept[name]) if name in kept else shape
         inputs[f"{PREFIX}{name}"] = {**_row(param, combos), "shape": shape}
     outputs = {
-        f"{PREFIX}{name}": {**_row(spec.param(name), combos), "shape": _gradient_shape(spec, name)}
+        f"{PREFIX}{name}": {
+            **_row(spec.param(name), combos),
+            "shape": asked_shape(asked_name(spec), name, _gradient_shape(spec, name), subsets),
+        }
         for name in gradient_inputs(spec)
     }
     lines = [
@@ -245,8 +272,12 @@ def gradient_text(spec: OpSpec) -> str:
         *_mapping("inputs", inputs),
         *_mapping("outputs", outputs),
     ]
-    if gradient_attrs(spec):
-        lines += _mapping("attrs", {a.name: _attr(a) for a in gradient_attrs(spec)})
+    attrs = {a.name: _attr(a) for a in gradient_attrs(spec)}
+    if subsets:
+        values = list(subsets)
+        attrs[asked_name(spec)] = {"type": "str", "default": values[0], "allowed": values}
+    if attrs:
+        lines += _mapping("attrs", attrs)
     lines += _formula(spec)
     lines.append("backward: none")
     lines.append(_flow("soc", list(spec.soc)))

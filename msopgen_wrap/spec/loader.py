@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.spec.asked_gradients import asking_attr
 from msopgen_wrap.spec.builder import SpecBuilder
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
 from msopgen_wrap.spec.gradient import gradient_name, gradient_text, not_a_kernel
@@ -233,7 +234,7 @@ def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
         derived = gradient_spec(spec)
         if own is None or (own.differentiated and _differs(own, derived)):
             found[derived.name] = derived
-        elif _signature(own) != _signature(derived):
+        elif not _fits(own, derived):
             raise OpgenError(_other_gradient(spec, own, derived))
     return list(found.values())
 
@@ -244,7 +245,7 @@ def _is_gradient(spec: OpSpec, own: OpSpec) -> bool:
         derived = gradient_spec(spec)
     except OpgenError:
         return False
-    return own.differentiated or _signature(own) == _signature(derived)
+    return own.differentiated or _fits(own, derived)
 
 
 def _differs(own: OpSpec, derived: OpSpec) -> bool:
@@ -262,6 +263,17 @@ def _signature(spec: OpSpec) -> list[list[str]]:
     return [[p.name for p in params] for params in (spec.inputs, spec.outputs, spec.attrs)]
 
 
+def _fits(own: OpSpec, derived: OpSpec) -> bool:
+    """Whether an op can be called as the derived one; it may compute all gradients in every call.
+
+    The last attr of the derived op says which of several are asked for.
+    """
+    *tensors, attrs = _signature(derived)
+    asking = asking_attr(derived, set())
+    fitting = [attrs] if asking is None else [attrs, [n for n in attrs if n != asking.name]]
+    return _signature(own) in [[*tensors, names] for names in fitting]
+
+
 def _other_gradient(spec: OpSpec, own: OpSpec, derived: OpSpec) -> Diagnostic:
     inputs, outputs, _ = _signature(derived)
     return Diagnostic(
@@ -274,13 +286,17 @@ def _other_gradient(spec: OpSpec, own: OpSpec, derived: OpSpec) -> Diagnostic:
     )
 
 
-def gradient_spec(spec: OpSpec) -> OpSpec:
+def gradient_spec(spec: OpSpec, *, choosing: bool = True) -> OpSpec:
     """Return the op that computes the gradients of ``spec``.
+
+    Args:
+        choosing: whether a call may ask for some of several gradients.
 
     Raises:
         OpgenError: with why it has none.
     """
-    result = parse_spec(gradient_text(spec), f"{spec.path} (gradient)")
+    text = gradient_text(spec, choosing=choosing)
+    result = parse_spec(text, f"{spec.path} (gradient)")
     if result.spec is None:
         problem = next(d for d in result.diagnostics if d.severity == "error")
         why = f"the op of the gradients cannot be written: {problem.what}"

@@ -15,6 +15,7 @@ from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
 from msopgen_wrap.project.tree import render_spec_files
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.templating import cpp_string, render_template, static_text
@@ -43,7 +44,8 @@ def with_extension_gradients(
 ) -> tuple[list[OpSpec], dict[str, str]]:
     """Decide the gradients: loops where they can be written as loops.
 
-    An op whose spec does not say where its gradients come from is asked, as with ``auto``.
+    An op whose spec does not say where its gradients come from is asked, as with ``auto``. Loops
+    compute all gradients of an op in every call: each subset would have loops of its own to read.
 
     Args:
         backend: with ``torch-cuda`` they must have CUDA kernels, too.
@@ -57,12 +59,17 @@ def with_extension_gradients(
         else spec
         for spec in specs
     ]
-    return with_chosen_gradients(asked, functools.partial(_choice, backend=backend))
+    found, refused = with_chosen_gradients(asked, functools.partial(_choice, backend=backend))
+    whole = {gradient_name(s): s for s in found if s.backward == "kernel"}
+    return [
+        gradient_spec(whole[s.name], choosing=False) if s.differentiated and s.name in whole else s
+        for s in found
+    ], refused
 
 
 def _choice(spec: OpSpec, backend: str) -> GradientChoice:
     try:
-        derived = gradient_spec(spec)
+        derived = gradient_spec(spec, choosing=False)
         loop_functions(derived)
         if backend == CUDA:
             cuda_functions(derived)
@@ -164,7 +171,11 @@ def _python_files(
         )
         for name in RUNTIME
     ]
-    modules = [render_op(spec, package, reference_kernel=False) for spec in specs]
+    given = {spec.name: spec for spec in specs}
+    modules = [
+        render_op(s, package, gradient=given.get(gradient_name(s)), reference_kernel=False)
+        for s in specs
+    ]
     for file in (*modules, render_reference(specs, package)):
         files.append(replace(file, path=file.path.removeprefix("torch_ext/")))
     files += [_test(spec, package, common["backend"]) for spec in specs if not spec.differentiated]

@@ -10,18 +10,16 @@ from typing import Any
 
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.function_source import function_source
-from msopgen_wrap.spec.gradient import (
-    broadcast_inputs,
-    gradient_attrs,
-    gradient_inputs,
-    gradient_name,
-    gradient_outputs,
-    kept_outputs,
-)
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import GENERATED_PYTHON
 from msopgen_wrap.templating import python_doc, render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
+from msopgen_wrap.torch_ext.gradient_render import (
+    backward_function,
+    explicit_gradients,
+    kernel_lines,
+    tuple_text,
+)
 from msopgen_wrap.torch_ext.shape_code import PythonShapes
 from msopgen_wrap.torch_ext.signature import (
     defaulted,
@@ -51,11 +49,6 @@ class _Param:
 
     name: str
     declaration: str
-
-
-def tuple_text(items: Sequence[str]) -> str:
-    """Return a Python tuple display."""
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def attr_default(attr: Attr) -> str:
@@ -174,25 +167,12 @@ def _reference_lines(spec: OpSpec) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True)
-class _Explicit:
-    """Explicit gradient of one input: its name and the call that computes it."""
-
-    name: str
-    call: str
-
-
 def reference_name(spec: OpSpec) -> str:
     """Return the name of the op's function in ``reference.py``.
 
     An op called like a function that formulas use (``Abs``) must not hide it from the others.
     """
     return f"{spec.name}_" if spec.name in GENERATED_PYTHON else spec.name
-
-
-def backward_function(spec: OpSpec, target: str) -> str:
-    """Return the name of the reference function with an explicit gradient."""
-    return f"{spec.name}_grad_{target}"
 
 
 def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
@@ -211,52 +191,17 @@ def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
     )
 
 
-def _kernel_lines(spec: OpSpec, vendor: str) -> list[str]:
-    """Return statements that set ``_grads``, one per input, by the op of the gradients."""
-    inputs = [p.name for p in spec.inputs]
-    kept = kept_outputs(spec)
-    grads = [
-        f"_gradients.kept(grad_{name}, {kept[name].tensor}, _ctx.{kept[name].dims})"
-        if name in kept
-        else f"grad_{name}"
-        for name in gradient_outputs(spec)
-    ]
-    targets = gradient_inputs(spec)
-    found = ", ".join(f"grad_{name}" for name in targets)
-    together = broadcast_inputs(spec)
-    lines = []
-    passed = dict(zip(inputs, inputs, strict=True))
-    if together:
-        wide = [f"_{name}" for name in together]
-        passed.update(zip(together, wide, strict=True))
-        given = tuple_text(list(together))
-        lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
-    absent = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
-    attrs = [f"_ctx.{a.name}" for a in gradient_attrs(spec)]
-    arguments = [*passed.values(), *grads, *attrs]
-    lines += [
-        f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",
-        *(f"    {argument}," for argument in arguments),
-        ")",
-    ]
-    results = [
-        "None"
-        if name not in targets
-        else (f"_gradients.summed(grad_{name}, {name})" if name in together else f"grad_{name}")
-        + (f" if {name} is not None else None" if name in absent else "")
-        for name in inputs
-    ]
-    return [*lines, f"_grads = {tuple_text(results)}"]
-
-
 def _attr_argument(attr: Attr) -> str:
     return f"_checks.as_dtype({attr.name})" if attr.type == "dtype" else attr.name
 
 
-def render_op(spec: OpSpec, vendor: str, *, reference_kernel: bool = True) -> GeneratedFile:
+def render_op(
+    spec: OpSpec, vendor: str, *, gradient: OpSpec | None = None, reference_kernel: bool = True
+) -> GeneratedFile:
     """Return ``ops/<op>.py``: function, fake, backward, setup_context, reference, in that order.
 
     Args:
+        gradient: the op of its gradients where a file has it; None: as ``gradient_spec`` derives.
         reference_kernel: whether the reference can stand in for the kernel, by choice.
     """
     typed, plain = _params(spec)
@@ -266,7 +211,7 @@ def render_op(spec: OpSpec, vendor: str, *, reference_kernel: bool = True) -> Ge
     reference_call = ", ".join([*names, *attrs])
     dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
     match = ", ".join(names) + (f", attrs=({', '.join(dtype_attrs)},)" if dtype_attrs else "")
-    explicit = _explicit_gradients(spec, attrs)
+    explicit = explicit_gradients(spec, attrs)
     grads = [f"grad_{n}" if any(e.name == n for e in explicit) else "None" for n in names]
     flat = [f"*{p.name}" if p.kind is ParamKind.DYNAMIC else p.name for p in spec.inputs]
     columns = (*spec.inputs, *spec.outputs)
@@ -302,7 +247,7 @@ def render_op(spec: OpSpec, vendor: str, *, reference_kernel: bool = True) -> Ge
         bound_call=", ".join([*names, *_saved_attrs(spec)]),
         reference_call=reference_call,
         explicit=explicit,
-        kernel=_kernel_lines(spec, vendor) if spec.backward == "kernel" else [],
+        kernel=kernel_lines(spec, vendor, gradient) if spec.backward == "kernel" else [],
         explicit_returns=", ".join([*grads, *(["None"] * len(spec.attrs))]),
         result_names=[f"_result_{o.name}" for o in spec.outputs],
         flat_inputs=", ".join(flat),
@@ -317,20 +262,6 @@ def _saved_attrs(spec: OpSpec) -> list[str]:
         f"{a.name}="
         + (f"_checks.as_dtype(_ctx.{a.name})" if a.type == "dtype" else f"_ctx.{a.name}")
         for a in spec.attrs
-    ]
-
-
-def _explicit_gradients(spec: OpSpec, attrs: list[str]) -> list[_Explicit]:
-    """Return the calls of the gradients that the spec writes out."""
-    if not isinstance(spec.backward, dict):
-        return []
-    names = [p.name for p in spec.inputs]
-    arguments = names + [o.name for o in spec.outputs if o.name not in names]
-    arguments += [f"grad_{o.name}" for o in spec.outputs]
-    given = ", ".join([*arguments, *attrs])
-    return [
-        _Explicit(target, f"_reference.{backward_function(spec, target)}({given})")
-        for target in spec.backward
     ]
 
 

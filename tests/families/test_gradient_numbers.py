@@ -52,7 +52,9 @@ def test_the_number_of_elements_of_a_computed_tensor_holds_for_every_rank() -> N
 
 
 def test_a_number_of_reduced_elements_is_that_of_its_own_axes() -> None:
-    (found,) = [p for p in gradient_plan(TWO).parts if "grad_x" in {o.name for o in p.spec.outputs}]
+    found = next(
+        p for p in gradient_plan(TWO).parts if "grad_x" in {o.name for o in p.spec.outputs}
+    )
     report = as_text(found)
     assert "grad_b" in report and "1 / n)" not in report
 
@@ -61,7 +63,8 @@ def test_the_gradient_of_a_loss_has_the_shape_that_an_attr_says() -> None:
     rule = "like x if how == 'none' else []"
     plan = gradient_plan(LOSS.replace("SHAPE", rule).replace("ATTRS", ATTRS).replace("HOW", "how"))
     assert isinstance(plan, PartsPlan)
-    assert [p.part for p in plan.parts] == ["GradXGradTNone", "GradXGradTMeanSum"]
+    together = [p.part for p in plan.parts if p.part.startswith("GradXGradT")]
+    assert together == ["GradXGradTNoneAll", "GradXGradTMeanSumAll"]
 
 
 def test_a_number_that_is_repeated_is_not_flipped() -> None:

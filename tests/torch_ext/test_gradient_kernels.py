@@ -155,6 +155,49 @@ assert launches() == before + 2 * (len(cases) + 3)
     )
 
 
+def test_only_the_gradients_that_are_asked_for_are_computed(package: Path) -> None:
+    run(
+        package,
+        """
+from torch.utils._python_dispatch import TorchDispatchMode
+class Sizes(TorchDispatchMode):  # of what the ops of the gradients give
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        if func.__name__.endswith("_grad.default"):
+            self.seen = [tuple(g.shape) for g in found]
+        return found
+def sizes(op, inputs, *asked):
+    for i, x in enumerate(inputs):
+        if x is not None:
+            x.requires_grad_(i in asked)
+    with Sizes() as mode:
+        results = op(*inputs)
+        results = results if isinstance(results, tuple) else (results,)
+        sum(y.sum() for y in results).backward()
+    return mode.seen
+gate, norm_op, shift = torch.ops.gradv.gate, torch.ops.gradv.rms_norm, torch.ops.gradv.shift
+a, b = torch.randn(6, 8), torch.randn(6, 8)
+assert sizes(gate, (a, b), 0, 1) == [(6, 8), (6, 8)]
+assert sizes(gate, (a, b), 0) == [(6, 8), (0,)]
+assert sizes(gate, (a, b), 1) == [(0,), (6, 8)]
+x, gamma = torch.randn(5, 40), torch.randn(40)
+assert sizes(norm_op, (x, gamma), 0) == [(5, 40), (0,)]
+assert sizes(norm_op, (x, gamma), 1) == [(0,), (40,)]
+assert sizes(shift, (x, None), 0) == [(5, 40), (0,)]
+for asked in ([0], [1], [0, 1]):
+    for op, want, shapes in (
+        (gate, lambda a, b: a * torch.sigmoid(b), ((6, 8), (8,))),
+        (norm_op, norm, ((7, 33), (33,))),
+        (norm_op, norm, ((3000, 40), (40,))),
+    ):
+        before = launches()
+        given = [torch.randn(s, requires_grad=i in asked) for i, s in enumerate(shapes)]
+        compare(op, want, given)
+        assert launches() == before + 2
+""",
+    )
+
+
 def test_an_optional_input_has_a_gradient_where_it_is_given(package: Path) -> None:
     run(
         package,

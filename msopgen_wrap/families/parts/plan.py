@@ -18,6 +18,7 @@ from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
 from msopgen_wrap.schedule.kernel_classes import words
 from msopgen_wrap.schedule.plan import Body, OpPlan
+from msopgen_wrap.spec.asked_gradients import NOTHING
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import camel_case
 
@@ -132,16 +133,20 @@ def plan_parts(
     """
     made: list[list[OpPlan[Any]]] = []
     groups: list[Group] = [tuple(range(len(variants)))]
+    alike = len({shape_rules(spec, variant) for variant in variants}) == 1
     try:
-        made.append(_passes(spec, variants, plan_one))
+        if alike:
+            made.append(_passes(spec, variants, plan_one))
     except OpgenError as error:
         if len(variants) == 1 or not curable(error):
             raise
+    if not made:
         found = _passes_of_groups(spec, variants, plan_one)
         groups, made = [group for group, _ in found], [plans for _, plans in found]
     for plans, name in zip(made, group_names(spec, variants, groups), strict=True):
         for plan in plans:
             _name(plan, name)
+    _tell_classes_apart(made, group_names(spec, variants, groups))
     plans = [plan for passes in made for plan in passes]
     bodies = [body for plan in plans for body in plan.bodies]
     temporaries = [p for plan in plans for p in plan.spec.outputs if p.site is not None]
@@ -164,7 +169,10 @@ def _passes_of_groups(
     taken: set[str] = set()
 
     def plan(group: Group) -> list[OpPlan[Any]]:
-        part = replace(spec, whole=spec, served=group)
+        # An output of no elements is there for other variants: no pass makes it.
+        rules = shape_rules(spec, variants[group[0]])[len(spec.inputs) :]
+        outputs = [p for p, rule in zip(spec.outputs, rules, strict=True) if rule != NOTHING]
+        part = replace(spec, whole=spec, served=group, outputs=tuple(outputs))
         try:
             return [plan_one(part)]
         except OpgenError as error:
@@ -214,6 +222,20 @@ def _name(plan: OpPlan[Any], group: str) -> None:
     plan.part = outputs + group
     for body in plan.bodies:
         body.class_name += outputs
+
+
+def _tell_classes_apart(made: Sequence[Sequence[OpPlan[Any]]], names: Sequence[str]) -> None:
+    """Add its group to the name of a class that another group has, too."""
+    owners: dict[str, set[int]] = {}
+    for index, plans in enumerate(made):
+        for plan in plans:
+            for body in plan.bodies:
+                owners.setdefault(body.class_name, set()).add(index)
+    for plans, name in zip(made, names, strict=True):
+        for plan in plans:
+            for body in plan.bodies:
+                if len(owners[body.class_name]) > 1:
+                    body.class_name += name
 
 
 def _join(plans: list[OpPlan[Any]], output: TensorParam, plan_one: PlanOne) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -57,23 +57,59 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
+def _spread(needed: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Return ``needed`` per tensor: one answer for a list holds for each tensor of it."""
+    spread: list[Any] = []
+    for one, value in zip(needed, inputs, strict=True):
+        count = len(value) if isinstance(value, (list, tuple)) else 1
+        spread += one if isinstance(one, (list, tuple)) else [one] * count
+    return spread
+
+
 def _differentiable(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and (tensor.is_floating_point() or tensor.is_complex())
 
 
+def needs(ctx: Any, count: int) -> list[Any]:
+    """Return, per input of an op, whether a gradient is asked for; a list for a tensor list.
+
+    The dispatcher drops arguments that equal their default: nothing is asked for these.
+    """
+    given = list(ctx.needs_input_grad)[:count]
+    return given + [False] * (count - len(given))
+
+
+def asked(needed: Sequence[Any], subsets: Mapping[str, Sequence[int]]) -> str:
+    """Return the smallest subset of gradients, by name, that has all that are needed.
+
+    Args:
+        needed: per input, whether its gradient is (``needs``).
+        subsets: per name, the inputs whose gradients it has, by position; the first has all.
+    """
+    every = next(iter(subsets.values()))
+    wanted = {i for i in every if needed[i]}
+    fitting = [name for name, places in subsets.items() if wanted <= set(places)]
+    return min(fitting, key=lambda name: len(subsets[name]))
+
+
 def vjp(
-    reference: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[Any]
+    reference: Callable[..., Any],
+    inputs: Sequence[Any],
+    grads: Sequence[Any],
+    needed: Sequence[Any] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the gradients of all inputs, nested like them; None where there is none.
+    """Return the gradients of the inputs, nested like them; None where there is none.
 
     Args:
         reference: the op as a PyTorch function of its inputs (attrs bound).
         inputs: tensors, None, or lists of tensors.
         grads: gradient per output (nested like the outputs); None counts as zero.
+        needed: per input, whether its gradient is asked for (``needs``); None: all are.
     """
     layout = [len(v) if isinstance(v, (list, tuple)) else None for v in inputs]
     flat = _leaves(list(inputs))
-    places = [i for i, leaf in enumerate(flat) if _differentiable(leaf)]
+    wanted = [True] * len(flat) if needed is None else _spread(needed, inputs)
+    places = [i for i, leaf in enumerate(flat) if wanted[i] and _differentiable(leaf)]
     given = _leaves(list(grads))
     chosen: list[int] = []
 

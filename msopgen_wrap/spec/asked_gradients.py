@@ -1,0 +1,124 @@
+"""Which gradients a call asks for: an attr of the op of the gradients.
+
+Its values are subsets of the gradients, ``all`` first. A gradient that a call does not ask for has
+the shape ``[0]``: it holds nothing, so no kernel computes it. Each value is a variant with a kernel
+of its own; an op with many gradients has those subsets that models use, not every one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from msopgen_wrap.spec.model import (
+    Attr,
+    DimConst,
+    OpSpec,
+    ParamKind,
+    ShapeChoice,
+    ShapeList,
+    ShapeRule,
+)
+from msopgen_wrap.spec.shapes import chosen_rule
+
+EVERY = "all"
+NOTHING = ShapeList((DimConst(0),))
+# More gradients than this have no subset each: their kernels would be most of the package.
+_MOST_SINGLE = 4
+# Of variants of one kernel: subsets times values of other attrs times absent inputs.
+_MOST_VARIANTS = 16
+
+
+def asked_subsets(
+    targets: tuple[str, ...], attrs: tuple[Attr, ...], spec: OpSpec
+) -> dict[str, tuple[str, ...]]:
+    """Return the subsets of gradients that a call may ask for, by the value of the attr.
+
+    All of them come first; then each alone (of at most four), then all but the first, which is what
+    the first layer of a model asks for. Empty where the op always computes all it has.
+
+    Args:
+        targets: the inputs that have a gradient.
+        attrs: the other attrs of the op of the gradients.
+        spec: the forward op.
+    """
+    lists = any(spec.param(name).kind is ParamKind.DYNAMIC for name in targets)
+    if len(targets) < 2 or lists:
+        return {}
+    others = 2 ** sum(p.kind is ParamKind.OPTIONAL for p in spec.inputs)
+    others *= math.prod(_values(a) for a in attrs)
+    single = [(name,) for name in targets]
+    ends = [targets[:1], targets[1:]]
+    for subsets in ([*single, targets[1:]] if len(targets) <= _MOST_SINGLE else ends, ends):
+        distinct = dict.fromkeys(subsets)
+        if (len(distinct) + 1) * others <= _MOST_VARIANTS:
+            every = EVERY if EVERY not in targets else f"{EVERY}_of_them"
+            return {every: targets} | {"+".join(names): names for names in distinct}
+    return {}
+
+
+def _values(attr: Attr) -> int:
+    if attr.allowed:
+        return len(attr.allowed)
+    return {"bool": 2, "dtype": _MOST_VARIANTS}.get(attr.type, 1)
+
+
+def asked_name(spec: OpSpec) -> str:
+    """Return the name of the attr: ``asked``, with underscores where the op has that name."""
+    taken = {p.name for p in (*spec.inputs, *spec.outputs)} | {a.name for a in spec.attrs}
+    name = "asked"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def asked_shape(name: str, target: str, rule: str, subsets: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the shape rule of a gradient with the condition that it is asked for.
+
+    Args:
+        name: of the attr.
+        target: the input whose gradient it is.
+        rule: the shape that the gradient has.
+        subsets: as ``asked_subsets`` returns them; empty: no condition.
+    """
+    if not subsets:
+        return rule
+    values = [value for value, names in subsets.items() if target in names]
+    return f"{rule} if {name} in ({', '.join(map(json.dumps, values))}) else [0]"
+
+
+def _condition(rule: ShapeRule | None) -> str:
+    """Return the attr that says whether an output holds anything; an empty text: none does."""
+    if isinstance(rule, ShapeChoice) and rule.otherwise == NOTHING:
+        return rule.test.name
+    return ""
+
+
+def asking_attr(spec: OpSpec, used: set[str]) -> Attr | None:
+    """Return the attr of an op of gradients that says which are asked for, None if it has none.
+
+    Args:
+        used: the names that its formula uses; an attr of the forward op is none that asks.
+    """
+    names = {_condition(p.shape) for p in spec.outputs} - {""} - used
+    return next((a for a in spec.attrs if a.name in names), None)
+
+
+def asked_outputs(spec: OpSpec, attrs: Mapping[str, Any]) -> frozenset[str]:
+    """Return the outputs that hold something in a call with these attrs.
+
+    Args:
+        attrs: those of the call; absent ones have their default.
+    """
+    given = {a.name: a.default for a in spec.attrs if not a.required} | dict(attrs)
+    return frozenset(
+        p.name
+        for p in spec.outputs
+        if not (_condition(p.shape) in given and _chosen(p.shape, given) == NOTHING)
+    )
+
+
+def _chosen(rule: ShapeRule | None, attrs: Mapping[str, Any]) -> ShapeRule | None:
+    return None if rule is None else chosen_rule(rule, attrs)

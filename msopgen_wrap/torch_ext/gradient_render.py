@@ -1,0 +1,125 @@
+"""What the backward of an op runs: lines of ``ops/<op>.py``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msopgen_wrap.spec.asked_gradients import asked_name
+from msopgen_wrap.spec.gradient import (
+    broadcast_inputs,
+    gradient_attrs,
+    gradient_inputs,
+    gradient_name,
+    gradient_outputs,
+    gradient_subsets,
+    kept_outputs,
+)
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """Return a Python tuple display."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """Explicit gradient of one input.
+
+    Attributes:
+        name: the input.
+        call: what computes it.
+        condition: whether it is asked for, in terms of ``_needed``.
+    """
+
+    name: str
+    call: str
+    condition: str
+
+    @property
+    def result(self) -> str:
+        """The variable that holds it."""
+        return f"grad_{self.name}"
+
+
+def backward_function(spec: OpSpec, target: str) -> str:
+    """Return the name of the reference function with an explicit gradient."""
+    return f"{spec.name}_grad_{target}"
+
+
+def explicit_gradients(spec: OpSpec, attrs: list[str]) -> list[Explicit]:
+    """Return the calls of the gradients that the spec writes out."""
+    if not isinstance(spec.backward, dict):
+        return []
+    names = [p.name for p in spec.inputs]
+    arguments = names + [o.name for o in spec.outputs if o.name not in names]
+    arguments += [f"grad_{o.name}" for o in spec.outputs]
+    given = ", ".join([*arguments, *attrs])
+    return [
+        Explicit(
+            target,
+            f"_reference.{backward_function(spec, target)}({given})",
+            _needed(spec, names.index(target)),
+        )
+        for target in spec.backward
+    ]
+
+
+def _needed(spec: OpSpec, place: int) -> str:
+    """Return an expression of whether the gradient of an input is asked for."""
+    is_list = spec.inputs[place].kind is ParamKind.DYNAMIC
+    return f"any(_needed[{place}])" if is_list else f"_needed[{place}]"
+
+
+def _asked_argument(spec: OpSpec, gradient: OpSpec | None) -> list[str]:
+    """Return the attr that says which gradients are asked for, where the op of them has it."""
+    subsets = gradient_subsets(spec)
+    own = {a.name for a in gradient.attrs} if gradient else {asked_name(spec)}
+    if not subsets or asked_name(spec) not in own:
+        return []
+    names = [p.name for p in spec.inputs]
+    rows = [
+        f"{json.dumps(value)}: {tuple_text([str(names.index(n)) for n in chosen])}"
+        for value, chosen in subsets.items()
+    ]
+    return [f"_gradients.asked(_needed, {{{', '.join(rows)}}})"]
+
+
+def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str]:
+    """Return statements that set ``_grads``, one per input, by the op of the gradients."""
+    inputs = [p.name for p in spec.inputs]
+    kept = kept_outputs(spec)
+    grads = [
+        f"_gradients.kept(grad_{name}, {kept[name].tensor}, _ctx.{kept[name].dims})"
+        if name in kept
+        else f"grad_{name}"
+        for name in gradient_outputs(spec)
+    ]
+    targets = gradient_inputs(spec)
+    found = ", ".join(f"grad_{name}" for name in targets)
+    together = broadcast_inputs(spec)
+    lines = []
+    passed = dict(zip(inputs, inputs, strict=True))
+    if together:
+        wide = [f"_{name}" for name in together]
+        passed.update(zip(together, wide, strict=True))
+        given = tuple_text(list(together))
+        lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
+    attrs = [f"_ctx.{a.name}" for a in gradient_attrs(spec)]
+    attrs += _asked_argument(spec, gradient)
+    arguments = [*passed.values(), *grads, *attrs]
+    lines += [
+        f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",
+        *(f"    {argument}," for argument in arguments),
+        ")",
+    ]
+    results = [
+        "None"
+        if name not in targets
+        else (f"_gradients.summed(grad_{name}, {name})" if name in together else f"grad_{name}")
+        + f" if {_needed(spec, place)} else None"
+        for place, name in enumerate(inputs)
+    ]
+    return [*lines, f"_grads = {tuple_text(results)}"]
