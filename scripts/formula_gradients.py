@@ -1,8 +1,8 @@
 """Gradients of random formulas: the op that ``backward: kernel`` derives, and torch's autograd.
 
-The reference is float64 autograd of the formula (``spec.gradient.vjp``). A derivative may jump
-where rounding decides a comparison (``abs`` next to 0, equal maxima): elements there are left out
-of a comparison that fails, and counted.
+The reference is float64 autograd of the formula (``spec.differentiation.vjp``). A derivative may
+jump where rounding decides a comparison (``abs`` next to 0, equal maxima): elements there are left
+out of a comparison that fails, and counted.
 """
 
 from __future__ import annotations

@@ -81,6 +81,8 @@ def gradient_source(spec: OpSpec, refused: str = "") -> dict[str, str]:
         return {"by": "formulas", "why": "the spec writes them, PyTorch computes them"}
     if spec.backward == "kernel":
         why = f"{spec.op}Grad is an op of the same package"
+        if spec.written:
+            why += f"; the spec writes those of {', '.join(spec.written)}"
         if subsets := gradient_subsets(spec):
             why += f"; a call computes those of {', '.join(subsets)}"
         return {"by": "kernel", "why": why}

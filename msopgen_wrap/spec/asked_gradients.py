@@ -68,8 +68,9 @@ def _values(attr: Attr) -> int:
 def asked_name(spec: OpSpec) -> str:
     """Return the name of the attr: ``asked``, with underscores where the op has that name."""
     taken = {p.name for p in (*spec.inputs, *spec.outputs)} | {a.name for a in spec.attrs}
+    formulas = " ".join(code.text for code in spec.written.values())
     name = "asked"
-    while name in taken:
+    while name in taken or name in formulas:
         name += "_"
     return name
 

@@ -20,6 +20,8 @@ KEYS = (
     *("compute", "gradient_of", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
 )
 BACKWARD_WORDS = ("auto", "kernel", "reference", "none")
+# Beside formulas per input: the op of the gradients computes them. No input has this name.
+KERNEL_KEY = "kernel"
 # Of the spec format. A new one comes with a key or a meaning that older kits would misread.
 FORMAT_VERSION = 1
 
@@ -84,8 +86,14 @@ class SpecBuilder:
         # Shape rules that failed have no node; what depends on them is checked next time.
         if not findings.has_errors:
             checks.check_rule_attrs(spec, findings)
-        spec = checks.with_backward(spec, self.backward(spec))
+        backward = self.backward(spec)
+        written: dict[str, Code] = {}
+        if isinstance(backward, dict) and self.as_kernel():
+            written, backward = backward, "kernel"
+        spec = checks.with_backward(spec, backward, written)
         checks.check_codes(spec, findings)
+        if written and not findings.has_errors:
+            self.check_kernel(spec)
         cases = self.cases(spec) if not findings.has_errors else []
         return OpSpec(**{**vars(spec), "cases": tuple(cases)})
 
@@ -199,6 +207,8 @@ class SpecBuilder:
             return codes
         names = [p.name for p in spec.inputs]
         for key, value in mapping.entries:
+            if key.value == KERNEL_KEY and _truth(value) is not None:
+                continue
             if key.value not in names:
                 self.findings.error(
                     "OPG050",
@@ -239,15 +249,29 @@ class SpecBuilder:
             )
             return "none"
         if word == "kernel" and not self.findings.has_errors:
-            why, fix = gradient_problem(spec)
-            if why:
-                self.findings.error(
-                    "OPG050", "backward cannot be a kernel", node.location, why, fix
-                )
+            self.check_kernel(spec)
         return word
+
+    def as_kernel(self) -> bool:
+        """Whether a mapping of formulas says ``kernel: true``: the op of the gradients has them."""
+        node = self.root.get("backward")
+        return isinstance(node, Mapping) and _truth(node.get(KERNEL_KEY)) is True
+
+    def check_kernel(self, spec: OpSpec) -> None:
+        """Refuse ``kernel`` where there is no op of the gradients (OPG050)."""
+        node = self.root.get("backward")
+        why, fix = gradient_problem(spec)
+        if why and node is not None:
+            self.findings.error("OPG050", "backward cannot be a kernel", node.location, why, fix)
 
     def cases(self, spec: OpSpec) -> list[Case]:
         node = self.root.get("cases")
         if node is None or not is_given(node):
             return []
         return read_cases(node, spec.inputs, spec.outputs, spec.attrs, self.reader)
+
+
+def _truth(node: Node | None) -> bool | None:
+    """Return the value of ``true`` or ``false``; None for anything else."""
+    text = node.text.lower() if isinstance(node, Scalar) else ""
+    return {"true": True, "false": False}.get(text)

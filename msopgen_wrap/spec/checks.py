@@ -10,8 +10,9 @@ from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.platforms import architectures, find_platform, other_architecture, platforms
 from msopgen_wrap.spec.compute_guard import CheckedCode, check_code
 from msopgen_wrap.spec.compute_runner import backward_scope, compute_scope
+from msopgen_wrap.spec.differentiation import forward_of
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.gradient import FLOATS, PREFIX, forward_of
+from msopgen_wrap.spec.gradient import FLOATS, PREFIX
 from msopgen_wrap.spec.model import (
     Attr,
     Code,
@@ -351,9 +352,8 @@ def check_codes(spec: OpSpec, findings: Findings) -> None:
                     item.location,
                     fix="use it or remove it",
                 )
-    if not isinstance(spec.backward, dict):
-        return
-    for target, code in spec.backward.items():
+    explicit = spec.backward if isinstance(spec.backward, dict) else spec.written
+    for target, code in explicit.items():
         if spec.param(target).dtypes and any(d in FLOATS for d in spec.param(target).dtypes):
             check_code(code, backward_scope(spec, target), findings)
         else:
@@ -380,6 +380,8 @@ def default_backward(spec: OpSpec) -> str:
     return "reference" if floats_in and floats_out else "none"
 
 
-def with_backward(spec: OpSpec, backward: str | dict[str, Code]) -> OpSpec:
-    """Return the spec with another backward."""
-    return replace(spec, backward=backward)
+def with_backward(
+    spec: OpSpec, backward: str | dict[str, Code], written: dict[str, Code]
+) -> OpSpec:
+    """Return the spec with another backward, and formulas for its kernel."""
+    return replace(spec, backward=backward, written=written)

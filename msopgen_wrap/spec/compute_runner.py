@@ -20,8 +20,8 @@ from msopgen_wrap.spec.compute_guard import (
     check_code,
     locate,
 )
+from msopgen_wrap.spec.differentiation import forward_of, vjp
 from msopgen_wrap.spec.findings import Findings
-from msopgen_wrap.spec.gradient import forward_of, vjp
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
 
 _RESULT = "__opgen_result"

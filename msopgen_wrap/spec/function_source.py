@@ -9,7 +9,8 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.spec.asked_gradients import asked_outputs
 from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewritten
-from msopgen_wrap.spec.gradient import PREFIX, forward_of
+from msopgen_wrap.spec.differentiation import forward_of
+from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 
 

@@ -1,13 +1,13 @@
 """The gradient of an op as an op of its own (``backward: kernel``): its spec, as text.
 
 The spec of the gradient has ``gradient_of``, the formula of the forward op, in place of
-``compute``. PyTorch differentiates it (``forward_of``, ``vjp``); nothing is differentiated here.
+``compute``. PyTorch differentiates it (``spec.differentiation``); nothing is differentiated here.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,8 @@ import yaml
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.spec.asked_gradients import (
     asked_name,
-    asked_outputs,
     asked_shape,
     asked_subsets,
-    asking_attr,
 )
 from msopgen_wrap.spec.findings import listed
 from msopgen_wrap.spec.kept_axes import keepdim_attrs, with_kept_axes
@@ -33,112 +31,12 @@ from msopgen_wrap.spec.model import (
     ShapeReduce,
     TensorParam,
 )
-from msopgen_wrap.spec.shapes import (
-    ShapeError,
-    broadcast_shapes,
-    evaluate,
-    format_shape,
-)
+from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate, format_shape
+from msopgen_wrap.spec.written_gradients import written_formula
 
 FLOATS = frozenset({"float16", "bfloat16", "float32"})
 PREFIX = "grad_"
 REFERENCE = "write 'backward: reference': PyTorch then differentiates compute when backward runs"
-
-
-# ---- a spec with `gradient_of` -----------------------------------------------------------------
-
-
-def forward_of(spec: OpSpec) -> OpSpec:
-    """Return the op whose gradients ``spec`` computes, as far as its formula needs one.
-
-    Its outputs are those whose gradients are inputs of ``spec``, named ``grad_<output>``. An input
-    of the forward op may have such a name, too: the formula uses it.
-    """
-    assert spec.compute is not None
-    try:
-        tree = ast.parse(spec.compute.text.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree = None  # reported where the formula is checked
-    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
-    arriving = [p for p in spec.inputs if tree and p.name.startswith(PREFIX) and p.name not in used]
-    asking = asking_attr(spec, used)
-    return replace(
-        spec,
-        inputs=tuple(p for p in spec.inputs if p not in arriving),
-        outputs=tuple(replace(p, name=p.name.removeprefix(PREFIX)) for p in arriving),
-        attrs=tuple(a for a in spec.attrs if a is not asking),
-        differentiated=False,
-        tolerance={},
-        cases=(),
-    )
-
-
-def vjp(
-    formula: Callable[..., Mapping[str, Any]],
-    forward: OpSpec,
-    spec: OpSpec,
-    inputs: Mapping[str, Any],
-    attrs: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
-
-    The gradient of an absent input is the number 0; one that is not asked for is empty.
-
-    Args:
-        formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
-        forward: ``forward_of(spec)``.
-        inputs: tensors (or lists) by name: those of the formula, and ``grad_<output>``.
-    """
-    from msopgen_wrap.torch_import import torch
-
-    names = [p.name for p in forward.outputs]
-    given = {p.name: inputs.get(p.name) for p in forward.inputs}
-    named = [p.name.removeprefix(PREFIX) for p in spec.outputs]
-    asked = {name.removeprefix(PREFIX) for name in asked_outputs(spec, attrs)}
-    targets = [name for name in named if name in asked and given[name] is not None]
-    attrs = {name: v for name, v in attrs.items() if name in {a.name for a in forward.attrs}}
-    first = torch.utils._pytree.tree_leaves([inputs[f"{PREFIX}{name}"] for name in names])[0]
-
-    def with_absent(found: Mapping[str, Any]) -> dict[str, Any]:
-        zeros = {
-            name: first.new_zeros(() if name in asked else (0,))
-            for name in named
-            if name not in found
-        }
-        return {f"{PREFIX}{name}": {**found, **zeros}[name] for name in named}
-
-    def run(*chosen: Any) -> tuple[Any, ...]:
-        outputs = formula({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
-        return tuple(outputs[name] for name in names)
-
-    weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
-    if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
-        outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
-        found = pull(torch.utils._pytree.tree_map(lambda y, w: w.to(y.dtype), outputs, weights))
-        return with_absent(dict(zip(targets, found, strict=True)))
-    # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
-    with torch.enable_grad():
-        own = torch.utils._pytree.tree_map(
-            lambda x: x.detach().requires_grad_(), [given[name] for name in targets]
-        )
-        leaves, nest = torch.utils._pytree.tree_flatten(own)
-        results = torch.utils._pytree.tree_leaves(run(*own))
-        pairs = [
-            (y, w.to(y.dtype))
-            for y, w in zip(results, torch.utils._pytree.tree_leaves(weights), strict=True)
-            if y.requires_grad
-        ]
-        flat = [torch.zeros_like(x) for x in leaves]
-        if pairs:
-            wanted, with_weights = zip(*pairs, strict=True)
-            flat[:] = torch.autograd.grad(
-                wanted, leaves, with_weights, allow_unused=True, materialize_grads=True
-            )
-    found = torch.utils._pytree.tree_unflatten(flat, nest)
-    return with_absent(dict(zip(targets, found, strict=True)))
-
-
-# ---- the spec of an op's gradient --------------------------------------------------------------
 
 
 def gradient_name(spec: OpSpec) -> str:
@@ -149,7 +47,8 @@ def gradient_name(spec: OpSpec) -> str:
 def gradient_inputs(spec: OpSpec) -> tuple[str, ...]:
     """Return the inputs that have a gradient in every combination of dtypes that has one."""
     combos = _float_combos(spec)
-    return tuple(p.name for p in spec.inputs if all(p.dtypes[i] in FLOATS for i in combos))
+    floats = (p.name for p in spec.inputs if all(p.dtypes[i] in FLOATS for i in combos))
+    return tuple(name for name in floats if not spec.written or name in spec.written)
 
 
 def gradient_outputs(spec: OpSpec) -> tuple[str, ...]:
@@ -177,7 +76,7 @@ def kept_outputs(spec: OpSpec) -> dict[str, ShapeReduce]:
     """
     found = {}
     keeps = {True, *keepdim_attrs(spec)}
-    for name in gradient_outputs(spec):
+    for name in () if spec.written else gradient_outputs(spec):
         rule = spec.param(name).shape
         if isinstance(rule, ShapeReduce) and isinstance(rule.dims, str) and rule.keepdim in keeps:
             found[name] = replace(rule, keepdim=True)
@@ -186,7 +85,7 @@ def kept_outputs(spec: OpSpec) -> dict[str, ShapeReduce]:
 
 def gradient_attrs(spec: OpSpec) -> tuple[Attr, ...]:
     """Return the attrs of the op that the op of the gradients has, too."""
-    dropped = keepdim_attrs(spec)
+    dropped = () if spec.written else keepdim_attrs(spec)
     return tuple(a for a in spec.attrs if a.name not in dropped)
 
 
@@ -278,7 +177,7 @@ def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
         attrs[asked_name(spec)] = {"type": "str", "default": values[0], "allowed": values}
     if attrs:
         lines += _mapping("attrs", attrs)
-    lines += _formula(spec)
+    lines += _formula(spec, subsets)
     lines.append("backward: none")
     lines.append(_flow("soc", list(spec.soc)))
     lines.append(_flow("tolerance", dict.fromkeys(outputs, "mixed")))
@@ -348,16 +247,23 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _formula(spec: OpSpec) -> list[str]:
-    """Return ``gradient_of``: statements that assign the outputs of the forward op."""
+def _formula(spec: OpSpec, subsets: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return ``gradient_of``: statements that assign the outputs of the forward op.
+
+    Formulas that the spec writes are ``compute``.
+    """
     assert spec.compute is not None
-    text = with_kept_axes(spec, spec.compute.text.strip("\n"))
+    text = spec.compute.text.strip("\n")
+    text = text if spec.written else with_kept_axes(spec, text)
     names = ", ".join(p.name for p in spec.outputs)
     if _is_expression(spec.compute):
         text = (
             f"{names} = {text.strip()}" if "\n" not in text.strip() else f"{names} = (\n{text}\n)"
         )
-    return ["gradient_of: |", *(f"  {line}".rstrip() for line in text.split("\n"))]
+    key = "compute" if spec.written else "gradient_of"
+    if spec.written:
+        text = written_formula(spec, text, asked_name(spec), subsets)
+    return [f"{key}: |", *(f"  {line}".rstrip() for line in text.split("\n"))]
 
 
 def _is_expression(code: Code) -> bool:
@@ -384,7 +290,7 @@ def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:
     except ShapeError:
         return None
     row = {name: _sizes(shape) for name, shape in shapes.items()}
-    dropped = keepdim_attrs(spec)
+    dropped = () if spec.written else keepdim_attrs(spec)
     row.update({name: _plain(v) for name, v in case.attrs.items() if name not in dropped})
     if dtypes is not None:
         row["dtype"] = [spec.inputs[0].dtypes[i] for i in dtypes]

@@ -11,7 +11,7 @@ from typing import Any
 
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import ATTR_KEYS
-from msopgen_wrap.spec.builder import BACKWARD_WORDS, FORMAT_VERSION, KEYS
+from msopgen_wrap.spec.builder import BACKWARD_WORDS, FORMAT_VERSION, KERNEL_KEY, KEYS
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
@@ -263,8 +263,18 @@ _TOP: dict[str, Schema] = {
     "backward": {
         "description": "reference (PyTorch differentiates compute; default), kernel (an op of its"
         " own), auto (kernel where one can be planned), none, or per input PyTorch code over"
-        " inputs, outputs, attrs and grad_<output>.",
-        "anyOf": [{"enum": list(BACKWARD_WORDS)}, _named(_ref("code"), "Input -> code.")],
+        " inputs, outputs, attrs and grad_<output>; kernel: true beside these makes a kernel of"
+        " them.",
+        "anyOf": [
+            {"enum": list(BACKWARD_WORDS)},
+            _named(_ref("code"), "Input -> code."),
+            {
+                **_named(_ref("code"), "Input -> code, computed by a kernel."),
+                "properties": {KERNEL_KEY: {"type": "boolean"}},
+                "required": [KERNEL_KEY],
+                "minProperties": 2,
+            },
+        ],
     },
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",

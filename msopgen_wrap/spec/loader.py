@@ -232,7 +232,9 @@ def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
         if spec.backward != "kernel":
             continue
         derived = gradient_spec(spec)
-        if own is None or (own.differentiated and _differs(own, derived)):
+        # Written gradients stand in the spec of the op; a file with them is one that was derived.
+        stale = spec.written or (own is not None and own.differentiated)
+        if own is None or (stale and _differs(own, derived)):
             found[derived.name] = derived
         elif not _fits(own, derived):
             raise OpgenError(_other_gradient(spec, own, derived))

@@ -299,6 +299,8 @@ class OpSpec:
             attrs, and some of the outputs of ``compute``; temporaries may be among both. None for
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
+        written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
+            over the same names as in ``backward``; empty where it differentiates ``compute``.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
     """
@@ -321,6 +323,7 @@ class OpSpec:
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
     differentiated: bool = False
+    written: dict[str, Code] = field(default_factory=dict)
 
     @property
     def combos(self) -> int:

@@ -62,7 +62,9 @@ def with_extension_gradients(
     found, refused = with_chosen_gradients(asked, functools.partial(_choice, backend=backend))
     whole = {gradient_name(s): s for s in found if s.backward == "kernel"}
     return [
-        gradient_spec(whole[s.name], choosing=False) if s.differentiated and s.name in whole else s
+        gradient_spec(whole[s.name], choosing=False)
+        if s.name in whole and (s.differentiated or whole[s.name].written)
+        else s
         for s in found
     ], refused
 

@@ -108,3 +108,13 @@ def test_a_gradient_op_of_a_user_may_compute_all_in_every_call() -> None:
         own = parse_spec(text, "own.yaml").spec
         assert own is not None
         assert with_gradients([GATE, own])[1].source == text
+
+
+def test_an_output_that_nobody_uses_meets_no_infinite_derivative() -> None:
+    runtime: dict[str, Any] = {"torch": torch}
+    path = data_dir("templates") / "torch_ext/runtime/gradients.py"
+    exec(path.read_text("utf-8"), runtime)
+    x = torch.zeros(1)
+    found = runtime["vjp"](lambda x: (x.sqrt(), x * 2), (x,), (None, torch.ones(1)))
+    assert found[0].tolist() == [2.0]
+    assert runtime["vjp"](lambda x: (x.sqrt(), x * 2), (x,), (None, None))[0].tolist() == [0.0]

@@ -59,6 +59,22 @@ attrs:
 compute: torch.mean(x, dim, keepdim)
 backward: kernel
 """
+# Rounding counts as the identity: what PyTorch derives is 0, what the spec writes is not.
+ROUNDED = """
+op: Rounded
+inputs:
+  x: [float32, float16]
+  w: {dtype: x, optional: true}
+outputs:
+  y: broadcast(x, w)
+compute: torch.round(x) if w is None else torch.round(x) * w
+backward:
+  kernel: true
+  x: grad_y if w is None else grad_y * w
+  w: |
+    whole = torch.round(x)
+    grad_w = grad_y * whole
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +82,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE):
+    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
-    names = ("RmsNorm", "Gate", "Shift", "Added", "Average")
+    names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -194,6 +210,27 @@ for asked in ([0], [1], [0, 1]):
         given = [torch.randn(s, requires_grad=i in asked) for i, s in enumerate(shapes)]
         compare(op, want, given)
         assert launches() == before + 2
+""",
+    )
+
+
+def test_a_kernel_computes_the_gradients_that_the_spec_writes(package: Path) -> None:
+    run(
+        package,
+        """
+op = torch.ops.gradv.rounded
+class Wanted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return torch.round(x)
+    @staticmethod
+    def backward(ctx, grad): return grad
+def rounded(x, w=None): return Wanted.apply(x) * (1 if w is None else w)
+before = launches()
+for shapes in (((5, 6), (5, 6)), ((5, 6), (6,)), ((7,),), ((2, 1, 3), (4, 1))):
+    compare(op, rounded, leaves(*shapes))
+x, w = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
+compare(op, rounded, [x, w])
+assert launches() == before + 2 * 5
 """,
     )
 

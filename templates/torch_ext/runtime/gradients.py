@@ -103,7 +103,7 @@ def vjp(
     Args:
         reference: the op as a PyTorch function of its inputs (attrs bound).
         inputs: tensors, None, or lists of tensors.
-        grads: gradient per output (nested like the outputs); None counts as zero.
+        grads: gradient per output (nested like the outputs); None for one that nobody uses.
         needed: per input, whether its gradient is asked for (``needs``); None: all are.
     """
     layout = [len(v) if isinstance(v, (list, tuple)) else None for v in inputs]
@@ -151,8 +151,11 @@ def _pull(
     with _with_autograd(), torch.enable_grad():
         own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
         outputs = [y for y in run(*own)]
+        # Zeros for what nobody uses would still meet infinite derivatives on their way back.
         pairs = [
-            (y, c) for y, c in zip(outputs, cotangents(outputs), strict=True) if y.requires_grad
+            (y, c)
+            for i, y, c in zip(chosen, outputs, cotangents(outputs), strict=True)
+            if y.requires_grad and given[i] is not None
         ]
         if not pairs:
             return [torch.zeros_like(x) for x in leaves]

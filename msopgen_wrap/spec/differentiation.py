@@ -1,0 +1,102 @@
+"""Differentiate the formula of a spec with ``gradient_of``, by PyTorch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from msopgen_wrap.spec.asked_gradients import asked_outputs, asking_attr
+from msopgen_wrap.spec.gradient import PREFIX
+from msopgen_wrap.spec.model import OpSpec
+
+
+def forward_of(spec: OpSpec) -> OpSpec:
+    """Return the op whose gradients ``spec`` computes, as far as its formula needs one.
+
+    Its outputs are those whose gradients are inputs of ``spec``, named ``grad_<output>``. An input
+    of the forward op may have such a name, too: the formula uses it.
+    """
+    assert spec.compute is not None
+    try:
+        tree = ast.parse(spec.compute.text.strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None  # reported where the formula is checked
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
+    arriving = [p for p in spec.inputs if tree and p.name.startswith(PREFIX) and p.name not in used]
+    asking = asking_attr(spec, used)
+    return replace(
+        spec,
+        inputs=tuple(p for p in spec.inputs if p not in arriving),
+        outputs=tuple(replace(p, name=p.name.removeprefix(PREFIX)) for p in arriving),
+        attrs=tuple(a for a in spec.attrs if a is not asking),
+        differentiated=False,
+        tolerance={},
+        cases=(),
+    )
+
+
+def vjp(
+    formula: Callable[..., Mapping[str, Any]],
+    forward: OpSpec,
+    spec: OpSpec,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
+
+    The gradient of an absent input is the number 0; one that is not asked for is empty.
+
+    Args:
+        formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
+        forward: ``forward_of(spec)``.
+        inputs: tensors (or lists) by name: those of the formula, and ``grad_<output>``.
+    """
+    from msopgen_wrap.torch_import import torch
+
+    names = [p.name for p in forward.outputs]
+    given = {p.name: inputs.get(p.name) for p in forward.inputs}
+    named = [p.name.removeprefix(PREFIX) for p in spec.outputs]
+    asked = {name.removeprefix(PREFIX) for name in asked_outputs(spec, attrs)}
+    targets = [name for name in named if name in asked and given[name] is not None]
+    attrs = {name: v for name, v in attrs.items() if name in {a.name for a in forward.attrs}}
+    first = torch.utils._pytree.tree_leaves([inputs[f"{PREFIX}{name}"] for name in names])[0]
+
+    def with_absent(found: Mapping[str, Any]) -> dict[str, Any]:
+        zeros = {
+            name: first.new_zeros(() if name in asked else (0,))
+            for name in named
+            if name not in found
+        }
+        return {f"{PREFIX}{name}": {**found, **zeros}[name] for name in named}
+
+    def run(*chosen: Any) -> tuple[Any, ...]:
+        outputs = formula({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
+        return tuple(outputs[name] for name in names)
+
+    weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
+        outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
+        found = pull(torch.utils._pytree.tree_map(lambda y, w: w.to(y.dtype), outputs, weights))
+        return with_absent(dict(zip(targets, found, strict=True)))
+    # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
+    with torch.enable_grad():
+        own = torch.utils._pytree.tree_map(
+            lambda x: x.detach().requires_grad_(), [given[name] for name in targets]
+        )
+        leaves, nest = torch.utils._pytree.tree_flatten(own)
+        results = torch.utils._pytree.tree_leaves(run(*own))
+        pairs = [
+            (y, w.to(y.dtype))
+            for y, w in zip(results, torch.utils._pytree.tree_leaves(weights), strict=True)
+            if y.requires_grad
+        ]
+        flat = [torch.zeros_like(x) for x in leaves]
+        if pairs:
+            wanted, with_weights = zip(*pairs, strict=True)
+            flat[:] = torch.autograd.grad(
+                wanted, leaves, with_weights, allow_unused=True, materialize_grads=True
+            )
+    found = torch.utils._pytree.tree_unflatten(flat, nest)
+    return with_absent(dict(zip(targets, found, strict=True)))
