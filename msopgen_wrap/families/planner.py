@@ -53,12 +53,18 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
         raise OpgenError(placed) from error
 
 
+# Refusals whose cure is a change of the formula that is differentiated.
+_CURES_IN_THE_FORMULA = ("OPG201", "OPG202", "OPG203", "OPG204")
+
+
 def _of_gradient(diagnostic: Diagnostic) -> Diagnostic:
     """Say what can be done about a formula that PyTorch has derived."""
     why = f"{diagnostic.why}; the kernel is that of a gradient, derived from the formula shown"
     fix = (
         "write 'backward: reference' in the spec of the forward op, or a formula for each gradient"
     )
+    if diagnostic.code in _CURES_IN_THE_FORMULA and diagnostic.fix:
+        fix = f"{diagnostic.fix}; or {fix}"
     return replace(diagnostic, why=why.removeprefix("; "), fix=fix)
 
 

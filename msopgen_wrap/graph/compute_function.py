@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,12 @@ _NEEDS_NUMBERS = (
 )
 
 
+# Where PyTorch refuses to differentiate a function by one of its arguments.
+_NO_DERIVATIVE = re.compile(
+    r"The function '(\w+)' is not differentiable with respect to argument '(\w+)'"
+)
+
+
 def trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
     """Return OPG201 for the first of the errors that tracing the sample shapes ended in."""
     assert spec.compute is not None
@@ -64,6 +71,14 @@ def trace_failure(spec: OpSpec, failure: Exception | None) -> Diagnostic:
         text = "it calls an operator of PyTorch that takes no sizes that are symbols"
         why = "its graph is traced once and its kernel serves every size"
         fix = "write it with other operators (views, products and sums), or use `kernel:`"
+    elif found := _NO_DERIVATIVE.search(text):
+        text = f"PyTorch has no derivative of {found[1]} by '{found[2]}'"
+        why = "the op of the gradients has one output per floating-point input"
+        fix = f"give it `x.detach()` as '{found[2]}', where x is an input: its gradient is then 0"
+    elif "'SymInt' is not iterable" in text or "'SymInt' object is not iterable" in text:
+        text = "a size stands where PyTorch takes a list of sizes"
+        why = "sizes are symbols when the graph is traced, and stay what they are in a call"
+        fix = "write a list: `x.sum([dim])`, `x.expand([n, -1])`"
     return Diagnostic(
         "OPG201",
         f"compute of {spec.op} cannot be traced: {text}",

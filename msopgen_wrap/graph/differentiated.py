@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.placement import index_along
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -55,6 +56,59 @@ def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
         return variance
     none = variance == 0  # where PyTorch says that the gradient is 0
     return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
+
+
+# ---- numbers and products ------------------------------------------------------------------------
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def _power(x: Any, exponent: Any) -> Any:
+    """Return a power of which the exponent is an attr; PyTorch's derivative branches on it."""
+    if not isinstance(exponent, _SYMBOLS) or not x.is_floating_point():
+        return NotImplemented
+    return torch.pow(x, torch.full((), exponent, dtype=x.dtype, device=x.device))
+
+
+def _lerp(start: Any, end: Any, weight: Any) -> Any:
+    if not isinstance(weight, _SYMBOLS):
+        return NotImplemented
+    return start + weight * (end - start)
+
+
+def _chosen(name: str) -> Callable[..., Any]:
+    """Return ``max`` or ``min`` along an axis: the gradient goes to the element that is given."""
+    whole = getattr(torch, name)
+
+    def replaced(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if not isinstance(dim, int) or not x.is_floating_point() or not x.dim():
+            return NotImplemented
+        places = whole(x.detach(), dim, keepdim=True)[1]
+        axis = dim % x.dim()
+        chosen = index_along(x, axis, x.shape[axis]) == places
+        values = torch.where(chosen, x, 0.0).sum(axis, keepdim=keepdim)
+        places = places if keepdim else places.squeeze(axis)
+        return getattr(torch.return_types, name)([values, places])
+
+    return replaced
+
+
+def _product(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Return a product; PyTorch divides by elements, and scans where one of them is 0."""
+    if dtype is not None or not x.is_floating_point():
+        return NotImplemented
+    zero = x == 0
+    kept = torch.where(zero, 1.0, x).detach()
+    every: tuple[int, ...] = () if dim is None else (dim,)
+    kwargs: dict[str, Any] = {} if dim is None else {"keepdim": True}
+    others = kept.prod(*every, **kwargs)
+    zeros = zero.to(x.dtype).sum(*every, **kwargs)
+    alone = torch.where(zero & (zeros == 1), others, 0.0)
+    slope = torch.where(zeros == 0, others / kept, alone).detach()
+    change = (x - x.detach()) * slope
+    if dim is None:
+        return x.detach().prod() + change.sum()
+    return x.detach().prod(dim, keepdim=keepdim) + change.sum(dim, keepdim=keepdim)
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -194,6 +248,17 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.var: _variance,
     torch.std: _deviation,
     torch.Tensor.std: _deviation,
+    torch.pow: _power,
+    torch.Tensor.pow: _power,
+    torch.Tensor.__pow__: _power,
+    torch.lerp: _lerp,
+    torch.Tensor.lerp: _lerp,
+    torch.max: _chosen("max"),
+    torch.Tensor.max: _chosen("max"),
+    torch.min: _chosen("min"),
+    torch.Tensor.min: _chosen("min"),
+    torch.prod: _product,
+    torch.Tensor.prod: _product,
     functional.cosine_embedding_loss: _cosine_embedding_loss,
     functional.hinge_embedding_loss: _hinge_embedding_loss,
     functional.margin_ranking_loss: _margin_ranking_loss,

@@ -1,7 +1,8 @@
-"""Keep a number a number: what ``expand`` makes of tensors without axes is moved behind its users.
+"""Keep few values few: what ``expand`` makes of a tensor is moved behind its users.
 
-The gradient of a mean over everything is such a number, repeated; pointwise work on it need not be
-done for every element, and views of it are only other shapes to repeat it in.
+The gradient of a mean is one number for many elements, repeated; pointwise work on it need not be
+done for every element, and beside a tensor of all elements it need not be repeated at all. Views of
+a number are only other shapes to repeat it in.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _REORDERINGS = (torch.ops.aten.flip.default, torch.ops.aten.roll.default)
 def move_expands(graph: Graph) -> None:
     """Rewrite a traced graph in place; no value changes."""
     for node in graph.nodes:  # new ones come behind the present one
-        if node.target is not _EXPAND or not _is_number(node.args[0]):
+        if node.target is not _EXPAND or not (_is_number(node.args[0]) or _keeps_axes(node)):
             continue
         for user in list(node.users):
             _rewrite(graph, node, user)
@@ -36,6 +37,8 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
         return
     tensors = [n for n in user.all_input_nodes if _shape(n) is not None]
     sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
+    if not _is_number(number) and torch.Tag.pointwise not in getattr(user.target, "tags", ()):
+        return
     if user.target in _REORDERINGS and -1 not in sizes:
         _replace(graph, user, number, sizes)
     elif user.target is _PERMUTE and -1 not in sizes:
@@ -75,6 +78,12 @@ def _shape(node: Any) -> Any:
 def _is_number(node: Any) -> bool:
     shape = _shape(node)
     return shape is not None and len(shape) == 0
+
+
+def _keeps_axes(node: Node) -> bool:
+    """Whether an ``expand`` repeats along axes that its source has, with size 1."""
+    shape, sizes = _shape(node.args[0]), node.args[1]
+    return shape is not None and len(shape) == len(sizes)  # type: ignore[arg-type]
 
 
 def _same_shape(first: Node, second: Node) -> bool:

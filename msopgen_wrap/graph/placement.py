@@ -7,6 +7,7 @@ operator here is ``where`` over placed pieces, and fuses with pointwise work lik
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from msopgen_wrap.torch_import import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 _aten = torch.ops.aten
+
+# Elements of a window whose gradients are added one by one.
+MAX_WINDOW = 16
 
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define("place(Tensor x, int dim, SymInt before, SymInt length, SymInt size) -> Tensor")
@@ -186,20 +190,49 @@ def _slice_scatter(
 
 def _slice_backward(grad: Any, sizes: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
     """Return the gradient of a slice: zeros around ``grad``; torch has cut ``end`` to the size."""
-    if type(step) is not int or step != 1 or not statically_known_true(start >= 0):
+    if type(step) is not int or not statically_known_true(start >= 0):
         return NotImplemented
     dim %= len(sizes)
+    if step > 1:
+        length = torch.sym_max((grad.shape[dim] - 1) * step + 1, 0)
+        grad = _part(_spread(grad, dim, step), dim, 0, length)
+        return _among_zeros(grad, dim, start, sizes[dim], length)
     return _among_zeros(grad, dim, start, sizes[dim])
 
 
-def _among_zeros(x: Any, dim: int, first: Any, length: Any) -> Any:
-    """Return ``x`` from ``first`` on along an axis, zeros in the rest of ``length`` elements."""
-    last = first + x.shape[dim]
+def _spread(x: Any, dim: int, step: int) -> Any:
+    """Return ``x`` with ``step - 1`` zeros behind every element along an axis."""
+    single = x.unsqueeze(dim + 1)
+    apart = torch.where(index_along(single, dim + 1, step) < 1, single, 0)
+    return apart.reshape(*x.shape[:dim], x.shape[dim] * step, *x.shape[dim + 1 :])
+
+
+def _unfold_backward(grad: Any, sizes: Any, dim: int, size: Any, step: Any) -> Any:
+    """Return the gradient of windows: what each element has of the windows that it is in."""
+    if any(type(n) is not int for n in (size, step)) or not 0 < size <= MAX_WINDOW:
+        return NotImplemented
+    dim %= len(sizes)
+    if size == step:
+        joined = grad.movedim(-1, dim + 1).flatten(dim, dim + 1)
+        return _among_zeros(joined, dim, 0, sizes[dim])
+    span = (grad.shape[dim] - 1) * step + 1
+    parts = [
+        _slice_backward(grad.select(-1, k), sizes, dim, k, k + span, step) for k in range(size)
+    ]
+    return functools.reduce(torch.add, parts)
+
+
+def _among_zeros(x: Any, dim: int, first: Any, length: Any, size: Any = None) -> Any:
+    """Return ``x`` from ``first`` on along an axis, zeros in the rest of ``length`` elements.
+
+    ``size`` is that of ``x`` where it is known better than as the size of a view.
+    """
+    last = first + (x.shape[dim] if size is None else size)
     index = index_along(x, dim, length)
     inside = index < last
     if type(first) is not int or first > 0:
         inside = (index >= first) & inside
-    return torch.where(inside, place(x, dim, first, length), 0)
+    return torch.where(inside, place(x, dim, first, length, size), 0)
 
 
 def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
@@ -274,6 +307,7 @@ def placement_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.roll.default: _roll,
         _aten.slice_scatter.default: _slice_scatter,
         _aten.slice_backward.default: _slice_backward,
+        _aten.unfold_backward.default: _unfold_backward,
         _aten.select_scatter.default: _select_scatter,
         _aten.diagonal_scatter.default: _diagonal_scatter,
         _aten.diag_embed.default: _diag_embed,

@@ -183,21 +183,21 @@ def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
 
 def with_numel(expr: ScalarExpr) -> ScalarExpr:
     """Write the product of all sizes of an input as its ``numel``, which holds for any rank."""
-    factors = _factors(expr)
-    for tensor, rank in dict.fromkeys((f.tensor, f.rank) for f in factors if isinstance(f, DimRef)):
-        sizes = [f for f in factors if isinstance(f, DimRef) and f.tensor == tensor]
+    parts = factors(expr)
+    for tensor, rank in dict.fromkeys((f.tensor, f.rank) for f in parts if isinstance(f, DimRef)):
+        sizes = [f for f in parts if isinstance(f, DimRef) and f.tensor == tensor]
         if rank > 1 and sorted(f.axis for f in sizes) == list(range(rank)):
-            rest = [f for f in factors if f not in sizes]
+            rest = [f for f in parts if f not in sizes]
             return functools.reduce(functools.partial(Binary, "*"), [Numel(tensor), *rest])
     return expr
 
 
 def with_product(expr: ScalarExpr, tensor: str, axes: set[int], product: ScalarExpr) -> ScalarExpr:
     """Write the product of the sizes of a tensor along some axes as ``product``, wherever it is."""
-    factors = _factors(expr)
-    sizes = [f for f in factors if isinstance(f, DimRef) and f.tensor == tensor]
+    parts = factors(expr)
+    sizes = [f for f in parts if isinstance(f, DimRef) and f.tensor == tensor]
     if sizes and sorted(f.axis for f in sizes) == sorted(axes):
-        rest = [f for f in factors if f not in sizes]
+        rest = [f for f in parts if f not in sizes]
         return functools.reduce(functools.partial(Binary, "*"), [product, *rest])
     inner = functools.partial(with_product, tensor=tensor, axes=axes, product=product)
     if isinstance(expr, Unary):
@@ -207,9 +207,10 @@ def with_product(expr: ScalarExpr, tensor: str, axes: set[int], product: ScalarE
     return expr
 
 
-def _factors(expr: ScalarExpr) -> list[ScalarExpr]:
+def factors(expr: ScalarExpr) -> list[ScalarExpr]:
+    """Return what an expression is the product of: itself, where it is no product."""
     if isinstance(expr, Binary) and expr.op == "*":
-        return [*_factors(expr.left), *_factors(expr.right)]
+        return [*factors(expr.left), *factors(expr.right)]
     return [expr]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,15 +41,37 @@ NUMBER_CALLS = {
 }
 
 
+class AxisNames(dict[tuple[str, int], int]):
+    """(input, axis in the sample) -> the axis for every rank; negative ones count from the end.
+
+    Attributes:
+        left_out: (input, axes in the sample) of products of sizes that have more factors at a
+            higher rank -> the axes, for every rank, that are not among the factors.
+    """
+
+    def __init__(self, names: Mapping[tuple[str, int], int] | None = None) -> None:
+        super().__init__(names or {})
+        self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
+
+
+def _product_without(tensor: str, rank: int, axes: tuple[int, ...]) -> ScalarExpr:
+    """Return the product of all sizes of an input but those of some axes."""
+    result: ScalarExpr = Numel(tensor)
+    for axis in axes:
+        size = DimRef(tensor, axis % rank, rank, axis)
+        result = Binary("//", result, Binary("max", Const(1), size))
+    return result
+
+
 @dataclass
 class SizeReader(Emitter):
     """Lowers the calls whose results are numbers of the host: sizes, and arithmetic on them.
 
     Attributes:
-        axis_names: (input, axis in the sample) -> the axis for every rank (negative: from the end).
+        axis_names: what axes of the sample are for every rank.
     """
 
-    axis_names: dict[tuple[str, int], int] = field(default_factory=dict)
+    axis_names: AxisNames = field(default_factory=AxisNames)
 
     def _size(self, source: Any, axis: int) -> Any:
         view = self.values[source]
@@ -140,7 +163,11 @@ class SizeReader(Emitter):
 
         Only in the gradient of a reduction, which has a tensor of that shape. The caller proves
         that the attr and nothing else is meant: other values of it give the same program.
+        A product of more factors at a higher rank is written by the other sizes.
         """
+        for (tensor, factors), others in self.axis_names.left_out.items():
+            count = _product_without(tensor, len(self.traced.shapes[tensor]), others)
+            expr = with_product(expr, tensor, set(factors), count)
         for param in self.spec.inputs if self.spec.differentiated else ():
             rule = param.shape
             if not isinstance(rule, ShapeReduce) or rule.dims not in self.traced.structural:

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -31,6 +32,11 @@ CALLS = {
     "instance": lambda x, y, w, b: F.instance_norm(x, weight=w, bias=b),
     "slopes": lambda x, y, w, b: F.prelu(x, w),
     "a slope": lambda x, y, w, b: F.prelu(x, w[:1]),
+    "largest": lambda x, y, w, b: x.max(1)[0],
+    "smallest": lambda x, y, w, b: torch.min(x, -1, keepdim=True).values,
+    "product": lambda x, y, w, b: x.prod(-1),
+    "product with zeros": lambda x, y, w, b: (x * (y[..., :1] > 0.5)).relu().prod(1, keepdim=True),
+    "product of all": lambda x, y, w, b: x.prod(),
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 
@@ -92,9 +98,52 @@ def test_axes_that_a_reduction_dropped_come_back_by_name_at_every_rank() -> None
         ("F.hardshrink(x)", "like x", "", "[1, 8]"),
         ("F.hinge_embedding_loss(x, t)", "[]", "  t: {dtype: x, shape: like x}\n", "[1, 8]"),
         ("F.prelu(x, w)", "like x", "  w: {dtype: x, shape: '[x[1]]'}\n", "[2, 8]"),
+        ("x.max(-1)[0]", "[*x[:-1]]", "", "[1, 8]"),
+        ("x.prod(-1)", "[*x[:-1]]", "", "[1, 8]"),
+        # numbers of elements along all axes but some, whichever rank
+        ("F.instance_norm(x)", "like x", "", "[3, 5]"),
+        ("F.batch_norm(x, None, None, training=True)", "like x", "", "[2, 5]"),
+        ("x.square().sum(-1).sqrt().mean()", "[]", "", "[1, 8]"),
     ],
 )
 def test_gradients_that_pytorch_derives_with_plain_numbers_have_kernels(
     compute: str, shape: str, inputs: str, rank: str
 ) -> None:
     plan_op(gradient(compute, shape, inputs, rank))
+
+
+def test_an_exponent_and_a_weight_may_be_attrs() -> None:
+    text = (
+        "op: Powers\ninputs:\n  x: {dtype: float32, range: [0.1, 2]}\noutputs:\n  y: like x\n"
+        "attrs: {p: 2.5, w: 0.3}\ncompute: torch.lerp(x**p, x, w)\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    assert plan_op(gradient_spec(spec)).scalar_names
+
+
+def refusal(spec: OpSpec) -> Diagnostic:
+    with pytest.raises(OpgenError) as raised:
+        plan_op(spec)
+    return raised.value.diagnostics[0]
+
+
+def test_an_argument_without_a_derivative_is_named_with_the_cure() -> None:
+    target = "  t: {dtype: x, shape: like x}\n"
+    found = refusal(gradient("F.soft_margin_loss(x, t)", "[]", target))
+    assert found.code == "OPG201"
+    assert "no derivative of soft_margin_loss by 'target'" in found.what
+    assert "detach()" in found.fix and "backward: reference" in found.fix
+    plan_op(gradient("F.soft_margin_loss(x, t.detach())", "[]", target))
+
+
+def test_an_attr_that_takes_the_reductions_away_is_refused() -> None:
+    text = (
+        "op: Repeated\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+        "outputs:\n  y: {dtype: x, shape: '[x[0] * n, x[1]]'}\n"
+        "attrs: {n: 3}\ncompute: x.repeat(n, 1) * 2\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    found = refusal(gradient_spec(spec))
+    assert found.code == "OPG202" and "'n'" in found.what

@@ -34,6 +34,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, Placement, allocate, share_slots
+from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
@@ -48,7 +49,7 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import FULL, View
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import Attr, OpSpec
 
 # The last digit of the tiling key.
 MODES = {"resident": 0, "streamed": 1}
@@ -107,7 +108,7 @@ def _lower(
     combo: int,
     operand_names: dict[View, str],
     scalar_names: dict[Scalar, str],
-    ends: dict[tuple[str, int], int],
+    ends: AxisNames,
     keep: bool = False,
 ) -> tuple[Program, RowLowerer]:
     """Lower a graph; ``keep`` marks the operands that boxes share, which depends on the rank."""
@@ -212,6 +213,8 @@ def _check_general(
         for value in [] if name in counts else other_values(attr, traced):
             try:
                 again = trace(spec, variant, combo, {name: value})
+                if not any(map(reduction_kind, again.graph.nodes)):
+                    raise OpgenError(_changed_by(attr))
                 lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
             except OpgenError as error:
                 if any(d.code == "OPG201" for d in error.diagnostics):
@@ -222,15 +225,17 @@ def _check_general(
             second = _simplified(assign_extents(second, lowerer, kept))
             same_axes = _axes_rule(spec, again, lowerer.space, kept_axes) == rule
             if not same_axes or signature(second) != signature(program):
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG202",
-                        f"attr {name!r} changes what compute does beyond the axes it reduces",
-                        attr.location,
-                        "the kernel is generated once and must serve every value",
-                        "give it `allowed:` values, or use it only as `dim`",
-                    )
-                )
+                raise OpgenError(_changed_by(attr))
+
+
+def _changed_by(attr: Attr) -> Diagnostic:
+    return Diagnostic(
+        "OPG202",
+        f"attr {attr.name!r} changes what compute does beyond the axes it reduces",
+        attr.location,
+        "the kernel is generated once and must serve every value",
+        "give it `allowed:` values, or use it only as `dim`",
+    )
 
 
 # ---- bodies and UB -----------------------------------------------------------------------------

@@ -81,10 +81,25 @@ struct View {
         index = static_cast<size_t>(at);
         return at >= 0 && at < rank;
     }
+    // Whether there are no elements, whatever the length of axis `i` is.
+    bool EmptyBeside(size_t i) const {
+        for (size_t other = 0; other < dim.size(); ++other) {
+            if (other != i && dim[other] == 0) {
+                return true;
+            }
+        }
+        return false;
+    }
     bool Slice(int64_t axis, int64_t start, int64_t length) {
         size_t i = 0;
-        if (!Axis(axis, i) || start < 0 || length < 0 || length > dim[i] ||
-            start > dim[i] - length) {
+        if (!Axis(axis, i) || start < 0 || length < 0) {
+            return false;
+        }
+        if (EmptyBeside(i)) {
+            dim[i] = length;  // a reshape of no elements has not told how long the axis is
+            return true;
+        }
+        if (length > dim[i] || start > dim[i] - length) {
             return false;
         }
         offset += length == 0 ? 0 : start * stride[i];
