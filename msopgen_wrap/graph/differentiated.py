@@ -67,7 +67,8 @@ def _power(x: Any, exponent: Any) -> Any:
     """Return a power of which the exponent is an attr; PyTorch's derivative branches on it."""
     if not isinstance(exponent, _SYMBOLS) or not x.is_floating_point():
         return NotImplemented
-    return torch.pow(x, torch.full((), exponent, dtype=x.dtype, device=x.device))
+    number: Any = exponent  # of which the stubs of torch.full know no symbols
+    return torch.pow(x, torch.full([], number, dtype=x.dtype, device=x.device))
 
 
 def _lerp(start: Any, end: Any, weight: Any) -> Any:

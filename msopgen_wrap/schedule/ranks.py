@@ -19,11 +19,11 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.proof import base_attrs
-from msopgen_wrap.graph.scalars import Binary, DimRef, ScalarExpr, Unary, evaluate, factors
+from msopgen_wrap.graph.scalars import ScalarExpr, evaluate
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.schedule.axis_names import AxisNames, named, products
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.size_reading import AxisNames
 from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 
@@ -242,7 +242,7 @@ def _open_rank(spec: OpSpec, traced: TracedGraph) -> int:
 def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> AxisNames:
     """Return what the axes of the sample are for every rank, as far as another rank shows it."""
     first = _scalars(lower(traced, AxisNames()))
-    if not others or not any(_products(e) for group in first for e in group):
+    if not others or not any(products(e) for group in first for e in group):
         return AxisNames()
     try:
         second = _scalars(lower(others[0], AxisNames()))
@@ -254,47 +254,7 @@ def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> 
         if len(one) == len(other)
         for pair in zip(one, other, strict=True)
     ]
-    found: dict[tuple[str, int], set[int]] = {}
-    others_of: dict[tuple[str, tuple[int, ...]], set[tuple[int, ...]]] = {}
-    for a, b in pairs:
-        for x, y in zip(_products(a), _products(b), strict=False):
-            left_out = _left_out(x, y)
-            if left_out is not None:
-                key = (x[0].tensor, tuple(dim.axis for dim in x))
-                others_of.setdefault(key, set()).add(left_out)
-                continue
-            for one, other in zip(x, y, strict=False):
-                both = {one.axis, one.axis - one.rank} & {other.axis, other.axis - other.rank}
-                name = (one.tensor, one.axis)
-                same = one.tensor == other.tensor
-                found[name] = found.get(name, both) & both if same else set()
-    names = AxisNames({key: min(ends) for key, ends in found.items() if len(ends) == 1})
-    for (tensor, axes), known in others_of.items():
-        # a size that is also used by itself means that axis
-        if len(known) == 1 and (len(axes) > 1 or (tensor, axes[0]) not in found):
-            names.left_out[tensor, axes] = next(iter(known))
-    return names
-
-
-def _left_out(one: list[DimRef], other: list[DimRef]) -> tuple[int, ...] | None:
-    """Return the axes that two products leave out, for every rank; None where they differ.
-
-    Args:
-        one: sizes of an input in a product at one rank.
-        other: those in the same product at another rank, all of the further axes among them.
-    """
-    a, b = one[0], other[0]
-    if a.rank == b.rank or a.tensor != b.tensor or len(other) - len(one) != b.rank - a.rank:
-        return None
-    first, second = (
-        sorted(set(range(dims[0].rank)) - {d.axis for d in dims}) for dims in (one, other)
-    )
-    found = []
-    for x, y in zip(first, second, strict=True):
-        if x != y and x - a.rank != y - b.rank:
-            return None
-        found.append(x if x == y else x - a.rank)
-    return tuple(found)
+    return named(pairs)
 
 
 def prove_ranks(
@@ -386,23 +346,3 @@ def _scalars(lowered: Lowered) -> list[list[ScalarExpr]]:
         [e for view in lowered.operands.values() for e in view.scalars()],
         [size for span in lowered.spans for size in span.sizes],
     ]
-
-
-def _products(expr: Any) -> list[list[DimRef]]:
-    """Return the sizes in an expression, those of one input in one product together."""
-    if isinstance(expr, DimRef):
-        return [[expr]]
-    if isinstance(expr, Unary):
-        return _products(expr.arg)
-    if not isinstance(expr, Binary):
-        return []
-    if expr.op != "*":
-        return [*_products(expr.left), *_products(expr.right)]
-    of_tensors: dict[str, list[DimRef]] = {}
-    inner: list[list[DimRef]] = []
-    for factor in factors(expr):
-        if isinstance(factor, DimRef):
-            of_tensors.setdefault(factor.tensor, []).append(factor)
-        else:
-            inner += _products(factor)
-    return [*(sorted(d, key=lambda dim: dim.axis) for d in of_tensors.values()), *inner]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from msopgen_wrap.graph.scalars import (
     with_product,
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
+from msopgen_wrap.schedule.axis_names import AxisNames, product_without
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
@@ -39,28 +39,6 @@ NUMBER_CALLS = {
     "sym_max": "max",
     "sym_min": "min",
 }
-
-
-class AxisNames(dict[tuple[str, int], int]):
-    """(input, axis in the sample) -> the axis for every rank; negative ones count from the end.
-
-    Attributes:
-        left_out: (input, axes in the sample) of products of sizes that have more factors at a
-            higher rank -> the axes, for every rank, that are not among the factors.
-    """
-
-    def __init__(self, names: Mapping[tuple[str, int], int] | None = None) -> None:
-        super().__init__(names or {})
-        self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
-
-
-def _product_without(tensor: str, rank: int, axes: tuple[int, ...]) -> ScalarExpr:
-    """Return the product of all sizes of an input but those of some axes."""
-    result: ScalarExpr = Numel(tensor)
-    for axis in axes:
-        size = DimRef(tensor, axis % rank, rank, axis)
-        result = Binary("//", result, Binary("max", Const(1), size))
-    return result
 
 
 @dataclass
@@ -166,7 +144,7 @@ class SizeReader(Emitter):
         A product of more factors at a higher rank is written by the other sizes.
         """
         for (tensor, factors), others in self.axis_names.left_out.items():
-            count = _product_without(tensor, len(self.traced.shapes[tensor]), others)
+            count = product_without(tensor, len(self.traced.shapes[tensor]), others)
             expr = with_product(expr, tensor, set(factors), count)
         for param in self.spec.inputs if self.spec.differentiated else ():
             rule = param.shape

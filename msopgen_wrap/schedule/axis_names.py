@@ -1,0 +1,112 @@
+"""What the axes of a sample are for every rank, as traces of two ranks show it.
+
+An axis that is the same from the front in both is counted from the front, one that is the same from
+the end is counted from there. A product of sizes with more factors at the higher rank (the number
+of elements of a mean) is told by the axes that are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msopgen_wrap.graph.scalars import (
+    Binary,
+    Const,
+    DimRef,
+    Numel,
+    ScalarExpr,
+    Unary,
+    factors,
+)
+
+
+class AxisNames(dict[tuple[str, int], int]):
+    """(input, axis in the sample) -> the axis for every rank; negative ones count from the end.
+
+    Attributes:
+        left_out: (input, axes in the sample) of products of sizes that have more factors at a
+            higher rank -> the axes, for every rank, that are not among the factors.
+    """
+
+    def __init__(self, names: Mapping[tuple[str, int], int] | None = None) -> None:
+        super().__init__(names or {})
+        self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
+
+
+def product_without(tensor: str, rank: int, axes: tuple[int, ...]) -> ScalarExpr:
+    """Return the product of all sizes of an input but those of some axes."""
+    result: ScalarExpr = Numel(tensor)
+    for axis in axes:
+        size = DimRef(tensor, axis % rank, rank, axis)
+        result = Binary("//", result, Binary("max", Const(1), size))
+    return result
+
+
+def named(pairs: Iterable[tuple[ScalarExpr, ScalarExpr]]) -> AxisNames:
+    """Return the names of the axes in numbers of a graph.
+
+    Args:
+        pairs: the same numbers at the rank of the sample and at another rank.
+    """
+    found: dict[tuple[str, int], set[int]] = {}
+    others_of: dict[tuple[str, tuple[int, ...]], set[tuple[int, ...]]] = {}
+    for a, b in pairs:
+        for x, y in zip(products(a), products(b), strict=False):
+            left_out = _left_out(x, y)
+            if left_out is not None:
+                key = (x[0].tensor, tuple(dim.axis for dim in x))
+                others_of.setdefault(key, set()).add(left_out)
+                continue
+            for one, other in zip(x, y, strict=False):
+                both = {one.axis, one.axis - one.rank} & {other.axis, other.axis - other.rank}
+                name = (one.tensor, one.axis)
+                same = one.tensor == other.tensor
+                found[name] = found.get(name, both) & both if same else set()
+    names = AxisNames({key: min(ends) for key, ends in found.items() if len(ends) == 1})
+    for (tensor, axes), known in others_of.items():
+        # a size that is also used by itself means that axis
+        if len(known) == 1 and (len(axes) > 1 or (tensor, axes[0]) not in found):
+            names.left_out[tensor, axes] = next(iter(known))
+    return names
+
+
+def _left_out(one: list[DimRef], other: list[DimRef]) -> tuple[int, ...] | None:
+    """Return the axes that two products leave out, for every rank; None where they differ.
+
+    Args:
+        one: sizes of an input in a product at one rank.
+        other: those in the same product at another rank, all of the further axes among them.
+    """
+    a, b = one[0], other[0]
+    if a.rank == b.rank or a.tensor != b.tensor or len(other) - len(one) != b.rank - a.rank:
+        return None
+    first, second = (
+        sorted(set(range(dims[0].rank)) - {d.axis for d in dims}) for dims in (one, other)
+    )
+    found = []
+    for x, y in zip(first, second, strict=True):
+        if x != y and x - a.rank != y - b.rank:
+            return None
+        found.append(x if x == y else x - a.rank)
+    return tuple(found)
+
+
+def products(expr: Any) -> list[list[DimRef]]:
+    """Return the sizes in an expression, those of one input in one product together."""
+    if isinstance(expr, DimRef):
+        return [[expr]]
+    if isinstance(expr, Unary):
+        return products(expr.arg)
+    if not isinstance(expr, Binary):
+        return []
+    if expr.op != "*":
+        return [*products(expr.left), *products(expr.right)]
+    of_tensors: dict[str, list[DimRef]] = {}
+    inner: list[list[DimRef]] = []
+    for factor in factors(expr):
+        if isinstance(factor, DimRef):
+            of_tensors.setdefault(factor.tensor, []).append(factor)
+        else:
+            inner += products(factor)
+    return [*(sorted(d, key=lambda dim: dim.axis) for d in of_tensors.values()), *inner]
