@@ -24,6 +24,7 @@ from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
+from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.structural import count_values, restore_count, shaping_attrs
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
@@ -294,6 +295,7 @@ def _trace_once(
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
     env.restore(module.graph)
     without_mutations(module.graph)
+    reverse_scans(module.graph)
     if spec.differentiated:
         name_axes_of_one(module.graph)
         move_expands(module.graph)

@@ -13,11 +13,18 @@ from msopgen_wrap.schedule.calls import Node, target_name
 
 # ATen overload -> the family that makes it.
 ANCHORS: dict[str, str] = {
+    "aten.cummax.default": "scan",
+    "aten.cummin.default": "scan",
+    "aten.cumprod.default": "scan",
     "aten.cumsum.default": "scan",
     "aten.embedding.default": "index",
     "aten.gather.default": "index",
     "aten.index.Tensor": "index",
     "aten.index_select.default": "index",
+    "aten.logcumsumexp.default": "scan",
+    "opgen.reversed_cumprod.default": "scan",
+    "opgen.reversed_cumsum.default": "scan",
+    "opgen.reversed_logcumsumexp.default": "scan",
 }
 
 

@@ -142,7 +142,7 @@ class Intervals:
 
     # One case per operator; splitting would hide the table.
     def _of_int64(self, node: Node) -> Interval | None:
-        name, *_ = str(node.target).removeprefix("aten.").split(".")
+        name = str(node.target).removeprefix("aten.").removeprefix("opgen.").split(".")[0]
         arguments = [self.of(a) for a in node.args if not isinstance(a, (list, tuple))]
         first = arguments[0] if arguments else None
         if name in _CHOICES:
@@ -169,7 +169,10 @@ class Intervals:
             return _least([Const(0), *first]), _greatest([fold("neg", first[0]), first[1]])
         if name == "sum":
             return _total(first, self.elements(node))
-        if name == "prod":
+        if name in ("cumsum", "reversed_cumsum"):
+            total = _total(first, self.elements(node))
+            return total and hull([first, total])
+        if name in ("prod", "cumprod", "reversed_cumprod"):
             return _of_signs(first)
         if name in ("add", "sub", "rsub", "mul") and len(arguments) > 1 and not node.kwargs:
             second = arguments[1]

@@ -10,6 +10,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/scan_kinds.h"
 #include "opgen/tile.h"
 
 namespace opgen {
@@ -30,8 +31,8 @@ __aicore__ inline void TransposeMatrix(const LocalTensor<C>& dst, const LocalTen
     constexpr uint32_t kBlock = kBlockBytes / sizeof(C);
     uint32_t groups = 1;  // of an instruction
     for (uint32_t first = 0; first < pitch; first += groups * kGroup) {
-        // the last group may lack rows
-        groups = rows - first < kGroup ? 1 : (rows - first) / kGroup;
+        // the last groups may lack rows
+        groups = first + kGroup <= rows ? (rows - first) / kGroup : 1;
         const bool repeats = groups > 1;
         const AscendC::TransDataTo5HDParams blocks(
             false, false, static_cast<uint8_t>(groups),
@@ -55,45 +56,30 @@ __aicore__ inline void TransposeMatrix(const LocalTensor<C>& dst, const LocalTen
 template <typename C>
 __aicore__ inline void FillGaps(const LocalTensor<C>& tile, C number, const Tile& box) {
     constexpr uint32_t kLanes = kRepeatBytes / sizeof(C);
+    constexpr uint32_t kBlock = kBlockBytes / sizeof(C);
+    constexpr uint32_t kMaxStride = 255;  // blocks from one repeat to the next, and repeats
+    const uint32_t stride = box.pitch / kBlock;
+    const uint32_t together = stride <= kMaxStride ? kMaxStride : 1;
     for (uint32_t col = box.cols / kLanes * kLanes; col < box.pitch; col += kLanes) {
         const uint32_t end = box.pitch - col < kLanes ? box.pitch - col : kLanes;
         const uint32_t begin = box.cols > col ? box.cols - col : 0;
-        const uint64_t below = begin == 0 ? 0 : ~uint64_t(0) >> (kLanes - begin);
-        const uint64_t mask[2] = {(~uint64_t(0) >> (kLanes - end)) & ~below, 0};
-        if (mask[0] == 0) {
+        if (begin >= end) {
             continue;
         }
-        for (uint32_t row = 0; row < box.rows; ++row) {
-            AscendC::Duplicate(tile[row * box.pitch + col], number, mask, 1, 1, 0);
+        const uint64_t below = (uint64_t(1) << begin) - 1;
+        const uint64_t mask[2] = {(~uint64_t(0) >> (kLanes - end)) & ~below, 0};
+        for (uint32_t row = 0; row < box.rows; row += together) {
+            const uint32_t left = box.rows - row;
+            const uint8_t repeat = static_cast<uint8_t>(left < together ? left : together);
+            AscendC::Duplicate(tile[row * box.pitch + col], number, mask, repeat, 1,
+                               static_cast<uint8_t>(repeat > 1 ? stride : 0));
         }
     }
 }
 
-// How each element joins what is before it: sums.
-struct SumScan {
-    static constexpr int32_t kIdentity = 0;
-
-    template <typename C>
-    __aicore__ inline static void Join(const LocalTensor<C>& dst, const LocalTensor<C>& before,
-                                       const LocalTensor<C>& element, uint32_t count) {
-        AscendC::Add(dst, before, element, count);
-    }
-};
-
-// Products.
-struct ProductScan {
-    static constexpr int32_t kIdentity = 1;
-
-    template <typename C>
-    __aicore__ inline static void Join(const LocalTensor<C>& dst, const LocalTensor<C>& before,
-                                       const LocalTensor<C>& element, uint32_t count) {
-        AscendC::Mul(dst, before, element, count);
-    }
-};
-
-// A scan through the boxes of an item, one after another.
-// Kind: how an element joins what is before it.
-template <typename Kind, typename C>
+// A scan through the boxes of an item, one after another. Kind says what is joined
+// (opgen/scan_kinds.h); backwards, the boxes come from the last to the first.
+template <typename Kind, typename C, bool kBackwards>
 class Scan {
  public:
     // rowLength: numbers of a row of a box, or rows of it where it is scanned along the columns;
@@ -101,93 +87,165 @@ class Scan {
     __aicore__ inline void Init(AscendC::TPipe* pipe, uint32_t rowLength, uint32_t blockRows) {
         rowLength_ = rowLength;
         const uint32_t rows = Grouped(blockRows);
-        pipe->InitBuffer(carryBuf_, Bytes<C>(rowLength));
-        pipe->InitBuffer(stepsBuf_, Bytes<C>((2 * kScanSegments + 1) * rows));
+        stepsLength_ = (2 * kScanSegments + 1) * rows;
+        const uint32_t lanes = kScanSegments * rows;
+        scratchLength_ = lanes > rowLength ? lanes : rowLength;
+        pipe->InitBuffer(carryBuf_, Kind::kStates * Bytes<C>(rowLength_));
+        pipe->InitBuffer(stepsBuf_, Kind::kStates * Bytes<C>(stepsLength_));
+        if constexpr (Kind::kScratch > 0) {
+            pipe->InitBuffer(scratchBuf_, Kind::kScratch * Bytes<C>(scratchLength_));
+        }
     }
-    // Begin with a new item.
-    __aicore__ inline void Start() {
+    // Begin with a new item of so many boxes.
+    __aicore__ inline void Start(uint64_t boxes) {
+        boxes_ = boxes;
+        const State carry = InBuffer(carryBuf_, rowLength_);
         VectorBarrier();
-        AscendC::Duplicate(carryBuf_.template Get<C>(), static_cast<C>(Kind::kIdentity),
-                           rowLength_);
+        for (uint32_t i = 0; i < Kind::kStates; ++i) {
+            AscendC::Duplicate(carry.of[i], Kind::template Identity<C>(i), rowLength_);
+        }
         VectorBarrier();
     }
     // dst = the scan of src, the next box of the item. columns: scratch of a tile.
     __aicore__ inline void Next(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                 const LocalTensor<C>& columns, const Tile& box) {
-        if (box.lanes) {
-            AlongColumns(dst, src, columns, box);
-        } else {
-            AlongRows(dst, src, box.rows, box.pitch);
-        }
+        const State to{{dst}};
+        const State from{{src}};
+        Join(to, from, State{{columns}}, box);
+    }
+    // The same where an element is joined as two numbers, which `first` and `second` hold.
+    template <typename D>
+    __aicore__ inline void Next(const LocalTensor<D>& dst, const LocalTensor<C>& src,
+                                const LocalTensor<C>& first, const LocalTensor<C>& second,
+                                const LocalTensor<C>& firstColumns,
+                                const LocalTensor<C>& secondColumns, const Tile& box) {
+        const State state{{first, second}};
+        Kind::Begin(first, second, src, box);
+        Join(state, state, State{{firstColumns, secondColumns}}, box);
+        Kind::Finish(dst, first, second, box.count);
+        VectorBarrier();
     }
 
  private:
-    __aicore__ inline static uint32_t Grouped(uint32_t rows) {
-        return (rows + kScanSegments - 1) / kScanSegments * kScanSegments;
+    using State = ScanState<C, Kind::kStates>;
+
+    // Rows or lanes in whole groups.
+    __aicore__ inline static uint32_t Grouped(uint32_t count) {
+        return (count + Kind::kGroup - 1) / Kind::kGroup * Kind::kGroup;
+    }
+    __aicore__ inline State InBuffer(AscendC::TBuf<AscendC::TPosition::VECCALC>& buffer,
+                                     uint32_t length) {
+        State state;
+        for (uint32_t i = 0; i < Kind::kStates; ++i) {
+            state.of[i] = buffer.template GetWithOffset<C>(length, i * Bytes<C>(length));
+        }
+        return state;
+    }
+    __aicore__ inline LocalTensor<C> Scratch() {
+        if constexpr (Kind::kScratch > 0) {
+            return scratchBuf_.template Get<C>();
+        } else {
+            return LocalTensor<C>();
+        }
+    }
+    __aicore__ inline static void Copy(const State& to, const State& from, uint32_t count) {
+        for (uint32_t i = 0; i < Kind::kStates; ++i) {
+            AscendC::DataCopy(to.of[i], from.of[i], count);
+        }
+    }
+    __aicore__ inline static void Transpose(const State& to, const State& from, uint32_t rows,
+                                            uint32_t cols, uint32_t pitch) {
+        for (uint32_t i = 0; i < Kind::kStates; ++i) {
+            TransposeMatrix(to.of[i], from.of[i], rows, cols, pitch);
+        }
+    }
+    __aicore__ inline void Join(const State& to, const State& from, const State& columns,
+                                const Tile& box) {
+        if (box.lanes) {
+            AlongColumns(to, from, columns, box);
+        } else {
+            AlongRows(to, from, box.rows, box.pitch);
+        }
     }
     // Scan rows of `pitch` elements, beginning with the carry.
-    __aicore__ inline void AlongRows(const LocalTensor<C>& dst, const LocalTensor<C>& src,
-                                     uint32_t rows, uint32_t pitch) {
-        const LocalTensor<C> carry = carryBuf_.template Get<C>();
-        Kind::Join(dst, carry, src, pitch);
-        VectorBarrier();
-        for (uint32_t row = 1; row < rows; ++row) {
-            const uint32_t at = row * pitch;
-            Kind::Join(dst[at], dst[at - pitch], src[at], pitch);
+    __aicore__ inline void AlongRows(const State& to, const State& from, uint32_t rows,
+                                     uint32_t pitch) {
+        const State carry = InBuffer(carryBuf_, rowLength_);
+        State before = carry;
+        for (uint32_t i = 0; i < rows; ++i) {
+            const uint32_t at = (kBackwards ? rows - 1 - i : i) * pitch;
+            Kind::Join(to.At(at), before, from.At(at), Scratch(), scratchLength_, pitch);
+            VectorBarrier();
+            before = to.At(at);
+        }
+        if (--boxes_ > 0) {
+            Copy(carry, before, pitch);
             VectorBarrier();
         }
-        AscendC::DataCopy(carry, dst[(rows - 1) * pitch], pitch);
-        VectorBarrier();
     }
-    __aicore__ inline void AlongColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
-                                        const LocalTensor<C>& columns, const Tile& box) {
+    __aicore__ inline void AlongColumns(const State& to, const State& from, const State& columns,
+                                        const Tile& box) {
         const uint32_t segments = box.pitch % kSegmentedPitch == 0 ? kScanSegments : 1;
         const uint32_t steps = box.pitch / segments;
         const uint32_t lanes = Grouped(box.rows * segments);
-        FillGaps(src, static_cast<C>(Kind::kIdentity), box);
+        for (uint32_t i = 0; i < Kind::kStates; ++i) {
+            FillGaps(from.of[i], Kind::template Identity<C>(i), box);
+        }
         VectorBarrier();
-        TransposeMatrix(columns, src, box.rows * segments, steps, lanes);
+        Transpose(columns, from, box.rows * segments, steps, lanes);
         VectorBarrier();
         for (uint32_t step = 1; step < steps; ++step) {
-            const uint32_t at = step * lanes;
-            Kind::Join(columns[at], columns[at - lanes], columns[at], lanes);
+            const uint32_t at = (kBackwards ? steps - 1 - step : step) * lanes;
+            const State before = columns.At(kBackwards ? at + lanes : at - lanes);
+            Kind::Join(columns.At(at), before, columns.At(at), Scratch(), scratchLength_, lanes);
             VectorBarrier();
         }
         if (segments > 1) {
-            const LocalTensor<C> before = BeforeSegments(columns[(steps - 1) * lanes], box.rows);
+            const uint32_t last = kBackwards ? 0 : (steps - 1) * lanes;
+            const State before = BeforeSegments(columns.At(last), box.rows);
             for (uint32_t step = 0; step < steps; ++step) {
-                const uint32_t at = step * lanes;
-                Kind::Join(columns[at], before, columns[at], lanes);
+                const State at = columns.At(step * lanes);
+                Kind::Join(at, before, at, Scratch(), scratchLength_, lanes);
+                if constexpr (Kind::kScratch > 0) {
+                    VectorBarrier();
+                }
             }
             VectorBarrier();
         }
-        TransposeMatrix(dst, columns, steps, lanes, steps);
+        Transpose(to, columns, steps, lanes, steps);
         VectorBarrier();
     }
-    // What the carry and the segments before it join to, for every segment of every row, from the
-    // last element of each. The carry goes on.
-    __aicore__ inline LocalTensor<C> BeforeSegments(const LocalTensor<C>& last, uint32_t rows) {
+    // What the carry and the segments before it join to, for every segment of every row, from what
+    // each of them joins to. The carry goes to the next box.
+    __aicore__ inline State BeforeSegments(const State& joined, uint32_t rows) {
         const uint32_t lanes = Grouped(rows);
-        const LocalTensor<C> carry = carryBuf_.template Get<C>();
-        const LocalTensor<C> steps = stepsBuf_.template Get<C>();
-        const LocalTensor<C> before = steps[(kScanSegments + 1) * lanes];
-        AscendC::DataCopy(steps, carry, lanes);
-        TransposeMatrix(steps[lanes], last, rows, kScanSegments, lanes);
+        const State carry = InBuffer(carryBuf_, rowLength_);
+        const State steps = InBuffer(stepsBuf_, stepsLength_);
+        const State before = steps.At((kScanSegments + 1) * lanes);
+        Copy(steps.At(kBackwards ? kScanSegments * lanes : 0), carry, lanes);
+        Transpose(steps.At(kBackwards ? 0 : lanes), joined, rows, kScanSegments, lanes);
         VectorBarrier();
-        for (uint32_t segment = 1; segment <= kScanSegments; ++segment) {
-            const uint32_t at = segment * lanes;
-            Kind::Join(steps[at], steps[at - lanes], steps[at], lanes);
+        for (uint32_t i = 1; i <= kScanSegments; ++i) {
+            const uint32_t at = (kBackwards ? kScanSegments - i : i) * lanes;
+            const State last = steps.At(kBackwards ? at + lanes : at - lanes);
+            Kind::Join(steps.At(at), last, steps.At(at), Scratch(), scratchLength_, lanes);
             VectorBarrier();
         }
-        AscendC::DataCopy(carry, steps[kScanSegments * lanes], lanes);
-        TransposeMatrix(before, steps, kScanSegments, lanes, kScanSegments);
+        if (--boxes_ > 0) {
+            Copy(carry, steps.At(kBackwards ? 0 : kScanSegments * lanes), lanes);
+        }
+        Transpose(before, steps.At(kBackwards ? lanes : 0), kScanSegments, lanes, kScanSegments);
         VectorBarrier();
         return before;
     }
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> carryBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> stepsBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> scratchBuf_;
+    uint64_t boxes_ = 0;  // that are to come
     uint32_t rowLength_ = 0;
+    uint32_t stepsLength_ = 0;
+    uint32_t scratchLength_ = 0;
 };
 
 }  // namespace opgen

@@ -40,9 +40,10 @@ class ScanMember:
 def scan_members(body: Body) -> list[ScanMember]:
     """Return the scans of a body, in order."""
     names = scan_names(body.program)
-    scans = [i for i in body.program.insts if i.op == "Scan" and i.dst is not None]
     return [
-        ScanMember(names[i.dst.id], f"{i.mode}Scan", i.dst.kind) for i in scans if i.dst is not None
+        ScanMember(names[i.dst.id], f"{i.mode}Scan", i.temps[0].kind)
+        for i in body.program.insts
+        if i.op == "Scan" and i.dst is not None
     ]
 
 
@@ -79,6 +80,7 @@ def _values(plan: ScanPlan, style: str) -> dict[str, Any]:
             }
             for body in class_bodies(plan)
         ],
+        "backwards": plan.backwards,
         "entry": kernel_args(spec),
         "dispatch": branches,
         "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),

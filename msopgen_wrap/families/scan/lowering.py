@@ -6,10 +6,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sample import count_attrs
+from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size
-from msopgen_wrap.schedule.calls import Node, reduction_kind, target_name
+from msopgen_wrap.schedule.calls import DIFFERENCES, Node, reduction_kind, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
-from msopgen_wrap.schedule.program import F32, Val
+from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, Val
+
+# Scratch tiles of a scan: the transposed box, and where elements are joined as two numbers, tiles
+# of them, too.
+SCRATCH_TILES = {
+    "Sum": 1,
+    "Product": 1,
+    "Max": 1,
+    "Min": 1,
+    "MaxPosition": 4,
+    "MinPosition": 4,
+    "LogSumExp": 4,
+}
+# Scans whose results are positions.
+POSITIONS = ("MaxPosition", "MinPosition")
+# Scans that compare rows, which takes whole repeats.
+COMPARING = ("Max", "Min", *POSITIONS)
 
 
 @dataclass
@@ -18,16 +36,27 @@ class ScanLowerer(Lowerer):
 
     Attributes:
         axes: the axes of the scans as ``compute`` counts them, from either end.
+        directions: whether they run from the last element to the first.
         scanned: the nodes of the scans.
+        rank: of what they scan.
     """
 
     axes: set[int] = field(default_factory=set)
+    directions: set[bool] = field(default_factory=set)
     scanned: list[Node] = field(default_factory=list)
+    rank: int = 0
 
     def _call(self, node: Node) -> Any:
         if reduction_kind(node):
             raise OpgenError(self.other_pass(node, "it reduces, too"))
         return super()._call(node)
+
+    def _elements(self, node: Node) -> ScalarExpr | None:
+        """Return how many elements a scan joins, at most."""
+        source: Any = node.args[0]
+        axis = self._static(node.args[1])
+        named = set(self.traced.structural) - set(count_attrs(self.spec))
+        return self._numel(source) if named else self._size(source, int(axis))
 
     def other_pass(self, node: Node, why: str) -> Diagnostic:
         """Return the diagnostic for what takes more than one pass."""
@@ -40,22 +69,35 @@ class ScanLowerer(Lowerer):
             "nothing, where the op can be made in several passes: then it is; else split the op",
         )
 
-    def scan(self, node: Node, join: str) -> Val:
-        """Emit the scan of the first argument along the second one."""
+    def scan(self, node: Node, join: str, kind: str, backwards: bool = False) -> Val:
+        """Emit the scan of the first argument along the second one.
+
+        Args:
+            node: the call.
+            join: how an element joins what is before it, as ``opgen/scan_kinds.h`` calls it.
+            kind: what elements are computed in.
+            backwards: whether it runs from the last element to the first.
+        """
         axis = self._static(node.args[1])
         if not isinstance(axis, int):
             raise OpgenError(self.other_pass(node, "its axis is a number of the call"))
         self.axes.add(axis)
         if len(self.axes) > 1:
             raise OpgenError(self.other_pass(node, "another scan runs along another axis"))
+        self.directions.add(backwards)
+        if len(self.directions) > 1:
+            raise OpgenError(self.other_pass(node, "another scan runs the other way"))
         self._check_shape(node)
         self.scanned.append(node)
-        element = self.as_kind(self.operand(node.args[0]), F32)
-        return self.emit("Scan", F32, self.tile(element), mode=join, temps=(F32,))
+        element = self.tile(self.as_kind(self.operand(node.args[0]), kind))
+        result = I32 if join in POSITIONS else kind
+        return self.emit("Scan", result, element, mode=join, temps=(kind,) * SCRATCH_TILES[join])
 
     def _check_shape(self, node: Node) -> None:
         """Refuse a scan of another shape than that which the pass works through."""
-        own = node.meta["val"].shape
+        value = node.meta["val"]
+        own = (value[0] if isinstance(value, (list, tuple)) else value).shape
+        self.rank = len(own)
         for result in self.traced.outputs.values():
             if not isinstance(result, Node):
                 continue
@@ -69,14 +111,88 @@ def _size(size: Any) -> Any:
     return getattr(size, "node", size)
 
 
-def _register(target: str, join: str) -> None:
-    @lowers(target)
-    def lower(low: Lowerer, node: Node) -> Val:
-        if not isinstance(low, ScanLowerer):
-            raise OpgenError(low.unsupported(node, "in a pass of another kind"))
-        return low.scan(node, join)
+def _elements(low: Lowerer, node: Node) -> ScanLowerer:
+    if not isinstance(low, ScanLowerer):
+        raise OpgenError(low.unsupported(node, "in a pass of another kind"))
+    return low
 
 
-SCANS = {"aten.cumsum.default": "Sum"}
-for _target, _join in SCANS.items():
-    _register(_target, _join)
+def _kind(low: ScanLowerer, node: Node) -> str:
+    """Return what sums and products are computed in."""
+    joined = low.kind(node)
+    if joined == I32:
+        low.refine_note("of integers" if low.dtype(node) == "int64" else "in int32")
+    return joined
+
+
+DIFFERENCES["aten.cumsum of integers"] = DIFFERENCES["aten.cumprod of integers"] = (
+    "computes in int32: TilingFunc refuses shapes of which the largest elements would not fit"
+)
+DIFFERENCES.update(
+    dict.fromkeys(
+        ("aten.cumsum", "opgen.reversed_cumsum"),
+        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 "
+        "may overflow or cancel otherwise than PyTorch's",
+    )
+)
+DIFFERENCES.update(
+    dict.fromkeys(
+        ("aten.cumprod", "opgen.reversed_cumprod"),
+        "multiplies in float32 and in an order of its own: products of a part of the elements may "
+        "overflow or vanish where PyTorch's do not",
+    )
+)
+
+
+@lowers("aten.cumsum.default")
+def _cumsum(low: Lowerer, node: Node) -> Val:
+    scans = _elements(low, node)
+    return scans.scan(node, "Sum", _kind(scans, node))
+
+
+@lowers("opgen.reversed_cumsum.default")
+def _reversed_cumsum(low: Lowerer, node: Node) -> Val:
+    scans = _elements(low, node)
+    return scans.scan(node, "Sum", _kind(scans, node), backwards=True)
+
+
+@lowers("aten.cumprod.default")
+def _cumprod(low: Lowerer, node: Node) -> Val:
+    scans = _elements(low, node)
+    return scans.scan(node, "Product", _kind(scans, node))
+
+
+@lowers("opgen.reversed_cumprod.default")
+def _reversed_cumprod(low: Lowerer, node: Node) -> Val:
+    scans = _elements(low, node)
+    return scans.scan(node, "Product", _kind(scans, node), backwards=True)
+
+
+@lowers("aten.logcumsumexp.default")
+def _logcumsumexp(low: Lowerer, node: Node) -> Val:
+    return _elements(low, node).scan(node, "LogSumExp", F32)
+
+
+@lowers("opgen.reversed_logcumsumexp.default")
+def _reversed_logcumsumexp(low: Lowerer, node: Node) -> Val:
+    return _elements(low, node).scan(node, "LogSumExp", F32, backwards=True)
+
+
+@lowers("aten.cummax.default")
+def _cummax(low: Lowerer, node: Node) -> tuple[Any, Val]:
+    return _extreme(_elements(low, node), node, "Max")
+
+
+@lowers("aten.cummin.default")
+def _cummin(low: Lowerer, node: Node) -> tuple[Any, Val]:
+    return _extreme(_elements(low, node), node, "Min")
+
+
+def _extreme(low: ScanLowerer, node: Node, which: str) -> tuple[Any, Val]:
+    """Return the extremes up to each element, and the positions of the last of them."""
+    dtype = str(node.meta["val"][0].dtype).removeprefix("torch.")
+    if dtype in ("int32", "int64"):
+        raise low.unsupported_dtype(dtype, "", node)
+    value: Any = low.scan(node, which, F32)
+    position = low.scan(node, f"{which}Position", F32)
+    return low.as_kind(value, COMPUTE_KIND[dtype]), position

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.elementwise.plan import budget
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.scan.lowering import ScanLowerer
+from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.structural import other_values
@@ -23,7 +23,7 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import allocate
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly
-from msopgen_wrap.schedule.plan import ROW_GROUP, Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.plan import ROW_GROUP, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, signature
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import View
@@ -55,9 +55,11 @@ class ScanPlan(OpPlan[Body]):
 
     Attributes:
         axis: how the host finds the axis.
+        backwards: whether the kernels go from the last element to the first.
     """
 
     axis: ScanAxis = ScanAxis()
+    backwards: bool = False
 
     def tiling_attrs(self) -> set[str]:
         """Return the attr that names the axis."""
@@ -75,7 +77,7 @@ def plan_scan(
     plan = ScanPlan(spec, family, variants, [], dict(MODES))
     names: dict[View, str] = {}
     narrow: dict[ScalarExpr, None] = {}
-    axes: dict[ScanAxis, None] = {}
+    ways: dict[tuple[ScanAxis, bool], None] = {}
     layouts = []
     for index in plan.served:
         groups: list[tuple[Program, ScanLowerer, list[int]]] = []
@@ -87,7 +89,7 @@ def plan_scan(
                 others = other_ranks(spec, traced)
                 ends = axis_names(traced, others, lower)
                 prove_ranks(spec, traced, others, lower, ends)
-                axes[_axis(spec, traced)] = None
+                axis = _axis(spec, traced)
             lowerer = ScanLowerer(
                 spec,
                 traced,
@@ -97,14 +99,15 @@ def plan_scan(
                 axis_names=ends,
             )
             program = _program(lowerer)
+            ways[axis, True in lowerer.directions] = None
             narrow.update(lowerer.narrow)
             layouts.append((lowerer.output_views, lowerer.stored_shapes))
             join_group(groups, program, lowerer, combo)
         for program, lowerer, combos in groups:
             plan.bodies.append(_body(spec, plan, index, program, lowerer, combos, len(groups)))
-    if len(axes) > 1 or any(layout != layouts[0] for layout in layouts):
+    if len(ways) > 1 or any(layout != layouts[0] for layout in layouts):
         raise OpgenError(_other_axes(spec))
-    plan.axis, plan.narrow = next(iter(axes)), list(narrow)
+    (plan.axis, plan.backwards), plan.narrow = next(iter(ways)), list(narrow)
     share_classes(spec, variants, plan.bodies)
     return plan
 
@@ -119,20 +122,19 @@ def _program(lowerer: ScanLowerer) -> Program:
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     lowerer = ScanLowerer(spec, traced, 0, axis_names=names)
     program = _program(lowerer)
-    rank = len(lowerer.scanned[0].meta["val"].shape)
     views = {**lowerer.operands, **lowerer.indices}
-    at = [axis % max(1, rank) for axis in lowerer.axes]
 
     def axes(rank: int) -> set[int]:
         return {axis % max(1, rank) for axis in lowerer.axes}
 
-    return Lowered(program, views, lowerer.spans(), axes, rank, frozenset(at))
+    rank = lowerer.rank
+    return Lowered(program, views, lowerer.spans(), axes, rank, frozenset(axes(rank)))
 
 
 def _other_axes(spec: OpSpec) -> Diagnostic:
     return Diagnostic(
         "OPG335",
-        f"the variants of {spec.op} scan along different axes",
+        f"the variants of {spec.op} scan along different axes, or in different directions",
         spec.compute.location if spec.compute else spec.outputs[0].location,
         "all kernels of a pass share one tiling function",
         "make the axis an attr without `allowed:`, or split the op",
@@ -228,12 +230,22 @@ def _body(
 def scan_budget(spec: OpSpec, body: Body, combo: int) -> Budget:
     """Return the UB use of a body for a dtype combination: its tiles, and what scans keep."""
     tiles = budget(spec, body, combo, "broadcast")
-    kept = []
-    for number in range(sum(i.op == "Scan" for i in body.program.insts)):
-        kept.append(Buffer(f"scan{number}: carry", 0, per_number=4))
-        # rows come in groups of 16, of which row counts are half
-        segments = 4 * _SEGMENT_NUMBERS
-        kept.append(
-            Buffer(f"scan{number}: segments", 0, fixed=ROW_GROUP * segments, per_row=segments)
-        )
-    return Budget((*tiles.buffers, *kept), tiles.reserved)
+    kept: list[Buffer] = []
+    modes = [i.mode for i in body.program.insts if i.op == "Scan"]
+    for number, mode in enumerate(modes, 1):
+        states = 2 if SCRATCH_TILES[mode] > 1 else 1
+        scratch = 2 if mode in COMPARING or states > 1 else 0
+        row = 4 * (states * _SEGMENT_NUMBERS + 16 * scratch)
+        extra = scan_group(body) - ROW_GROUP  # rows come in groups
+        kept += [
+            Buffer(f"scan{number}: carry and scratch", 0, per_number=4 * (states + scratch)),
+            Buffer(f"scan{number}: segments", 0, fixed=extra * row, per_row=row),
+        ]
+    reserved = max(tiles.reserved, SELECT_RESERVE if set(modes) & set(COMPARING) else 0)
+    return Budget((*tiles.buffers, *kept), reserved)
+
+
+def scan_group(body: Body) -> int:
+    """Return how many rows, or segments of rows, the scans of a body work on at once."""
+    modes = {i.mode for i in body.program.insts if i.op == "Scan"}
+    return 64 if modes & set(COMPARING) else 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.scan.plan import ScanPlan
+from msopgen_wrap.families.scan.plan import ScanPlan, scan_group
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
@@ -108,7 +108,8 @@ def _budgets(plan: ScanPlan) -> list[dict[str, Any]]:
                     "variant": body.variant,
                     "bytes": ", ".join(numbers),
                     "reserved": budget.fixed,
-                    "pitch": 32 // min(*sizes, 4),
+                    "block": 32 // min(*sizes, 4),
+                    "group": scan_group(body),
                     "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),
                 }
             )

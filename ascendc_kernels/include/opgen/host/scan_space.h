@@ -15,34 +15,36 @@
 namespace opgen {
 
 // A row that is scanned along its columns is cut into 16 segments, of 16 elements at least; rows of
-// fewer elements stay whole, and go through the kernel in groups of 16.
+// fewer elements stay whole.
+constexpr int64_t kScanSegments = 16;
 constexpr int64_t kSegmentedPitch = 256;
-constexpr int64_t kScanGroup = 16;
 
 class ScanSpace : public RowSpace {
  public:
     // rows of a box are this many elements apart, or a multiple of it
     int64_t pitchUnit = 1;
 
-    // room: bytes of UB; block: elements of the narrowest type in 32 bytes; cores: how many can
-    // work. tileLength is 0 where UB does not hold the smallest box.
-    void Cut(const RowBudget& budget, int64_t room, int64_t block,
+    // room: bytes of UB; block: elements of the narrowest type in 32 bytes; group: rows, or
+    // segments of rows, that a scan works on at once; cores: how many can work. tileLength is 0
+    // where UB does not hold the smallest box.
+    void Cut(const RowBudget& budget, int64_t room, int64_t block, int64_t group,
              const std::vector<Operand>& operands, int64_t cores) {
         copies = 2;
         tileLength = 0;
         const bool narrow = lanes && dim[kMaxDims - 1] < kSegmentedPitch;
         if (narrow) {
-            pitchUnit = AlignUp(kScanGroup, block);
-            group_ = kScanGroup;
+            pitchUnit = std::max(kScanSegments, block);
+            group_ = group;
             CutRows(budget, room, operands, cores);
         }
         if (lanes && tileLength == 0) {
             pitchUnit = kSegmentedPitch;
-            group_ = 1;
+            group_ = group / kScanSegments;
             CutRows(budget, room, operands, cores);
         }
         if (!lanes) {
-            pitchUnit = block;
+            // whole repeats where rows are compared
+            pitchUnit = group > kScanSegments ? std::max(group, block) : block;
             group_ = 1;
             CutColumns(budget, room, operands, cores);
         }
@@ -101,8 +103,12 @@ class ScanSpace : public RowSpace {
             Holds(budget, room, whole, cols);
             return;
         }
-        const int64_t part = Most(cols / pitchUnit * pitchUnit, pitchUnit,
-                                  [&](int64_t n) { return Holds(budget, room, 1, n); });
+        // what goes from chunk to chunk goes through segments
+        const int64_t part = pitchUnit < kSegmentedPitch
+                                 ? 0
+                                 : Most(
+                                       cols / pitchUnit * pitchUnit, pitchUnit,
+                                       [&](int64_t n) { return Holds(budget, room, 1, n); });
         if (part == 0 || !Holds(budget, room, 1, part)) {
             boxRows = boxCols = 1;
             tileLength = 0;
