@@ -9,8 +9,9 @@ import pytest
 import torch
 from harness import BuiltOp
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec
 from msopgen_wrap.spec.model import OpSpec
 
 OPEN = "x: {dtype: DTYPES, rank: [2, 4]}"
@@ -25,6 +26,7 @@ class Case(NamedTuple):
     inputs: str = OPEN
     shape: str = "like x"
     attrs: str = ""
+    dtype: str = ""  # of the output, where it is not that of the input
 
 
 CASES = {
@@ -34,6 +36,18 @@ CASES = {
     ),
     "with work before and behind": Case(
         "z = torch.cumsum(x.sigmoid() * w, 0) * 0.5 + x", ["scan"], PAIR
+    ),
+    "products": Case("z = torch.cumprod(x, 0)", ["scan"]),
+    "largest elements": Case("z = torch.cummax(x.round(), 1).values", ["scan"]),
+    "positions of the smallest": Case(
+        "z = torch.cummin(x.round(), -1).indices.to(torch.int32)", ["scan"], dtype="int32"
+    ),
+    "logarithms of sums": Case("z = torch.logcumsumexp(x * 3, -1)", ["scan"]),
+    "from the last": Case("z = x.flip(-1).cumsum(-1).flip(-1) - x", ["scan"]),
+    "from the last row": Case("z = torch.logcumsumexp(x.flip(0), 0).flip(0)", ["scan"]),
+    "both ways": Case("z = torch.cumsum(x, -1) + x.flip(-1).cumsum(-1).flip(-1)", ["scan", "scan"]),
+    "integers": Case(
+        "z = torch.cumsum((x > 0).to(torch.int8), -1).to(torch.int32)", ["scan"], dtype="int32"
     ),
     "two of one axis": Case("z = torch.cumsum(x, -1) - torch.cumsum(w, -1).tanh()", ["scan"], PAIR),
     "a scan of a scan": Case("z = torch.cumsum(torch.cumsum(x, -1), -1)", ["scan"]),
@@ -59,9 +73,10 @@ SHAPES = [(5, 9), (1, 300), (0, 7), (3, 0), (130, 999), (2, 20001), (700, 33), (
 
 
 def spec_of(case: Case, folder: Path, dtypes: str = "[float32]", name: str = "ScanCase") -> OpSpec:
+    out = case.dtype or dtypes
     text = (
         f"op: {name}\ninputs:\n  {case.inputs.replace('DTYPES', dtypes)}\n"
-        f'outputs:\n  z: {{dtype: {dtypes}, shape: "{case.shape}"}}\n'
+        f'outputs:\n  z: {{dtype: {out}, shape: "{case.shape}"}}\n'
         f"{case.attrs}compute: {case.compute}\nbackward: none\n"
     )
     path = folder / "case.yaml"
@@ -113,6 +128,68 @@ def test_without_the_synchronisation_of_the_compiler(built):
     outputs, golden, result = built.run(inputs, mode="check", auto_sync=False)
     check(outputs["z"], golden["z"])
     assert result.findings == []
+
+
+SPECIAL = [0.0, -0.0, 1.0, 1.0, float("inf"), -1.0, float("-inf"), 3.0, float("nan"), 5.0, 5.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["cummax", "cummin"])
+def test_positions_are_those_of_torch(which, tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "op: ScanPositions\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n"
+        "  v: {dtype: x, shape: like x}\n  i: {dtype: int64, shape: like x}\n"
+        "attrs:\n  dim: {type: int, default: -1}\n"
+        f"compute: v, i = torch.{which}(x, dim)\nbackward: none\n",
+        encoding="utf-8",
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    for shape, dim in (((5, 40), -1), ((3, 700), 1), ((90, 33), 0)):
+        x = torch.tensor(SPECIAL)[torch.randint(0, len(SPECIAL), shape, generator=generator)]
+        x[0] = x[0].clamp(-3, 3).nan_to_num(0.0)
+        outputs, _, result = op.run({"x": x}, {"dim": dim}, mode="check")
+        value, index = getattr(torch, which)(x, dim)
+        assert torch.equal(outputs["i"], index)
+        assert torch.equal(outputs["v"].nan_to_num(9.0), value.nan_to_num(9.0))
+        assert result.findings == []
+
+
+@pytest.mark.slow
+def test_infinities_and_nan_in_logarithms_of_sums(tmp_path):
+    op = BuiltOp(spec_of(CASES["logarithms of sums"], tmp_path, name="ScanLogs"), tmp_path)
+    x = torch.tensor([[float("-inf")] * 3, [0.0, float("inf"), 1.0], [1.0, float("nan"), 2.0]])
+    outputs, _, result = op.run({"x": x}, mode="check")
+    torch.testing.assert_close(outputs["z"], torch.logcumsumexp(x * 3, -1), equal_nan=True)
+    assert result.findings == []
+
+
+@pytest.mark.parametrize("compute", ["torch.cumsum(x, dim)", "torch.logcumsumexp(x, dim)"])
+def test_the_gradient_is_a_scan_from_the_last_element(compute, tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "op: ScanForward\ninputs:\n  x: {dtype: float32, rank: [1, 8]}\n"
+        "outputs:\n  y: {dtype: x, shape: like x}\nattrs:\n  dim: {type: int, default: -1}\n"
+        f"compute: {compute}\n",
+        encoding="utf-8",
+    )
+    plan = plan_op(gradient_spec(load_spec(path)))
+    assert {part.family.name for part in plan.parts} <= {"scan", "elementwise"}
+    assert any(getattr(part, "backwards", False) for part in plan.parts)
+
+
+@pytest.mark.parametrize("compute", ["torch.cumsum(x, -1)", "torch.cummax(x, -1).values"])
+def test_wide_integers_are_refused(compute, tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "op: WideScan\ninputs:\n  x: {dtype: int64, rank: 2}\n"
+        f"outputs:\n  y: {{dtype: int64, shape: like x}}\ncompute: {compute}\nbackward: none\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(OpgenError) as caught:
+        plan_op(load_spec(path))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG332"]
 
 
 @pytest.mark.slow

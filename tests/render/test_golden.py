@@ -16,6 +16,7 @@ OPS = {
     "activation/custom_gelu": ("8.1",),
     "matmul/linear": ("8.1", "9.x"),
     "norm/softmax": ("8.1", "9.x"),
+    "scan/cummax": ("8.1",),
     "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),
     "foreach/foreach_norm": ("8.1",),
