@@ -94,7 +94,7 @@ class Workload:
 
 
 def vector_workloads(elements: int, folder: Path) -> list[Workload]:
-    """Return add, gelu, softmax and layer_norm over ``elements`` float32, rows of ``ROW``."""
+    """Return add, gelu, softmax, layer_norm and cumsum of ``elements`` float32, rows of ``ROW``."""
     x, y, z = (torch.randn(elements).view(-1, ROW) for _ in range(3))
     ones, zeros = torch.ones(ROW), torch.zeros(ROW)
     functional = torch.nn.functional
@@ -124,23 +124,26 @@ def vector_workloads(elements: int, folder: Path) -> list[Workload]:
         "gelu": generated("activation/custom_gelu", [x], approximate="tanh"),
         "softmax": generated("norm/softmax", [x], dim=-1),
         "layer_norm": generated("norm/custom_layer_norm", [x, ones, zeros], epsilon=1e-5),
+        "cumsum": generated("scan/cumsum", [x], dim=-1),
+        "cumsum of columns": generated("scan/cumsum", [x], dim=0),
     }
     references: dict[str, Callable[[], torch.Tensor]] = {
         "add": lambda: x + y,
         "gelu": lambda: functional.gelu(x, approximate="tanh"),
         "softmax": lambda: torch.softmax(x, -1),
         "layer_norm": lambda: functional.layer_norm(x, (ROW,), ones, zeros),
+        "cumsum": lambda: torch.cumsum(x, -1),
+        "cumsum of columns": lambda: torch.cumsum(x, 0),
     }
-    return [
-        Workload(
-            name,
-            references[name],
-            z,
-            {"handwritten": handwritten(key), "generated": own[name]},
-            peer(name, *((x, y, z) if name == "add" else (x, z))),
+    workloads = []
+    for key, (name, reference) in enumerate(references.items()):
+        scans = name.startswith("cumsum")  # only generated
+        kernels = {} if scans else {"handwritten": handwritten(key)}
+        others = dict if scans else peer(name, *((x, y, z) if name == "add" else (x, z)))
+        workloads.append(
+            Workload(name, reference, z, {**kernels, "generated": own[name]}, others)
         )
-        for key, name in enumerate(references)
-    ]
+    return workloads
 
 
 def library_op(spec: str, folder: Path) -> tuple[str, Any]:

@@ -29,16 +29,25 @@ __aicore__ inline void TransposeMatrix(const LocalTensor<C>& dst, const LocalTen
                                        uint32_t rows, uint32_t cols, uint32_t pitch) {
     constexpr uint32_t kGroup = 16;  // rows of an instruction
     constexpr uint32_t kBlock = kBlockBytes / sizeof(C);
+    constexpr uint32_t kMaxRepeat = 255;
+    // The repeats of an instruction go where there are more of them.
+    const bool alongRows = cols / kBlock <= rows / kGroup;
     uint32_t groups = 1;  // of an instruction
     for (uint32_t first = 0; first < pitch; first += groups * kGroup) {
         // the last groups may lack rows
-        groups = first + kGroup <= rows ? (rows - first) / kGroup : 1;
-        const bool repeats = groups > 1;
-        const AscendC::TransDataTo5HDParams blocks(
-            false, false, static_cast<uint8_t>(groups),
-            static_cast<uint16_t>(repeats ? kGroup / kBlock : 0),
-            static_cast<uint16_t>(repeats ? kGroup / kBlock * cols : 0));
-        for (uint32_t col = 0; col < cols; col += kBlock) {
+        groups = alongRows && first + kGroup <= rows ? (rows - first) / kGroup : 1;
+        groups = groups < kMaxRepeat ? groups : kMaxRepeat;
+        uint32_t blocks = 1;
+        for (uint32_t col = 0; col < cols; col += blocks * kBlock) {
+            const uint32_t left = (cols - col) / kBlock;
+            blocks = alongRows ? 1 : (left < kMaxRepeat ? left : kMaxRepeat);
+            const uint32_t repeat = alongRows ? groups : blocks;
+            const uint32_t toNext = alongRows ? kGroup / kBlock : pitch;
+            const uint32_t fromNext = alongRows ? kGroup / kBlock * cols : 1;
+            const AscendC::TransDataTo5HDParams repeats(
+                false, false, static_cast<uint8_t>(repeat),
+                static_cast<uint16_t>(repeat > 1 ? toNext : 0),
+                static_cast<uint16_t>(repeat > 1 ? fromNext : 0));
             uint64_t from[kGroup];
             uint64_t to[kGroup];
             for (uint32_t i = 0; i < kGroup; ++i) {
@@ -47,7 +56,7 @@ __aicore__ inline void TransposeMatrix(const LocalTensor<C>& dst, const LocalTen
                 from[i] = static_cast<uint64_t>(src[row * cols + col].GetPhyAddr());
                 to[i] = static_cast<uint64_t>(dst[at].GetPhyAddr());
             }
-            AscendC::TransDataTo5HD<uint32_t>(to, from, blocks);
+            AscendC::TransDataTo5HD<uint32_t>(to, from, repeats);
         }
     }
 }
@@ -129,6 +138,12 @@ class Scan {
  private:
     using State = ScanState<C, Kind::kStates>;
 
+    // Rows of a transposed box are short up to here: an instruction counts the blocks from a row to
+    // the one 16 behind it in 8 bits.
+    static constexpr uint32_t kShortRow = 112;
+    static constexpr uint32_t kBlockSteps = 16;
+    static constexpr uint32_t kLeastBlocks = 8;
+
     // Rows or lanes in whole groups.
     __aicore__ inline static uint32_t Grouped(uint32_t count) {
         return (count + Kind::kGroup - 1) / Kind::kGroup * Kind::kGroup;
@@ -194,26 +209,105 @@ class Scan {
         VectorBarrier();
         Transpose(columns, from, box.rows * segments, steps, lanes);
         VectorBarrier();
+        if (IsBlocked(steps, lanes)) {
+            JoinBlocks(columns, steps, lanes);
+        } else {
+            JoinSteps(columns, steps, lanes);
+        }
+        if (segments > 1) {
+            const uint32_t last = kBackwards ? 0 : (steps - 1) * lanes;
+            const State before = BeforeSegments(columns.At(last), box.rows);
+            JoinToAll(columns, before, steps, lanes);
+        }
+        Transpose(to, columns, steps, lanes, steps);
+        VectorBarrier();
+    }
+    // Scan the rows of `lanes` elements, one after another.
+    __aicore__ inline void JoinSteps(const State& columns, uint32_t steps, uint32_t lanes) {
         for (uint32_t step = 1; step < steps; ++step) {
             const uint32_t at = (kBackwards ? steps - 1 - step : step) * lanes;
             const State before = columns.At(kBackwards ? at + lanes : at - lanes);
             Kind::Join(columns.At(at), before, columns.At(at), Scratch(), scratchLength_, lanes);
             VectorBarrier();
         }
-        if (segments > 1) {
-            const uint32_t last = kBackwards ? 0 : (steps - 1) * lanes;
-            const State before = BeforeSegments(columns.At(last), box.rows);
-            for (uint32_t step = 0; step < steps; ++step) {
-                const State at = columns.At(step * lanes);
-                Kind::Join(at, before, at, Scratch(), scratchLength_, lanes);
-                if constexpr (Kind::kScratch > 0) {
-                    VectorBarrier();
-                }
-            }
+    }
+    // Whether rows are so short, and so many, that an instruction had better join one of each block
+    // of 16 than a single one: blocks take three instructions per row of one, and one for each.
+    __aicore__ inline static bool IsBlocked(uint32_t steps, uint32_t lanes) {
+        return Kind::kRepeats && lanes <= kShortRow && steps % kBlockSteps == 0 &&
+               steps >= kLeastBlocks * kBlockSteps;
+    }
+    // The same in blocks of 16 rows: each block, then the last rows of all blocks, then what those
+    // add to the other rows of the blocks behind them.
+    __aicore__ inline void JoinBlocks(const State& columns, uint32_t steps, uint32_t lanes) {
+        const uint32_t blocks = steps / kBlockSteps;
+        const uint32_t next = kBlockSteps * lanes;
+        const uint32_t end = kBackwards ? steps - 1 : 0;  // the row that the scan begins with
+        const auto row = [&](uint32_t step) { return (kBackwards ? end - step : step) * lanes; };
+        // instructions go through the rows in memory
+        const auto first = [&](uint32_t step, uint32_t count) {
+            return kBackwards ? row(step + (count - 1) * kBlockSteps) : row(step);
+        };
+        for (uint32_t step = 1; step < kBlockSteps; ++step) {
+            const LocalTensor<C> at = columns.of[0][first(step, blocks)];
+            JoinRepeats(at, columns.of[0][first(step - 1, blocks)], at, lanes, blocks, next, next);
             VectorBarrier();
         }
-        Transpose(to, columns, steps, lanes, steps);
+        for (uint32_t block = 1; block < blocks; ++block) {
+            const uint32_t last = (block + 1) * kBlockSteps - 1;
+            const State at = columns.At(row(last));
+            Kind::Join(at, columns.At(row(last - kBlockSteps)), at, Scratch(), 0, lanes);
+            VectorBarrier();
+        }
+        for (uint32_t step = 0; step + 1 < kBlockSteps; ++step) {
+            const uint32_t others = blocks - 1;
+            const LocalTensor<C> at = columns.of[0][first(kBlockSteps + step, others)];
+            JoinRepeats(at, columns.of[0][first(kBlockSteps - 1, others)], at, lanes, others, next,
+                        next);
+        }
         VectorBarrier();
+    }
+    // Join what is before a segment to all of its elements.
+    __aicore__ inline void JoinToAll(const State& columns, const State& before, uint32_t steps,
+                                     uint32_t lanes) {
+        if (Kind::kRepeats && lanes <= kShortRow) {
+            JoinRepeats(columns.of[0], before.of[0], columns.of[0], lanes, steps, lanes, 0);
+            VectorBarrier();
+            return;
+        }
+        for (uint32_t step = 0; step < steps; ++step) {
+            const State at = columns.At(step * lanes);
+            Kind::Join(at, before, at, Scratch(), scratchLength_, lanes);
+            if constexpr (Kind::kScratch > 0) {
+                VectorBarrier();
+            }
+        }
+        VectorBarrier();
+    }
+    // Join `count` rows of `lanes` elements to others; rows are `next` apart, those before them
+    // `nextBefore`.
+    __aicore__ inline static void JoinRepeats(const LocalTensor<C>& dst,
+                                              const LocalTensor<C>& before,
+                                              const LocalTensor<C>& element, uint32_t lanes,
+                                              uint32_t count, uint32_t next, uint32_t nextBefore) {
+        if constexpr (Kind::kRepeats) {
+            constexpr uint32_t kLanes = kRepeatBytes / sizeof(C);
+            constexpr uint32_t kBlock = kBlockBytes / sizeof(C);
+            constexpr uint32_t kMaxRepeat = 255;
+            const uint8_t apart = static_cast<uint8_t>(next / kBlock);
+            const uint8_t apartBefore = static_cast<uint8_t>(nextBefore / kBlock);
+            for (uint32_t lane = 0; lane < lanes; lane += kLanes) {
+                const uint64_t mask = lanes - lane < kLanes ? lanes - lane : kLanes;
+                for (uint32_t done = 0; done < count; done += kMaxRepeat) {
+                    const uint32_t left = count - done;
+                    const uint8_t repeat =
+                        static_cast<uint8_t>(left < kMaxRepeat ? left : kMaxRepeat);
+                    const uint32_t at = done * next + lane;
+                    Kind::JoinRepeats(dst[at], before[done * nextBefore + lane], element[at], mask,
+                                      repeat, {1, 1, 1, apart, apartBefore, apart});
+                }
+            }
+        }
     }
     // What the carry and the segments before it join to, for every segment of every row, from what
     // each of them joins to. The carry goes to the next box.

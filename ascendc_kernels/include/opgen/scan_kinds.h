@@ -30,6 +30,7 @@ struct ScanState {
 struct SumScan {
     static constexpr uint32_t kStates = 1;
     static constexpr uint32_t kScratch = 0;
+    static constexpr bool kRepeats = true;  // JoinRepeats joins several rows
     static constexpr uint32_t kGroup = 16;  // rows that instructions take at once
 
     template <typename C>
@@ -42,11 +43,20 @@ struct SumScan {
                                        uint32_t, uint32_t count) {
         AscendC::Add(dst.of[0], before.of[0], element.of[0], count);
     }
+    template <typename C>
+    __aicore__ inline static void JoinRepeats(const LocalTensor<C>& dst,
+                                              const LocalTensor<C>& before,
+                                              const LocalTensor<C>& element, uint64_t mask,
+                                              uint8_t repeat,
+                                              const AscendC::BinaryRepeatParams& strides) {
+        AscendC::Add(dst, before, element, mask, repeat, strides);
+    }
 };
 
 struct ProductScan {
     static constexpr uint32_t kStates = 1;
     static constexpr uint32_t kScratch = 0;
+    static constexpr bool kRepeats = true;
     static constexpr uint32_t kGroup = 16;
 
     template <typename C>
@@ -59,6 +69,14 @@ struct ProductScan {
                                        uint32_t, uint32_t count) {
         AscendC::Mul(dst.of[0], before.of[0], element.of[0], count);
     }
+    template <typename C>
+    __aicore__ inline static void JoinRepeats(const LocalTensor<C>& dst,
+                                              const LocalTensor<C>& before,
+                                              const LocalTensor<C>& element, uint64_t mask,
+                                              uint8_t repeat,
+                                              const AscendC::BinaryRepeatParams& strides) {
+        AscendC::Mul(dst, before, element, mask, repeat, strides);
+    }
 };
 
 // The largest element, or the smallest, up to each one; NaN from the first NaN on.
@@ -66,6 +84,7 @@ template <bool kMaximum>
 struct ExtremeScan {
     static constexpr uint32_t kStates = 1;
     static constexpr uint32_t kScratch = 2;
+    static constexpr bool kRepeats = false;
     static constexpr uint32_t kGroup = 64;  // comparisons work on whole repeats
 
     template <typename C>
@@ -110,6 +129,7 @@ template <bool kMaximum>
 struct PositionScan {
     static constexpr uint32_t kStates = 2;
     static constexpr uint32_t kScratch = 2;
+    static constexpr bool kRepeats = false;
     static constexpr uint32_t kGroup = 64;
 
     template <typename C>
@@ -161,6 +181,7 @@ using MinPositionScan = PositionScan<false>;
 struct LogSumExpScan {
     static constexpr uint32_t kStates = 2;
     static constexpr uint32_t kScratch = 2;
+    static constexpr bool kRepeats = false;
     static constexpr uint32_t kGroup = 16;
 
     template <typename C>
