@@ -140,9 +140,7 @@ def vector_workloads(elements: int, folder: Path) -> list[Workload]:
         scans = name.startswith("cumsum")  # only generated
         kernels = {} if scans else {"handwritten": handwritten(key)}
         others = dict if scans else peer(name, *((x, y, z) if name == "add" else (x, z)))
-        workloads.append(
-            Workload(name, reference, z, {**kernels, "generated": own[name]}, others)
-        )
+        workloads.append(Workload(name, reference, z, {**kernels, "generated": own[name]}, others))
     return workloads
 
 
