@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -29,30 +28,7 @@ Registry& Executors() {
 }
 
 // What libascendcl offers us, when it is the emulated one and loaded.
-using SubmitFn = int (*)(void* stream, int (*task)(void*), void* argument);
 using SetErrorFn = int (*)(int code, const char* message);
-
-SubmitFn StreamSubmit() {
-    // Looked up per launch until found: libascendcl may be loaded after the first CPU call.
-    static std::atomic<void*> found{nullptr};
-    void* submit = found.load(std::memory_order_relaxed);
-    if (submit == nullptr) {
-        submit = dlsym(RTLD_DEFAULT, "opgen_acl_stream_submit");
-        found.store(submit, std::memory_order_relaxed);
-    }
-    return reinterpret_cast<SubmitFn>(submit);
-}
-
-struct Task {
-    std::unique_ptr<aclOpExecutor> owned;  // empty for a repeatable executor
-    aclOpExecutor* executor;
-    void* workspace;
-};
-
-int RunTask(void* argument) {
-    std::unique_ptr<Task> task(static_cast<Task*>(argument));
-    return task->executor->Run(task->workspace);
-}
 
 aclnnStatus SetAddress(aclOpExecutor* executor, bool output, size_t index, size_t relative,
                        void* addr, const char* api) {
@@ -129,7 +105,7 @@ aclnnStatus Launch(const char* api, void* workspace, uint64_t workspace_size,
             "with <<<>>> there",
             api);
     }
-    auto task = std::make_unique<Task>();
+    std::unique_ptr<aclOpExecutor> owned;  // empty for a repeatable executor
     {
         Registry& registry = Executors();
         std::lock_guard<std::mutex> lock(registry.mutex);
@@ -150,24 +126,13 @@ aclnnStatus Launch(const char* api, void* workspace, uint64_t workspace_size,
                         static_cast<unsigned long long>(workspace == nullptr ? 0 : workspace_size),
                         static_cast<unsigned long long>(needed));
         }
-        task->executor = executor;
-        task->workspace = workspace;
         if (!executor->repeatable) {
-            task->owned = std::move(found->second);
+            owned = std::move(found->second);
             registry.live.erase(found);
         }
     }
-    SubmitFn submit = stream == nullptr ? nullptr : StreamSubmit();
-    if (submit == nullptr) {
-        return RunTask(task.release());
-    }
-    Task* raw = task.release();
-    const int status = submit(stream, RunTask, raw);
-    if (status != 0) {
-        return Fail(ACLNN_ERR_RUNTIME_ERROR, "%s: the stream refused the launch (status %d)%s%s",
-                    api, status, recent_error.empty() ? "" : ": ", recent_error.c_str());
-    }
-    return ACLNN_SUCCESS;
+    // At once: what torch_npu queues it queues itself, and streams of the emulation run in order.
+    return executor->Run(workspace);
 }
 
 }  // namespace opgen_nnopbase

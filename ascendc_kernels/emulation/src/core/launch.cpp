@@ -225,7 +225,10 @@ int Run(const OpgenLaunch& given) {
         const LaunchInfo info = scheduler.Info();
         if (sink) sink->OnLaunch(info);
         // A sink sees one event at a time, in an order that repeats from run to run.
-        const int threads = sink ? 1 : launch.threads > 0 ? launch.threads : DefaultThreads();
+        // How many there may be is asked of the system, which a single core need not know.
+        const int threads = sink || scheduler.coreCount() == 1 ? 1
+                            : launch.threads > 0               ? launch.threads
+                                                               : DefaultThreads();
         const bool good = scheduler.Run(threads);
         g_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         g_kind = kind.kind;

@@ -48,13 +48,14 @@ struct LimitTimer {
         if (made == getpid()) syscall(SYS_timer_delete, id);
     }
 
-    bool Make(int thread) {
+    // For the calling thread.
+    bool Make() {
         if (made == getpid()) return true;
         sigevent event = {};
         event.sigev_notify = SIGEV_THREAD_ID;
         event.sigev_signo = SIGURG;
         event.sigev_value.sival_ptr = const_cast<char*>(&kLimitMark);
-        event._sigev_un._tid = thread;
+        event._sigev_un._tid = static_cast<int>(syscall(SYS_gettid));
         if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) != 0) return false;
         made = getpid();
         return true;
@@ -159,7 +160,7 @@ Deadline::Deadline(Scheduler* scheduler, const void* entry)
     }
     InstallLimitHandler();
     LimitTimer& timer = OfThread<LimitTimer>();
-    armed_ = timer.Make(static_cast<int>(syscall(SYS_gettid)));
+    armed_ = timer.Make();
     if (!armed_) return;
     t_deadline = this;
     armed_ = timer.Set(limit, kTickSeconds);
