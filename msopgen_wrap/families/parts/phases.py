@@ -14,10 +14,16 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.parts.temporaries import (
+    base_name,
+    free_name,
+    temporary_doc,
+    temporary_dtype,
+)
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule.anchors import ANCHORS, anchors, is_anchor
+from msopgen_wrap.schedule.anchors import ANCHORS, anchors
 from msopgen_wrap.schedule.calls import (
     AXES_OF_ONE,
     HANDLERS,
@@ -44,7 +50,6 @@ CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337",
 MAX_TEMPORARIES = 32
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
-_NAMES = {"max_dim": "max", "min_dim": "min"}
 
 
 def curable(error: OpgenError) -> bool:
@@ -108,14 +113,14 @@ class Phases:
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
         return (
-            self._before_rest(traced)
+            self._first_anchor(traced)
             or self._reduce(traced)
             or self._before_view(traced)
             or self._before_reduction(traced)
             or self._widest(traced)
         )
 
-    def _before_rest(self, traced: TracedGraph) -> bool:
+    def _first_anchor(self, traced: TracedGraph) -> bool:
         """Plan the first anchor as a pass, or what it reads where its family cannot compute that.
 
         No other anchor is above the first one in the order of a graph.
@@ -255,12 +260,12 @@ class Phases:
         found: list[TensorParam] = []
         for node in values:
             taken = self.taken | {p.name for p in (*self.part(found).inputs, *found)}
-            site, dtype = node.meta.get("site"), _dtype(node)
+            site, dtype = node.meta.get("site"), temporary_dtype(node)
             if site is None or dtype is None:
                 return None
             dtypes = (dtype,) * self.spec.combos
-            name = _free_name(_base_name(node), taken)
-            found.append(TensorParam(name, dtypes, doc=_doc(node, dtype), site=site))
+            name = free_name(base_name(node), taken)
+            found.append(TensorParam(name, dtypes, doc=temporary_doc(node, dtype), site=site))
         return found
 
 
@@ -366,7 +371,7 @@ def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node
     frontier = [
         n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)
     ]
-    return frontier if all(_dtype(n) is not None for n in frontier) else needed
+    return frontier if all(temporary_dtype(n) is not None for n in frontier) else needed
 
 
 def _is_number(node: Node) -> bool:
@@ -381,36 +386,3 @@ def _is_made_of(node: Node, values: Container[Node]) -> bool:
     tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
     others = [n for n in tensors if n not in values]
     return pointwise and len(others) < len(tensors) and not any(map(_is_reduced, others))
-
-
-def _dtype(node: Node) -> str | None:
-    """Return the dtype of a temporary: what a kernel computes the value in."""
-    if not _is_tensor(node):
-        return None
-    dtype = node.meta["val"].dtype
-    if dtype.is_floating_point:
-        return "float32"
-    return "bool" if dtype == torch.bool else "int32"
-
-
-def _base_name(node: Node) -> str:
-    if target_name(node) == "operator.getitem":
-        kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
-        return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
-    if is_anchor(node):
-        return target_name(node).split(".")[1].strip("_")
-    return reduction_kind(node) or "value"
-
-
-def _doc(node: Node, dtype: str) -> str:
-    """Return what a temporary holds, for comments."""
-    called = node.args[0] if target_name(node) == "operator.getitem" else node
-    return f"the result of {target_name(called).rpartition('.')[0]}, {dtype}"  # type: ignore[arg-type]
-
-
-def _free_name(base: str, taken: Iterable[str]) -> str:
-    """Return ``sum1``, or the next number that is free."""
-    known, number = set(taken), 1
-    while f"{base}{number}" in known:
-        number += 1
-    return f"{base}{number}"

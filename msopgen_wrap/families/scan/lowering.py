@@ -114,6 +114,8 @@ def _size(size: Any) -> Any:
 def _elements(low: Lowerer, node: Node) -> ScanLowerer:
     if not isinstance(low, ScanLowerer):
         raise OpgenError(low.unsupported(node, "in a pass of another kind"))
+    # what a reader knows a scan backwards as
+    low._note = low._note.replace("opgen.reversed_", "aten.").removesuffix(".default")
     return low
 
 
@@ -128,19 +130,13 @@ def _kind(low: ScanLowerer, node: Node) -> str:
 DIFFERENCES["aten.cumsum of integers"] = DIFFERENCES["aten.cumprod of integers"] = (
     "computes in int32: TilingFunc refuses shapes of which the largest elements would not fit"
 )
-DIFFERENCES.update(
-    dict.fromkeys(
-        ("aten.cumsum", "opgen.reversed_cumsum"),
-        "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 "
-        "may overflow or cancel otherwise than PyTorch's",
-    )
+DIFFERENCES["aten.cumsum"] = (
+    "adds in float32 and in an order of its own: magnitudes that add up to more than 3.4e38 may "
+    "overflow or cancel otherwise than PyTorch's"
 )
-DIFFERENCES.update(
-    dict.fromkeys(
-        ("aten.cumprod", "opgen.reversed_cumprod"),
-        "multiplies in float32 and in an order of its own: products of a part of the elements may "
-        "overflow or vanish where PyTorch's do not",
-    )
+DIFFERENCES["aten.cumprod"] = (
+    "multiplies in float32 and in an order of its own: products of a part of the elements may "
+    "overflow or vanish where PyTorch's do not"
 )
 
 

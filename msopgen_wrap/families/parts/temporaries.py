@@ -1,0 +1,48 @@
+"""Values that go through the workspace: their dtypes, names and what comments say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msopgen_wrap.schedule.anchors import is_anchor
+from msopgen_wrap.schedule.calls import reduction_kind, target_name
+from msopgen_wrap.torch_import import torch
+
+Node = torch.fx.Node
+
+_NAMES = {"max_dim": "max", "min_dim": "min"}
+
+
+def temporary_dtype(node: Node) -> str | None:
+    """Return the dtype of a temporary: what a kernel computes the value in."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return None
+    dtype = value.dtype
+    if dtype.is_floating_point:
+        return "float32"
+    return "bool" if dtype == torch.bool else "int32"
+
+
+def base_name(node: Node) -> str:
+    """Return what the name of a temporary begins with."""
+    if target_name(node) == "operator.getitem":
+        kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
+        return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
+    if is_anchor(node):
+        return target_name(node).split(".")[1].strip("_")
+    return reduction_kind(node) or "value"
+
+
+def temporary_doc(node: Node, dtype: str) -> str:
+    """Return what a temporary holds, for comments."""
+    called = node.args[0] if target_name(node) == "operator.getitem" else node
+    return f"the result of {target_name(called).rpartition('.')[0]}, {dtype}"  # type: ignore[arg-type]
+
+
+def free_name(base: str, taken: Iterable[str]) -> str:
+    """Return ``sum1``, or the next number that is free."""
+    known, number = set(taken), 1
+    while f"{base}{number}" in known:
+        number += 1
+    return f"{base}{number}"
