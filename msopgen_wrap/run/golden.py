@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.run.index_ranges import indexed_sizes
+from msopgen_wrap.run.index_ranges import index_uses
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
@@ -59,26 +59,19 @@ def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
     """Draw the case's inputs; the same case gives the same data on every machine."""
     generator = torch.Generator().manual_seed(zlib.crc32(case.label(spec).encode()))
     inputs: dict[str, Value] = {}
-    sizes = indexed_sizes(spec, case)
+    indices = index_uses(spec, case)
     for param in spec.inputs:
         shape = case.shapes.get(param.name)
         dtype = getattr(torch, param.dtypes[case.combo])
         if shape is None:
             inputs[param.name] = None
-        elif param.name in sizes:
-            inputs[param.name] = _draw_indices(sizes[param.name], shape, dtype, generator)
+        elif param.name in indices:
+            inputs[param.name] = indices[param.name].draw(shape, generator).to(dtype)
         elif param.kind is ParamKind.DYNAMIC:
             inputs[param.name] = [_draw(param, s, dtype, case, generator) for s in shape]
         else:
             inputs[param.name] = _draw(param, shape, dtype, case, generator)
     return inputs
-
-
-def _draw_indices(
-    size: int, shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator
-) -> torch.Tensor:
-    """Draw indices of ``size`` elements; of none there are no right ones."""
-    return torch.randint(0, max(1, size), shape, generator=generator).to(dtype)
 
 
 def _draw(

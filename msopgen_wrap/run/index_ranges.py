@@ -7,6 +7,7 @@ through views and changes of dtype.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.run.op_case import TestCase
@@ -35,6 +36,31 @@ _AXIS_CALLS = {
 }
 
 
+@dataclass(frozen=True)
+class IndexUse:
+    """What an input of indices is for.
+
+    Attributes:
+        size: how many elements there are to choose among, at least.
+        distinct: the axis along which its indices have to differ, as elements are written over
+            and PyTorch leaves open which of several values stays; None: none.
+    """
+
+    size: int
+    distinct: int | None = None
+
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        """Draw indices; of no elements there are no right ones."""
+        size = max(1, self.size)
+        if self.distinct is None or not shape:
+            return torch.randint(0, size, shape, generator=generator)
+        length = shape[self.distinct]
+        longer = [*shape]
+        longer[self.distinct] = max(size, length)
+        order = torch.rand(longer, generator=generator).argsort(self.distinct)
+        return order.narrow(self.distinct, 0, length) % size
+
+
 class _IndexUses(TorchDispatchMode):
     """Notes which inputs index how many elements.
 
@@ -46,17 +72,21 @@ class _IndexUses(TorchDispatchMode):
         super().__init__()
         self.names = names
         self.kept: list[Any] = []  # an id is that of a tensor as long as it lives
-        self.sizes: dict[str, int] = {}
+        self.uses: dict[str, IndexUse] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = str(func.overloadpacket).rpartition(".")[2].rstrip("_")
         if name in _AXIS_CALLS:
             table, axis, index = (args[i] for i in _AXIS_CALLS[name])
-            self._note(index, table.shape[axis] if table.dim() else 1)
+            distinct = axis % max(1, index.dim()) if name == "scatter" else 0
+            overwrites = name in ("scatter", "index_copy")
+            size = table.shape[axis] if table.dim() else 1
+            self._note(index, size, distinct if overwrites else None)
         elif name in ("index", "index_put", "_index_put_impl", "_unsafe_index"):
+            adds = "put" not in name or (len(args) > 3 and args[3])
             for axis, index in enumerate(args[1]):
                 if index is not None:
-                    self._note(index, args[0].shape[axis])
+                    self._note(index, args[0].shape[axis], None if adds else 0)
         elif name == "embedding":
             self._note(args[1], args[0].shape[0])
         elif name == "take":
@@ -71,18 +101,20 @@ class _IndexUses(TorchDispatchMode):
             self.kept.append(result)
         return result
 
-    def _note(self, index: Any, size: int) -> None:
+    def _note(self, index: Any, size: int, distinct: int | None = None) -> None:
         name = self.names.get(id(index))
         if name is not None:
-            self.sizes[name] = min(size, self.sizes.get(name, size))
+            known = self.uses.get(name, IndexUse(size, distinct))
+            both = (d for d in (known.distinct, distinct) if d is not None)
+            self.uses[name] = IndexUse(min(size, known.size), next(both, None))
 
 
 def _tensors(args: Any) -> list[Any]:
     return [a for a in args if isinstance(a, torch.Tensor)]
 
 
-def indexed_sizes(spec: OpSpec, case: TestCase) -> dict[str, int]:
-    """Return how many elements the inputs that index choose among; empty where none do.
+def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
+    """Return what the inputs that index choose among; empty where none do.
 
     An input with a ``range`` of its own is left out.
     """
@@ -112,4 +144,4 @@ def indexed_sizes(spec: OpSpec, case: TestCase) -> dict[str, int]:
             compile_compute(spec, wrap_errors=False)(inputs, dict(case.attrs))
     except (NotImplementedError, TypeError, RuntimeError, IndexError, ValueError):
         pass  # what was seen until then counts
-    return uses.sizes
+    return uses.uses

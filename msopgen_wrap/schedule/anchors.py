@@ -18,13 +18,19 @@ ANCHORS: dict[str, str] = {
     "aten.cumprod.default": "scan",
     "aten.cumsum.default": "scan",
     "aten.embedding.default": "index",
+    "aten._unsafe_index.Tensor": "index",
+    "aten._unsafe_index_put.default": "index",
     "aten.gather.default": "index",
     "aten.index.Tensor": "index",
+    "aten.index_put.default": "index",
     "aten.index_select.default": "index",
     "aten.logcumsumexp.default": "scan",
     "opgen.reversed_cumprod.default": "scan",
     "opgen.reversed_cumsum.default": "scan",
     "opgen.reversed_logcumsumexp.default": "scan",
+    "aten.scatter.src": "index",
+    "aten.scatter.value": "index",
+    "aten.scatter_add.default": "index",
 }
 
 

@@ -28,6 +28,7 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeBroadcast,
+    ShapeList,
     ShapeReduce,
     TensorParam,
 )
@@ -124,7 +125,13 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             f"the others are brought to the shape of '{together[0]}', which is optional",
             "name an input first that is always given",
         )
-    loose = [p.name for p in spec.inputs if p.shape is None and p.name not in together]
+    loose = [
+        p.name
+        for p in spec.inputs
+        if p.shape is None
+        and p.name not in together
+        and (p.name in targets or not _names_axes(spec, p.name))
+    ]
     if len(loose) > 1 or (loose and together):
         every = listed([p.name for p in spec.inputs if p.shape is None])
         return (
@@ -133,6 +140,15 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             f"'broadcast({spec.inputs[0].name}, {loose[-1]})'",
         )
     return "", ""
+
+
+def _names_axes(spec: OpSpec, name: str) -> bool:
+    """Whether all outputs have axes of their own that are those of an input, as indices give."""
+    return all(
+        isinstance(rule := p.shape, ShapeList)
+        and any(getattr(item, "tensor", None) == name for item in rule.items)
+        for p in spec.outputs
+    )
 
 
 def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:

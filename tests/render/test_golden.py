@@ -22,6 +22,7 @@ OPS = {
     "foreach/foreach_norm": ("8.1",),
     "optimizer/apply_adam_w": ("8.1",),
     "index/embedding": ("8.1",),
+    "index/index_add": ("9.x",),
 }
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 

@@ -78,6 +78,16 @@ class IndexedRows {
         Advance();
         return inside;
     }
+    // Where the value of an item lies: `offset` and its steps, which are `tiling.valueSteps`.
+    template <typename Array>
+    __aicore__ inline uint64_t ValueAt(uint64_t item, const Array& steps, int64_t offset) const {
+        int64_t at = offset;
+        for (uint32_t i = kMaxDims; i > 0; --i) {
+            at += static_cast<int64_t>(item % dims_[i - 1]) * steps[i - 1];
+            item /= dims_[i - 1];
+        }
+        return static_cast<uint64_t>(at);
+    }
     // The last index that was outside its axis, and the size of the axis.
     __aicore__ inline int64_t Outside() const { return outside_; }
     __aicore__ inline int64_t OutsideOf() const { return outsideOf_; }
@@ -185,6 +195,42 @@ __aicore__ inline void StoreRows(const GlobalTensor<T>& gm, const LocalTensor<T>
                                       static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
     blocks.srcStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;
     AscendC::DataCopyPad(gm, tile, blocks);
+}
+
+// Copy rows that lie `apart` elements from one another in GM to a tile, `pitch` elements apart; the
+// gaps between them become 0.
+template <typename T>
+__aicore__ inline void LoadRows(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                uint32_t rows, uint32_t length, uint32_t pitch, uint64_t apart) {
+    if (length < pitch) {
+        ClearForLoad(tile, rows * pitch);
+    }
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows),
+                                      static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
+    blocks.srcStride = static_cast<uint32_t>((apart - length) * sizeof(T));
+    blocks.dstStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;
+    const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
+    AscendC::DataCopyPad(tile, gm, blocks, noPad);
+}
+
+// The same in the other direction.
+template <typename T>
+__aicore__ inline void StoreRowsApart(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                      uint32_t rows, uint32_t length, uint32_t pitch,
+                                      uint64_t apart) {
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows),
+                                      static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
+    blocks.srcStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;
+    blocks.dstStride = static_cast<uint32_t>((apart - length) * sizeof(T));
+    AscendC::DataCopyPad(gm, tile, blocks);
+}
+
+// Copy a row within UB, in whole blocks.
+template <typename T>
+__aicore__ inline void CopyRow(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                               uint32_t length) {
+    const uint32_t bytes = AlignBlock(length * static_cast<uint32_t>(sizeof(T)));
+    AscendC::DataCopy(dst, src, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
 }  // namespace opgen

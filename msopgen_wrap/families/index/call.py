@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import AttrRef, Const
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.program import Scalar
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
@@ -21,13 +23,17 @@ class IndexCall:
     """One call.
 
     Attributes:
-        table: the operand whose rows or elements are chosen.
+        table: the operand whose rows or elements are chosen; of a scatter what they are written
+            over, "" where that is a number.
         indices: the operands that choose, one per indexed axis.
         axis: the first indexed axis, from the front; that of an attr where ``attr`` names it.
         rank: of the table in the sample.
         attr: the attr that gives the axis, "" where it is fixed.
         rows: whether indices stand for whole axes; otherwise there is one per element.
         wraps: whether negative indices count from the end.
+        combine: of a scatter ``copy`` or ``add``; "" of a gather.
+        values: the operand that is scattered, "" where it is a number.
+        numbers: of a scatter, the numbers in place of the table and of the values.
     """
 
     table: str
@@ -37,6 +43,9 @@ class IndexCall:
     attr: str = ""
     rows: bool = True
     wraps: bool = False
+    combine: str = ""
+    values: str = ""
+    numbers: tuple[Scalar | None, Scalar | None] = (None, None)
 
 
 @dataclass
@@ -89,6 +98,21 @@ class CallReader(Lowerer):
             OpgenError: OPG350 where it is no view of an input, or one with elements repeated,
                 reversed or added.
         """
+        view = self._value(value, what)
+        if not isinstance(view, View) or view.counted is not None:
+            raise self.refusal(value, f"{what} is computed")
+        if any(step.op not in _STEPS for step in view.steps):
+            raise self.refusal(value, f"{what} has its elements in another order")
+        return self._name(view)
+
+    def view_or_number(self, value: Any, what: str) -> tuple[str, Scalar | None]:
+        """Return the operand that an argument is, or the number that it repeats."""
+        found = self._value(value, what) if isinstance(value, Node) else self.operand(value)
+        if isinstance(found, (Const, AttrRef)):
+            found = self.operand(found)
+        return ("", found) if isinstance(found, Scalar) else (self.view(value, what), None)
+
+    def _value(self, value: Any, what: str) -> Any:
         node = value
         while target_name(node) in IDENTITY or _is_widened(node):
             node = node.args[0]
@@ -99,12 +123,7 @@ class CallReader(Lowerer):
             if any(d.code not in ("OPG331", "OPG332", "OPG333") for d in error.diagnostics):
                 raise
             raise self.refusal(value, f"{what} is computed") from error
-        view = self.values[node]
-        if not isinstance(view, View) or view.counted is not None:
-            raise self.refusal(value, f"{what} is computed")
-        if any(step.op not in _STEPS for step in view.steps):
-            raise self.refusal(value, f"{what} has its elements in another order")
-        return self._name(view)
+        return self.values[node]
 
     def _needed(self, node: Node) -> list[Node]:
         """Return a node and what it is made of, in the order of the graph."""
@@ -165,8 +184,9 @@ def _embedding(reader: CallReader, node: Node) -> IndexCall:
     return IndexCall(reader.view(table, "the table"), (reader.view(index, "the index"),), 0, 2)
 
 
-def _index(reader: CallReader, node: Node) -> IndexCall:
-    table, given = node.args
+def _index(reader: CallReader, node: Node, reads: bool = True) -> IndexCall:
+    """Read indices in brackets; ``reads``: of a tensor that is read, else of one written."""
+    table, given = node.args[:2]
     chosen: Any = given
     axes = [axis for axis, index in enumerate(chosen) if index is not None]
     if axes[-1] - axes[0] >= len(axes):
@@ -175,7 +195,8 @@ def _index(reader: CallReader, node: Node) -> IndexCall:
         raise OpgenError(reader.unsupported(node, "a mask"))
     indices = tuple(reader.view(chosen[a], "an index") for a in axes)
     axis, rank = _axis(table, axes[0])
-    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank, wraps=True)
+    read = reader.view(table, "the tensor") if reads else ""
+    return IndexCall(read, indices, axis, rank, wraps=True)
 
 
 def _gather(reader: CallReader, node: Node) -> IndexCall:
@@ -187,7 +208,42 @@ def _gather(reader: CallReader, node: Node) -> IndexCall:
     return IndexCall(reader.view(table, "the tensor"), indices, axis, rank, rows=False)
 
 
+def _put(reader: CallReader, node: Node) -> IndexCall:
+    """Read rows that are written: index_put, and what is decomposed to it."""
+    gathered = _index(reader, node, reads=False)
+    accumulates = len(node.args) > 3 and bool(node.args[3])
+    return _scattered(reader, gathered, node.args[0], node.args[2], accumulates)
+
+
+def _scatter(reader: CallReader, node: Node) -> IndexCall:
+    table, dim, index, values = node.args[:4]
+    axis, rank = _axis(table, dim)
+    indices = (reader.view(index, "the index"),)
+    call = IndexCall("", indices, axis, rank, rows=False)
+    return _scattered(reader, call, table, values, "scatter_add" in target_name(node))
+
+
+def _scattered(
+    reader: CallReader, call: IndexCall, table: Any, values: Any, adds: bool
+) -> IndexCall:
+    if reader.spec.outputs[0].site is not None or reader.spec.outputs[0].inplace:
+        raise OpgenError(reader.unsupported(table, "a value between passes, or in place"))
+    below, number = reader.view_or_number(table, "the tensor")
+    if below and reader.operands[below].steps:
+        raise reader.refusal(table, "the tensor is a view")
+    given, value = reader.view_or_number(values, "the values")
+    combine = "add" if adds else "copy"
+    numbers = (number, value)
+    return replace(call, table=below, combine=combine, values=given, numbers=numbers)
+
+
 _READERS: dict[str, Any] = {
+    "aten._unsafe_index.Tensor": _index,
+    "aten._unsafe_index_put.default": _put,
+    "aten.index_put.default": _put,
+    "aten.scatter.src": _scatter,
+    "aten.scatter.value": _scatter,
+    "aten.scatter_add.default": _scatter,
     "aten.embedding.default": _embedding,
     "aten.gather.default": _gather,
     "aten.index.Tensor": _index,

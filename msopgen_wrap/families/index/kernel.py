@@ -30,15 +30,19 @@ def render_kernel(plan: IndexPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("index").get_template("kernel.cpp.jinja").render(_values(plan, style))
+    text = environment("index").get_template(_template(plan)).render(_values(plan, style))
     return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
 
 
 def kernel_part(plan: IndexPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
     values = _values(plan, style)
-    classes = render_block("index", "kernel.cpp.jinja", "classes", values)
+    classes = render_block("index", _template(plan), "classes", values)
     return KernelPart(classes, values["dispatch"], workspace=False)
+
+
+def _template(plan: IndexPlan) -> str:
+    return "scatter.cpp.jinja" if plan.call.combine else "gather.cpp.jinja"
 
 
 def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
@@ -51,6 +55,7 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
         "style": style,
         "source": f"specs/{spec.name}.yaml",
         "doc": doc_lines(spec),
+        "call": plan.call,
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
         "entry": kernel_args(spec),
         "dispatch": branches,
@@ -68,19 +73,23 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
     written = {"name": member_name(output, True, spec), "type": type_name(output, True, spec)}
     gm = [{**row, "argument": cpp_local(row["name"])} for row in (*gm, written)]
     tensors = {row["name"]: row for row in gm}
-    table = body.operands[call.table].tensor
-    sources = {spec.param(table).dtypes[c] for c in body.combos}
-    targets = {output.dtypes[c] for c in body.combos}
-    indices = [body.operands[name].tensor for name in call.indices]
+    named = {name: tensors[view.tensor] for name, view in body.operands.items()}
+    dtypes = {
+        (spec.param(body.operands[call.table].tensor).dtypes[c], output.dtypes[c])
+        for c in (body.combos if call.table else ())
+    }
+    sizes = {(DTYPE_BYTES[source], DTYPE_BYTES[target]) for source, target in dtypes}
     return {
         "name": body.class_name,
         "summary": summary(spec, plan, body),
         "gm": gm,
-        "table": tensors[table],
-        "indices": [tensors[name] for name in indices],
+        "table": named.get(call.table),
+        "indices": [named[name] for name in call.indices],
+        "source": named.get(call.values),
         "output": tensors[written["name"]],
         "wraps": call.wraps,
-        "converts": body.converts,
-        "bytes": body.converts and any(DTYPE_BYTES[d] == 1 for d in sources | targets),
-        "narrows": any(DTYPE_BYTES[d] < DTYPE_BYTES[s] for s in sources for d in targets),
+        "compute": body.compute or written["type"],
+        "converts": bool(body.compute),
+        "bytes": bool(body.compute) and any(1 in pair for pair in sizes),
+        "narrows": any(target < source for source, target in sizes),
     }

@@ -17,10 +17,12 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, Program
+from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.spec.model import OpSpec
 
+# Fields of the tiling struct that stand for the table of a scatter and for its values.
+NUMBERS = ("initialValue", "value")
 # The only mode, and the last digit of its tiling key.
 MODES = {"rows": 0}
 # UB for the indices of one axis, as opgen/indexed.h has it.
@@ -33,10 +35,11 @@ class IndexBody(Body):
     """The kernel class of a call.
 
     Attributes:
-        converts: whether elements change their type on the way, to or from that of a temporary.
+        compute: the C++ type that elements are added in, or converted through on their way to or
+            from a temporary; "" where they keep their bits.
     """
 
-    converts: bool = False
+    compute: str = ""
 
 
 @dataclass
@@ -82,10 +85,12 @@ def plan_index(
             sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
         )
         groups = _groups(spec, call, operands)
-        for converts, combos in groups.items():
+        numbers = _numbers(plan, call)
+        for compute, combos in groups.items():
             name = class_name(spec, variants, index, combos, len(groups))
+            program = Program(scalars=dict(numbers))
             body = IndexBody(
-                name, index, tuple(combos), Program(), Placement(), operands, converts=converts
+                name, index, tuple(combos), program, Placement(), operands, compute=compute
             )
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
@@ -172,23 +177,50 @@ def _different(spec: OpSpec) -> Diagnostic:
 # ---- dtypes and UB -------------------------------------------------------------------------------
 
 
-def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[bool, list[int]]:
-    """Return the dtype combinations that convert and those that do not.
+def _numbers(plan: IndexPlan, call: IndexCall) -> dict[str, Scalar]:
+    """Return the numbers of the tiling struct that stand for tensors of a scatter."""
+    found = dict(zip(NUMBERS, call.numbers, strict=True))
+    numbers = {name: scalar for name, scalar in found.items() if scalar is not None}
+    plan.scalar_names.update({scalar: name for name, scalar in numbers.items()})
+    return numbers
+
+
+def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[str, list[int]]:
+    """Return the dtype combinations by the C++ type that elements are computed in.
 
     Raises:
         OpgenError: OPG332 for dtypes that a kernel does not convert or does not take as indices.
     """
-    table, output = spec.param(operands[call.table].tensor), spec.outputs[0]
-    found: dict[bool, list[int]] = {}
+    moved = [spec.param(operands[n].tensor) for n in (call.table, call.values) if n]
+    found: dict[str, list[int]] = {}
     for combo in range(spec.combos):
-        source, target = table.dtypes[combo], output.dtypes[combo]
-        if source != target and not _converts(source, target):
-            raise OpgenError(_no_conversion(spec, source, target))
         kinds = {spec.param(operands[name].tensor).dtypes[combo] for name in call.indices}
         if len(kinds) > 1 or not kinds <= {"int32", "int64"}:
             raise OpgenError(_no_index(spec, sorted(kinds)))
-        found.setdefault(source != target, []).append(combo)
+        target = spec.outputs[0].dtypes[combo]
+        compute = _compute_type([p.dtypes[combo] for p in moved], target, call)
+        if compute is None:
+            source = next((p.dtypes[combo] for p in moved if p.dtypes[combo] != target), target)
+            raise OpgenError(_no_conversion(spec, source, target))
+        found.setdefault(compute, []).append(combo)
     return found
+
+
+def _compute_type(sources: list[str], target: str, call: IndexCall) -> str | None:
+    """Return the C++ type in which elements are computed, "" for their own; None for no way."""
+    numbers = any(number is not None for number in call.numbers)
+    if set(sources) <= {target} and call.combine != "add" and not numbers:
+        return ""
+    if not call.combine:
+        source = sources[0]
+        narrow = target in _WIDE.get(source, ())
+        return CPP_TYPE[source if narrow else target] if _converts(source, target) else None
+    for wide, narrower in _WIDE.items():
+        # 64 bits are not computed in, and sums do not wrap to 8 or 16
+        known = {wide, *(d for d in narrower if wide == "float32")}
+        if {*sources, target} <= known:
+            return CPP_TYPE[wide]
+    return None
 
 
 def _converts(source: str, target: str) -> bool:
@@ -198,9 +230,10 @@ def _converts(source: str, target: str) -> bool:
 def _no_conversion(spec: OpSpec, source: str, target: str) -> Diagnostic:
     return Diagnostic(
         "OPG332",
-        f"{spec.op} moves {source} by index and stores {target}",
+        f"{spec.op} takes {source} by index and gives {target}",
         spec.outputs[0].location,
-        "elements that are moved keep their type",
+        "elements that are moved keep their type; sums, and numbers in place of a tensor, are of "
+        "float16, bfloat16, float32 or int32",
         "give the output the dtype of the tensor that is indexed",
     )
 
@@ -217,12 +250,23 @@ def _no_index(spec: OpSpec, dtypes: Sequence[str]) -> Diagnostic:
 
 def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:
     """Return the UB use of a body for a dtype combination."""
-    source = spec.param(body.operands[call.table].tensor).dtypes[combo]
-    target = spec.outputs[0].dtypes[combo]
-    buffers = [Buffer("rowQueue", DTYPE_BYTES[source], 2)]
-    if body.converts:
-        buffers.append(Buffer("outQueue", DTYPE_BYTES[target], 2))
-        if 1 in (DTYPE_BYTES[source], DTYPE_BYTES[target]):
+    target = DTYPE_BYTES[spec.outputs[0].dtypes[combo]]
+    names = {n: spec.param(body.operands[n].tensor).dtypes[combo] for n in body.operands}
+    sizes = {name: DTYPE_BYTES[dtype] for name, dtype in names.items()}
+    indices = Buffer("indices", 0, len(call.indices), fixed=INDEX_BYTES)
+    if call.combine:
+        wide = 4 if body.compute else target
+        buffers = [Buffer("windowBuf", wide)]
+        if body.compute:
+            buffers.append(Buffer("stageBuf", max(target, sizes.get(call.table, 1))))
+            buffers.append(Buffer("valueBuf", wide))
+        if call.values:
+            buffers.append(Buffer("valueQueue", sizes[call.values], 2))
+        return Budget((*buffers, indices))
+    source = sizes[call.table]
+    buffers = [Buffer("rowQueue", source, 2)]
+    if body.compute:
+        buffers.append(Buffer("outQueue", target, 2))
+        if 1 in (source, target):
             buffers.append(Buffer("bytes", 2))
-    buffers.append(Buffer("indices", 0, len(call.indices), fixed=INDEX_BYTES))
-    return Budget(tuple(buffers))
+    return Budget((*buffers, indices))

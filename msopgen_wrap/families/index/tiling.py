@@ -6,6 +6,7 @@ from typing import Any
 
 from msopgen_wrap.families.index.plan import IndexPlan
 from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
     field_row,
@@ -29,21 +30,38 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
     """
     spec, call = plan.spec, plan.call
     count = len(call.indices)
+    moved = spec.outputs[0].name if call.combine else call.table
     fields = [
         field_row("int64_t", "itemDims", _DIMS, "sizes of the space that items are the points of"),
-        field_row("int64_t", "tableSteps", _DIMS, f"elements between their rows of {call.table}"),
+        field_row("int64_t", "tableSteps", _DIMS, f"elements between their rows of {moved}"),
         field_row("int64_t", "indexSteps", _DIMS * count, "elements between their indices"),
         field_row("int64_t", "indexOffsets", count, "the first index"),
         field_row("int64_t", "axisSizes", count, "sizes of the indexed axes"),
         field_row("int64_t", "axisSteps", count, "elements between neighbours along them"),
-        field_row("int64_t", "tableOffset", 0, f"the first element of {call.table}"),
-        field_row("uint64_t", "items", 0, "points of the space"),
+        field_row("int64_t", "tableOffset", 0, f"the first element of {moved}"),
         field_row("uint64_t", "rowLength", 0, "elements that lie together and have one index"),
         field_row("uint64_t", "pieces", 0, "tiles that a row takes; 1: a tile takes whole rows"),
         field_row("uint32_t", "pieceLength", 0, "elements of a row that a tile takes"),
         field_row("uint32_t", "rowPitch", 0, "elements between the rows of a tile"),
-        field_row("uint32_t", "rowsPerTile", 0, "rows that a tile holds"),
     ]
+    if call.combine:
+        fields += [
+            field_row("uint64_t", "rows", 0, f"rows of {moved}"),
+            field_row("uint64_t", "slabRows", 0, "rows that slabItems items lie in"),
+            field_row("uint64_t", "slabItems", 0, "items that follow one another"),
+            field_row("uint32_t", "rowsPerWindow", 0, "rows that a core holds in UB"),
+        ]
+    else:
+        fields += [
+            field_row("uint64_t", "items", 0, "points of the space"),
+            field_row("uint32_t", "rowsPerTile", 0, "rows that a tile holds"),
+        ]
+    if call.values:
+        fields += [
+            field_row("int64_t", "valueSteps", _DIMS, f"elements between rows of {call.values}"),
+            field_row("int64_t", "valueOffset", 0, f"the first element of {call.values}"),
+        ]
+    fields += scalar_fields(plan.scalar_names, plan.scalars())
     values = shared_values(spec, plan, style, plan.scalars(), all_views=True)
     text = (
         environment("index")
@@ -55,6 +73,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             index_views=[f"{name}View" for name in call.indices],
             axis=attr_variable(call.attr) if call.attr else plan.axis,
             budgets=_budgets(plan),
+            scalars=scalar_values(plan.scalar_names, plan.scalars()),
         )
     )
     headers = ('"opgen_indexed_space.h"', '"opgen_tile_budget.h"')
@@ -66,8 +85,9 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
     for body in plan.bodies:
         for combo in body.combos:
             need = body.budgets[combo, "rows"]
-            table = spec.param(body.operands[plan.call.table].tensor).dtypes[combo]
-            moved = (table, spec.outputs[0].dtypes[combo])
+            names = (n for n in (plan.call.table, plan.call.values) if n)
+            moved = [spec.param(body.operands[name].tensor).dtypes[combo] for name in names]
+            moved.append(spec.outputs[0].dtypes[combo])
             rows.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),

@@ -36,9 +36,9 @@ struct IndexedSpace {
 
     // Of a space whose indices stand for whole axes: [before, indices, behind].
     // first: the first indexed axis of the table; with `values`, the last operand, of the shape of
-    // the space.
+    // the space; written: whether the table is, not read.
     static IndexedSpace OfRows(const View& table, int64_t first, const std::vector<View>& indices,
-                               const View* values = nullptr) {
+                               const View* values = nullptr, bool written = false) {
         IndexedSpace space;
         size_t from = 0;
         const size_t count = indices.size();
@@ -69,12 +69,13 @@ struct IndexedSpace {
             space.AddAxis(table.dim[i], table.stride[i]);
         }
         space.TakeIndexed(table, from, indices);
-        space.Finish(table, values);
+        space.Finish(table, values, written);
         return space;
     }
     // Of a space with an index per element: the shape of the index, `dims`.
     static IndexedSpace OfElements(const View& table, int64_t axis, const View& index,
-                                   const std::vector<int64_t>& dims, const View* values = nullptr) {
+                                   const std::vector<int64_t>& dims, const View* values = nullptr,
+                                   bool written = false) {
         IndexedSpace space;
         // a table without axes has one element, and so has its index
         const View whole = table.dim.empty() ? View::Dense({1}) : table;
@@ -96,7 +97,7 @@ struct IndexedSpace {
             space.steps[1].back() = StepOf(index, sizes.size(), i);
         }
         space.TakeIndexed(whole, at, {index});
-        space.Finish(whole, values);
+        space.Finish(whole, values, written);
         return space;
     }
     int64_t Items() const {
@@ -139,7 +140,7 @@ struct IndexedSpace {
         }
         tableOffset = table.offset;
     }
-    void Finish(const View& table, const View* values) {
+    void Finish(const View& table, const View* values, bool written) {
         if (!Addressable(table.dim) || !Addressable(dims)) {
             refusal = UnreachableText(Addressable(dims) ? table.dim : dims);
             return;
@@ -158,14 +159,14 @@ struct IndexedSpace {
             valueOffset = values->offset;
         }
         shape = dims;
-        Collapse(values != nullptr);
+        Collapse(values != nullptr, written);
         if (dims.size() > static_cast<size_t>(kMaxDims)) {
             refusal = "the items of the indices have more than 8 axes that cannot be joined";
         }
     }
     // Join axes that lie together in all operands, and take the last one out where a row of it
     // lies together and has the same indices.
-    void Collapse(bool hasValues) {
+    void Collapse(bool hasValues, bool written) {
         for (size_t i = dims.size(); i > 0; --i) {
             if (dims[i - 1] == 1) {
                 Erase(i - 1);
@@ -190,6 +191,13 @@ struct IndexedSpace {
         bool row = steps[0].back() == 1 && (!hasValues || steps.back().back() == 1);
         for (size_t k = 0; k < axisSizes.size(); ++k) {
             row = row && steps[1 + k].back() == 0;
+        }
+        // what is written is divided into rows: none begins within another
+        for (size_t i = 0; row && written && i + 1 < dims.size(); ++i) {
+            row = dims.back() > 0 && steps[0][i] % dims.back() == 0;
+        }
+        for (size_t k = 0; row && written && k < axisSteps.size(); ++k) {
+            row = dims.back() > 0 && axisSteps[k] % dims.back() == 0;
         }
         if (row) {
             rowLength = dims.back();
@@ -252,6 +260,70 @@ struct RowTiling {
         }
         cores = std::max<int64_t>(1, std::min(wanted, Times(items, pieces)));
         return "";
+    }
+};
+
+// How the cores share a tensor that values are scattered to. Each core owns windows of it, which it
+// holds in UB, and goes through the items that may lie in them in their order: no two cores write
+// to the same element, and results do not depend on how many cores there are.
+struct WindowTiling {
+    int64_t rows = 0;  // of the tensor
+    int64_t rowsPerWindow = 1;
+    int64_t rowPitch = 0;     // elements between the rows of a window
+    int64_t pieceLength = 0;  // elements of a row in a window
+    int64_t pieces = 1;       // of a row
+    int64_t slabRows = 0;     // consecutive rows of the tensor that slabItems consecutive items
+    int64_t slabItems = 0;    // lie in
+    int64_t cores = 1;
+
+    // total: elements of the tensor; bytesOfTile, reserved, elementBytes: see RowTiling.
+    std::string Choose(const IndexedSpace& space, int64_t total, double bytesOfTile,
+                       int64_t reserved, int64_t elementBytes, uint64_t ubSize,
+                       int64_t coresOfChip) {
+        if (!space.refusal.empty()) {
+            return space.refusal;
+        }
+        const int64_t unit = kBlockOfCopy / elementBytes;
+        const int64_t room = static_cast<int64_t>(ubSize) - reserved;
+        const int64_t tile =
+            static_cast<int64_t>(static_cast<double>(room) / bytesOfTile) / unit * unit;
+        if (room <= 0 || tile < unit) {
+            return "UB has no room for a window of rows";
+        }
+        const int64_t length = std::max<int64_t>(1, space.rowLength);
+        rows = total / length;
+        rowPitch = std::min(AlignUp(length, unit), tile);
+        pieceLength = std::min(length, rowPitch);
+        pieces = CeilDiv(length, pieceLength);
+        const int64_t wanted =
+            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(total, elementBytes), 4096)));
+        rowsPerWindow = pieces > 1 ? 1 : std::min(tile / rowPitch, kMaxBlockCount);
+        rowsPerWindow = std::max<int64_t>(1, std::min(rowsPerWindow, CeilDiv(rows, wanted)));
+        cores = std::max<int64_t>(1, std::min(wanted, CeilDiv(rows, rowsPerWindow) * pieces));
+        TakeSlabs(space);
+        return "";
+    }
+
+ private:
+    // The first axis of the items divides the tensor where all that follows lies within its step.
+    void TakeSlabs(const IndexedSpace& space) {
+        slabRows = std::max<int64_t>(1, rows);
+        slabItems = space.Items();
+        if (space.dims.size() < 2) {
+            return;
+        }
+        const int64_t step = space.steps[0][0];
+        int64_t reach = std::max<int64_t>(1, space.rowLength) - 1;
+        for (size_t i = 1; i < space.dims.size(); ++i) {
+            reach += std::max<int64_t>(0, space.dims[i] - 1) * space.steps[0][i];
+        }
+        for (size_t k = 0; k < space.axisSizes.size(); ++k) {
+            reach += std::max<int64_t>(0, space.axisSizes[k] - 1) * space.axisSteps[k];
+        }
+        if (step > reach && space.dims[0] > 0) {
+            slabRows = step / std::max<int64_t>(1, space.rowLength);
+            slabItems = space.Items() / space.dims[0];
+        }
     }
 };
 
