@@ -87,6 +87,10 @@ def _counts_along(view: View, root: str) -> bool:
 
 def _is_inside(spec: OpSpec, view: View, root: str) -> bool:
     """Whether an operand has no size that the root does not have at the same place from the end."""
+    if spec.param(view.tensor).site is not None and not view.steps and view.extent != SQUEEZED:
+        # computed from inputs: inside if all of them are
+        given = [View(p.name, 0) for p in spec.inputs if p.site is None]
+        return all(_is_whole(spec, v, root) or _is_inside(spec, v, root) for v in given)
     rule = spec.param(view.tensor).shape
     if view.steps or view.extent == SQUEEZED or not isinstance(rule, ShapeList):
         return False
@@ -230,13 +234,35 @@ class _Extents:
 
 
 def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
-    """Return the operands with fewer dimensions than others: the same for many rows."""
+    """Return the operands that an instruction reads by stride, as they have fewer elements.
+
+    They have fewer dimensions than others, and are the same for many rows; or they are temporaries
+    with one number per reduced element, such as the statistics of the rows that columns are summed
+    over.
+    """
     most = max((view.rank for view in lowerer.operands.values()), default=0)
+    numbers = _numbers_of_reduced(lowerer)
     return frozenset(
         name
         for name, view in lowerer.operands.items()
-        if view.rank < most and view.extent == FULL and not view.placed
+        if (view.rank < most or (view.tensor in numbers and not view.steps))
+        and view.extent == FULL
+        and not view.placed
     )
+
+
+def _numbers_of_reduced(lowerer: RowLowerer) -> frozenset[str]:
+    """Return the temporaries whose axes that are kept all have size 1."""
+    sites = {p.name for p in lowerer.spec.inputs if p.site is not None}
+    found = set()
+    for node, value in lowerer.values.items():
+        if isinstance(value, View) and not value.steps and value.tensor in sites:
+            axes = lowerer.space.of.get(node, ())
+            if any(a is not None for a in axes) and all(
+                a is None or a in lowerer.space.reduced for a in axes
+            ):
+                found.add(value.tensor)
+    return frozenset(found)
 
 
 def _output_is_full(lowerer: RowLowerer, name: str) -> bool:
