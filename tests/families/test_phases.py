@@ -216,6 +216,14 @@ def test_the_plan_names_what_goes_through_the_workspace(tmp_path):
     assert [k["from_workspace"] for k in kernels] == [[], ["max1", "sum1"]]
 
 
+def test_statistics_of_rows_are_read_by_stride_where_columns_are_summed(tmp_path):
+    text = as_text(plan_op(spec_of(CASES["weighted softmax, then columns"], tmp_path)))
+    for name in ("max1", "sum1"):
+        assert f"{name} (kept)" in text
+        assert f"{name} (working copy)" not in text
+    assert "x (working copy)" not in text
+
+
 # What phases cannot help keeps a diagnostic of its own.
 REFUSED = {
     "an operator without lowering": (
