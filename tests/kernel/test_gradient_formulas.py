@@ -1,0 +1,131 @@
+"""Gradients of what users of torch.nn write: the kernels that ``backward: kernel`` derives.
+
+Each formula is planned, compiled and run on some cases of its grid in check mode, against float64
+autograd of the formula. What has no kernel is refused with a code, and a text that names the
+operation and a cure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from formula_gradients import GradientExaminer
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.spec.loader import gradient_spec, parse_spec
+
+ANY = "x: {dtype: float32, rank: RANK}"
+SAME = "t: {dtype: x, shape: like x}"
+THIRD = "u: {dtype: x, shape: like x}"
+LAST = "[*x[:-1]]"
+BY_CHANNEL = ("w: {dtype: x, shape: '[x[1]]'}", "b: {dtype: x, shape: '[x[1]]'}")
+
+
+class Formula(NamedTuple):
+    """A formula of ``x`` and other inputs, and the shape of its result."""
+
+    compute: str
+    shape: str = "like x"
+    others: tuple[str, ...] = ()
+    rank: str = "[1, 8]"
+    attrs: str = ""
+
+    def spec(self, name: str, backward: str = "kernel") -> str:
+        """Return the YAML."""
+        inputs = "".join(f"  {row}\n" for row in (ANY.replace("RANK", self.rank), *self.others))
+        compute = "".join(f"  {line}\n" for line in self.compute.splitlines())
+        attrs = f"attrs: {{{self.attrs}}}\n" if self.attrs else ""
+        return (
+            f'op: {name}\ninputs:\n{inputs}outputs:\n  y: {{dtype: x, shape: "{self.shape}"}}\n'
+            f"{attrs}compute: |\n{compute}backward: {backward}\n"
+        )
+
+
+RIGHT = {
+    "softshrink": Formula("F.softshrink(x)"),
+    "soft margin": Formula("F.soft_margin_loss(x, t.detach())", "[]", (SAME,)),
+    "hinge": Formula("F.hinge_embedding_loss(x, t, margin=0.7)", "[]", (SAME,)),
+    "hinge of each": Formula("F.hinge_embedding_loss(x, t, reduction='none')", others=(SAME,)),
+    "margin ranking": Formula("F.margin_ranking_loss(x, t, u, 0.2)", "[]", (SAME, THIRD)),
+    "triplet margin": Formula("F.triplet_margin_loss(x, t, u)", "[]", (SAME, THIRD), "[2, 8]"),
+    "labels of several classes": Formula(
+        "F.multilabel_soft_margin_loss(x, t)", "[]", (SAME,), "[2, 8]"
+    ),
+    "focal": Formula(
+        "p = torch.sigmoid(x)\n"
+        "loss = F.binary_cross_entropy_with_logits(x, t, reduction='none')\n"
+        "pt = p * t + (1 - p) * (1 - t)\n"
+        "y = (loss * (1 - pt) ** gamma).mean()",
+        "[]",
+        (SAME,),
+        attrs="gamma: 2.0",
+    ),
+    "cosine similarity": Formula("F.cosine_similarity(x, t)", "[x[0], x[2], x[3]]", (SAME,), "4"),
+    "prelu": Formula("F.prelu(x, w)", others=BY_CHANNEL[:1], rank="[2, 8]"),
+    "instance norm": Formula("F.instance_norm(x)", rank="[3, 5]"),
+    "instance norm with scale": Formula(
+        "F.instance_norm(x, weight=w, bias=b)", others=BY_CHANNEL, rank="4"
+    ),
+    "batch norm": Formula(
+        "F.batch_norm(x, None, None, w, b, training=True)", others=BY_CHANNEL, rank="[2, 5]"
+    ),
+    "batch norm with statistics": Formula(
+        "F.batch_norm(x, m.detach(), v.detach(), w, b)",
+        others=(
+            "m: {dtype: x, shape: '[x[1]]'}",
+            "v: {dtype: x, shape: '[x[1]]', range: [0.1, 2]}",
+            *BY_CHANNEL,
+        ),
+        rank="4",
+    ),
+    "largest": Formula("x.amax(-1)", LAST),
+    "largest and where": Formula("x.max(-1)[0]", LAST),
+    "product": Formula("x.prod(-1)", LAST),
+    "product of all": Formula("x.prod()", "[]"),
+    "power of an attr": Formula("x.abs() ** p", attrs="p: 2.5"),
+    "lerp by an attr": Formula("torch.lerp(x, t, w)", others=(SAME,), attrs="w: 0.3"),
+    "every second": Formula("x[:, ::2] * 2", "[x[0], (x[1] + 1) // 2]", rank="2"),
+    "windows": Formula("x.unfold(-1, 3, 1).amax(-1)", "[x[0], x[1] - 2]", rank="2"),
+}
+
+
+class Examiner(GradientExaminer):
+    """Runs the ops of the gradients of formulas of this file."""
+
+    def _text(self, formula: Any, name: str) -> str:
+        return str(formula.spec(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_kernel_gives_the_gradient(name: str, tmp_path: Path) -> None:
+    outcome = Examiner(tmp_path).run(RIGHT[name])
+    assert outcome.kind == "right", f"{outcome.kind} {outcome.detail}"
+
+
+# What has no kernel: the formula, and what the refusal says.
+REFUSED = {
+    "pooling": (
+        Formula("F.max_pool2d(x, 2)", "[x[0], x[1], x[2] // 2, x[3] // 2]", rank="4"),
+        "max_pool2d",
+    ),
+    "order": (Formula("x.sort(-1)[0]"), "sort"),
+    "median": (Formula("x.median(-1)[0]", LAST), "median"),
+    "no derivative": (Formula("F.soft_margin_loss(x, t)", "[]", (SAME,)), "'target'"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_names_the_operation_and_a_cure(name: str) -> None:
+    formula, text = REFUSED[name]
+    spec = parse_spec(formula.spec("Refused"), "op.yaml").spec
+    assert spec is not None
+    with pytest.raises(OpgenError) as raised:
+        plan_op(gradient_spec(spec))
+    (problem, *_) = raised.value.diagnostics
+    assert text in problem.what + problem.why
+    assert problem.code.startswith("OPG") and "backward: reference" in problem.fix
