@@ -110,7 +110,8 @@ def _is_pointwise(node: Any) -> bool:
     target = getattr(node, "target", None)
     if not isinstance(target, torch._ops.OpOverload) or target is _aten.clone.default:
         return False  # a clone is there for its memory layout
-    return torch.Tag.pointwise in target.tags
+    # PyTorch does not tag conversions.
+    return torch.Tag.pointwise in target.tags or target is _aten._to_copy.default
 
 
 def _is_plain(node: Node) -> bool:
@@ -120,7 +121,7 @@ def _is_plain(node: Node) -> bool:
         return True
     name = target._schema.name.removeprefix("aten::")
     known = target in _MOVED or target in _OTHER_VIEWS or name in _CREATIONS
-    return known or _is_pointwise(node) or name in ("sym_size", "sym_numel", "_to_copy", "where")
+    return known or _is_pointwise(node) or name in ("sym_size", "sym_numel", "where")
 
 
 def _viewed_arguments(graph: Graph, view: Node, source: Node, made: list[Node]) -> list[Any] | None:

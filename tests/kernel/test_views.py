@@ -131,6 +131,7 @@ BEFORE_REDUCTIONS = {
     "(x * 2).mT.sum(0)": "[x[0]]",
     "(x * 2).mT.sum(-1)": "[x[1]]",
     "(x * 2)[:, 1:].sum(-1)": "[x[0]]",
+    "x.int().float()[:, 1:].sum(-1)": "[x[0]]",
     "x.exp().reshape(-1).sum(0, keepdim=True)": "[1]",
     "(x - x.mean(-1, keepdim=True)).reshape(-1) * 2": "[x[0] * x[1]]",
 }
@@ -144,6 +145,11 @@ def test_views_before_a_reduction(compute: str, tmp_path: Path) -> None:
         outputs, golden, result = op.run({"x": x}, mode="check")
         check(outputs["z"], golden["z"], 4)
         assert result.findings == []
+
+
+def test_a_view_of_a_conversion_takes_no_pass(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "x.int().float()[:, 1:].sum(-1)", 2, {"z": "[x[0]]"})
+    assert plan_op(spec).family.name == "row"
 
 
 @pytest.mark.parametrize(
