@@ -320,8 +320,10 @@ struct WindowTiling {
         for (size_t k = 0; k < space.axisSizes.size(); ++k) {
             reach += std::max<int64_t>(0, space.axisSizes[k] - 1) * space.axisSteps[k];
         }
-        if (step > reach && space.dims[0] > 0) {
-            slabRows = step / std::max<int64_t>(1, space.rowLength);
+        const int64_t part = step / std::max<int64_t>(1, space.rowLength);
+        // the items reach all parts: none of the tensor's lies behind the last item
+        if (step > reach && space.dims[0] > 0 && Times(part, space.dims[0]) == rows) {
+            slabRows = part;
             slabItems = space.Items() / space.dims[0];
         }
     }
