@@ -92,7 +92,7 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
     inputs = [p.name for p in spec.inputs]
     kept = kept_outputs(spec)
     grads = [
-        f"_gradients.kept(grad_{name}, {kept[name].tensor}, _ctx.{kept[name].dims})"
+        f"_gradients.kept(grad_{name}, {kept[name].tensor}, _ctx.attr_{kept[name].dims})"
         if name in kept
         else f"grad_{name}"
         for name in gradient_outputs(spec)
@@ -107,7 +107,7 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
         passed.update(zip(together, wide, strict=True))
         given = tuple_text(list(together))
         lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
-    attrs = [f"_ctx.{a.name}" for a in gradient_attrs(spec)]
+    attrs = [f"_ctx.attr_{a.name}" for a in gradient_attrs(spec)]
     attrs += _asked_argument(spec, gradient)
     arguments = [*passed.values(), *grads, *attrs]
     lines += [

@@ -260,7 +260,7 @@ def _saved_attrs(spec: OpSpec) -> list[str]:
     """Return the attrs of a call as the context of its backward has them."""
     return [
         f"{a.name}="
-        + (f"_checks.as_dtype(_ctx.{a.name})" if a.type == "dtype" else f"_ctx.{a.name}")
+        + (f"_checks.as_dtype(_ctx.attr_{a.name})" if a.type == "dtype" else f"_ctx.attr_{a.name}")
         for a in spec.attrs
     ]
 
