@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -14,6 +13,8 @@ import yaml
 from msopgen_wrap.cli.check_command import contradictions
 from msopgen_wrap.diagnostics import Diagnostic
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.golden import make_inputs
+from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.json_schema import NAME, schema_text, spec_schema
 from msopgen_wrap.spec.loader import find_specs, parse_spec, read_spec
@@ -49,17 +50,6 @@ def test_reference_agrees_with_its_rules(path: Path) -> None:
     assert contradictions(spec) == []
 
 
-def _tensor(param: Any, shape: Any, combo: int) -> Any:
-    if shape is None:
-        return None
-    if isinstance(shape, list):
-        return [_tensor(param, s, combo) for s in shape]
-    low = -2 if param.low is None else param.low
-    high = 2 if param.high is None else param.high
-    value = torch.rand(shape, dtype=torch.float64) * (high - low) + low
-    return value.to(getattr(torch, param.dtypes[combo]))
-
-
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
 def test_reference_runs_on_its_cases_and_writes_no_input(path: Path) -> None:
     spec = read_spec(path).spec
@@ -67,7 +57,7 @@ def test_reference_runs_on_its_cases_and_writes_no_input(path: Path) -> None:
     run = compile_compute(spec)
     for case in spec.cases:
         combo = (case.dtypes or (0,))[0]
-        inputs = {p.name: _tensor(p, case.shapes[p.name], combo) for p in spec.inputs}
+        inputs = make_inputs(spec, TestCase(combo, case.shapes, case.attrs))
         copies = {n: t.clone() for n, t in inputs.items() if isinstance(t, torch.Tensor)}
         outputs = run(inputs, case.attrs)
         assert set(outputs) == {p.name for p in spec.outputs}
