@@ -18,6 +18,7 @@ from msopgen_wrap.spec.gradient import (
     kept_outputs,
 )
 from msopgen_wrap.spec.model import DimBinary, DimExpr, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.saved_outputs import SAVED
 from msopgen_wrap.templating import (
     cpp_comment,
     cpp_string,
@@ -233,7 +234,7 @@ def _gradient(spec: OpSpec, specs: Sequence[OpSpec]) -> _Gradient:
         elif p.name.startswith(PREFIX) and p.name.removeprefix(PREFIX) in outputs:
             rows.append(("gradient", outputs.index(p.name.removeprefix(PREFIX))))
         else:
-            rows.append(("output", outputs.index(p.name)))
+            rows.append(("output", outputs.index(p.name.removeprefix(SAVED))))
     return _Gradient(found.name, repr(tuple(rows)), broadcast_inputs(spec), "")
 
 

@@ -13,6 +13,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.spec.gradient import gradient_subsets
 from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.saved_outputs import assigned_names
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,9 @@ def gradient_source(spec: OpSpec, refused: str = "") -> dict[str, str]:
         why = f"{spec.op}Grad is an op of the same package"
         if spec.written:
             why += f"; the spec writes those of {', '.join(spec.written)}"
+        why += f"; saved: {', '.join([*(p.name for p in spec.inputs), *spec.save])}"
+        again = [n for n in assigned_names(spec) if n not in spec.save]
+        why += f"; computed again where needed: {', '.join(again)}" if again else ""
         if subsets := gradient_subsets(spec):
             why += f"; a call computes those of {', '.join(subsets)}"
         return {"by": "kernel", "why": why}

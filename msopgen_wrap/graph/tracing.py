@@ -23,6 +23,7 @@ from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
+from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.structural import count_values, restore_count, shaping_attrs
@@ -297,6 +298,7 @@ def _trace_once(
     without_mutations(module.graph)
     reverse_scans(module.graph)
     if spec.differentiated:
+        use_saved_values(module.graph, names)
         name_axes_of_one(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
@@ -12,12 +14,23 @@ from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Toler
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
 from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
+from msopgen_wrap.spec.saved_outputs import check_saved, scalar_names
 from msopgen_wrap.spec.schema_string import read_schema
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar
 
 KEYS = (
     *("version", "op", "doc", "schema", "inputs", "outputs", "attrs"),
-    *("compute", "gradient_of", "kernel", "tiling", "backward", "cases", "tolerance", "soc"),
+    *(
+        "compute",
+        "gradient_of",
+        "kernel",
+        "tiling",
+        "backward",
+        "save",
+        "cases",
+        "tolerance",
+        "soc",
+    ),
 )
 BACKWARD_WORDS = ("auto", "kernel", "reference", "none")
 # Beside formulas per input: the op of the gradients computes them. No input has this name.
@@ -92,6 +105,7 @@ class SpecBuilder:
             written, backward = backward, "kernel"
         spec = checks.with_backward(spec, backward, written)
         checks.check_codes(spec, findings)
+        spec = self.with_saved(spec)
         if written and not findings.has_errors:
             self.check_kernel(spec)
         cases = self.cases(spec) if not findings.has_errors else []
@@ -251,6 +265,14 @@ class SpecBuilder:
         if word == "kernel" and not self.findings.has_errors:
             self.check_kernel(spec)
         return word
+
+    def with_saved(self, spec: OpSpec) -> OpSpec:
+        """Return the spec with what ``save`` names."""
+        node = self.root.get("save")
+        if node is None or self.findings.has_errors:
+            return spec
+        names = scalar_names(self.reader.items(node))
+        return replace(spec, save=check_saved(spec, names, node, self.findings))
 
     def as_kernel(self) -> bool:
         """Whether a mapping of formulas says ``kernel: true``: the op of the gradients has them."""

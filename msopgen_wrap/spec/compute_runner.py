@@ -20,11 +20,13 @@ from msopgen_wrap.spec.compute_guard import (
     check_code,
     locate,
 )
-from msopgen_wrap.spec.differentiation import forward_of, vjp
+from msopgen_wrap.spec.differentiation import forward_of, saved_value, vjp
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.saved_outputs import SAVED, with_saved_values
 
 _RESULT = "__opgen_result"
+_SAVED_VALUE = "__opgen_saved"
 _FILE = "<compute>"
 # What running allow-listed code on wrong shapes or values can raise; anything else is our bug.
 _USER_ERRORS = (
@@ -94,7 +96,8 @@ def compile_compute(
         raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
     if spec.differentiated:
         forward = forward_of(spec)
-        formula = compile_compute(forward, wrap_errors=wrap_errors, replacements=replacements)
+        given = {**(replacements or {}), _SAVED_VALUE: saved_value}
+        formula = compile_compute(forward, wrap_errors=wrap_errors, replacements=given)
 
         def gradients(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
             return vjp(formula, forward, spec, inputs, attrs or {})
@@ -103,12 +106,14 @@ def compile_compute(
     code = spec.compute
     checked = checked_code(code, compute_scope(spec))
     names = tuple(p.name for p in spec.outputs)
-    program, namespace = _program(checked, code)
+    saved = spec.save if _SAVED_VALUE in (replacements or {}) else ()
+    program, namespace = _program(checked, code, saved)
     namespace.update(replacements or {})
 
     def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
         values = dict(namespace)
         values.update(_bind(spec, inputs, attrs or {}))
+        values.update({f"{SAVED}{name}": inputs[f"{SAVED}{name}"] for name in saved})
         _execute(program, values, code, wrap_errors)
         return _collect(spec, names, values, checked.is_expression, code)
 
@@ -170,12 +175,15 @@ def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
     return ast.fix_missing_locations(compute_limits.Rewriter(guards).visit(module))
 
 
-def _program(checked: CheckedCode, code: Code) -> tuple[Any, dict[str, Any]]:
+def _program(
+    checked: CheckedCode, code: Code, saved: tuple[str, ...] = ()
+) -> tuple[Any, dict[str, Any]]:
     from msopgen_wrap.spec.torch_names import BUILTIN_FUNCTIONS
 
     torch = _torch()
     try:
-        program = compile(rewritten(checked, guards=True), _FILE, "exec", dont_inherit=True)
+        tree = with_saved_values(rewritten(checked, guards=True), saved, _SAVED_VALUE)
+        program = compile(tree, _FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise OpgenError(
             Diagnostic("OPG041", f"compute does not compile: {error}", code.location)

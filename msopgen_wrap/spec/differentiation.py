@@ -10,6 +10,7 @@ from typing import Any
 from msopgen_wrap.spec.asked_gradients import asked_outputs, asking_attr
 from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.saved_outputs import SAVED, saved_inputs
 
 
 def forward_of(spec: OpSpec) -> OpSpec:
@@ -26,12 +27,14 @@ def forward_of(spec: OpSpec) -> OpSpec:
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
     arriving = [p for p in spec.inputs if tree and p.name.startswith(PREFIX) and p.name not in used]
     asking = asking_attr(spec, used)
+    dropped = {p.name for p in arriving} | set(saved_inputs(spec, used))
     return replace(
         spec,
-        inputs=tuple(p for p in spec.inputs if p not in arriving),
+        inputs=tuple(p for p in spec.inputs if p.name not in dropped),
         outputs=tuple(replace(p, name=p.name.removeprefix(PREFIX)) for p in arriving),
         attrs=tuple(a for a in spec.attrs if a is not asking),
         differentiated=False,
+        save=tuple(n.removeprefix(SAVED) for n in saved_inputs(spec, used)),
         tolerance={},
         cases=(),
     )
@@ -51,7 +54,8 @@ def vjp(
     Args:
         formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
         forward: ``forward_of(spec)``.
-        inputs: tensors (or lists) by name: those of the formula, and ``grad_<output>``.
+        inputs: tensors (or lists) by name: those of the formula, ``grad_<output>``, and
+            ``saved_<output>`` for ``forward.save``.
     """
     from msopgen_wrap.torch_import import torch
 
@@ -72,7 +76,9 @@ def vjp(
         return {f"{PREFIX}{name}": {**found, **zeros}[name] for name in named}
 
     def run(*chosen: Any) -> tuple[Any, ...]:
-        outputs = formula({**given, **dict(zip(targets, chosen, strict=True))}, attrs)
+        values = {**given, **dict(zip(targets, chosen, strict=True))}
+        values.update({f"{SAVED}{name}": inputs[f"{SAVED}{name}"] for name in forward.save})
+        outputs = formula(values, attrs)
         return tuple(outputs[name] for name in names)
 
     weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
@@ -100,3 +106,23 @@ def vjp(
             )
     found = torch.utils._pytree.tree_unflatten(flat, nest)
     return with_absent(dict(zip(targets, found, strict=True)))
+
+
+def saved_value(computed: Any, saved: Any) -> Any:
+    """Return the value that forward has saved; its gradient goes on to what is computed again."""
+    from msopgen_wrap.torch_import import torch
+
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        # Functions of our own cannot be traced; `graph.saved_values` makes `saved` of it.
+        return computed + (saved - computed).detach()
+
+    class Saved(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, computed: Any, saved: Any) -> Any:
+            return saved.detach()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:  # type: ignore[override]
+            return grad, None
+
+    return Saved.apply(computed, saved)

@@ -32,6 +32,7 @@ from msopgen_wrap.spec.model import (
     ShapeReduce,
     TensorParam,
 )
+from msopgen_wrap.spec.saved_outputs import SAVED
 from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate, format_shape
 from msopgen_wrap.spec.written_gradients import written_formula
 
@@ -172,6 +173,11 @@ def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
         shape = f"like {together[0]}" if together else param.shape_text
         shape = format_shape(kept[name]) if name in kept else shape
         inputs[f"{PREFIX}{name}"] = {**_row(param, combos), "shape": shape}
+    for name in spec.save:
+        param = spec.param(name)
+        shape = f"like {together[0]}" if together else param.shape_text
+        # Tests draw it apart from the inputs: large values would make sums that cancel.
+        inputs[f"{SAVED}{name}"] = {**_row(param, combos), "shape": shape, "range": [0.5, 2.0]}
     outputs = {
         f"{PREFIX}{name}": {
             **_row(spec.param(name), combos),
@@ -303,6 +309,10 @@ def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:
             rule = kept_outputs(spec).get(name) or spec.param(name).shape
             assert rule is not None
             shapes[f"{PREFIX}{name}"] = evaluate(rule, shapes, attrs)
+        for name in spec.save:
+            rule = spec.param(name).shape
+            assert rule is not None
+            shapes[f"{SAVED}{name}"] = evaluate(rule, shapes, attrs)
     except ShapeError:
         return None
     row = {name: _sizes(shape) for name, shape in shapes.items()}

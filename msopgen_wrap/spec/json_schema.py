@@ -276,6 +276,13 @@ _TOP: dict[str, Schema] = {
             },
         ],
     },
+    "save": {
+        "description": "Outputs that forward keeps for a kernel of the gradients.",
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "uniqueItems": True,
+    },
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",
         "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}],

@@ -301,6 +301,7 @@ class OpSpec:
         served: the variants of the op that a part serves, by their index; None for all of them.
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
             over the same names as in ``backward``; empty where it differentiates ``compute``.
+        save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
     """
@@ -324,6 +325,7 @@ class OpSpec:
     served: tuple[int, ...] | None = None
     differentiated: bool = False
     written: dict[str, Code] = field(default_factory=dict)
+    save: tuple[str, ...] = ()
 
     @property
     def combos(self) -> int:

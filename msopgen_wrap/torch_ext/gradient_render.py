@@ -109,7 +109,7 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
         lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
     attrs = [f"_ctx.attr_{a.name}" for a in gradient_attrs(spec)]
     attrs += _asked_argument(spec, gradient)
-    arguments = [*passed.values(), *grads, *attrs]
+    arguments = [*passed.values(), *grads, *spec.save, *attrs]
     lines += [
         f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",
         *(f"    {argument}," for argument in arguments),

@@ -242,6 +242,8 @@ def render_op(
         differentiable=spec.backward != "none" and spec.compute is not None,
         grad_names=[f"grad_{o.name}" for o in spec.outputs],
         input_names=names,
+        kept_names=[*names, *spec.save],
+        saved_places=[[o.name for o in fresh].index(n) for n in spec.save],
         output_names=[o.name for o in spec.outputs],
         attr_names=[a.name for a in spec.attrs],
         bound_call=", ".join([*names, *_saved_attrs(spec)]),

@@ -75,6 +75,23 @@ backward:
     whole = torch.round(x)
     grad_w = grad_y * whole
 """
+# Backward reads what forward has stored; the other statistics are computed again.
+SAVED = """
+op: Saved
+inputs:
+  x: {dtype: float32, rank: [1, 8]}
+  gamma: {dtype: x, shape: "[x[-1]]"}
+outputs:
+  y: like x
+  rstd: {dtype: float32, shape: "[*x[:-1], 1]"}
+attrs:
+  epsilon: 1e-6
+compute: |
+  rstd = torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
+  y = x * rstd * gamma
+backward: kernel
+save: [rstd]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +99,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED):
+    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
-    names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded")
+    names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -231,6 +248,34 @@ for shapes in (((5, 6), (5, 6)), ((5, 6), (6,)), ((7,),), ((2, 1, 3), (4, 1))):
 x, w = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
 compare(op, rounded, [x, w])
 assert launches() == before + 2 * 5
+""",
+    )
+
+
+def test_what_forward_saves_is_what_backward_reads(package: Path) -> None:
+    run(
+        package,
+        """
+from torch.library import opcheck
+op = torch.ops.gradv.saved
+before = launches()
+for shape in ((20,), (3, 20), (2, 3, 33), (4000, 7), (3, 20000)):
+    compare(op, norm, leaves(shape, shape[-1:]))
+compare(op, norm, leaves((3, 20), (20,)), outputs=1)
+x, gamma = leaves((3, 20), (20,))
+compare(op, norm, [x, gamma.detach()])
+compare(op, norm, [x.detach(), gamma])
+assert launches() == before + 2 * 8
+opcheck(op.default, (x, gamma))
+@torch.compile(backend="aot_eager", fullgraph=True)
+def step(x, gamma): return op(x, gamma)[0]
+got = torch.autograd.grad(step(x, gamma).square().sum(), (x, gamma))
+want = torch.autograd.grad(norm(x, gamma)[0].square().sum(), (x, gamma))
+for g, w in zip(got, want):
+    torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-4)
+y, _ = op(x, gamma)
+(first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+assert torch.autograd.grad(first.square().sum(), x)[0].shape == x.shape
 """,
     )
 
