@@ -206,6 +206,26 @@ def _addmv(x: Any, matrix: Any, vector: Any, *, beta: Any = 1, alpha: Any = 1) -
     return (x if beta == 1 else x * beta) + product
 
 
+def _added(x: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """Return ``beta * x + alpha * product``, without ``x`` where beta is 0."""
+    product = product if type(alpha) in (int, float) and alpha == 1 else product * alpha
+    if type(beta) in (int, float) and beta == 0:
+        return product  # not even NaN of what is added counts
+    return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product
+
+
+def _addmm(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _added(x, _aten.mm.default(left, right), beta, alpha)
+
+
+def _baddbmm(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _added(x, _aten.bmm.default(left, right), beta, alpha)
+
+
+def _addbmm(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _added(x, _aten.bmm.default(left, right).sum(0), beta, alpha)
+
+
 def _heaviside(x: Any, values: Any) -> Any:
     return torch.where(x == 0, values, (x > 0).to(x.dtype))
 
@@ -296,6 +316,9 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.mvlgamma.default: _mvlgamma,
         _aten.gelu_backward.default: _gelu_backward,
         _aten.addmv.default: _addmv,
+        _aten.addmm.default: _addmm,
+        _aten.baddbmm.default: _baddbmm,
+        _aten.addbmm.default: _addbmm,
         _aten.heaviside.default: _heaviside,
         _aten.narrow_copy.default: _narrow_copy,
         _aten.hardshrink_backward.default: _shrink_backward,

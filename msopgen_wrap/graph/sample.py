@@ -130,6 +130,8 @@ def candidate_shapes(
         shapes = _shapes_at(spec, rank, attrs)
         if shapes is not None:
             yield shapes
+        if any(map(_open_rank, spec.inputs)):
+            yield from (_at_rank(spec, case, rank) for case in _case_shapes(spec))
         return
     if count_attrs(spec):
         yield from _case_shapes(spec)
@@ -141,6 +143,9 @@ def candidate_shapes(
         if shapes is not None:
             yield shapes
     if not count_attrs(spec):
+        if any(map(_open_rank, spec.inputs)):
+            cases = list(_case_shapes(spec))
+            yield from (_at_rank(spec, case, rank) for rank in ranks[:2] for case in cases)
         yield from _case_shapes(spec)
 
 
@@ -155,6 +160,25 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
             for p in spec.inputs
             if case.shapes.get(p.name) is not None
         }
+
+
+def _open_rank(param: TensorParam) -> bool:
+    return param.shape is None and param.min_rank < param.max_rank
+
+
+def _at_rank(spec: OpSpec, case: dict[str, Any], rank: int) -> dict[str, Any]:
+    """Return the shapes of a case with the inputs of open rank brought to another one.
+
+    Sizes come and go in front: a formula that takes the case mostly takes these, too.
+    """
+    shapes = dict(case)
+    for param in filter(_open_rank, spec.inputs):
+        own = shapes.get(param.name)
+        if param.kind is not ParamKind.DYNAMIC and own is not None:
+            wanted = max(param.min_rank, min(rank, param.max_rank))
+            more = base_shape(wanted)[: max(0, wanted - len(own))]
+            shapes[param.name] = (*more, *own[max(0, len(own) - wanted) :])
+    return shapes
 
 
 def _shapes_at(spec: OpSpec, rank: int, attrs: dict[str, Any]) -> dict[str, Any] | None:

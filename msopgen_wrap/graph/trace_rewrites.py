@@ -1,8 +1,8 @@
 """What stands in a trace instead of what PyTorch would record.
 
 *Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
-``F.gaussian_nll_loss`` looks at the values of a tensor first. No decomposition table reaches them:
-tracing takes what stands here instead.
+``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` joins axes. No
+decomposition table reaches them: tracing takes what stands here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only.
 
@@ -61,7 +61,16 @@ def _gaussian_nll_loss(
     return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
 
 
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    # PyTorch's own adds the bias to rows whose axes are joined, which differ from rank to rank
+    if weight.dim() != 2:
+        return NotImplemented
+    product = torch.matmul(x, weight.t())
+    return product if bias is None else product + bias
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
+    functional.linear: _linear,
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
 }

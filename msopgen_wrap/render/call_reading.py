@@ -8,11 +8,11 @@ from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import attr_variable, simplified, to_cpp
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary, describe
-from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.kernel import like_input, member_name
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.program import F32, Scalar
+from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
 from msopgen_wrap.schedule.views import SQUEEZED, Span, Step, View
-from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_float, cpp_int, cpp_string
 
 _ATTR_GET = {
@@ -293,10 +293,21 @@ def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]
     return names, getters
 
 
+def bytes_expr(spec: OpSpec, param: TensorParam) -> str:
+    """Return the expression for the bytes of an element of a temporary."""
+    if len(set(param.dtypes)) == 1:
+        return str(DTYPE_BYTES[param.dtypes[0]])
+    like = like_input(spec, param.dtypes)
+    return f"ge::GetSizeByDataType({dtype_expr(spec.whole or spec, like.name)})"
+
+
 def dtype_expr(spec: OpSpec, tensor: str) -> str:
     """Return the expression for the ``ge::DataType`` of an input."""
-    if spec.param(tensor).site is not None:
-        return BY_NAME[spec.param(tensor).dtypes[0]].ge_cpp
+    param = spec.param(tensor)
+    if param.site is not None and len(set(param.dtypes)) > 1:
+        return dtype_expr(spec, like_input(spec, param.dtypes).name)
+    if param.site is not None:
+        return BY_NAME[param.dtypes[0]].ge_cpp
     position = [p.name for p in spec.inputs].index(tensor)
     kind = spec.inputs[position].kind
     if kind is ParamKind.OPTIONAL:

@@ -43,11 +43,13 @@ class KernelPart:
         classes: C++ text of the classes.
         branches: per variant and mode: ``variant``, ``mode``, ``type``, ``args`` of Init, ``note``.
         workspace: whether Init takes workspace.
+        cube: whether the classes run on the cube cores, but for branches that are ``vector``.
     """
 
     classes: str
     branches: list[dict[str, Any]]
     workspace: bool
+    cube: bool = False
 
 
 def kernel_args(spec: OpSpec) -> list[str]:
@@ -85,12 +87,24 @@ def doc_lines(spec: OpSpec) -> list[str]:
     return [cpp_comment(line) for line in lines]
 
 
-def storage_type(param: TensorParam) -> str:
-    """Return the C++ type that a kernel of the entry stores a tensor in."""
+def storage_type(param: TensorParam, spec: OpSpec | None = None) -> str:
+    """Return the C++ type that a kernel of the entry stores a tensor in.
+
+    Args:
+        spec: the op, for temporaries that have the dtypes of an input.
+    """
+    if spec is not None and len(set(param.dtypes)) > 1 and param.site is not None:
+        like = like_input(spec, param.dtypes)
+        return f"opgen::StorageOf<DTYPE_{like.name.upper()}>"
     if param.site is None:
         return f"opgen::StorageOf<DTYPE_{param.name.upper()}>"
     cpp = CPP_TYPE[param.dtypes[0]]
     return f"opgen::StorageOf<{cpp}>" if cpp == "bool" else cpp
+
+
+def like_input(spec: OpSpec, dtypes: tuple[str, ...]) -> TensorParam:
+    """Return the input of a call that has the dtypes of a temporary."""
+    return next(p for p in (spec.whole or spec).inputs if p.site is None and p.dtypes == dtypes)
 
 
 def output_param(spec: OpSpec, name: str) -> TensorParam:
@@ -170,7 +184,7 @@ def _class_type(spec: OpSpec, body: Body, flags: list[str]) -> str:
     """Return the kernel class with the storage types of a call."""
     read = _tensors_read(body)
     params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
-    types = [storage_type(p) for p in params]
+    types = [storage_type(p, spec) for p in params]
     if splits_elements(spec, body):
         types = [f"opgen::PartOf<{t}>" for t in types]
     return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, *flags])}>"

@@ -11,6 +11,7 @@ from msopgen_wrap.graph.scalars import ScalarExpr, describe, tensors_of
 from msopgen_wrap.render.call_reading import (
     attr_loads,
     attrs_of,
+    bytes_expr,
     dtype_expr,
     dtype_getters,
     guarded,
@@ -26,7 +27,7 @@ from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
+from msopgen_wrap.schedule.program import Scalar, sources
 from msopgen_wrap.schedule.views import StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import environment
@@ -216,7 +217,7 @@ def shared_values(
         "written": [
             {
                 "name": p.name,
-                "bytes": DTYPE_BYTES[p.dtypes[0]],
+                "bytes": bytes_expr(spec, p),
                 "checks": _reach_checks(plan, p.name),
                 **_stored_sizes(stored_shapes.get(p.name)),
             }

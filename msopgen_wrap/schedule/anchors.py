@@ -13,6 +13,8 @@ from msopgen_wrap.schedule.calls import Node, target_name
 
 # ATen overload -> the family that makes it.
 ANCHORS: dict[str, str] = {
+    "aten.mm.default": "contract",
+    "aten.bmm.default": "contract",
     "aten.cummax.default": "scan",
     "aten.cummin.default": "scan",
     "aten.cumprod.default": "scan",

@@ -150,6 +150,10 @@ class Body:
         """Whether the buffers of one queue hold a tile of every output."""
         return self.outputs > MAX_OPERANDS
 
+    def memory_rows(self) -> list[tuple[int, str, int]]:
+        """Return what a body uses of other memories than UB: combination, memory, bytes."""
+        return []
+
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out."""
         read = 1 if self.packs_operands else len(self.operands)

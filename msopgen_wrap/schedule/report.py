@@ -70,6 +70,10 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
                 "dtypes": [dtypes_text(plan.spec, c) for c in body.combos],
                 "program": body.program.text().splitlines(),
                 "differences": differences(body),
+                "memories": [
+                    {"dtypes": dtypes_text(plan.spec, combo), "memory": memory, "used": used}
+                    for combo, memory, used in body.memory_rows()
+                ],
                 "ub": [
                     {
                         "dtypes": dtypes,
@@ -152,11 +156,24 @@ def _kernel_lines(plan: OpPlan[Any]) -> list[str]:
         lines += ["", f"  {body.class_name}{f' ({label})' if label else ''}: {combos}"]
         lines += [f"    {line}" for line in body.program.text().splitlines()]
         lines += [f"    differs from torch: {text}" for text in differences(body)]
+        memories = body.memory_rows()
+        if memories:
+            lines += ["", *_memory_table(plan, memories)]
         rows = _budget_rows(plan, body)
         if rows:
             lines += ["", *_buffer_table(rows)]
             lines += ["", *_use_table(rows)]
     return lines
+
+
+def _memory_table(plan: OpPlan[Any], rows: list[tuple[int, str, int]]) -> list[str]:
+    """Return the bytes that the largest base block of the cube takes, a line per dtypes."""
+    names = list(dict.fromkeys(memory for _, memory, _ in rows))
+    table = [["largest base block (bytes)", *names]]
+    for combo in dict.fromkeys(combo for combo, _, _ in rows):
+        used = {memory: bytes_used for c, memory, bytes_used in rows if c == combo}
+        table.append([dtypes_text(plan.spec, combo), *(str(used[name]) for name in names)])
+    return table_lines(table, "    ")
 
 
 def _buffer_table(rows: list[tuple[str, str, str, Budget, int, int]]) -> list[str]:

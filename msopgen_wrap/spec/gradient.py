@@ -25,6 +25,8 @@ from msopgen_wrap.spec.model import (
     Attr,
     Case,
     Code,
+    DimOf,
+    DimSlice,
     OpSpec,
     ParamKind,
     ShapeBroadcast,
@@ -112,6 +114,23 @@ def not_a_kernel(spec: OpSpec, why: str, fix: str = REFERENCE) -> Diagnostic:
     return Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix)
 
 
+def _multiplied_inputs(spec: OpSpec) -> set[str]:
+    """Return the inputs that no call broadcasts to each other, as matrices that are multiplied.
+
+    A rule of an output lists their sizes, and a case gives them shapes that cannot be broadcast.
+    """
+    rules = [p.shape for p in spec.outputs if isinstance(p.shape, ShapeList)]
+    items = [item for rule in rules for item in rule.items]
+    sized = {item.tensor for item in items if isinstance(item, (DimOf, DimSlice))}
+    sized -= {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
+    for case in spec.cases:
+        try:
+            broadcast_shapes([case.shapes[name] for name in sized if case.shapes.get(name)])
+        except ShapeError:
+            return sized
+    return set()
+
+
 def gradient_problem(spec: OpSpec) -> tuple[str, str]:
     """Return why there is no op of the gradients, and what to do; two empty texts if there is."""
     targets = gradient_inputs(spec)
@@ -126,11 +145,12 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             f"the others are brought to the shape of '{together[0]}', which is optional",
             "name an input first that is always given",
         )
+    related = {*together, *_multiplied_inputs(spec)}
     loose = [
         p.name
         for p in spec.inputs
         if p.shape is None
-        and p.name not in together
+        and p.name not in related
         and (p.name in targets or not _names_axes(spec, p.name))
     ]
     if len(loose) > 1 or (loose and together):

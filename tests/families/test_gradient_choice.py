@@ -31,15 +31,39 @@ LOOSE = (
     .replace("broadcast(a, b)", "like a")
     .replace("torch.sigmoid(b)", "b.sum()")
 )
-# A matrix product has no family.
+# A call may broadcast x to y: the shapes of the case do not tell them apart.
+COLUMN_BY_ROW = """\
+op: ColumnByRow
+inputs:
+  x: {dtype: float32, rank: 2}
+  y: {dtype: x, rank: 2}
+outputs:
+  z: {dtype: x, shape: "[x[0], y[1]]"}
+compute: x * y
+backward: auto
+cases:
+  - {x: [3, 1], y: [1, 5]}
+"""
+# The gradients of a product of matrices are products, too; a case tells that nothing is broadcast.
+MATRICES = COLUMN_BY_ROW.replace("ColumnByRow", "Matrices").replace("x * y", "x @ y")
+MATRICES = MATRICES.replace("[3, 1], y: [1, 5]", "[3, 4], y: [4, 5]")
 PRODUCT = """\
 op: Product
 inputs:
   a: {dtype: float32, rank: 2}
 outputs:
   y: {dtype: a, shape: "[a[0], a[0]]"}
-kernel: product.cpp
 compute: a @ a.T
+backward: auto
+"""
+# An inverse has no family.
+INVERSE = """\
+op: Inverse
+inputs:
+  a: {dtype: float32, rank: 2}
+outputs:
+  y: {dtype: a, shape: "[a[0], a[0]]"}
+compute: torch.linalg.inv(a @ a.T + 1)
 backward: auto
 """
 
@@ -50,15 +74,19 @@ def spec_of(text: str) -> OpSpec:
     return spec
 
 
-def test_auto_takes_a_kernel_where_one_can_be_planned() -> None:
-    specs, refused = with_chosen_gradients([spec_of(GATE)])
-    assert [(s.op, s.backward) for s in specs] == [("Gate", "kernel"), ("GateGrad", "none")]
+@pytest.mark.parametrize(
+    ("text", "op"), [(GATE, "Gate"), (PRODUCT, "Product"), (MATRICES, "Matrices")]
+)
+def test_auto_takes_a_kernel_where_one_can_be_planned(text: str, op: str) -> None:
+    specs, refused = with_chosen_gradients([spec_of(text)])
+    assert [(s.op, s.backward) for s in specs] == [(op, "kernel"), (f"{op}Grad", "none")]
     assert not refused
 
 
-@pytest.mark.parametrize(("text", "code"), [(LOOSE, "OPG050"), (PRODUCT, "OPG")])
+@pytest.mark.parametrize(
+    ("text", "code"), [(LOOSE, "OPG050"), (COLUMN_BY_ROW, "OPG050"), (INVERSE, "OPG")]
+)
 def test_auto_says_why_there_is_no_kernel(text: str, code: str) -> None:
-    text = text.replace("kernel: product.cpp\n", "")
     specs, refused = with_chosen_gradients([spec_of(text)])
     (spec,) = specs
     assert spec.backward == "reference"

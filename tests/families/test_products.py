@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,7 +12,7 @@ from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 Shapes = list[tuple[int, ...]]
@@ -165,6 +166,94 @@ def test_infinities_and_nan_reach_their_rows_and_columns(built):
     outputs, golden, _ = op.run(inputs, mode="check")
     assert torch.equal(outputs["z"].isnan(), golden["z"].isnan())
     assert torch.equal(outputs["z"].isinf(), golden["z"].isinf())
+
+
+# Formulas of several passes: what each makes, and shapes of x and y to try.
+PASSES = {
+    "pointwise work on a product": (
+        Case("F.gelu(x @ y) * 2", (2, 2), "[x[0], y[1]]", PLAIN),
+        [("contract", "mm1"), ("elementwise", "z")],
+    ),
+    "pointwise work before a product": (
+        Case("(x * 2 + 1).T @ y", (2, 2), "[x[1], y[1]]", [((70, 33), (70, 50)), ((0, 3), (0, 4))]),
+        [("elementwise", "value1"), ("contract", "z")],
+    ),
+    "softmax of a product": (
+        Case("torch.softmax(x @ y, -1)", (2, 2), "[x[0], y[1]]", PLAIN[:3]),
+        [("contract", "mm1"), ("row", "z")],
+    ),
+    "two products": (
+        Case("x @ torch.relu(x.mT @ y)", (2, 2), "like y", [((33, 20), (33, 50))]),
+        [("contract", "mm1"), ("elementwise", "value1"), ("contract", "z")],
+    ),
+    "linear with work behind it": (
+        Case(
+            "F.gelu(F.linear(x, y) + 1)",
+            ([2, 8], 2),
+            "[*x[:-1], y[0]]",
+            [((20, 33), (50, 33)), ((3, 20, 33), (50, 33)), ((2, 3, 7, 30), (60, 30))],
+        ),
+        [("contract", "mm1"), ("elementwise", "z")],
+    ),
+    "attention": (
+        Case(
+            "torch.softmax(x @ y.mT, -1) @ y",
+            (4, 4),
+            "like x",
+            [((2, 3, 20, 16), (2, 3, 33, 16)), ((1, 1, 1, 8), (1, 1, 130, 8))],
+        ),
+        [("contract", "bmm1"), ("row", "value1"), ("contract", "z")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_product_is_a_pass_of_its_own(name):
+    case, passes = PASSES[name]
+    plan = plan_op(spec_of(case))
+    assert [(p.family.name, p.spec.outputs[0].name) for p in plan.parts] == passes
+
+
+def test_an_operand_in_the_workspace_has_the_dtype_of_the_other_one():
+    plan = plan_op(spec_of(PASSES["attention"][0]))
+    stored = {p.name: p.dtypes for p in plan.temporaries}
+    assert stored == {"bmm1": ("float32", "float32"), "value1": ("float16", "float32")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+def test_cube_and_vector_cores_in_one_launch(name, tmp_path):
+    case, _ = PASSES[name]
+    number = list(PASSES).index(name)
+    spec = spec_of(case, name=f"MixedCase{number}")
+    op = BuiltOp(spec, tmp_path, style="9.x" if number % 2 else "8.1")
+    for dtype in (torch.float16, torch.float32):
+        for shapes in case.shapes:
+            inputs = inputs_of(shapes, dtype)
+            for sync in (True, False):
+                outputs, golden, result = op.run(inputs, mode="check", auto_sync=sync)
+                got, want = outputs["z"].double(), golden["z"].double()
+                bound = 4 * (2.0**-10 if dtype is torch.float16 else 2.0**-18)
+                scale = float(want.abs().max()) if want.numel() else 1.0
+                assert bool(((got - want).abs() <= bound * max(scale, 1.0)).all())
+                assert result.findings == []
+
+
+@pytest.mark.parametrize(
+    ("compute", "made"),
+    [
+        ("x @ y", [("contract", "grad_x"), ("contract", "grad_y")]),
+        (
+            "torch.relu(x @ y)",
+            [("contract", "mm1"), ("elementwise", "value1"), ("contract", "grad_x")],
+        ),
+    ],
+)
+def test_gradients_of_a_product_are_products(compute, made):
+    spec = spec_of(Case(compute, (2, 2), "[x[0], y[1]]", PLAIN))
+    plan = plan_op(gradient_spec(replace(spec, backward="kernel")))
+    passes = [(p.family.name, p.spec.outputs[0].name) for p in plan.parts]
+    assert passes[: len(made)] == made
 
 
 @pytest.mark.slow

@@ -33,9 +33,9 @@ def generated() -> dict[str, str]:
     library = load_specs(
         [LIBRARY / "elementwise/fused_add_relu.yaml", LIBRARY / "norm/softmax.yaml"]
     )
-    own = [spec_of(specs.CUSTOM_ADD), spec_of(specs.CUSTOM_MATMUL)]
+    own = [spec_of(s) for s in (specs.CUSTOM_ADD, specs.CUSTOM_MATMUL, specs.OPTIONAL)]
     chosen, refused = with_extension_gradients([*library, *own])
-    assert set(refused) == {"custom_matmul"}
+    assert set(refused) == {"shifted_swish"}
     return {f.path: f.text for f in render_extension(chosen, "acme")}
 
 
@@ -135,8 +135,10 @@ def test_new_writes_nothing_where_an_op_is_refused(tmp_path, capfd):
 
 def test_gradients_are_loops_where_they_can_be():
     files = generated()
-    assert "csrc/custom_add_grad.cpp" in files and "csrc/custom_matmul_grad.cpp" not in files
-    assert "torch.ops.acme.custom_add_grad" in files["acme/ops/custom_add.py"]
+    for op in ("custom_add", "custom_matmul"):
+        assert f"csrc/{op}_grad.cpp" in files
+        assert f"torch.ops.acme.{op}_grad" in files[f"acme/ops/{op}.py"]
+    assert "csrc/shifted_swish_grad.cpp" not in files
     assert "PyTorch differentiates" in files["README.md"]
 
 

@@ -128,7 +128,7 @@ class Exchange {
  public:
     // slots: accumulators joined at once; lanes: numbers per slot.
     __aicore__ inline void Init(GM_ADDR workspace, uint32_t slots, uint32_t lanes) {
-        cores_ = static_cast<uint32_t>(AscendC::GetBlockNum());
+        cores_ = VectorCores();
         slots_ = slots;
         lanes_ = lanes;
         gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));

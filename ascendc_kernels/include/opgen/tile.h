@@ -61,13 +61,18 @@ struct Walk {
     __aicore__ inline bool Transposed() const { return stride[kOuterDims + 1] > 1; }
 };
 
+// Vector cores of the launch; GetBlockNum counts the groups of a kernel that has cube cores, too.
+__aicore__ inline uint32_t VectorCores() {
+    return static_cast<uint32_t>(AscendC::GetBlockNum() * AscendC::GetTaskRation());
+}
+
 // Balanced split of `total` items over cores: the first `total % cores` cores get one more.
 struct Share {
     uint64_t first = 0;
     uint64_t last = 0;
 
     __aicore__ inline void Init(uint64_t total) {
-        const uint64_t cores = static_cast<uint64_t>(AscendC::GetBlockNum());
+        const uint64_t cores = VectorCores();
         const uint64_t core = static_cast<uint64_t>(AscendC::GetBlockIdx());
         const uint64_t each = total / cores;
         const uint64_t extra = total % cores;

@@ -91,6 +91,13 @@ class ProductBody(Body):
     products: tuple[Product, ...] = ()
     blocks: dict[int, CubeBlock] = field(default_factory=dict)
 
+    def memory_rows(self) -> list[tuple[int, str, int]]:
+        """Return what the largest base block of each combination uses of L1 and L0."""
+        rows = []
+        for combo, block in self.blocks.items():
+            rows += [(combo, memory, used) for memory, used in block.used().items()]
+        return rows
+
 
 @dataclass
 class ProductPlan(OpPlan[ProductBody]):

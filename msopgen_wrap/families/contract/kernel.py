@@ -73,7 +73,7 @@ def kernel_part(plan: ProductPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
     values = _values(plan, style)
     classes = render_block("contract", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return KernelPart(classes, values["dispatch"], workspace=False, cube=True)
 
 
 def _values(plan: ProductPlan, style: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _branches(plan: ProductPlan) -> list[dict[str, Any]]:
                 "key": branch["key"] - branch["mode"] + zeros,
                 "mode": zeros,
                 "vector": True,
-                "type": f"opgen::Zeros<{storage_type(output)}>",
+                "type": f"opgen::Zeros<{storage_type(output, plan.spec)}>",
                 "args": branch["args"][-1:],
                 "note": ", ".join(t for t in (note, "sums of no elements") if t),
             }

@@ -7,7 +7,7 @@ from typing import Any
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.families.contract.body import ProductPlan
 from msopgen_wrap.render.call_reading import dtype_expr
-from msopgen_wrap.render.kernel import member_name, output_param
+from msopgen_wrap.render.kernel import like_input, member_name, output_param
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
     field_row,
@@ -16,6 +16,7 @@ from msopgen_wrap.render.tiling import (
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.templating import environment
 
 _BATCH_DIMS = 6
@@ -66,9 +67,7 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         "result": member_name(output, True, spec),
         "joined": f"opgen::Joined::{product.joined}",
         "left_dtype": dtype_expr(spec, body.operands[product.left].tensor),
-        "result_dtype": BY_NAME[output.dtypes[0]].ge_cpp
-        if output.site is not None
-        else f"context->GetOutputDesc({position})->GetDataType()",
+        "result_dtype": _result_dtype(spec, output, position),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }
     text = (
@@ -77,6 +76,15 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         .render(**setters(style), **shared, **values)
     )
     return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
+
+
+def _result_dtype(spec: OpSpec, output: TensorParam, position: int) -> str:
+    """Return the expression for the ``ge::DataType`` of the result."""
+    if output.site is None:
+        return f"context->GetOutputDesc({position})->GetDataType()"
+    if len(set(output.dtypes)) == 1:
+        return BY_NAME[output.dtypes[0]].ge_cpp
+    return dtype_expr(spec, like_input(spec, output.dtypes).name)
 
 
 def _blocks(plan: ProductPlan) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.parts.operand_dtypes import reshaped, root, stored_dtypes
 from msopgen_wrap.families.parts.temporaries import (
     base_name,
     free_name,
@@ -47,6 +48,7 @@ PlanOne = Callable[[OpSpec], OpPlan[Any]]
 # (331), reductions over different axes (335), axes that do not line up (336), outputs reshaped
 # (337), of other shapes (338), what the family of an anchor does not take in (350).
 CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338", "OPG350"}
+CURABLE |= {"OPG370"}  # more than one product of matrices
 MAX_TEMPORARIES = 32
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
@@ -79,6 +81,7 @@ class Phases:
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
+        self.given: dict[str, str] = {}  # inputs of the graph that is being cut
         self.pending: list[Any] = []  # sites of the values that are being planned
 
     def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
@@ -109,6 +112,7 @@ class Phases:
         if len(self.temporaries) >= MAX_TEMPORARIES:
             return False
         traced = trace(part, self.variant)
+        self.given = traced.inputs
         unknown = next(filter(_is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
@@ -126,11 +130,15 @@ class Phases:
         No other anchor is above the first one in the order of a graph.
         """
         for anchor in anchors(traced.graph.nodes)[:1]:
-            plan = self._plan(_values(anchor))
-            if plan is not None:
-                self._add(plan)
-                return True
-            return any(self._write(n) for n in anchor.all_input_nodes if not _is_input(n))
+            for values in (reshaped(anchor), _values(anchor)):
+                plan = self._plan(values) if values else None
+                if plan is not None:
+                    self._add(plan)
+                    return True
+            operands = [n for n in anchor.all_input_nodes if not _is_input(n)]
+            if ANCHORS[target_name(anchor)] == "contract":  # reads its operands through views
+                operands = [n if _is_given(n) else root(n) for n in operands]
+            return any(map(self._write, sorted(operands, key=_is_given)))
         return False
 
     def _reduce(self, traced: TracedGraph) -> bool:
@@ -260,12 +268,13 @@ class Phases:
         found: list[TensorParam] = []
         for node in values:
             taken = self.taken | {p.name for p in (*self.part(found).inputs, *found)}
-            site, dtype = node.meta.get("site"), temporary_dtype(node)
-            if site is None or dtype is None:
+            site = node.meta.get("site")
+            dtypes = stored_dtypes(self.part(found), node, self.given)
+            if site is None or dtypes is None:
                 return None
-            dtypes = (dtype,) * self.spec.combos
             name = free_name(base_name(node), taken)
-            found.append(TensorParam(name, dtypes, doc=temporary_doc(node, dtype), site=site))
+            doc = temporary_doc(node, "/".join(dict.fromkeys(dtypes)))
+            found.append(TensorParam(name, dtypes, doc=doc, site=site))
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msopgen_wrap.schedule.anchors import is_anchor
-from msopgen_wrap.schedule.calls import reduction_kind, target_name
+from msopgen_wrap.schedule.calls import RESHAPES, reduction_kind, target_name
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -29,8 +29,9 @@ def base_name(node: Node) -> str:
     if target_name(node) == "operator.getitem":
         kind = str(reduction_kind(node.args[0])) if isinstance(node.args[0], Node) else ""
         return "position" if node.args[1] == 1 else _NAMES.get(kind, "value")
-    if is_anchor(node):
-        return target_name(node).split(".")[1].strip("_")
+    source = node.args[0] if target_name(node) in RESHAPES else node
+    if isinstance(source, Node) and is_anchor(source):
+        return target_name(source).split(".")[1].strip("_")
     return reduction_kind(node) or "value"
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.families.parts.plan import PartsPlan
-from msopgen_wrap.render.call_reading import attr_loads, variant_lines
+from msopgen_wrap.render.call_reading import attr_loads, bytes_expr, variant_lines
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import KernelPart, absent_types, doc_lines, kernel_args
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
-from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.templating import environment
 
 
@@ -37,6 +36,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             entry=kernel_args(spec),
             workspace=bool(plan.temporaries) or any(kernel.workspace for kernel in kernels),
             waits=any(plan.waits),
+            mixed=any(kernel.cube for kernel in kernels),
             temporaries=plan.temporaries,
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
@@ -56,7 +56,7 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
             {
                 "field": part_field(part.part),
                 "outputs": ", ".join(p.name for p in part.spec.outputs),
-                "modes": modes,
+                "modes": [_mode(branch, kernel) for branch in modes],
                 "workspace": kernel.workspace,
                 "waits": waits,
                 "overwrites": any(p.inplace for p in part.spec.outputs)
@@ -64,6 +64,12 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
             }
         )
     return {"key": 10 * variant, "note": plan.variants[variant].label(), "parts": rows}
+
+
+def _mode(branch: dict[str, Any], kernel: KernelPart) -> dict[str, Any]:
+    """Return a branch with the cores that run it in a kernel for both kinds."""
+    cube = kernel.cube and not branch.get("vector")
+    return {**branch, "core": "ASCEND_IS_AIC" if cube else "ASCEND_IS_AIV"}
 
 
 def part_field(part: str) -> str:
@@ -94,6 +100,7 @@ def render_tiling(
             "fields": tiling.fields,
             "modes": len({b["mode"] for b in kernel.branches}) > 1,
             "workspace": kernel.workspace,
+            "cube": kernel.cube,
             "temporaries": bool(part.spec.temporaries),
             "condition": _condition(plan, part.served),
         }
@@ -111,7 +118,7 @@ def render_tiling(
         "temporaries": [
             {
                 "name": p.name,
-                "bytes": DTYPE_BYTES[p.dtypes[0]],
+                "bytes": bytes_expr(spec, p),
                 "doc": p.doc,
                 "condition": _condition(plan, part.served),
             }
@@ -119,6 +126,7 @@ def render_tiling(
             for p in part.spec.outputs
             if p.site is not None
         ],
+        "mixed": any(kernel.cube for kernel in kernels),
         "structs": any(f.get("struct") for tiling in tilings for f in tiling.fields),
         "waits": _waits(plan),
         "grouped": grouped,
