@@ -31,9 +31,18 @@ LIBRARY = [
         "foreach/foreach_addcdiv_scalar.yaml",
         "foreach/foreach_mul_tensor.yaml",
         "foreach/foreach_norm.yaml",
+        "index/embedding.yaml",
+        "index/gather_elements.yaml",
+        "index/index_add.yaml",
+        "index/scatter_add.yaml",
+        "matmul/linear.yaml",
         "norm/rms_norm.yaml",
         "reduce/arg_max_row.yaml",
         "reduce/reduce_max.yaml",
+        "scan/cummax.yaml",
+        "scan/cumprod.yaml",
+        "scan/cumsum.yaml",
+        "scan/logcumsumexp.yaml",
     )
 ]
 LARGEST = 1 << 17
