@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.fusion.batch_norm import Folding, refuse_training
 from msopgen_wrap.fusion.finder import Finder, NearMiss, Site
+from msopgen_wrap.fusion.in_place import put_back, with_reuse, without_writes
 from msopgen_wrap.fusion.memory import memory_lines
 from msopgen_wrap.fusion.model_trace import ModelGraph, traced_model
 from msopgen_wrap.fusion.packages import OpSource, searched
 from msopgen_wrap.fusion.regions import moved_bytes, place_of
 from msopgen_wrap.fusion.report import FusionReport, fused_call, nearest
 from msopgen_wrap.fusion.rewriting import replace, results_of
-from msopgen_wrap.fusion.verification import agreements
+from msopgen_wrap.fusion.verification import agreements, same_bits
 from msopgen_wrap.torch_import import torch
 
 pytree = torch.utils._pytree
@@ -30,10 +32,11 @@ def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
         graph: fx graph of ATen calls whose nodes hold fake values; changed in place.
     """
     specs, skipped = searched(source.specs)
-    finder = Finder(graph)
     report = FusionReport(skipped=skipped if source.chosen else {})
     report.bytes_before = moved_bytes(graph.nodes)
     before = memory_lines(graph, "before: ")
+    writes = without_writes(graph)
+    finder = Finder(graph)
     done: list[Site] = []
     moved: dict[Any, Any] = {}
     extra: list[NearMiss] = []
@@ -47,8 +50,11 @@ def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
         replace(graph, site, op, fakes, moved)
         done.append(site)
         report.fused.append(call)
+    put_back(graph, writes)
     graph.lint()
-    report.bytes_after = moved_bytes(graph.nodes)
+    # An op reads a tensor once per input, also where two inputs are one tensor.
+    saved = sum(call.bytes_before - call.bytes_after for call in report.fused)
+    report.bytes_after = report.bytes_before - saved
     report.left = nearest([*extra, *finder.misses], set())
     report.memory = [*before, *memory_lines(graph, "after: ")]
     return report
@@ -73,6 +79,27 @@ def fused_graph(
     return module, report
 
 
+def reusing(module: Any, report: FusionReport, arguments: list[Any]) -> Any:
+    """Return what runs a fused graph without gradients: steps write over operands nobody reads.
+
+    It has to give the same bits on the example; where it does not, the module itself is returned,
+    and the report says so.
+
+    Args:
+        arguments: of the graph: parameters, buffers and inputs.
+    """
+    graph = copy.deepcopy(module.graph)
+    count, same = with_reuse(graph)
+    if not count:
+        return module
+    lean = torch.fx.GraphModule(module, graph)
+    if not same_bits(module, lean, arguments, _mutable(arguments)):
+        report.memory.append("  steps that write in place give other results: not done")
+        return module
+    report.memory += memory_lines(graph, f"without gradients, {count} steps in place: ", same)
+    return lean
+
+
 def _mutable(arguments: list[Any]) -> list[Any]:
     """Return the tensors that a run may write: buffers and inputs."""
     return [
@@ -87,12 +114,15 @@ class FusedGraph:
     """The fused graph of one kind of call.
 
     Attributes:
-        original: the traced model; its module runs the fused graph.
+        original: the traced model.
+        module: runs the fused graph.
+        without_gradients: the same where no gradient is asked; its steps write in place.
         report: what was fused.
     """
 
     original: ModelGraph
     module: Any
+    without_gradients: Any
     report: FusionReport
 
 
@@ -172,7 +202,8 @@ class FusedModule(torch.nn.Module):
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         modes = tuple(m.training for m in self.original.modules())
-        state = tuple((p.dtype, p.device) for p in self.original.parameters())
+        tensors = itertools.chain(self.original.parameters(), self.original.buffers())
+        state = tuple((t.dtype, t.device, t.stride()) for t in tensors)
         return (modes, state, spec, autocast_state(), tuple(described(v) for v in leaves))
 
     def _fused(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
@@ -183,7 +214,8 @@ class FusedModule(torch.nn.Module):
         if folding:
             report.folded, report.unfolded = list(folding.done), list(folding.left)
             self._compare_with_unfolded(module, report, arguments, args, kwargs)
-        return FusedGraph(original, module, report)
+        lean = reusing(module, report, arguments)
+        return FusedGraph(original, module, lean, report)
 
     def _compare_with_unfolded(
         self,
@@ -206,7 +238,8 @@ class FusedModule(torch.nn.Module):
         fused = self.graph_for(args, kwargs)
         self.__dict__["report"] = fused.report
         leaves = pytree.tree_leaves((args, kwargs))
-        results = fused.module(*fused.original.arguments(self.original, leaves))
+        module = fused.module if torch.is_grad_enabled() else fused.without_gradients
+        results = module(*fused.original.arguments(self.original, leaves))
         return pytree.tree_unflatten(results, fused.original.out_spec)
 
     def extra_repr(self) -> str:

@@ -11,6 +11,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.fusion.chain_text import spec_text, takes
 from msopgen_wrap.fusion.chains import Chain
 from msopgen_wrap.fusion.finder import Finder, Site
+from msopgen_wrap.fusion.in_place import without_writes
 from msopgen_wrap.fusion.regions import (
     bytes_of,
     is_view,
@@ -77,9 +78,10 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
     """Look at a graph for places of known ops, and for chains that a new op would cover.
 
     Args:
-        graph: ATen calls with fake values.
+        graph: ATen calls with fake values; writes of temporaries are taken out of it.
         specs: the known ops.
     """
+    without_writes(graph)
     covered = Finder(graph).sites(specs, saving=True)
     taken = {node for site in covered for node in site.region.nodes}
     chains, left = _chains(graph, taken)

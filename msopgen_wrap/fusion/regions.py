@@ -119,7 +119,7 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
     return Region(ordered, tuple(used), tuple(dict.fromkeys(outputs)))
 
 
-def _switches_mode(node: Any) -> bool:
+def switches_mode(node: Any) -> bool:
     """Whether a node switches gradients or autocast on or off for what follows."""
     name = getattr(node.target, "__name__", "")
     return node.op == "call_function" and ("grad_enabled" in name or "autocast" in name)
@@ -130,7 +130,7 @@ def _mode_change(region: Region) -> str:
     segments: dict[Any, int] = {}
     last, segment = 0, 0
     for node in region.nodes[0].graph.nodes:
-        segment += _switches_mode(node)
+        segment += switches_mode(node)
         segments[node] = segment
         if node in region.inputs:
             last = segment  # the call stands behind the last input

@@ -81,7 +81,9 @@ def replace(
         if key in site.anchor.meta:
             call.meta[key] = site.anchor.meta[key]
     several = len(site.spec.outputs) > 1
-    call.meta["val"] = tuple(fakes.values()) if several else next(iter(fakes.values()))
+    # The model's own values, where it has them: views that follow are views of their memory.
+    values = {n: site.outputs[n].meta["val"] if n in site.outputs else f for n, f in fakes.items()}
+    call.meta["val"] = tuple(values.values()) if several else next(iter(values.values()))
     after = call
     for position, param in enumerate(site.spec.outputs):
         node = site.outputs.get(param.name)
@@ -91,7 +93,7 @@ def replace(
         if several:
             with graph.inserting_after(after):
                 result = graph.call_function(operator.getitem, (call, position))
-            result.meta["val"] = fakes[param.name]
+            result.meta["val"] = values[param.name]
             after = result
         node.replace_all_uses_with(result)
         moved[node] = result

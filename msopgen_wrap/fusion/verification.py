@@ -96,6 +96,26 @@ def agreements(
     return found
 
 
+def same_bits(one: Any, other: Any, arguments: list[Any], mutable: Sequence[Any]) -> bool:
+    """Whether two graphs of one model give the same bits without gradients.
+
+    Args:
+        mutable: tensors that a run may write.
+    """
+    seed = torch.initial_seed() & 0xFFFFFFFF
+    found = []
+    for module in (one, other):
+        with torch.no_grad(), state_kept(mutable):
+            torch.manual_seed(seed)
+            found.append(flat_results(module, arguments))
+    return all(
+        torch.equal(a.nan_to_num(), b.nan_to_num()) and torch.equal(a.isnan(), b.isnan())
+        if isinstance(a, torch.Tensor)
+        else a == b
+        for a, b in zip(*found, strict=True)
+    )
+
+
 def _golden(
     original: ModelGraph, arguments: list[Any], mutable: Sequence[Any], native: list[Any], seed: int
 ) -> list[Any]:

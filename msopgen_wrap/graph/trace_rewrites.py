@@ -142,7 +142,7 @@ Node = torch.fx.Node
 def without_mutations(graph: Graph) -> None:
     """Rewrite ``add_`` and the like, in place; what may be seen under another name is left."""
     for node in list(graph.nodes):
-        functional = _functional_form(node)
+        functional = functional_form(node)
         if functional is None or not _is_private(node.args[0], node):
             continue
         written = node.args[0]
@@ -156,8 +156,8 @@ def without_mutations(graph: Graph) -> None:
         graph.erase_node(node)
 
 
-def _functional_form(node: Node) -> Any:
-    """Return the overload without the underscore, None where there is none."""
+def functional_form(node: Node) -> Any:
+    """Return what a node that writes is without its underscore, None where there is none."""
     target = node.target
     if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload):
         return None

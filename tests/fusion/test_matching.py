@@ -125,7 +125,9 @@ def once(x: Any, y: Any) -> Any:
 
 def written(x: Any, y: Any) -> Any:
     z = torch.relu(x + y)
-    return z.mul_(2)
+    part = z[0]
+    z.mul_(2)
+    return part
 
 
 # formula, inputs, op, what the report says
