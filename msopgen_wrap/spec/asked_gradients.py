@@ -1,8 +1,12 @@
-"""Which gradients a call asks for: an attr of the op of the gradients.
+"""Which gradients a call asks for, and from which outputs: an attr of the op of the gradients.
 
 Its values are subsets of the gradients, ``all`` first. A gradient that a call does not ask for has
 the shape ``[0]``: it holds nothing, so no kernel computes it. Each value is a variant with a kernel
 of its own; an op with many gradients has those subsets that models use, not every one.
+
+Values as ``all from y`` are for calls where only ``y`` has a gradient: the other outputs take no
+part in the derivative. Zeros for them would meet infinite derivatives, and be read for nothing.
+Such a value has all gradients: subsets of inputs times subsets of outputs would be too many.
 """
 
 from __future__ import annotations
@@ -29,34 +33,49 @@ NOTHING = ShapeList((DimConst(0),))
 _MOST_SINGLE = 4
 # Of variants of one kernel: subsets times values of other attrs times absent inputs.
 _MOST_VARIANTS = 16
+_FROM = " from "
 
 
 def asked_subsets(
-    targets: tuple[str, ...], attrs: tuple[Attr, ...], spec: OpSpec
+    targets: tuple[str, ...], arriving: tuple[str, ...], attrs: tuple[Attr, ...], spec: OpSpec
 ) -> dict[str, tuple[str, ...]]:
     """Return the subsets of gradients that a call may ask for, by the value of the attr.
 
     All of them come first; then each alone (of at most four), then all but the first, which is what
-    the first layer of a model asks for. Empty where the op always computes all it has.
+    the first layer of a model asks for; then all from each output alone (``all from y``), where
+    the op has several. Empty where the op always computes all it has from all outputs.
 
     Args:
         targets: the inputs that have a gradient.
+        arriving: the outputs whose gradients arrive.
         attrs: the other attrs of the op of the gradients.
         spec: the forward op.
     """
-    lists = any(spec.param(name).kind is ParamKind.DYNAMIC for name in targets)
-    if len(targets) < 2 or lists:
+    if any(spec.param(name).kind is ParamKind.DYNAMIC for name in (*targets, *arriving)):
         return {}
     others = 2 ** sum(p.kind is ParamKind.OPTIONAL for p in spec.inputs)
     others *= math.prod(_values(a) for a in attrs)
-    single = [(name,) for name in targets]
-    ends = [targets[:1], targets[1:]]
-    for subsets in ([*single, targets[1:]] if len(targets) <= _MOST_SINGLE else ends, ends):
-        distinct = dict.fromkeys(subsets)
-        if (len(distinct) + 1) * others <= _MOST_VARIANTS:
-            every = EVERY if EVERY not in targets else f"{EVERY}_of_them"
-            return {every: targets} | {"+".join(names): names for names in distinct}
+    ends = [targets[:1], targets[1:]] if len(targets) > 1 else []
+    single = [(name,) for name in targets] if ends and len(targets) <= _MOST_SINGLE else []
+    several = 1 < len(arriving) <= _MOST_SINGLE and not spec.written
+    sources = arriving if several else ()
+    every = EVERY if EVERY not in targets else f"{EVERY}_of_them"
+    for subsets, outputs in (
+        ([*single, *ends[1:]] if single else ends, sources),
+        (ends, sources),
+        ([], sources),
+        (ends, ()),
+    ):
+        found = {every: targets} | {"+".join(names): names for names in subsets}
+        found |= {f"{every}{_FROM}{name}": targets for name in outputs}
+        if len(found) > 1 and len(found) * others <= _MOST_VARIANTS:
+            return found
     return {}
+
+
+def source_outputs(value: str) -> tuple[str, ...]:
+    """Return the outputs whose gradients arrive with a value of the attr; empty: all of them."""
+    return tuple(value.partition(_FROM)[2].split("+")) if _FROM in value else ()
 
 
 def _values(attr: Attr) -> int:

@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from msopgen_wrap.spec.asked_gradients import asked_outputs, asking_attr
+from msopgen_wrap.spec.asked_gradients import (
+    asked_outputs,
+    asking_attr,
+    source_outputs,
+)
 from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.saved_outputs import SAVED, saved_inputs
@@ -49,7 +53,8 @@ def vjp(
 ) -> dict[str, Any]:
     """Return ``{grad_<input>: gradient}`` of a forward formula, for the outputs of ``spec``.
 
-    The gradient of an absent input is the number 0; one that is not asked for is empty.
+    The gradient of an absent input is the number 0; one that is not asked for is empty. Outputs
+    from which none comes (``asked_gradients.source_outputs``) take no part.
 
     Args:
         formula: that of ``forward``, ``f(inputs, attrs) -> outputs``.
@@ -59,7 +64,8 @@ def vjp(
     """
     from msopgen_wrap.torch_import import torch
 
-    names = [p.name for p in forward.outputs]
+    sources = sources_of(spec, forward, attrs)
+    names = [p.name for p in forward.outputs if not sources or p.name in sources]
     given = {p.name: inputs.get(p.name) for p in forward.inputs}
     named = [p.name.removeprefix(PREFIX) for p in spec.outputs]
     asked = {name.removeprefix(PREFIX) for name in asked_outputs(spec, attrs)}
@@ -106,6 +112,16 @@ def vjp(
             )
     found = torch.utils._pytree.tree_unflatten(flat, nest)
     return with_absent(dict(zip(targets, found, strict=True)))
+
+
+def sources_of(spec: OpSpec, forward: OpSpec, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the outputs of ``forward`` whose gradients arrive in a call; empty: all of them."""
+    own = {a.name for a in forward.attrs}
+    for attr in spec.attrs:
+        value = attrs.get(attr.name, attr.default)
+        if attr.name not in own and isinstance(value, str):
+            return source_outputs(value)
+    return ()
 
 
 def saved_value(computed: Any, saved: Any) -> Any:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.spec.asked_gradients import asked_outputs
+from msopgen_wrap.spec.asked_gradients import asked_outputs, source_outputs
 from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewritten
 from msopgen_wrap.spec.differentiation import forward_of
 from msopgen_wrap.spec.gradient import PREFIX
@@ -82,6 +82,12 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     first = _first_tensor(forward, grads)
     own = {a.name for a in forward.attrs}
     asking = next((a for a in spec.attrs if a.name not in own), None)
+    given = list(grads)
+    if asking is not None:
+        for place, output in enumerate(forward.outputs):
+            served = [v for v in asking.allowed or () if _arrives(output.name, v)]
+            if len(served) < len(asking.allowed or ()):
+                given[place] += f" if {asking.name} in {tuple(served)!r} else None"
     conditions = ["True"] * len(inputs)
     taken = []
     for place, output in zip(places, spec.outputs, strict=True):
@@ -94,7 +100,7 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
             empty = f"{first}.new_zeros((0,))"
             text = f"{empty} if not {conditions[place]} else {text}"
         taken.append(text)
-    arguments = f"forward, [{', '.join(inputs)}], [{', '.join(grads)}]"
+    arguments = f"forward, [{', '.join(inputs)}], [{', '.join(given)}]"
     if asking is not None:
         arguments += f", [{', '.join(conditions)}]"
     body = [inner, "", f"_grads = _vjp({arguments})", f"return {', '.join(taken)}"]
@@ -104,6 +110,11 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
 
 def _asked(spec: OpSpec, asking: Attr, value: Any) -> frozenset[str]:
     return asked_outputs(spec, {asking.name: value})
+
+
+def _arrives(output: str, value: Any) -> bool:
+    """Whether the gradient of an output arrives with a value of the attr that asks."""
+    return not (sources := source_outputs(value)) or output in sources
 
 
 def _first_tensor(forward: OpSpec, grads: list[str]) -> str:

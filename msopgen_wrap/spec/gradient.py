@@ -95,7 +95,8 @@ def gradient_attrs(spec: OpSpec) -> tuple[Attr, ...]:
 
 def gradient_subsets(spec: OpSpec) -> dict[str, tuple[str, ...]]:
     """Return which gradients a call of the op of the gradients may ask for (``asked_subsets``)."""
-    return asked_subsets(gradient_inputs(spec), gradient_attrs(spec), spec)
+    targets, arriving = gradient_inputs(spec), gradient_outputs(spec)
+    return asked_subsets(targets, arriving, gradient_attrs(spec), spec)
 
 
 def _float_combos(spec: OpSpec) -> list[int]:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msopgen_wrap.spec.asked_gradients import asked_name
+from msopgen_wrap.spec.asked_gradients import asked_name, source_outputs
 from msopgen_wrap.spec.gradient import (
+    PREFIX,
     broadcast_inputs,
     gradient_attrs,
     gradient_inputs,
@@ -73,18 +74,50 @@ def _needed(spec: OpSpec, place: int) -> str:
     return f"any(_needed[{place}])" if is_list else f"_needed[{place}]"
 
 
-def _asked_argument(spec: OpSpec, gradient: OpSpec | None) -> list[str]:
-    """Return the attr that says which gradients are asked for, where the op of them has it."""
+def _subsets(spec: OpSpec, gradient: OpSpec | None) -> dict[str, tuple[str, ...]]:
+    """Return which gradients a call may ask for, where the op of them has the attr that says it."""
     subsets = gradient_subsets(spec)
     own = {a.name for a in gradient.attrs} if gradient else {asked_name(spec)}
-    if not subsets or asked_name(spec) not in own:
-        return []
+    return subsets if asked_name(spec) in own else {}
+
+
+def _asked_argument(spec: OpSpec, subsets: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return what says which gradients are asked for, where the op of them has an attr for it."""
     names = [p.name for p in spec.inputs]
     rows = [
         f"{json.dumps(value)}: {tuple_text([str(names.index(n)) for n in chosen])}"
         for value, chosen in subsets.items()
+        if not source_outputs(value)
     ]
-    return [f"_gradients.asked(_needed, {{{', '.join(rows)}}})"]
+    if not rows:
+        return []
+    found = f"_gradients.asked(_needed, {{{', '.join(rows)}}})"
+    if len(rows) == 1:
+        found = json.dumps(next(iter(subsets)))
+    return [f"_served or {found}" if len(rows) < len(subsets) else found]
+
+
+def leaves_outputs_out(spec: OpSpec, gradient: OpSpec | None) -> bool:
+    """Whether an output without gradient takes no part in backward.
+
+    Formulas that the spec or a file writes read a gradient of every output: zeros.
+    """
+    derived = gradient is None or gradient.differentiated
+    return derived and not spec.written and len(gradient_outputs(spec)) > 1
+
+
+def served_argument(spec: OpSpec, gradient: OpSpec | None) -> str:
+    """Return the call that says which value of the attr has the outputs that have gradients."""
+    outputs = gradient_outputs(spec)
+    values = {
+        value: sources for value in _subsets(spec, gradient) if (sources := source_outputs(value))
+    }
+    rows = [
+        f"{json.dumps(value)}: {tuple_text([str(outputs.index(n)) for n in sources])}"
+        for value, sources in values.items()
+    ]
+    grads = tuple_text([f"{PREFIX}{name}" for name in outputs])
+    return f"_gradients.served({grads}, {{{', '.join(rows)}}})"
 
 
 def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str]:
@@ -101,6 +134,12 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
     found = ", ".join(f"grad_{name}" for name in targets)
     together = broadcast_inputs(spec)
     lines = []
+    if leaves_outputs_out(spec, gradient) and any(map(source_outputs, _subsets(spec, gradient))):
+        lines += [
+            f"{PREFIX}{name} = _gradients.unread({PREFIX}{name}, _ctx.outputs[{place}])"
+            for place, name in enumerate(p.name for p in spec.outputs)
+            if name in gradient_outputs(spec)
+        ]
     passed = dict(zip(inputs, inputs, strict=True))
     if together:
         wide = [f"_{name}" for name in together]
@@ -108,7 +147,7 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
         given = tuple_text(list(together))
         lines.append(f"{', '.join(wide)} = _gradients.broadcast({given})")
     attrs = [f"_ctx.attr_{a.name}" for a in gradient_attrs(spec)]
-    attrs += _asked_argument(spec, gradient)
+    attrs += _asked_argument(spec, _subsets(spec, gradient))
     arguments = [*passed.values(), *grads, *spec.save, *attrs]
     lines += [
         f"{found} = torch.ops.{vendor}.{gradient_name(spec)}.default(",

@@ -18,6 +18,8 @@ from msopgen_wrap.torch_ext.gradient_render import (
     backward_function,
     explicit_gradients,
     kernel_lines,
+    leaves_outputs_out,
+    served_argument,
     tuple_text,
 )
 from msopgen_wrap.torch_ext.shape_code import PythonShapes
@@ -215,6 +217,8 @@ def render_op(
     grads = [f"grad_{n}" if any(e.name == n for e in explicit) else "None" for n in names]
     flat = [f"*{p.name}" if p.kind is ParamKind.DYNAMIC else p.name for p in spec.inputs]
     columns = (*spec.inputs, *spec.outputs)
+    by_kernel = spec.backward == "kernel"
+    left_out = leaves_outputs_out(spec, gradient) if by_kernel else not explicit
     text = render_template(
         "torch_ext/op.py",
         source=f"specs/{spec.name}.yaml",
@@ -249,7 +253,9 @@ def render_op(
         bound_call=", ".join([*names, *_saved_attrs(spec)]),
         reference_call=reference_call,
         explicit=explicit,
-        kernel=kernel_lines(spec, vendor, gradient) if spec.backward == "kernel" else [],
+        kernel=kernel_lines(spec, vendor, gradient) if by_kernel else [],
+        served=served_argument(spec, gradient) if by_kernel and left_out else "",
+        left_out=left_out and len(spec.outputs) > 1,
         explicit_returns=", ".join([*grads, *(["None"] * len(spec.attrs))]),
         result_names=[f"_result_{o.name}" for o in spec.outputs],
         flat_inputs=", ".join(flat),

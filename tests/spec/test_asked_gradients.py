@@ -118,3 +118,43 @@ def test_an_output_that_nobody_uses_meets_no_infinite_derivative() -> None:
     found = runtime["vjp"](lambda x: (x.sqrt(), x * 2), (x,), (None, torch.ones(1)))
     assert found[0].tolist() == [2.0]
     assert runtime["vjp"](lambda x: (x.sqrt(), x * 2), (x,), (None, None))[0].tolist() == [0.0]
+
+
+ROOTS = op("{a: float32}", "a * 2, torch.sqrt(a)", "{y: like a, z: like a}")
+
+
+def test_each_output_alone_has_a_variant_that_leaves_the_others_out() -> None:
+    assert list(gradient_subsets(ROOTS)) == ["all", "all from y", "all from z"]
+    both = "{a: float32, b: {dtype: a, shape: like a}}"
+    two = op(both, "a * b, a + b", "{y: like a, z: like a}")
+    assert list(gradient_subsets(two)) == ["all", "a", "b", "all from y", "all from z"]
+    attrs = "attrs: {how: {type: str, default: p, allowed: [p, q, r, s]}}\n"
+    compute = "a * (2 if how == 'p' else 3), a.sin()"
+    several = op("{a: float32}", compute, "{y: like a, z: like a}", more=attrs)
+    assert list(gradient_subsets(several)) == ["all", "all from y", "all from z"]
+
+
+def test_outputs_without_gradient_take_no_part_in_the_references() -> None:
+    grad = gradient_spec(ROOTS)
+    runtime: dict[str, Any] = {"torch": torch}
+    path = data_dir("templates") / "torch_ext/runtime/gradients.py"
+    exec(path.read_text("utf-8"), runtime)
+    namespace: dict[str, Any] = {"torch": torch, "_vjp": runtime["vjp"]}
+    exec(function_source(grad, "roots_grad"), namespace)
+    a, ones = torch.zeros(2), torch.ones(2)
+    values = {"a": a, "grad_y": ones, "grad_z": torch.full((2,), torch.nan)}
+    assert compile_compute(grad)(values, {"asked": "all from y"})["grad_a"].tolist() == [2.0, 2.0]
+    assert namespace["roots_grad"](*values.values(), asked="all from y").tolist() == [2.0, 2.0]
+    assert namespace["roots_grad"](a, ones, ones, asked="all").isinf().all()
+
+
+def test_a_call_takes_the_variant_of_the_outputs_that_have_gradients() -> None:
+    runtime: dict[str, Any] = {"torch": torch}
+    path = data_dir("templates") / "torch_ext/runtime/gradients.py"
+    exec(path.read_text("utf-8"), runtime)
+    served, grad = runtime["served"], torch.ones(1)
+    values = {"all from y": (0,), "all from z": (1,)}
+    assert served((grad, grad), values) == ""
+    assert served((None, grad), values) == "all from z"
+    assert served((grad, None, grad), values) is None
+    assert served(([grad, None],), {}) is None

@@ -44,11 +44,11 @@ inputs:
   grad_y: {dtype: [float16, float32], shape: like x}
   grad_rstd: {dtype: [float32, float32], shape: '[*x[:-1], 1]'}
 outputs:
-  grad_x: {dtype: [float16, float32], shape: 'like x if asked in ("all", "x") else [0]'}
-  grad_gamma: {dtype: [float16, float32], shape: 'like gamma if asked in ("all", "gamma") else [0]'}
+  grad_x: {dtype: [float16, float32], shape: 'like x if asked in ("all", "x"EACH) else [0]'}
+  grad_gamma: {dtype: [float16, float32], shape: 'like gamma if asked in ("all", GAMMA) else [0]'}
 attrs:
   epsilon: {type: float, default: 1.0e-06, min: 0.0}
-  asked: {type: str, default: all, allowed: [all, x, gamma]}
+  asked: {type: str, default: all, allowed: [all, x, gamma, all from y, all from rstd]}
 gradient_of: |
   x32 = x.float()
   rstd = torch.rsqrt(x32.square().mean(-1, keepdim=True) + epsilon)
@@ -58,7 +58,9 @@ soc: [ascend910b, ascend910_93]
 tolerance: {grad_x: mixed, grad_gamma: mixed}
 cases:
   - {x: [3, 5], gamma: [5], grad_y: [3, 5], grad_rstd: [3, 1]}
-"""
+""".replace("EACH", ', "all from y", "all from rstd"').replace(
+    "GAMMA", '"gamma", "all from y", "all from rstd"'
+)
 
 
 def spec_of(text: str) -> OpSpec:

@@ -92,6 +92,17 @@ compute: |
 backward: kernel
 save: [rstd]
 """
+# The derivative of the second output is infinite at 0; what uses the first one only is not.
+ROOTS = """
+op: Roots
+inputs:
+  x: float32
+outputs:
+  y: like x
+  z: like x
+compute: x * 2, torch.sqrt(x)
+backward: kernel
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +110,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED):
+    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
-    names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved")
+    names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved", "Roots")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -356,5 +367,22 @@ class Model(torch.nn.Module):
     def forward(self, a, b): return torch.ops.gradv.gate(a, b)
 exported = torch.export.export(Model(), (a, b))
 assert "gradv.gate.default" in exported.graph_module.code
+""",
+    )
+
+
+def test_an_output_that_nobody_uses_takes_no_part_in_the_kernel(package: Path) -> None:
+    run(
+        package,
+        """
+x = torch.tensor([0.0, 4.0], requires_grad=True)
+for places, want in (((0,), [2.0, 2.0]), ((1,), [torch.inf, 0.25]), ((0, 1), [torch.inf, 2.25])):
+    outputs = torch.ops.gradv.roots(x)
+    before = launches()
+    (grad,) = torch.autograd.grad(sum(outputs[i].sum() for i in places), x)
+    assert grad.tolist() == want and launches() == before + 1, (places, grad)
+compiled = torch.compile(lambda x: torch.ops.gradv.roots(x)[0] * 3, backend="aot_eager")
+(grad,) = torch.autograd.grad(compiled(x).sum(), x)
+assert grad.tolist() == [6.0, 6.0]
 """,
     )

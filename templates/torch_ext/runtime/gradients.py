@@ -92,6 +92,34 @@ def asked(needed: Sequence[Any], subsets: Mapping[str, Sequence[int]]) -> str:
     return min(fitting, key=lambda name: len(subsets[name]))
 
 
+def served(grads: Sequence[Any], values: Mapping[str, Sequence[int]]) -> str | None:
+    """Return the value of the attr that has the outputs from which gradients come.
+
+    Args:
+        grads: gradient per output (a list per list); None for an output that nobody uses.
+        values: per value, the outputs that have one, by position.
+
+    Returns:
+        An empty text where all have one, None where no value has just these.
+    """
+    if all(leaf is not None for leaf in _leaves(list(grads))):
+        return ""
+    given = {i for i, grad in enumerate(grads) if grad is not None}
+    return next((value for value, places in values.items() if set(places) == given), None)
+
+
+def described(outputs: Any) -> list[Any]:
+    """Return shape, dtype and device of each output of an op: what :func:`unread` needs."""
+    tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None for t in tensors]
+
+
+def unread(grad: Tensor | None, output: tuple[Any, torch.dtype, torch.device]) -> Tensor:
+    """Return a gradient; for an output without one a tensor that the kernel does not read."""
+    shape, dtype, device = output
+    return torch.empty(shape, dtype=dtype, device=device) if grad is None else grad
+
+
 def vjp(
     reference: Callable[..., Any],
     inputs: Sequence[Any],
@@ -118,7 +146,12 @@ def vjp(
         for place, leaf in zip(places, leaves, strict=True):
             values[place] = leaf
         outputs = _leaves(reference(*_nest(values, layout)))
-        chosen[:] = [i for i, output in enumerate(outputs) if _differentiable(output)]
+        # Zeros for what nobody uses would still meet infinite derivatives on their way back.
+        chosen[:] = [
+            i
+            for i, output in enumerate(outputs)
+            if _differentiable(output) and given[i] is not None
+        ]
         return tuple(outputs[i] for i in chosen)
 
     result: list[Any] = [None] * len(flat)
@@ -139,8 +172,7 @@ def _pull(
 
     def cotangents(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(
-            torch.zeros_like(output) if given[i] is None else given[i].to(output.dtype)
-            for i, output in zip(chosen, outputs, strict=True)
+            given[i].to(output.dtype) for i, output in zip(chosen, outputs, strict=True)
         )
 
     if torch._C._functorch.peek_interpreter_stack() is not None:  # inside torch.func
@@ -151,11 +183,8 @@ def _pull(
     with _with_autograd(), torch.enable_grad():
         own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
         outputs = [y for y in run(*own)]
-        # Zeros for what nobody uses would still meet infinite derivatives on their way back.
         pairs = [
-            (y, c)
-            for i, y, c in zip(chosen, outputs, cotangents(outputs), strict=True)
-            if y.requires_grad and given[i] is not None
+            (y, c) for y, c in zip(outputs, cotangents(outputs), strict=True) if y.requires_grad
         ]
         if not pairs:
             return [torch.zeros_like(x) for x in leaves]
