@@ -21,6 +21,7 @@ from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.expands import move_expands
+from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.saved_values import use_saved_values
@@ -302,6 +303,7 @@ def _trace_once(
         name_axes_of_one(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()
+    share_sizes(module.graph)
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]

@@ -159,7 +159,7 @@ class KernelSteps(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _PERIODIC:
             return torch.where(args[0].abs() > _LARGEST_ARGUMENT, torch.nan, result)
-        if name in ("sum", "mean", "prod") and result.is_floating_point():
+        if name in _JOINED and result.is_floating_point():
             kwargs.pop("dtype", None)
             return torch.where(_depends_on_order(name, func, args, kwargs), torch.nan, result)
         if name in _PRODUCTS and result.is_floating_point():
@@ -167,6 +167,7 @@ class KernelSteps(TorchDispatchMode):
         return result
 
 
+_JOINED = ("sum", "mean", "prod", "cumsum", "cumprod")
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
 
@@ -184,11 +185,11 @@ def _overflows(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _depends_on_order(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Return where the numbers that a reduction joins overflow float32 in some order."""
+    """Return where the numbers that a reduction or a scan joins overflow float32 in some order."""
     info = torch.finfo(torch.float32)
     size, rest = args[0].double().abs(), args[1:]
     size = torch.where(torch.isfinite(size), size, 0.0)  # these stay, in whatever order
-    if name == "prod":
+    if name.endswith("prod"):
         large = func(size.clamp(min=1), *rest, **kwargs) > info.max
         return large | (func(size.clamp(max=1), *rest, **kwargs) < info.tiny)
     if name == "mean":

@@ -17,7 +17,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def tasks(root: Path) -> list[str]:
 
 
 # Specs that have another name: the library's op of that name has other inputs or outputs.
-_OTHER_NAMES = {"apply_adam_w": "adam_w_step"}
+_OTHER_NAMES = {"apply_adam_w": "adam_w_step", "gather": "gather_elements"}
 
 
 def spec_of_task(task: str) -> Path | None:
@@ -92,7 +92,9 @@ class SpecOp:
         for name, value in given.items():
             own = self.attrs.get(name)
             if own is not None:
-                attrs[own] = value
+                attrs[own] = counted(
+                    self.spec.attr(own).allowed, value, getattr(inputs[0], "ndim", 0)
+                )
             elif _holds_tensors(value) or value != self.defaults.get(name):
                 raise TypeError(f"the spec has no {name}={value!r}"[:200])
         lists = [p for p in self.spec.outputs if p.kind.name == "DYNAMIC"]
@@ -107,6 +109,12 @@ class SpecOp:
         if lists:
             return made
         return made[0] if self.results == 1 else tuple(made[: self.results])
+
+
+def counted(allowed: Sequence[Any] | None, value: Any, rank: int) -> Any:
+    """Return an attr's value; an axis counts from the end where all that the spec allows do."""
+    backwards = bool(allowed) and all(isinstance(v, int) and v < 0 for v in allowed or ())
+    return value - rank if backwards and value >= 0 else value
 
 
 def _paired(own: list[str], theirs: list[str]) -> dict[str, str]:

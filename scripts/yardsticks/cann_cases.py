@@ -2,15 +2,16 @@
 
 A case names shapes, attrs and ranges of values. The numbers above a bound are divided by the same
 power of two wherever they stand, so that a size which is an attr too, or the largest index of an
-axis, stays what it is; no multiple of 16 becomes one. Where the golden function of the op
-refuses what came of it, because one size was half of another, only the longest leading axes shrink.
+axis, stays what it is; no multiple of 16 becomes one, and what 2 or a small attr divides is divided
+by them afterwards. Where the golden function of the op refuses what came of it, because one size
+was half of another, only the longest leading axes shrink.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 ELEMENTS_AT_MOST = 1 << 17  # of all inputs of a case
@@ -36,13 +37,21 @@ def _mapped(value: Any, change: Callable[[int], int]) -> Any:
     return value
 
 
-def _divided(factor: int) -> Callable[[int], int]:
+def _divided(factor: int, divisors: Collection[int] = ()) -> Callable[[int], int]:
+    """Return what makes a number smaller.
+
+    Args:
+        divisors: counts of groups and the like, which go on dividing what they divide.
+    """
+
     def change(number: int) -> int:
         if abs(number) <= KEPT:
             return number
         small = max(math.ceil(abs(number) / factor), KEPT // 2)
+        step = math.lcm(*(d for d in (2, *divisors) if number % d == 0))
+        small = max(small // step, 1) * step
         if number % KEPT and not small % KEPT:
-            small -= 1
+            small -= step if small > step else -step
         return small if number > 0 else -small
 
     return change
@@ -75,7 +84,7 @@ def divided(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     factor = 1
     while elements(_mapped(case.input_shapes, _divided(factor))) > most and factor < 1 << 24:
         factor *= 2
-    change = _divided(factor)
+    change = _divided(factor, [n for n in _numbers(case.attrs or {}) if 1 < n <= KEPT])
     small = copy.copy(case)
     sizes = _numbers(case.input_shapes) | _numbers(case.attrs or {})
     small.input_shapes = _mapped(case.input_shapes, change)

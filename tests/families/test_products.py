@@ -282,3 +282,25 @@ def test_dtypes_that_the_cube_does_not_multiply(name):
     with pytest.raises(OpgenError) as caught:
         plan_op(spec)
     assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_sizes_of_a_mask_keep_no_pass_from_its_product() -> None:
+    # the second product takes sizes of the softmax, which PyTorch reads of the mask's numbers
+    text = """
+op: Causal
+inputs:
+  q: {dtype: [float32], rank: 3}
+  k: {dtype: q, rank: 3}
+outputs:
+  z: like q
+compute: |
+  ahead = torch.arange(k.shape[1]) > torch.arange(q.shape[1])[:, None]
+  scores = (q @ k.mT).masked_fill(ahead, float('-inf'))
+  z = torch.softmax(scores, -1) @ k
+cases:
+  - {q: [2, 20, 16], k: [2, 33, 16]}
+"""
+    spec = parse_spec(text, "causal.yaml").spec
+    assert spec is not None
+    plan = plan_op(spec)
+    assert [p.family.name for p in plan.parts] == ["contract", "row", "contract"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from yardsticks.cann_bench import _paired, cases_in, spec_of_task
+from yardsticks.cann_bench import _paired, cases_in, counted, spec_of_task
 from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened
 
 
@@ -73,3 +73,19 @@ def test_only_lines_of_cases_are_read():
     assert cases_in('noise\ncann-bench-case: {"case": 1, "passed": true}\n') == [
         {"case": 1, "passed": True}
     ]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "given", "taken"),
+    [((-1, -2), 1, -2), ((-1, -2), -1, -1), (None, 1, 1), ((0, 1), 1, 1)],
+)
+def test_axes_count_from_the_end_where_a_spec_has_them_so(
+    allowed: Any, given: int, taken: int
+) -> None:
+    assert counted(allowed, given, 3) == taken
+
+
+def test_what_halves_and_groups_divide_stays_divided() -> None:
+    case = Case([[2, 60, 5, 7, 480], [1022, 2047]], attrs={"num_groups": 4})
+    (_, channels, *_), (rows, _) = divided(case).input_shapes
+    assert channels % 4 == 0 and rows % 2 == 0
