@@ -48,7 +48,8 @@ def command(target: str, folder: Path | None, specs: tuple[Path, ...], as_json: 
     model, inputs, named = model_from(target)
     known, _ = searched(op_source(list(specs) or None, None).specs)
     found = survey(traced_model(model, inputs, named).graph, known)
-    if not found.proposals and not found.covered:
+    foldable = _foldable(model)
+    if not found.proposals and not found.covered and not foldable:
         raise OpgenError(
             Diagnostic(
                 "OPG747",
@@ -59,10 +60,25 @@ def command(target: str, folder: Path | None, specs: tuple[Path, ...], as_json: 
         )
     written = _write(found.proposals, folder) if folder else []
     if as_json:
-        output.print_json(_data(found, written))
+        output.print_json({**_data(found, written), "foldable": foldable})
     else:
-        _print(found, written)
+        _print(found, written, foldable)
     return output.OK
+
+
+def _foldable(model: Any) -> list[str]:
+    """Return which batch norms could be part of convolutions; none where that cannot be told."""
+    from msopgen_wrap.fusion.batch_norm import fold_batch_norms
+
+    try:
+        _, done, _ = fold_batch_norms(model)
+    except OpgenError:  # in training, or calls that torch.fx cannot follow
+        return []
+    return [
+        f"batch norm {norm.norm} can be a part of convolution {norm.convolution}"
+        + (f", before {norm.epilogue}" if norm.epilogue else "")
+        for norm in done
+    ]
 
 
 def _write(proposals: list[Proposal], folder: Path) -> list[Path]:
@@ -85,7 +101,7 @@ def _write(proposals: list[Proposal], folder: Path) -> list[Path]:
     return list(files)
 
 
-def _print(found: Survey, written: list[Path]) -> None:
+def _print(found: Survey, written: list[Path], foldable: list[str]) -> None:
     from msopgen_wrap.fusion.regions import place_of
     from msopgen_wrap.fusion.report import size_text
 
@@ -103,6 +119,8 @@ def _print(found: Survey, written: list[Path]) -> None:
             output.echo("\n".join(f"    {row}" for row in proposal.text.splitlines()))
     for text in found.left:
         output.echo(f"left: {text}")
+    for text in foldable:
+        output.echo(f"{text}: msopgen_wrap.fuse(model, inputs, fold=True)")
     for path in written:
         output.echo(f"wrote {path}")
 

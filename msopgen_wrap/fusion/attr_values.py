@@ -82,7 +82,7 @@ def _with_integers(
             seen += [item] if type(item) is int else list(item) if _ints(item) else []
             if _ints(item):
                 seen.append(tuple(item))
-    seen += [int(found) for _, found in match.pairs if found == int(found)]
+    seen += [int(found) for _, found in match.pairs if float(found).is_integer()]
     ranks = [t.value.meta["val"].dim() for terms in match.inputs.values() for t in terms[:1]]
     rank = max(ranks, default=0)
     options = []

@@ -47,8 +47,8 @@ def takes(node: Any) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
         return False
     name = packet_name(node.target)
-    known = _UNARY | _FUNCTIONAL | _BINARY | REDUCED | {"pow", "clamp", "to", "layer_norm"}
-    if name not in known and name not in _INFIX and name not in {"rms_norm", "rsub"}:
+    known = _UNARY | _FUNCTIONAL | _BINARY | REDUCED
+    if name not in known and name not in _INFIX and name not in _WRITERS:
         return False
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or not all(type(n) is int for n in value.shape):
@@ -218,6 +218,14 @@ def _where_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str |
     return f"torch.where({text['condition']}, {text['self']}, {text['other']})"
 
 
+def _masked_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | None:
+    value = given.get("value")
+    if isinstance(value, Node) or not isinstance(value, (int, float)):
+        return None
+    number = text["value"] if math.isfinite(value) else f'float("{value}")'
+    return f"torch.masked_fill({text['self']}, {text['mask']}, {number})"
+
+
 def _norm_text(name: str, *others: str) -> Writer:
     def write(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | None:
         if len(given["normalized_shape"]) != 1:
@@ -239,6 +247,7 @@ _WRITERS: dict[str, Writer] = {
     "clamp": _clamp_text,
     "to": _to_text,
     "where": _where_text,
+    "masked_fill": _masked_text,
     "rsub": _rsub_text,
     "layer_norm": _norm_text("layer_norm", "weight", "bias"),
     "rms_norm": _norm_text("rms_norm", "weight"),

@@ -52,8 +52,15 @@ class Chain:
 
     @property
     def any_rank(self) -> bool:
-        """Whether the formula holds for inputs of other ranks: only last axes are reduced."""
-        return all(reduced_axes(n) in ([], [-1]) for n in self.nodes)
+        """Whether the formula holds for inputs of other ranks.
+
+        Only last axes are reduced then, and the shapes of all values say the same at each rank.
+        """
+        if not all(reduced_axes(n) in ([], [-1]) for n in self.nodes):
+            return False
+        first = tuple(self.ordered_inputs[0].meta["val"].shape)
+        simple = (first, (*first[:-1], 1), first[-1:])
+        return all(tuple(n.meta["val"].shape) in simple for n in self.inputs)
 
     def name(self) -> str:
         """Return a name of an op for what the chain does."""

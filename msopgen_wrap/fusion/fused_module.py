@@ -9,6 +9,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.fusion.batch_norm import Folding, refuse_training
+from msopgen_wrap.fusion.epilogues import epilogues
 from msopgen_wrap.fusion.finder import Finder, NearMiss, Site
 from msopgen_wrap.fusion.in_place import put_back, with_reuse, without_writes
 from msopgen_wrap.fusion.memory import memory_lines
@@ -40,7 +41,10 @@ def fuse_graph(graph: Any, source: OpSource) -> FusionReport:
     done: list[Site] = []
     moved: dict[Any, Any] = {}
     extra: list[NearMiss] = []
-    for site in finder.sites(specs, saving=not source.chosen):
+    sites = finder.sites(specs, saving=not source.chosen)
+    called = {node: site.label for site in sites for node in site.region.nodes}
+    report.epilogues = epilogues(graph, called)
+    for site in sites:
         call = fused_call(site)
         op = source.op(site.spec)
         fakes = results_of(site, op)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import traceback
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +60,19 @@ def attribute(model: Any, path: str) -> Any:
     return model._buffers[name] if found is None else found
 
 
+@contextlib.contextmanager
+def _quiet_export() -> Iterator[None]:
+    """Keep ``torch.export`` from printing the graph that it had when it failed."""
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logger.disabled = before
+
+
 def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelGraph:
     """Trace a model on example inputs, as it is: in training or in evaluation.
 
@@ -65,7 +82,7 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
     from torch.export.graph_signature import InputKind, OutputKind
 
     try:
-        with warnings.catch_warnings(), quiet_attempts():
+        with warnings.catch_warnings(), quiet_attempts(), _quiet_export():
             warnings.simplefilter("ignore")
             program = torch.export.export(model, args, kwargs, strict=False)
     except Exception as error:

@@ -118,7 +118,21 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
 
 
 def _stands_at(chain: Chain, sites: Sequence[Site]) -> bool:
-    return any(set(chain.results) <= set(s.outputs.values()) for s in sites)
+    wanted = {_computed(n) for n in chain.results}
+    return any(wanted <= {_computed(n) for n in s.outputs.values()} for s in sites)
+
+
+def _computed(node: Any) -> Any:
+    """Return the step that made a value, where casts to its own dtype and the like follow it."""
+    while node.op == "call_function" and is_view(node) and len(node.all_input_nodes) == 1:
+        (source,) = node.all_input_nodes
+        one, other = node.meta["val"], source.meta["val"]
+        if not isinstance(other, torch.Tensor) or one.shape != other.shape:
+            break
+        if one.stride() != other.stride():
+            break
+        node = source
+    return node
 
 
 def _add(proposal: Proposal, chain: Chain) -> None:

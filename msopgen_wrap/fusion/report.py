@@ -52,6 +52,7 @@ class FusionReport:
         memory: lines about live memory.
         folded: batch norms that are part of convolutions now.
         unfolded: batch norms that stay, with why.
+        epilogues: convolution -> what the activation behind it is: an op, or a step of its own.
         notes: further lines.
     """
 
@@ -65,6 +66,7 @@ class FusionReport:
     notes: list[str] = field(default_factory=list)
     folded: list[FoldedNorm] = field(default_factory=list)
     unfolded: list[str] = field(default_factory=list)
+    epilogues: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -81,7 +83,11 @@ class FusionReport:
                 f"{size_text(call.bytes_before)} -> {size_text(call.bytes_after)}"
             )
         for norm in self.folded:
-            rows.append(f"  batch norm {norm.norm} is a part of convolution {norm.convolution} now")
+            clause = self.epilogues.get(norm.convolution, "")
+            rows.append(
+                f"  batch norm {norm.norm} is a part of convolution {norm.convolution} now"
+                + (f"; {clause}" if clause else "")
+            )
         rows += [f"  left: batch norm {line}" for line in self.unfolded]
         if self.bytes_before:
             rows.append(

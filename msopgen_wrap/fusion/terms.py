@@ -130,7 +130,7 @@ def product(items: list[tuple[Term, float]], number: float = 1.0) -> Term:
     joined: dict[int, tuple[Term, float]] = {}
     for term, power in items:
         bare = term.bare()
-        if bare.kind == CONST and (bare.number > 0 or power == int(power)):
+        if bare.kind == CONST and (bare.number > 0 or float(power).is_integer()):
             if bare.number == 0 and power < 0:
                 return call("division_by_zero", (bare,))
             number *= bare.number**power
@@ -176,7 +176,7 @@ def flattenings(term: Term, limit: int = 24) -> Iterator[Term]:
                 items += [(p * outer, c) for c, p in zip(inner.children, inner.powers, strict=True)]
                 flat = total(items, now.number + outer * inner.number)
             else:
-                if inner.number < 0 and outer != int(outer):
+                if inner.number < 0 and not float(outer).is_integer():
                     continue
                 factors = rest + [
                     (c, p * outer) for c, p in zip(inner.children, inner.powers, strict=True)

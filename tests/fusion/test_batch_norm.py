@@ -6,8 +6,11 @@ and padding. Here the convolution is PyTorch's, so it has both.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from msopgen_wrap.cli import app, output
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.fusion.api import fuse
 from msopgen_wrap.fusion.batch_norm import fold_batch_norms
@@ -106,7 +109,15 @@ def test_fuse_folds_by_option_and_compares_with_the_model_that_has_norms() -> No
     block = fuse(model, x, specs=spec, ops=registered([spec]), fold=True)
     report = block.report
     assert [f.norm for f in report.folded] == ["bn1", "bn2"] and len(report.fused) == 1
-    assert "batch norm bn1 is a part of convolution conv1" in str(report)
+    lines = str(report).splitlines()
+    assert (
+        "  batch norm bn1 is a part of convolution conv1 now; relu behind it is a step of its own"
+        in lines
+    )
+    assert (
+        "  batch norm bn2 is a part of convolution conv2 now; add, relu behind it are FusedAddRelu"
+        in lines
+    )
     plain = fuse(model, x, specs=spec, ops=registered([spec])).report
     assert report.bytes_before == plain.bytes_before
     assert report.bytes_after < plain.bytes_after
@@ -121,6 +132,43 @@ def test_fuse_folds_by_option_and_compares_with_the_model_that_has_norms() -> No
         block(torch.randn(1, 8, 5, 5))
 
 
+@pytest.mark.parametrize(
+    ("activation", "op"),
+    [
+        (nn.SiLU(), "activation/swish"),
+        (nn.ReLU(inplace=True), "activation/custom_relu"),
+        (nn.GELU(), "activation/custom_gelu"),
+    ],
+)
+def test_the_activation_behind_a_folded_convolution_is_an_op(
+    activation: nn.Module, op: str
+) -> None:
+    layers = (nn.Conv2d(4, 6, 3, bias=False), nn.BatchNorm2d(6), activation)
+    model, x = with_statistics(nn.Sequential(*layers)), torch.randn(2, 4, 5, 5)
+    specs = library(op)
+    report = fuse(model, x, specs=specs, ops=registered(specs), fold=True).report
+    (call,) = report.fused
+    assert report.epilogues["0"].endswith(f"behind it is {call.op}")
+    assert report.epilogues["0"] in str(report)
+
+
 def test_training_is_refused() -> None:
     with pytest.raises(OpgenError, match="OPG749"):
         fold_batch_norms(ResNetBlock().train())
+
+
+def test_the_command_names_batch_norms_that_can_be_folded(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\n"
+        "nn = torch.nn\n"
+        "def make():\n"
+        "    layers = (nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), nn.SiLU())\n"
+        "    return nn.Sequential(*layers).eval(), torch.randn(2, 4, 5, 5)\n"
+    )
+    assert app.run(["fuse", f"{path}:make"]) == output.OK
+    out = capfd.readouterr().out
+    assert "batch norm 1 can be a part of convolution 0, before silu" in out
+    assert "fold=True" in out

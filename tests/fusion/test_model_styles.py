@@ -63,9 +63,11 @@ def test_a_model_of_any_style_keeps_its_results_and_gradients(
 
 # what `opgen fuse` proposes
 CHAINS: dict[str, list[str]] = {
+    "gpt2": ["FusedMulMaskedFillSoftmax", "FusedAddLayerNorm"],
+    "rotary": ["FusedDivAddSoftmax"],
     "wavenet": ["FusedTanhSigmoidMul", "FusedAddMul"],
     "bert": ["FusedAddLayerNorm"],
-    "experts": ["FusedMulSum"],
+    "experts": ["FusedMulSum", "FusedSumDiv"],
     "mobilenet": ["FusedHardsigmoidMul"],
 }
 
