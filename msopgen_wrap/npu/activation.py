@@ -180,8 +180,8 @@ def preload() -> None:
         check_build(wheel)
         if os.environ.get("OPGEN_SOC"):
             platform(os.environ["OPGEN_SOC"])
-        # torch_npu's launch queue hides a device's latency. The emulation has none: on two threads a
-        # small call takes twice as long, and an error is reported lines after the call it is of.
+        # torch_npu's launch queue hides a device's latency. The emulation has none: with the queue
+        # a small call takes twice as long, and an error is reported lines after its call.
         os.environ.setdefault("TASK_QUEUE_ENABLE", "0")
         runtime = build_runtime(wheel)
         _state["libraries"] = [
