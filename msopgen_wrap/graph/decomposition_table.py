@@ -6,11 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 # Beyond, the recurrence of some kinds loses too many digits of float32, and kernels get long.
 MAX_DEGREE = 64
@@ -69,32 +72,31 @@ def _polynomial(first: _First, following: _Next, shifted: bool) -> Callable[[Any
     return decomposition
 
 
-def _of_tensor_degree(name: str) -> Callable[[Any, Any], Any]:
-    def refusal(x: Any, n: Any) -> Any:
-        raise OpgenError(
-            Diagnostic(
-                "OPG331",
-                f"the degree of {name} is a tensor",
-                Location(),
-                "the recurrence takes as many steps as the degree says, and the instructions of a "
-                "kernel are the same for all elements",
-                f"write the degree as a number of up to {MAX_DEGREE}, select among several degrees "
-                "with torch.where, or use `kernel:`",
-            )
-        )
+def _broadcast(overload: Any) -> Callable[[Any, Any], Any]:
+    """Return the decomposition of a call with tensors of unlike shapes into one of equal shapes.
 
-    return refusal
+    PyTorch's own shape function of these operators cannot broadcast symbolic sizes.
+    """
+
+    def decomposition(x: Any, n: Any) -> Any:
+        if x.dim() == n.dim() and all(
+            statically_known_true(a == b) for a, b in zip(x.shape, n.shape, strict=True)
+        ):
+            return NotImplemented
+        return overload(*torch.broadcast_tensors(x, n))
+
+    return decomposition
 
 
 def polynomial_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the table entries: recurrences for numbers as degree, refusals for tensors."""
+    """Return the table entries: recurrences for numbers as degree, tensors broadcast."""
     table = {}
     for name, (first, following) in _KINDS.items():
         for prefix in ("", "shifted_"):
             packet = getattr(torch.ops.aten, f"special_{prefix}{name}", None)
             if packet is not None:
                 table[packet.n_scalar] = _polynomial(first, following, bool(prefix))
-                table[packet.default] = _of_tensor_degree(f"special.{prefix}{name}")
+                table[packet.default] = _broadcast(packet.default)
     return table
 
 

@@ -3,6 +3,7 @@
 from msopgen_wrap.schedule import (  # noqa: F401
     bessel_functions,
     number_parts,
+    orthogonal_polynomials,
     pointwise,
     special_functions,
 )

@@ -75,6 +75,7 @@ PASSES = {
     "opgen::DivideFloor": 31,
     "opgen::DivideTrunc": 40,
     "opgen::Gcd": 2213,
+    "opgen::Recurrence": 455,
     "opgen::RoundTo": 2,
 }
 

@@ -9,6 +9,7 @@ import torch
 
 from msopgen_wrap.graph.scalars import evaluate
 from msopgen_wrap.schedule.buffers import Place, Placement
+from msopgen_wrap.schedule.orthogonal_polynomials import FAMILIES
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Program, Scalar, Val
 
 _COMPARE = {
@@ -152,12 +153,20 @@ class Machine:
             return t[0].to(dtype).float().numpy()
         if name in ("Fmod", "Remainder"):
             return getattr(torch, name.lower())(t[0].double(), t[1].double()).float().numpy()
+        if name == "Recurrence":
+            return _recurrence(inst.mode, *t)
         if name == "Gcd":
             return torch.gcd(*t).numpy()
         mode = "trunc" if name == "DivideTrunc" else "floor"
         wide = [x.double() for x in t]
         result = torch.div(*wide, rounding_mode=mode)
         return result.numpy().astype(np.int64 if inst.dst.kind == I32 else np.float64)
+
+
+def _recurrence(family: str, x: torch.Tensor, degree: torch.Tensor) -> np.ndarray:
+    """Return the polynomials of a family of opgen/recurrence.h."""
+    name = next(n for n, f in FAMILIES.items() if f == family)
+    return getattr(torch.special, name)(x.double(), degree.double()).float().numpy()
 
 
 _NUMPY = {F32: np.float32, I32: np.int32, MASK: np.bool_}

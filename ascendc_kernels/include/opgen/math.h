@@ -13,6 +13,7 @@
 #include "opgen/int_division.h"
 #include "opgen/inverse_trigonometric.h"
 #include "opgen/power.h"
+#include "opgen/recurrence.h"
 #include "opgen/trigonometric.h"
 
 #endif  // OPGEN_MATH_H
