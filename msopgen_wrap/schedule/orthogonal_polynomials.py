@@ -45,9 +45,7 @@ def _register(name: str, family: str, shifted: bool) -> None:
         return
 
     def handler(low: Lowerer, node: Node) -> Any:
-        x, degree = (
-            Number(low, low.tile(low.as_kind(low.operand(a), F32))) for a in node.args[:2]
-        )
+        x, degree = (Number(low, low.tile(low.as_kind(low.operand(a), F32))) for a in node.args[:2])
         x = 2 * x - 1 if shifted else x
         # a fraction does not count; NaN, and what 64 bits do not hold, count as negative in PyTorch
         degree = degree.rounded("TRUNC")
