@@ -229,7 +229,8 @@ def test_boxes_are_even(add, dims, axis, combo, cores):
     y = [1 if i == axis % len(dims) else d for i, d in enumerate(dims)]
     fields = add.tile([tuple(dims), tuple(y)], [tuple(dims)], combo=combo, cores=cores)
     ratio, tiles = balance(fields)
-    assert tiles < 4 or ratio <= BALANCE
+    # Shares of less than one vector instruction (64 elements) take equally long.
+    assert tiles < 4 or ratio <= BALANCE or fields["total"] < 64 * cores
 
 
 def counts(op, sizes, **options):
