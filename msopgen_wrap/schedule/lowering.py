@@ -46,6 +46,7 @@ from msopgen_wrap.schedule.views import (
     View,
     apply_view,
 )
+from msopgen_wrap.spec.model import TensorParam
 
 # The modules of lowerings need both.
 __all__ = ["Lowerer", "lowers"]
@@ -76,18 +77,7 @@ class Lowerer(SizeReader):
         for node in self.traced.graph.nodes:
             if node.op != "output":
                 self.values[node] = self.lowered(node)
-        wide: list[str] = []
-        for param in self.spec.outputs:
-            result = self._output_value(param.name, self.traced.outputs[param.name])
-            self._note = f"store {param.name}"
-            kind = STORED_KIND.get(param.dtypes[self.combo])
-            if kind is None:
-                raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
-            operand = self.operand(result)
-            if param.dtypes[self.combo] == "int64" and self.is_wide(operand):
-                wide.append(param.name)
-            value = self.as_kind(operand, kind)
-            self.program.store(param.name, self.tile(value), f"store {param.name}")
+        wide = [param.name for param in self.spec.outputs if self.store_output(param)]
         self._check_spans()
         stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
         program = eliminate_dead(narrow_stores(share_common(self.program), stored))
@@ -99,6 +89,20 @@ class Lowerer(SizeReader):
         if wide:  # copied whole
             program.insts = [replace(i, note=i.op.lower()) for i in program.insts]
         return program
+
+    def store_output(self, param: TensorParam) -> bool:
+        """Store an output; returns whether its elements need 64 bits."""
+        result = self._output_value(param.name, self.traced.outputs[param.name])
+        self._note = f"store {param.name}"
+        kind = STORED_KIND.get(param.dtypes[self.combo])
+        if kind is None:
+            raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
+        operand = self.operand(result)
+        wide = param.dtypes[self.combo] == "int64" and self.is_wide(operand)
+        self.program.store(
+            param.name, self.tile(self.as_kind(operand, kind)), f"store {param.name}"
+        )
+        return wide
 
     def lowered(self, node: Node) -> Any:
         """Return the value of a node whose arguments have theirs."""

@@ -11,7 +11,7 @@ from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.program import Program, Scalar
 from msopgen_wrap.schedule.views import Span, StoredShape, View
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 
 if TYPE_CHECKING:
     from msopgen_wrap.families.family import Family
@@ -178,6 +178,8 @@ class OpPlan(Generic[AnyBody]):
         part: CamelCase name of the part when the kernel runs several plans, "" otherwise.
         scalar_names: numbers that TilingFunc computes -> field of the tiling struct.
         narrow: 64-bit integers that kernels compute in int32; TilingFunc checks that they fit.
+        instead: the plans in whose place this one runs in calls for which its tiling says so; it
+            stands before them among the parts of a kernel.
     """
 
     spec: OpSpec
@@ -190,6 +192,12 @@ class OpPlan(Generic[AnyBody]):
     part: str = ""
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
     narrow: list[ScalarExpr] = field(default_factory=list)
+    instead: tuple[OpPlan[Any], ...] = ()
+
+    @property
+    def writes(self) -> tuple[TensorParam, ...]:
+        """What the kernels write."""
+        return self.spec.outputs
 
     def body(self, variant: int, combo: int) -> AnyBody:
         """Return the body that serves a variant and a dtype combination."""

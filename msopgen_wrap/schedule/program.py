@@ -78,7 +78,7 @@ class Inst:
 
     Attributes:
         op: an AscendC instruction or a building block (see ``OPS``).
-        dst: the value it defines (None for Store).
+        dst: the value it defines (None for Store and AddColumns).
         args: operands in call order.
         mode: rounding mode, compare mode, reduction or parameter name, where the op has one.
         temps: scratch tiles it overwrites.
@@ -142,6 +142,7 @@ OPS.update(
         "MaskOr": OpInfo("Or"),
         "MaskNot": OpInfo("Not"),
         "Reduce": OpInfo("", in_place=False),
+        "AddColumns": OpInfo("", in_place=False),
         "Expand": OpInfo("", in_place=False),
         "Apply": OpInfo(),
         "AddExpSum": OpInfo("", in_place=False),

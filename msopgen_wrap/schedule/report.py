@@ -64,7 +64,8 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
                 "class": body.class_name,
                 "variant": body.variant,
                 "family": part.family.name,
-                "outputs": [p.name for p in part.spec.outputs],
+                "outputs": [p.name for p in part.writes],
+                "instead_of": [b.class_name for p in part.instead for b in p.bodies],
                 "to_workspace": [p.name for p in part.spec.outputs if p.site is not None],
                 "from_workspace": part.temporaries_read(),
                 "dtypes": [dtypes_text(plan.spec, c) for c in body.combos],
@@ -133,7 +134,7 @@ def as_text(plan: OpPlan[Any]) -> str:
     lines.append(f"  for {socs}")
     for part in plan.parts:
         if len(plan.parts) > 1:
-            outputs = ", ".join(p.name for p in part.spec.outputs)
+            outputs = ", ".join(p.name for p in part.writes)
             lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
         lines += _kernel_lines(part)
     return "\n".join(lines)
@@ -143,6 +144,10 @@ def _pass_text(part: OpPlan[Any]) -> str:
     """Return what one of several passes reads and writes besides inputs and outputs."""
     read = ", ".join(dict.fromkeys(part.temporaries_read()))
     text = f"in a pass that reads {read} from the workspace" if read else "in a pass of its own"
+    if part.instead:
+        both = " and ".join(", ".join(p.name for p in other.writes) for other in part.instead)
+        how = text.removesuffix(" of its own").replace("a pass", "one pass")
+        return f"{how}, where whole rows stay in UB, in place of those for {both}"
     if any(p.site is not None for p in part.spec.outputs):
         return f"{text}, to the workspace"
     return text if read else f"{text} over the inputs"

@@ -299,6 +299,7 @@ class OpSpec:
             attrs, and some of the outputs of ``compute``; temporaries may be among both. None for
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
+        columns: the outputs of a part that are sums over all axes which its reductions keep.
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
             over the same names as in ``backward``; empty where it differentiates ``compute``.
         save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
@@ -323,6 +324,7 @@ class OpSpec:
     source: str = field(default="", compare=False)
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
+    columns: tuple[str, ...] = ()
     differentiated: bool = False
     written: dict[str, Code] = field(default_factory=dict)
     save: tuple[str, ...] = ()

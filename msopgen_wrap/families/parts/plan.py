@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.parts.one_pass import with_one_pass
 from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules
@@ -143,13 +144,15 @@ def plan_parts(
     if not made:
         found = _passes_of_groups(spec, variants, plan_one)
         groups, made = [group for group, _ in found], [plans for _, plans in found]
+    made = [with_one_pass(plans, plan_one) for plans in made]
     for plans, name in zip(made, group_names(spec, variants, groups), strict=True):
         for plan in plans:
             _name(plan, name)
     _tell_classes_apart(made, group_names(spec, variants, groups))
     plans = [plan for passes in made for plan in passes]
     bodies = [body for plan in plans for body in plan.bodies]
-    temporaries = [p for plan in plans for p in plan.spec.outputs if p.site is not None]
+    single = [plan for plan in plans if not plan.instead]
+    temporaries = [p for plan in single for p in plan.spec.outputs if p.site is not None]
     return PartsPlan(
         spec,
         family,
@@ -218,7 +221,9 @@ def _name(plan: OpPlan[Any], group: str) -> None:
     read = plan.temporaries_read()
     kept = (p for p in plan.spec.inputs if p.site is None or p.name in read)
     plan.spec = replace(plan.spec, inputs=tuple(kept))
-    outputs = "".join(camel_case(p.name) for p in plan.spec.outputs)
+    outputs = "".join(camel_case(p.name) for p in plan.writes)
+    if any({*plan.writes} == {*other.writes} for other in plan.instead):
+        outputs += "AtOnce"  # one of the parts in whose place it runs makes the same outputs
     plan.part = outputs + group
     for body in plan.bodies:
         body.class_name += outputs
@@ -273,6 +278,8 @@ def _waits(plans: Sequence[OpPlan[Any]]) -> list[bool]:
     for plan in plans:
         overwrites = bool(waits) and any(p.inplace for p in plan.spec.outputs)
         waits.append(overwrites or not written.isdisjoint(plan.temporaries_read()))
+        if plan.instead:
+            continue  # waits as the first of the parts in whose place it runs
         if waits[-1]:
             written = set()
         written |= {p.name for p in plan.spec.outputs if p.site is not None}

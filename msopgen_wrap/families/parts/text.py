@@ -11,6 +11,7 @@ from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import KernelPart, absent_types, doc_lines, kernel_args
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.templating import environment
 
 
@@ -47,7 +48,8 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
 
 def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str, Any]:
     """Return what the entry runs for a variant: per part its modes."""
-    rows = []
+    rows: list[dict[str, Any]] = []
+    counts: list[int] = []
     for part, kernel, waits in zip(plan.parts, kernels, plan.waits, strict=True):
         if variant not in part.served:
             continue
@@ -55,7 +57,8 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
         rows.append(
             {
                 "field": part_field(part.part),
-                "outputs": ", ".join(p.name for p in part.spec.outputs),
+                "outputs": ", ".join(p.name for p in part.writes),
+                "instead": [],
                 "modes": [_mode(branch, kernel) for branch in modes],
                 "workspace": kernel.workspace,
                 "waits": waits,
@@ -63,6 +66,11 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
                 and not part.temporaries_read(),
             }
         )
+        counts.append(len(part.instead))
+    for at, count in reversed(list(enumerate(counts))):
+        rows[at]["instead"] = rows[at + 1 : at + 1 + count]
+        rows[at]["waits"] |= any(row["waits"] for row in rows[at]["instead"][:1])
+        del rows[at + 1 : at + 1 + count]
     return {"key": 10 * variant, "note": plan.variants[variant].label(), "parts": rows}
 
 
@@ -95,7 +103,9 @@ def render_tiling(
             "field": part_field(part.part),
             "struct": f"{spec.op}{part.part}TilingData",
             "namespace": f"{part_field(part.part)}_tiling",
-            "outputs": ", ".join(p.name for p in part.spec.outputs),
+            "outputs": ", ".join(p.name for p in part.writes),
+            "instead": [part_field(p.part) for p in part.instead],
+            "taken": _taken(plan, part),
             "functions": tiling.functions.strip("\n"),
             "fields": tiling.fields,
             "modes": len({b["mode"] for b in kernel.branches}) > 1,
@@ -124,7 +134,7 @@ def render_tiling(
             }
             for part in plan.parts
             for p in part.spec.outputs
-            if p.site is not None
+            if p.site is not None and not part.instead
         ],
         "mixed": any(kernel.cube for kernel in kernels),
         "structs": any(f.get("struct") for tiling in tilings for f in tiling.fields),
@@ -142,6 +152,12 @@ def render_tiling(
         tiling_func_name="TilingFunc",
         header_text=tidy(header),
     )
+
+
+def _taken(plan: PartsPlan, part: OpPlan[Any]) -> int | None:
+    """Return the position of the part that may run in place of another one."""
+    places = (n for n, p in enumerate(plan.parts) if any(part is other for other in p.instead))
+    return next(places, None)
 
 
 def _condition(plan: PartsPlan, served: Sequence[int]) -> str:

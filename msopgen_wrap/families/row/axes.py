@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.row.columns import ColumnSum, column_sums, refused
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import (
@@ -79,6 +80,8 @@ class GraphAxes(Refusals):
             they meet a reduction.
         reshaped: computed values that are stored in another shape than the space has.
         sizes: length of the axes of the space in the sample, as far as computed values have them.
+        columns: outputs that are sums over the kept axes.
+        beyond: the calls that make those of what is added up.
     """
 
     traced: TracedGraph
@@ -92,22 +95,37 @@ class GraphAxes(Refusals):
     _listed: frozenset[int] = frozenset()
     reshaped: set[Node] = field(default_factory=set)
     sizes: dict[int, Any] = field(default_factory=dict)
+    columns: dict[str, ColumnSum] = field(default_factory=dict)
+    beyond: frozenset[Node] = frozenset()
 
     def __post_init__(self) -> None:
         """Find the iteration space, the reduced axes, and the axes of every node."""
-        first = next(n for n in self.traced.graph.nodes if reduction_kind(n))
+        self.columns = column_sums(self.spec, self.traced)
+        self.beyond = frozenset(n for c in self.columns.values() for n in c.behind)
+        nodes = [n for n in self.traced.graph.nodes if n not in self.beyond]
+        first = next(filter(reduction_kind, nodes), None)
+        if first is None:
+            raise refused(self.spec, self.spec.columns[0])
         operand = first.args[0]
         self.rank = len(result_shape(operand))
         for node in self.traced.graph.nodes:
             if node.op == "placeholder":
                 self.of[node] = self._aligned(result_shape(node))
             elif node.op == "call_function":
-                self.of[node] = self._node_axes(node)
+                self.of[node] = () if node in self.beyond else self._node_axes(node)
         read = [n for n in self.of if n.op == "placeholder" and n.users]
         if any(len(result_shape(node)) == self.rank for node in read):
             present = {a for node, axes in self.of.items() if node.users for a in axes}
             self.reduced |= self._listed - present
         self._check_sizes()
+        every = {a for a in self.of[operand] if a is not None}
+        for name, column in self.columns.items():
+            known = self.of[column.operand]
+            added = {known[i] for i in column.dims} - {None}
+            whole = {a for a in known if a is not None} == every and len(known) == self.rank
+            # along the last axis, or the sums would be those of rows
+            if not whole or added != every - self.reduced or self.rank - 1 not in self.reduced:
+                raise refused(self.spec, name)
 
     def _aligned(self, shape: tuple[Any, ...]) -> Axes:
         start = self.rank - len(shape)
@@ -262,7 +280,7 @@ class GraphAxes(Refusals):
         kept = [a for a in range(self.rank) if a not in self.reduced]
         for param in self.spec.outputs:
             node = self.traced.outputs[param.name]
-            if param.site is None or not isinstance(node, Node):
+            if param.site is None or not isinstance(node, Node) or param.name in self.columns:
                 continue
             axes = self.of.get(node, ())
             if node in self.reshaped:
@@ -317,11 +335,12 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
     Raises:
         OpgenError: OPG338 for the first such output. Several outputs may be made in parts.
     """
-    made = [n for n in traced.outputs.values() if isinstance(n, Node)]
-    reshaped = {n for node in made for n in _reshaped(space, node)}
+    params = [p for p in spec.outputs if p.name not in space.columns]
+    made = [n for n in (traced.outputs[p.name] for p in params) if isinstance(n, Node)]
+    reshaped = {n for node in made for n in _reshaped(space, node)} | space.beyond
     sizes = _sizes([n for n in traced.graph.nodes if n not in reshaped], space)
     spanned = set(sizes)
-    for param in spec.outputs:
+    for param in params:
         node = traced.outputs[param.name]
         if not isinstance(node, Node):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msopgen_wrap.families.row.passes import Passes, Piece
 from msopgen_wrap.render.kernel import constant, member_name, type_name
@@ -40,6 +40,7 @@ class RowBody(Body):
         root: the input whose shape is that of the space in each call, empty where none is known.
         covering: operands that have every element of the space in each call.
         holds: whether the last pass begins with the chunk that is in UB after the first one.
+        columns: the outputs that are sums of columns; such a class has no passes over chunks.
     """
 
     resident: Passes
@@ -53,6 +54,7 @@ class RowBody(Body):
     root: str
     covering: frozenset[str]
     holds: bool
+    columns: tuple[TensorParam, ...] = ()
 
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out.
@@ -93,10 +95,22 @@ class RowPlan(OpPlan[RowBody]):
     Attributes:
         axes: how the host finds the reduced axes.
         squeezed: the temporaries it writes that lack the reduced axes.
+        columns: the outputs that are sums over the kept axes; ``spec`` has the others.
     """
 
     axes: ReducedAxes = ReducedAxes()
     squeezed: frozenset[str] = frozenset()
+    columns: tuple[TensorParam, ...] = ()
+
+    @property
+    def writes(self) -> tuple[TensorParam, ...]:
+        """What the kernels write, sums of columns last."""
+        return (*self.spec.outputs, *self.columns)
+
+    @property
+    def whole_spec(self) -> OpSpec:
+        """The spec with all outputs."""
+        return replace(self.spec, outputs=self.writes)
 
     def tiling_attrs(self) -> set[str]:
         """Return the attr that names the reduced axes."""
@@ -171,6 +185,7 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
             slots += 1
     if mode == STREAMED:
         slots = max(slots, pass_words(body))
+    buffers += [Buffer(f"{p.name} (sums of columns)", 4) for p in body.columns]
     buffers += [Buffer(f"scratch {slot}", 4) for slot in range(slots)]
     if expands_operands(spec, body, combo):
         buffers.append(Buffer("stage", 4))
@@ -246,6 +261,8 @@ def slot_lines(spec: OpSpec, body: RowBody) -> list[str]:
     lines.append(f"uint32_t kSlots = {first}")
     rows = body.row_words
     resident, streamed = (rows + spare_rows(body, m) for m in (RESIDENT, STREAMED))
+    if body.columns:
+        return [*lines, f"uint32_t kRows = {max(1, resident)}"]
     lines.append(f"uint32_t kRows = kResident ? {max(1, resident)} : {streamed}")
     return lines
 

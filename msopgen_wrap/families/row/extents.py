@@ -148,6 +148,8 @@ class _Extents:
                 self.source[inst.dst.id] = inst
             if inst.op == "Store":
                 self._store(inst)
+            elif inst.op == "AddColumns":
+                self._add(inst)
             elif inst.op != "Fill":
                 self._instruction(inst)
         return self.result
@@ -158,6 +160,10 @@ class _Extents:
         if self.source[value.id].op == "Fill":
             full = _output_is_full(self.lowerer, inst.mode)
         self.result.insts.append(replace(inst, args=(self._get(value, FULL if full else ROW),)))
+
+    def _add(self, inst: Inst) -> None:
+        (value,) = (a for a in inst.args if isinstance(a, Val))
+        self.result.insts.append(replace(inst, args=(self._get(value, FULL),)))
 
     def _instruction(self, inst: Inst) -> None:
         assert inst.dst is not None

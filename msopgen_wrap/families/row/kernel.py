@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.families.row.body import RowBody, RowPlan, slot_lines, spare_rows
-from msopgen_wrap.families.row.plan import MODES
 from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -120,11 +119,13 @@ class RowKernel(KernelClass):
         slots: where scratch tiles lie.
         double: whether queues have two copies.
         sections: the methods.
+        columns: the outputs that are sums of columns.
     """
 
     slots: list[str]
     double: bool
     sections: dict[str, Any] = field(default_factory=dict)
+    columns: list[dict[str, str]] = field(default_factory=list)
 
 
 def render_kernel(plan: RowPlan, style: str) -> list[GeneratedFile]:
@@ -148,7 +149,9 @@ def kernel_part(plan: RowPlan, style: str) -> KernelPart:
 
 def _values(plan: RowPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
-    branches = entry_branches(plan, MODES, RESIDENT)
+    # a class with sums of columns has one mode
+    flagged = "" if plan.columns else RESIDENT
+    branches = entry_branches(replace(plan, spec=plan.whole_spec), plan.modes, flagged)
     return {
         "spec": spec,
         "style": style,
@@ -202,7 +205,12 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         }
         for p in spec.outputs
     ]
-    gm = storage_tensors(spec, operands, outputs)
+    whole_spec = plan.whole_spec
+    columns = [
+        {"name": member_name(p, True, whole_spec), "type": type_name(p, True, whole_spec)}
+        for p in body.columns
+    ]
+    gm = storage_tensors(spec, operands, [*outputs, *columns])
     shared = class_values(spec, plan, body, gm, operands, outputs)
     tensors = [*(str(o["name"]) for o in (*operands, *outputs)), *body.program.scalars]
     gathered = [i for piece in pieces for i in piece.program.insts]
@@ -213,8 +221,9 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
     whole = make([i for i in body.program.insts if id(i) not in row_only], body.placement)
     holds = body.holds
     gathers = [_gather(body, make, number) for number in range(len(pieces) - 1)]
-    last = pieces[-1]
-    write = make(last.program.insts, last.placement, [], holds) if last.program.insts else None
+    last = pieces[-1] if pieces else None
+    writes = last is not None and bool(last.program.insts)
+    write = make(last.program.insts, last.placement, [], holds) if last and writes else None
     copies: list[Section] = [whole, *(g["gather"] for g in gathers), *([write] if write else [])]
     stores = [make([*p.late, *p.row_stores], body.placement) for p in (resident, streamed)]
     finals = [s for p in (resident, streamed) for s in (*p.late, *p.row_stores)]
@@ -239,6 +248,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         slots=slot_lines(spec, body),
         double=body.buffers_in_flight() > 1,
         sections=sections,
+        columns=columns,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import Axes, GraphAxes, is_one, result_shape
+from msopgen_wrap.families.row.columns import refused
 from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr, fold
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.calls import (
@@ -23,6 +24,7 @@ from msopgen_wrap.schedule.calls import (
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
 from msopgen_wrap.schedule.views import FULL, PLACE, ROW, SQUEEZED, View
+from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.torch_import import torch
 
 # Views that move elements, also where they leave all sizes as they are.
@@ -88,6 +90,24 @@ class RowLowerer(Lowerer):
                 self.note_span(node)
             return self.values[node.args[0]]  # type: ignore[index]
         return super()._call(node)
+
+    def lowered(self, node: Node) -> Any:
+        """Return the value of a node; those behind a sum of columns have none in the program."""
+        return None if node in self.space.beyond else super().lowered(node)
+
+    def store_output(self, param: TensorParam) -> bool:
+        """Store an output, or add to the sums of columns that it is made of."""
+        column = self.space.columns.get(param.name)
+        if column is None:
+            return super().store_output(param)
+        self._current = column.reduction or column.operand
+        operand = self.operand(column.operand)
+        summed = column.reduction is None or self.joined_kind(column.reduction) == F32
+        if not summed or not isinstance(operand, Val) or operand.kind != F32:
+            raise refused(self.spec, param.name)
+        note = f"sum of {param.name}"
+        self.program.insts.append(Inst("AddColumns", None, (operand,), param.name, (), note))
+        return False
 
     def note_span(self, node: Node) -> None:
         """Remember the sizes of an expand of what has all axes of the space, in their order."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from msopgen_wrap.families.row.columns import adds
 from msopgen_wrap.families.row.online import Pair, find_pairs
 from msopgen_wrap.schedule.buffers import Place, Placement
 from msopgen_wrap.schedule.program import MASK, OPS, Inst, Program, Val
@@ -100,14 +101,17 @@ def _split(program: Program, level: dict[int, int], pairs: list[Pair]) -> Passes
     reduces = [i for i in program.insts if i.op == "Reduce" and i.dst is not None]
     levels = max((level[i.dst.id] for i in reduces if i.dst), default=0)
     paired = {id(i) for p in pairs for i in (p.base, p.other)}
+    columns = adds(program)  # in the first pass that has what is added
     full: list[list[Inst]] = []
     shared: list[list[Pair]] = []
     for step in range(1, levels + 1):
         roots = [i for i in reduces if id(i) not in paired and i.dst and level[i.dst.id] == step]
+        roots += [i for i in columns if level[_value(i).id] == step - 1]
         here = [p for p in pairs if p.base.dst and level[p.base.dst.id] == step]
         full.append(_slice(program, defined, roots, [p.merged for p in here]))
         shared.append(here)
     final = [s for s in program.stores if _value(s).extent == "full"]
+    final += [i for i in columns if level[_value(i).id] == levels]
     row_stores = [s for s in program.stores if _value(s).extent == "row"]
     full.append(_slice(program, defined, final, []))
     rows, late = _rows_between(program, level, pairs, full)

@@ -18,6 +18,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.row.axes import GraphAxes, check_outputs
 from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
+from msopgen_wrap.families.row.columns import added_early, operands_added, refused
 from msopgen_wrap.families.row.extents import assign_extents, covering_operands, kept_operands
 from msopgen_wrap.families.row.lowering import RowLowerer
 from msopgen_wrap.families.row.passes import (
@@ -37,7 +38,7 @@ from msopgen_wrap.schedule.buffers import Place, Placement, allocate, share_slot
 from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
-from msopgen_wrap.schedule.plan import MAX_OPERANDS, ROW_BUDGETS
+from msopgen_wrap.schedule.plan import DOUBLE, MAX_OPERANDS, RESIDENT, ROW_BUDGETS
 from msopgen_wrap.schedule.program import (
     DIRECT,
     Program,
@@ -59,7 +60,10 @@ def plan_row(
     family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
 ) -> RowPlan:
     """Plan every variant and dtype combination of a graph with reductions."""
-    plan = RowPlan(spec, family, variants, [], dict(MODES))
+    columns = tuple(p for p in spec.outputs if p.name in spec.columns)
+    own = replace(spec, outputs=tuple(p for p in spec.outputs if p not in columns))
+    modes = {RESIDENT: 0} if columns else dict(MODES)
+    plan = RowPlan(own, family, variants, [], modes, columns=columns)
     operand_names: dict[View, str] = {}
     rules: list[tuple[ReducedAxes, frozenset[str]]] = []
     for index in plan.served:
@@ -84,7 +88,7 @@ def plan_row(
             squeezed = lowerer.space.squeezed_temporaries()
             rules.append((_axes_rule(spec, traced, lowerer.space, kept), squeezed))
         for program, lowerer, combos in groups:
-            body = _body(spec, plan, index, program, lowerer, combos, len(groups))
+            body = _body(own, plan, index, program, lowerer, combos, len(groups))
             plan.bodies.append(replace(body, spans=lowerer.spans()))
     written = [set(body.row_outputs) for body in plan.bodies]
     if any(rule != rules[0] for rule in rules) or any(names != written[0] for names in written):
@@ -254,6 +258,8 @@ def _body(
     kept = set(_loads_of(program, "kept"))
     _check_queues(spec, len(operands) - len(kept))
     resident, streamed = split_passes(program)
+    if plan.columns:
+        streamed = resident  # no rows stream through
     places, row_words, row_masks = row_places([streamed.order(), resident.order()])
     given = {**places, **_kept_places(program)}
     dtypes = {n: spec.param(v.tensor).dtypes for n, v in operands.items()}
@@ -262,21 +268,25 @@ def _body(
         p.name: [n for n in operands if n not in kept and dtypes[n] == p.dtypes]
         for p in spec.outputs
     }
-    whole = reduce_in_place(resident_order(program, resident))
+    whole = reduce_in_place(added_early(resident_order(program, resident)))
     placement = allocate(whole, mergeable, given, newest=True)
-    holds = holds_last_chunk(streamed)
+    holds = holds_last_chunk(streamed) and not plan.columns
     pieces = []
-    for group in streamed.full:
+    for group in streamed.full if not plan.columns else ():
         pinned = holds and group is not streamed.full[-1]
         part = reduce_in_place(Program(group, dict(program.scalars), program._next), pinned)
         place = allocate(part, mergeable, given, newest=True, pinned=pinned)
         pieces.append(Piece(part, place, {i.mode: operands[i.mode] for i in part.loads}))
-    final = pieces[-1].placement
+    final = pieces[-1].placement if pieces else placement
     _share_outputs(placement, final)
     placement.masks = max([placement.masks, *(p.placement.masks for p in pieces)])
     used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
     indices = {name: lowerer.indices[name] for name in used}
     root, covering = covering_operands(spec, operands, lowerer.spans(), indices.values())
+    for param in plan.columns:
+        # else the rows of the pass could be more than those that are added up
+        if not operands_added(program, param.name) & covering:
+            raise refused(spec, param.name)
     body = RowBody(
         class_name(spec, plan.variants, index, combos, groups),
         index,
@@ -297,11 +307,12 @@ def _body(
         root=root,
         covering=covering,
         holds=holds,
+        columns=plan.columns,
     )
     if any(_lacks_stage(spec, body, combo) for combo in combos):
         final.words = placement.words = 1
     for combo in combos:
-        for mode in ROW_BUDGETS:
+        for mode in (RESIDENT, DOUBLE) if plan.columns else ROW_BUDGETS:
             body.budgets[combo, mode] = row_budget(spec, body, combo, mode)
     return body
 

@@ -23,7 +23,7 @@ from msopgen_wrap.schedule.program import (
     Scalar,
     Val,
 )
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import cpp_local
 
 # Building blocks whose names say it.
@@ -43,11 +43,13 @@ class RowText(ProgramText):
     Attributes:
         streamed: reductions add to an accumulator.
         accumulators: merged instruction -> what it gathers, by the id of its result.
+        columns: the sums of columns, in the order of their accumulators.
     """
 
     streamed: bool = False
     accumulators: dict[int, tuple[Val, ...]] | None = None
     boxed: str = "true"
+    columns: tuple[TensorParam, ...] = ()
 
     def _note(self, inst: Inst) -> str:
         return "" if inst.op in _MERGED else super()._note(inst)
@@ -91,6 +93,9 @@ class RowText(ProgramText):
             return [self._row_statement(inst), *([tail] if tail else [])]
         if inst.op == "Reduce":
             return [self._row_statement(inst)]
+        if inst.op == "AddColumns":
+            number = [p.name for p in self.columns].index(inst.mode)
+            return [f"columnSums.Add({number}, {self.operand(inst.args[0])}, count);"]
         return super()._statement(inst)
 
     def _apply(self, inst: Inst) -> str:
@@ -225,6 +230,7 @@ class SectionMaker:
             self.names,
             {o["param"]: o["name"] for o in self.outputs},
             streamed=pairs is not None,
+            columns=self.body.columns,
             covering=self.body.covering,
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
             small=bool(self.small),

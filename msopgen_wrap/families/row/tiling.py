@@ -20,7 +20,7 @@ from msopgen_wrap.render.tiling import (
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.plan import ROW_BUDGETS
+from msopgen_wrap.schedule.plan import RESIDENT, ROW_BUDGETS
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
 from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 from msopgen_wrap.schedule.views import FULL, SQUEEZED
@@ -78,6 +78,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             positions=positions,
             buffers=buffers,
             roots=covering_roots(plan),
+            columns=[(p.name, spec.output_position(p.name)) for p in plan.columns],
         )
     )
     headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
@@ -113,7 +114,8 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
             sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
             moved = [spec.param(v.tensor).dtypes[combo] for v in body.operands.values()]
             moved += [p.dtypes[combo] for p in spec.outputs]
-            each = [body.budgets[combo, mode] for mode in ROW_BUDGETS]
+            rows = body.budgets[combo, RESIDENT]
+            each = [body.budgets.get((combo, mode), rows) for mode in ROW_BUDGETS]
             budgets.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),

@@ -16,6 +16,7 @@ struct PartUse {
     uint64_t key = 0;              // variant * 10 + mode
     bool together = false;         // all cores must run at once: it calls SyncAll
     int64_t workspacePerCore = 0;  // bytes for each core that is launched
+    bool taken = false;            // of a part that may run in place of others: it does
 };
 
 // Bytes of workspace for a value that one part writes and later ones read; starts of L2 lines.

@@ -16,7 +16,8 @@
 
 namespace opgen {
 
-constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
+constexpr int64_t kRowGroup = 8;    // rows that instructions copy or fill at once
+constexpr int64_t kRowsPerSum = 2;  // the least rows of a core for each sum of columns
 
 // UB bytes per element of a tile, per number of a row tile and per row of a box.
 struct RowBudget {
@@ -160,6 +161,16 @@ class RowSpace {
         if (!chosen->Fits(room, tileLength, rowLength, blockRows)) {
             tileLength = 0;
         }
+    }
+    // Whether sums of the columns are made beside the rows: whole rows stay in UB, and each core
+    // has so many of them that its sums, which all cores read again, are few beside them.
+    bool AddsColumns(int64_t sums) const {
+        int64_t rows = dim[kMaxDims - 2];
+        for (int64_t i = 0; i < keptOuter; ++i) {
+            rows *= dim[i];
+        }
+        const bool whole = resident && lanes && dim[kMaxDims - 1] == reducedCount;
+        return tileLength > 0 && whole && rows >= kRowsPerSum * sums * usedCores;
     }
     OperandWalk Walk(size_t operand) const {
         OperandWalk walk;
