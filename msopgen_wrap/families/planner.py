@@ -7,6 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.families.contract import Contract
+from msopgen_wrap.families.convolution import Convolution
 from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
@@ -30,6 +31,7 @@ FAMILIES: tuple[Family, ...] = (
     Scan(),
     Index(),
     Contract(),
+    Convolution(),
     Row(),
     Foreach(),
     Elementwise(),

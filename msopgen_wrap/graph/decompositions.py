@@ -226,6 +226,12 @@ def _addbmm(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return _added(x, _aten.bmm.default(left, right).sum(0), beta, alpha)
 
 
+def _convolution(x: Any, weight: Any, bias: Any, *numbers: Any) -> Any:
+    if bias is None:
+        return NotImplemented
+    return _by_channel(x, bias) + _aten.convolution.default(x, weight, None, *numbers)
+
+
 def _heaviside(x: Any, values: Any) -> Any:
     return torch.where(x == 0, values, (x > 0).to(x.dtype))
 
@@ -319,6 +325,7 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.addmm.default: _addmm,
         _aten.baddbmm.default: _baddbmm,
         _aten.addbmm.default: _addbmm,
+        _aten.convolution.default: _convolution,
         _aten.heaviside.default: _heaviside,
         _aten.narrow_copy.default: _narrow_copy,
         _aten.hardshrink_backward.default: _shrink_backward,

@@ -15,6 +15,7 @@ from msopgen_wrap.schedule.calls import Node, target_name
 ANCHORS: dict[str, str] = {
     "aten.mm.default": "contract",
     "aten.bmm.default": "contract",
+    "aten.convolution.default": "convolution",
     "aten.cummax.default": "scan",
     "aten.cummin.default": "scan",
     "aten.cumprod.default": "scan",

@@ -15,6 +15,8 @@ OPS = {
     "elementwise/fused_add_relu": ("8.1", "9.x"),
     "activation/custom_gelu": ("8.1",),
     "matmul/linear": ("8.1", "9.x"),
+    "conv/conv2d": ("9.x",),
+    "conv/conv2d_bias_relu": ("8.1",),
     "norm/softmax": ("8.1", "9.x"),
     "scan/cummax": ("8.1",),
     "norm/layer_norm_grad": ("8.1",),

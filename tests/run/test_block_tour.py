@@ -27,6 +27,8 @@ TOUR = {
 LIBRARY = [
     ROOT / "op_specs" / name
     for name in (
+        "conv/conv2d.yaml",
+        "conv/conv3d.yaml",
         "elementwise/masked_scale.yaml",
         "foreach/foreach_addcdiv_scalar.yaml",
         "foreach/foreach_mul_tensor.yaml",

@@ -13,6 +13,9 @@ from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
+# Families that multiply operands of one dtype on the cube.
+CUBE = {"contract", "convolution"}
+
 _VIEWS = VIEW_OPS | RESHAPES | IDENTITY
 
 
@@ -41,7 +44,7 @@ def _multiplied(node: Node) -> list[tuple[Node, Node]]:
     """Return the products that a value is an operand of, with the view of it that they read."""
     found = []
     for user in node.users:
-        if ANCHORS.get(target_name(user)) == "contract":
+        if ANCHORS.get(target_name(user)) in CUBE:
             found.append((user, node))
         elif user.op == "call_function" and target_name(user) in _VIEWS:
             found += _multiplied(user)

@@ -1,0 +1,90 @@
+"""Render kernels of convolutions from their plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.convolution.plan import ConvolutionBody, ConvolutionPlan
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import (
+    KernelPart,
+    absent_types,
+    class_bodies,
+    doc_lines,
+    entry_branches,
+    kernel_args,
+    member_name,
+    storage_type,
+    summary,
+    type_name,
+)
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.spec.names import cpp_local
+from msopgen_wrap.templating import environment, render_block
+
+
+def render_kernel(plan: ConvolutionPlan, style: str) -> list[GeneratedFile]:
+    """Render ``op_kernel/<op>.cpp``.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    template = environment("convolution").get_template("kernel.cpp.jinja")
+    text = template.render(_values(plan, style))
+    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+
+
+def kernel_part(plan: ConvolutionPlan, style: str) -> KernelPart:
+    """Return the kernel classes of a plan that is one of several in a kernel."""
+    values = _values(plan, style)
+    classes = render_block("convolution", "kernel.cpp.jinja", "classes", values)
+    return KernelPart(classes, values["dispatch"], workspace=True, cube=True)
+
+
+def _values(plan: ConvolutionPlan, style: str) -> dict[str, Any]:
+    spec = plan.spec
+    branches = entry_branches(plan, plan.modes, "")
+    image = plan.operands()[plan.call.image].tensor
+    for branch in branches:
+        branch["note"] = plan.variants[branch["variant"]].label()
+        branch["beside"] = {
+            "type": f"opgen::ConvolutionColumns<{storage_type(spec.param(image), spec)}>",
+            "args": [image],
+        }
+    return {
+        "spec": spec,
+        "style": style,
+        "source": f"specs/{spec.name}.yaml",
+        "doc": doc_lines(spec),
+        "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
+        "entry": kernel_args(spec),
+        "dispatch": branches,
+        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
+    }
+
+
+def _kernel(plan: ConvolutionPlan, body: ConvolutionBody) -> dict[str, Any]:
+    spec, call = plan.spec, plan.call
+    image = spec.param(body.operands[call.image].tensor)
+    filters = spec.param(body.operands[call.filters].tensor)
+    output = spec.outputs[0]
+    used = {view.tensor for view in body.operands.values()}
+    rows = [(p, False) for p in spec.inputs if p.name in used] + [(output, True)]
+    gm = [
+        {
+            "name": member_name(p, is_output, spec),
+            "type": type_name(p, is_output, spec),
+            "argument": cpp_local(member_name(p, is_output, spec)),
+        }
+        for p, is_output in rows
+    ]
+    by_name = {g["name"]: g for g in gm}
+    return {
+        "name": body.class_name,
+        "summary": summary(spec, plan, body),
+        "gm": gm,
+        "image": by_name[image.name],
+        "filters": by_name[filters.name],
+        "output": by_name[member_name(output, True, spec)],
+    }

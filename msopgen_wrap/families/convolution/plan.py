@@ -1,0 +1,201 @@
+"""Plan the convolution family: the filters times columns that vector cores gather.
+
+The columns of a tile of output positions hold, one to a row, the elements of the input that an
+element of the window meets. They are never written for the whole input: a group of a cube core and
+its vector cores keeps those of two tiles in the workspace, small enough to stay in L2.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.contract.body import CubeBlock, cube_block, cube_cores, cube_memories
+from msopgen_wrap.families.convolution.reading import ConvolutionCall, ConvolutionReader
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.graph.structural import other_values
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
+from msopgen_wrap.schedule.buffers import Placement
+from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.plan import Body, OpPlan
+from msopgen_wrap.schedule.program import I32, Program, Scalar
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.spec.model import OpSpec
+
+# The only mode, and the last digit of its tiling key.
+MODES = {"convolution": 0}
+# Dtype of the operands -> dtypes that the sums leave as.
+RESULTS = {
+    "float16": ("float16", "float32"),
+    "bfloat16": ("bfloat16", "float32"),
+    "float32": ("float32",),
+}
+
+
+@dataclass
+class ConvolutionBody(Body):
+    """The kernel class of a convolution.
+
+    Attributes:
+        blocks: dtype combination -> the largest block of the cube.
+    """
+
+    blocks: dict[int, CubeBlock] = field(default_factory=dict)
+
+    def memory_rows(self) -> list[tuple[int, str, int]]:
+        """Return what the largest base block of each combination uses of L1 and L0."""
+        rows = []
+        for combo, block in self.blocks.items():
+            rows += [(combo, memory, used) for memory, used in block.used().items()]
+        return rows
+
+
+@dataclass
+class ConvolutionPlan(OpPlan[ConvolutionBody]):
+    """The plan of a convolution.
+
+    Attributes:
+        call: the convolution.
+    """
+
+    call: ConvolutionCall = field(default_factory=ConvolutionCall)
+
+    def numbers(self) -> dict[str, Scalar]:
+        """Return the numbers of the call that TilingFunc reads."""
+        return {
+            f"{name}{i}": Scalar(number, I32)
+            for name, numbers in self.call.numbers().items()
+            for i, number in enumerate(numbers)
+        }
+
+
+def plan_convolution(
+    family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+) -> ConvolutionPlan:
+    """Plan the convolution of every variant and dtype combination.
+
+    Raises:
+        OpgenError: OPG410 where the graph is more than one convolution of views of inputs, OPG411
+            for a transposed one, OPG412 for dtypes that the cube does not multiply, OPG413 for a
+            SoC without cube cores.
+    """
+    _check_socs(spec)
+    plan = ConvolutionPlan(spec, family, variants, [], dict(MODES))
+    memories = cube_memories(spec.soc)
+    calls: list[Any] = []
+    for index in plan.served:
+        traced = first.get(index) or trace(spec, variants[index])
+        others = other_ranks(spec, traced)
+        lower = functools.partial(_lowered, spec)
+        names = axis_names(traced, others, lower)
+        prove_ranks(spec, traced, others, lower, names)
+        reader = ConvolutionReader(spec, traced, 0, axis_names=names)
+        calls.append((reader.read(), reader.operands))
+        _check_attrs(spec, traced, calls[-1])
+        combos = list(range(spec.combos))
+        order = [p.name for p in spec.inputs]
+        operands = dict(
+            sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
+        )
+        name = class_name(spec, variants, index, combos, 1)
+        body = ConvolutionBody(name, index, tuple(combos), Program(), Placement(), operands)
+        for combo in combos:
+            dtype = _dtype(spec, reader, combo)
+            body.blocks[combo] = cube_block(dtype, memories)
+        plan.bodies.append(body)
+    if any(found != calls[0] for found in calls):
+        raise OpgenError(_different(spec))
+    plan.call = calls[0][0]
+    share_classes(spec, variants, plan.bodies)
+    return plan
+
+
+def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
+    reader = ConvolutionReader(spec, traced, 0, axis_names=names)
+    reader.read()
+    return Lowered(Program(), reader.operands)
+
+
+def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
+    """Prove that attrs which shape the graph are numbers of the call, and nothing else.
+
+    Raises:
+        OpgenError: OPG202.
+    """
+    for name in traced.structural:
+        attr = spec.attr(name)
+        values = [] if attr.type == "list_int" else other_values(attr, traced)
+        for value in [v for v in (*values, 1, 2) if v != traced.structural[name]]:
+            if attr.type == "list_int":
+                value = [value] * len(traced.structural[name])
+            try:
+                again = trace(spec, traced.variant, 0, {name: value})
+            except OpgenError as error:
+                if any(d.code == "OPG201" for d in error.diagnostics):
+                    continue  # no value for the sample's shapes
+                raise
+            other = ConvolutionReader(spec, again, 0)
+            if (other.read(), other.operands) != call:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG202",
+                        f"attr {name!r} changes what compute does beyond the convolution",
+                        attr.location,
+                        "the kernel is generated once and must serve every value",
+                        "give it `allowed:` values, or use it only as a number of the convolution",
+                    )
+                )
+
+
+def _different(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG335",
+        f"the variants of {spec.op} are different convolutions",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of a pass share one tiling function",
+        "make the numbers attrs without `allowed:`, or split the op",
+    )
+
+
+def _check_socs(spec: OpSpec) -> None:
+    for soc in spec.soc:
+        if not cube_cores(soc):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG413",
+                    f"{spec.op} convolves, and {soc} has no cube cores beside its vector cores",
+                    spec.compute.location if spec.compute else spec.outputs[0].location,
+                    "generated convolutions run on cube and vector cores of arch 2201 together",
+                    "take ascend910b or ascend910_93 in `soc:`, or write the kernel with `kernel:`",
+                )
+            )
+
+
+def _dtype(spec: OpSpec, reader: ConvolutionReader, combo: int) -> str:
+    """Return the dtype of the operands.
+
+    Raises:
+        OpgenError: OPG410 where floats differ (they go through the workspace), else OPG412.
+    """
+    call = reader.call
+    image, filters = (
+        spec.param(reader.operands[n].tensor).dtypes[combo] for n in (call.image, call.filters)
+    )
+    result = spec.outputs[0].dtypes[combo]
+    if image == filters and result in RESULTS.get(image, ()):
+        return image
+    known = {image, filters, result} <= set(RESULTS)
+    raise OpgenError(
+        Diagnostic(
+            "OPG410" if known else "OPG412",
+            f"{spec.op} convolves {image} with {filters} to {result}",
+            spec.compute.location if spec.compute else spec.outputs[0].location,
+            "the cube convolves operands of one dtype: float16 or bfloat16 to the same or to "
+            "float32, float32 to float32",
+            "give the inputs one of these dtypes, and the output the dtype beside it",
+        )
+    )
