@@ -90,7 +90,10 @@ PASSES = {
         [((2, 3, 9, 11), (5, 3, 3, 2))],
     ),
     "residual and prologue": Case(
-        "F.conv2d(torch.tanh(x), w, padding=1) * 2 + x", 4, "like x", [((2, 4, 9, 11), (4, 4, 3, 3))]
+        "F.conv2d(torch.tanh(x), w, padding=1) * 2 + x",
+        4,
+        "like x",
+        [((2, 4, 9, 11), (4, 4, 3, 3))],
     ),
     "two convolutions": Case(
         "F.conv2d(F.relu(F.conv2d(x, w, padding=1)), w, padding=1)",
@@ -111,7 +114,9 @@ REFUSED = {
 }
 
 
-def spec_of(case: Case, dtypes: str = "[float16, float32]", name: str = "ConvolutionCase") -> OpSpec:
+def spec_of(
+    case: Case, dtypes: str = "[float16, float32]", name: str = "ConvolutionCase"
+) -> OpSpec:
     x, w = case.shapes[0]
     text = (
         f"op: {name}\ninputs:\n  x: {{dtype: {dtypes}, rank: {case.rank}}}\n"

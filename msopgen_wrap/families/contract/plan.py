@@ -11,18 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.contract.body import (
-    ProductBody,
-    ProductPlan,
-    cube_block,
-    cube_cores,
-    cube_memories,
-)
+from msopgen_wrap.families.contract.body import ProductBody, ProductPlan
 from msopgen_wrap.families.contract.reading import Product, ProductLowerer
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
+from msopgen_wrap.schedule.cube import cube_block, cube_cores, cube_memories
 from msopgen_wrap.schedule.kernel_classes import class_name
 from msopgen_wrap.schedule.program import Program
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks

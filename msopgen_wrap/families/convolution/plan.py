@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.contract.body import CubeBlock, cube_block, cube_cores, cube_memories
 from msopgen_wrap.families.convolution.reading import ConvolutionCall, ConvolutionReader
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.structural import other_values
@@ -20,6 +19,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
+from msopgen_wrap.schedule.cube import CubeBlock, cube_block, cube_cores, cube_memories
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, OpPlan
 from msopgen_wrap.schedule.program import I32, Program, Scalar

@@ -23,7 +23,10 @@ from msopgen_wrap.templating import environment
 _SPATIAL = 3
 _FIELDS = [
     field_row(
-        "int64_t", "inputSteps", 5, "elements between images, channels, depths, lines; the first one"
+        "int64_t",
+        "inputSteps",
+        5,
+        "elements between images, channels, depths, lines; the first one",
     ),
     field_row("uint64_t", "tiles", 0, "tiles of output positions"),
     field_row("uint64_t", "slotLength", 0, "elements of the columns of a tile"),
