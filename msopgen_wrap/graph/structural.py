@@ -167,10 +167,41 @@ def _shapes(attr: Attr, part: TracedGraph, cut_with: Callable[[str, Any], Traced
             if any(d.code == "OPG201" for d in error.diagnostics):
                 continue  # no axis of the sample
             return True
-        if _form(other) != own:
+        if _form(other) != own or _row_values(part) - _row_values(other):
             return True
         compared = True
     return not compared
+
+
+def _row_values(traced: TracedGraph) -> set[str]:
+    """Return the inputs that hold one value per row of a reduction along axes that are numbers.
+
+    The kernel loads them once per row. A temporary that another pass reduced along an attr is one
+    for some values of the attr, and has elements along the row for others.
+    """
+    found: set[str] = set()
+    for node in traced.graph.nodes:
+        operand = node.args[0] if node.args else None
+        if not _is_reduction(node) or not isinstance(operand, torch.fx.Node):
+            continue
+        axes = node.args[1] if len(node.args) > 1 else None
+        axes = [axes] if isinstance(axes, int) else axes
+        value = operand.meta.get("val")
+        if not isinstance(value, torch.Tensor) or not isinstance(axes, (list, tuple)) or not axes:
+            continue
+        for given in traced.graph.nodes:
+            shape = getattr(given.meta.get("val"), "shape", ())
+            # sizes that are symbols compare with numbers by a guard: types come first
+            if given.op == "placeholder" and len(shape) == value.ndim:
+                sizes = [shape[axis] for axis in axes]
+                if all(isinstance(size, int) and size == 1 for size in sizes):
+                    found.add(given.name)
+    return found
+
+
+def _is_reduction(node: torch.fx.Node) -> bool:
+    # Older versions of torch have no such tag: graphs then differ by their calls alone.
+    return getattr(torch.Tag, "reduction", None) in getattr(node.target, "tags", ())
 
 
 def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
@@ -179,8 +210,7 @@ def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
     A temporary that was made with ``keepdim`` has them where the attr says; a reduction over all
     axes of it then covers other axes of the operands beside it.
     """
-    # Older versions of torch have no such tag: graphs then differ by their calls alone.
-    if getattr(torch.Tag, "reduction", None) not in getattr(node.target, "tags", ()):
+    if not _is_reduction(node):
         return ()
     value = node.args[0].meta.get("val") if isinstance(node.args[0], torch.fx.Node) else None
     shape = value.shape if isinstance(value, torch.Tensor) else ()

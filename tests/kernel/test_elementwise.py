@@ -215,7 +215,8 @@ def test_passes_of_every_block(tmp_path, name):
 
 
 def test_every_block_is_compared():
-    assert len(PASSES) == len(SLOW) + 1  # tanh is not slow
+    # tanh is not slow; what a recurrence takes depends on the degrees in the data
+    assert len(PASSES) == len(SLOW) + 2
 
 
 def test_cycles_are_those_of_the_slowest_chip():
