@@ -1,11 +1,18 @@
-"""Measure what an op costs through the doors that its spec opens: gradients, other frameworks.
+"""Measure what an op costs through the doors that its spec opens, as ratios with goals.
 
-    scripts/bench_doors.py [--elements N] [--onnxruntime] [--tensorflow PYTHON] [--json FILE]
+    scripts/bench_doors.py [ENTRY...] [--elements N] [--tensorflow PYTHON] [--json FILE]
 
-The library's formulas with ``backward: kernel`` against eager PyTorch, float32, in one process: the
-time of a backward pass in `fast` mode (best of several runs), and the bytes that the forward pass
-saves for it. With ``--onnxruntime`` or ``--tensorflow``, also a call of a kernel at 1M elements
-there, against the same call from torch. Times are those of the CPU's emulation, not of a device.
+Entries, each measured against what it stands beside, in one run; without any, all:
+
+backward    a backward pass of the library's formulas in `fast` mode, float32, against eager
+            PyTorch, and the bytes that the forward pass saves for it
+generating  `opgen new` of a spec with a gradient against that without one, whole processes
+fuse        `msopgen_wrap.fuse` of a transformer block against `torch.export` of it
+ort, tf     a call of a kernel at 1M elements through ONNX Runtime and TensorFlow, against the same
+            call from torch (tf: --tensorflow names the Python that has it)
+
+Times are those of the CPU's emulation, not of a device. What a call of a small op costs is measured
+by bench_npu_call.py.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +36,8 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-from door_calls import tensorflow_call  # noqa: E402
-from ort_call import onnxruntime_call  # noqa: E402
+from bench_fusion import fusion_seconds  # noqa: E402
+from door_calls import onnxruntime_call, tensorflow_call  # noqa: E402
 
 from msopgen_wrap.package.layout import build_local_vendor  # noqa: E402
 from msopgen_wrap.project.tree import ProjectOptions, render_project  # noqa: E402
@@ -40,7 +48,11 @@ VENDOR = "doorbench"
 COLUMNS = 4096
 REPEATS = 5
 CALL_ELEMENTS = 1 << 20
+GENERATIONS = 3
 Eager = Callable[..., Any]
+
+#: Entry -> the largest ratio that is good enough.
+GOALS = {"backward": 1.5, "generating": 2.0, "fuse": 3.0, "ort": 1.5, "tf": 1.5}
 
 
 def _rms_norm(x: Any, gamma: Any) -> Any:
@@ -72,12 +84,31 @@ class Row:
     max_abs_error: float
 
 
+@dataclass
+class Figure:
+    """One ratio of two times, in seconds."""
+
+    entry: str
+    what: str
+    other_s: float
+    own_s: float
+
+    def __str__(self) -> str:
+        ratio, goal = self.own_s / self.other_s, GOALS[self.entry]
+        times = f"{self.own_s * 1e3:.2f} / {self.other_s * 1e3:.2f} ms"
+        state = "met" if ratio <= goal else "missed"
+        return f"{self.entry:<10} {self.what}: {times}, ratio {ratio:.2f} (goal {goal:g}: {state})"
+
+
+def spec_text(name: str, backward: str) -> str:
+    """Return the text of a spec of the library with a line ``backward:`` of its own."""
+    text = (ROOT / "op_specs" / f"{name}.yaml").read_text(encoding="utf-8")
+    return re.sub(r"^backward: \w+\n", "", text, flags=re.M) + f"\nbackward: {backward}\n"
+
+
 def kernel_specs(name: str) -> list[OpSpec]:
     """Return an op of the library and the op of its gradients."""
-    text = (ROOT / "op_specs" / f"{name}.yaml").read_text(encoding="utf-8")
-    if not re.search(r"^backward:", text, re.M):
-        text += "\nbackward: kernel\n"
-    spec = parse_spec(text, name).spec
+    spec = parse_spec(spec_text(name, "kernel"), name).spec
     assert spec is not None
     return with_gradients([spec])
 
@@ -144,7 +175,8 @@ def measure(specs: list[OpSpec], eager: Eager, elements: int) -> Row:
 
 def print_rows(rows: list[Row], elements: int) -> None:
     """Print the table of ratios."""
-    print(f"backward of {elements} elements, float32, {torch.get_num_threads()} threads")
+    threads, goal = torch.get_num_threads(), GOALS["backward"]
+    print(f"backward of {elements} elements, float32, {threads} threads; goals {goal}, saved 1.0")
     print(f"{'op':<16} {'eager ms':>9} {'kernel ms':>9} {'ratio':>6} {'saved':>6} {'error':>8}")
     for r in rows:
         saved = r.kernel_saved / max(1, r.eager_saved)
@@ -154,40 +186,86 @@ def print_rows(rows: list[Row], elements: int) -> None:
         )
 
 
-def print_call(framework: str, torch_s: float, other_s: float) -> None:
-    """Print the ratio of one call through a framework to the same call from torch."""
-    print(
-        f"custom_gelu of {CALL_ELEMENTS} elements, float32: torch {torch_s * 1e3:.2f} ms, "
-        f"{framework} {other_s * 1e3:.2f} ms, ratio {other_s / torch_s:.2f}"
-    )
+def generation_seconds(name: str) -> tuple[float, float]:
+    """Return what `opgen new` of a spec takes without a gradient and with one, by turns."""
+    best = {"none": float("inf"), "kernel": float("inf")}
+    with tempfile.TemporaryDirectory() as folder:
+        for run in range(GENERATIONS):
+            for backward, known in best.items():
+                spec = Path(folder) / f"{backward}.yaml"
+                spec.write_text(spec_text(name, backward), encoding="utf-8")
+                project = Path(folder) / f"{backward}_{run}"
+                command = [sys.executable, "-m", "msopgen_wrap.cli", "new", str(spec)]
+                start = time.perf_counter()
+                subprocess.run(
+                    [*command, "-o", str(project)],
+                    env=os.environ | {"PYTHONPATH": str(ROOT)},
+                    stdout=subprocess.DEVNULL,
+                    check=True,
+                )
+                best[backward] = min(known, time.perf_counter() - start)
+    return best["none"], best["kernel"]
+
+
+def call_figures(
+    folder: Path, specs: list[OpSpec], entries: list[str], python: Path
+) -> list[Figure]:
+    """Measure calls of the first op through other frameworks."""
+    what = f"{specs[0].name} of {CALL_ELEMENTS} elements, float32"
+    figures = []
+    if "ort" in entries:
+        found = onnxruntime_call(folder, VENDOR, specs, CALL_ELEMENTS)
+        figures.append(
+            Figure("ort", f"{what}, against torch", found["torch"], found["onnxruntime"])
+        )
+    if "tf" in entries:
+        op, x = getattr(getattr(torch.ops, VENDOR), specs[0].name), torch.randn(CALL_ELEMENTS)
+        found = tensorflow_call(folder, VENDOR, specs, python, CALL_ELEMENTS, lambda: op(x))
+        figures.append(Figure("tf", f"{what}, against torch", found["torch"], found["tensorflow"]))
+    return figures
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--elements", type=int, default=1 << 24)
-    parser.add_argument("--onnxruntime", action="store_true", help="also time calls through it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("entries", nargs="*", metavar="ENTRY", help=", ".join(GOALS))
+    parser.add_argument("--elements", type=int, default=1 << 24, help="of backward")
     parser.add_argument("--tensorflow", type=Path, help="a Python with TensorFlow")
-    parser.add_argument("--json", type=Path, help="also write the rows to a file")
+    parser.add_argument("--json", type=Path, help="also write the numbers to a file")
     options = parser.parse_args()
-    specs = {name: kernel_specs(name) for name in OPS}
-    with tempfile.TemporaryDirectory() as folder:
-        build_package(Path(folder), [s for both in specs.values() for s in both])
-        rows = [measure(specs[name], eager, options.elements) for name, eager in OPS.items()]
-        gelu = specs["activation/custom_gelu"]
-        if options.onnxruntime:
-            seconds = onnxruntime_call(Path(folder), VENDOR, gelu, CALL_ELEMENTS)
-            print_call("ONNX Runtime", seconds["torch"], seconds["onnxruntime"])
-        if options.tensorflow is not None:
-            call = getattr(torch.ops, VENDOR).custom_gelu
-            x = torch.randn(CALL_ELEMENTS)
-            seconds = tensorflow_call(
-                Path(folder), VENDOR, gelu, options.tensorflow, CALL_ELEMENTS, lambda: call(x)
-            )
-            print_call("TensorFlow", seconds["torch"], seconds["tensorflow"])
-    print_rows(rows, options.elements)
+    entries = options.entries or [e for e in GOALS if e != "tf" or options.tensorflow]
+    if unknown := sorted({*entries} - {*GOALS}):
+        parser.error(f"no entry {', '.join(unknown)}; there are {', '.join(GOALS)}")
+    if "tf" in entries and options.tensorflow is None:
+        parser.error("tf needs --tensorflow PYTHON")
+    rows: list[Row] = []
+    figures: list[Figure] = []
+    if "generating" in entries:
+        figures += [Figure("generating", n, *generation_seconds(n)) for n in OPS]
+    if "fuse" in entries:
+        exported, fused = fusion_seconds(REPEATS)
+        figures += [
+            Figure("fuse", "transformer block, first", exported[0], fused[0]),
+            Figure("fuse", "transformer block, later", exported[1], fused[1]),
+        ]
+    if {"backward", "ort", "tf"} & {*entries}:
+        names = OPS if "backward" in entries else ["activation/custom_gelu"]
+        specs = {name: kernel_specs(name) for name in names}
+        with tempfile.TemporaryDirectory() as folder:
+            build_package(Path(folder), [s for both in specs.values() for s in both])
+            if "backward" in entries:
+                rows = [measure(specs[n], eager, options.elements) for n, eager in OPS.items()]
+            gelu = specs["activation/custom_gelu"]
+            figures += call_figures(Path(folder), gelu, entries, options.tensorflow)
+    if rows:
+        print_rows(rows, options.elements)
+    for figure in figures:
+        print(figure)
     if options.json:
-        options.json.write_text(json.dumps([asdict(r) for r in rows], indent=2) + "\n")
+        found = {"backward": [asdict(r) for r in rows], "figures": [asdict(f) for f in figures]}
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -40,18 +40,21 @@ def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return times[0], min(times[1:])
 
 
+def fusion_seconds(repeats: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return (first, best later) of ``torch.export`` and of ``fuse``, of a transformer block."""
+    model, inputs = TransformerBlock(256, 8).eval(), (torch.randn(2, 64, 256),)
+    specs = library(*OPS)
+    ops = registered(specs)
+    exported = seconds(lambda: torch.export.export(model, inputs, strict=False), repeats)
+    return exported, seconds(lambda: fuse(model, inputs, specs=specs, ops=ops), repeats)
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    model, inputs = TransformerBlock(256, 8).eval(), (torch.randn(2, 64, 256),)
-    specs = library(*OPS)
-    ops = registered(specs)
-    first_export, export = seconds(
-        lambda: torch.export.export(model, inputs, strict=False), options.repeats
-    )
-    first_fuse, fusion = seconds(lambda: fuse(model, inputs, specs=specs, ops=ops), options.repeats)
+    (first_export, export), (first_fuse, fusion) = fusion_seconds(options.repeats)
     print(f"export: first {first_export:.2f} s, later {export * 1e3:.0f} ms")
     print(f"fuse:   first {first_fuse:.2f} s, later {fusion * 1e3:.0f} ms")
     print(f"ratio:  first {first_fuse / first_export:.2f}, later {fusion / export:.2f}")

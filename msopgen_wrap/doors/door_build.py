@@ -8,12 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.toolchain import common_flags, find_toolchain, run_compiler
+from msopgen_wrap.build.toolchain import (
+    common_flags,
+    find_toolchain,
+    run_compiler,
+    warnings_as_errors,
+)
 from msopgen_wrap.doors.ops_render import render_door_sources
 from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package.layout import fill_vendor_tree
 from msopgen_wrap.render.files import GeneratedFile
-from msopgen_wrap.resources import data_dir
 
 Progress = Callable[[str], None]
 
@@ -52,9 +56,8 @@ def compile_door(
     project: ProjectTree,
     folder: Path,
     output: Path,
-    sources: Sequence[str],
+    sources: Sequence[GeneratedFile],
     *,
-    flags: Sequence[str] = (),
     code: str,
 ) -> None:
     """Compile a door's library.
@@ -63,21 +66,18 @@ def compile_door(
         project: whose ops it serves.
         folder: an empty folder for the sources.
         output: the library to write.
-        sources: files of ``templates/doors/``; those that end in ``.cpp`` are compiled.
-        flags: what the framework needs, at the end of the command.
+        sources: the door's own, beside those of every door; what ends in ``.cpp`` is compiled.
         code: of the diagnostic when it does not compile.
 
     Raises:
         OpgenError: ``code``, with the compiler's first errors; OPG301, OPG302, no compiler.
     """
-    for file in render_door_sources(project.specs, project.vendor):
+    for file in (*render_door_sources(project.specs, project.vendor), *sources):
         (folder / file.path).write_text(file.text, encoding="utf-8")
-    for name in sources:
-        shutil.copyfile(data_dir("templates") / "doors" / name, folder / Path(name).name)
     compiled = [str(p) for p in sorted(folder.glob("*.cpp"))]
     tool = find_toolchain()
-    command = [tool.cxx, *common_flags(tool), "-O2", "-fvisibility=hidden", "-shared", "-w"]
-    command += [f"-I{folder}", *compiled, "-o", str(output), "-ldl", *flags]
+    flags = [*common_flags(tool), *warnings_as_errors(tool.family), "-fvisibility=hidden"]
+    command = [tool.cxx, *flags, "-O2", "-shared", *compiled, "-o", str(output), "-ldl"]
     run_compiler(command, None, code=code, what=f"the library {output.name}")
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from msopgen_wrap.doors.door_build import BuiltDoor, Progress, build_door, compile_door
 from msopgen_wrap.manifest import ProjectTree
+from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.templating import static_text
 
-SOURCES = ("ort_abi.h", "ort_frame.h", "ort_ops.h", "register_ops.cpp")
+SOURCES = ("ort_abi.h", "ort_frame.h", "ort_shapes.h", "ort_ops.h", "register_ops.cpp")
 
 
 def library_name(vendor: str) -> str:
@@ -35,7 +37,7 @@ def build_onnxruntime(
     """
 
     def compile_library(folder: Path, library: Path) -> None:
-        sources = [f"onnxruntime/{name}" for name in SOURCES]
+        sources = [GeneratedFile(n, static_text(f"doors/onnxruntime/{n}")) for n in SOURCES]
         compile_door(project, folder, library, sources, code="OPG540")
 
     return build_door(

@@ -13,8 +13,7 @@ from typing import Any
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_comment, cpp_int, cpp_string, render_template, static_text
-from msopgen_wrap.torch_ext.binding_render import SHARED_HEADERS, list_source, output_rule
-from msopgen_wrap.torch_ext.shape_code import CppShapes
+from msopgen_wrap.torch_ext.binding_render import SHARED_HEADERS, fresh_output_lines
 from msopgen_wrap.torch_ext.signature import aclnn_name, fresh_outputs
 
 #: The headers of every door, in ``templates/doors/csrc``.
@@ -113,8 +112,7 @@ def _param_row(spec: OpSpec, param: TensorParam) -> str:
 
 
 def _output_lines(spec: OpSpec) -> list[str]:
-    shapes = CppShapes(spec, "[opgen_item]")
-    lines = []
+    lines: list[str] = []
     for i, o in enumerate(spec.outputs):
         if o.inplace is not None:
             kind = _KINDS[spec.param(o.inplace).kind][1]
@@ -122,17 +120,11 @@ def _output_lines(spec: OpSpec) -> list[str]:
                 f"const {kind} {_written(o.inplace)} = opgen_call.InPlace({i}, {o.inplace});"
             )
             continue
-        rule = shapes.rule(output_rule(spec, o))
-        if o.kind is ParamKind.DYNAMIC:
-            source = list_source(spec, o)
-            lines += [
-                f"ArrayList {o.name};",
-                f"for (size_t opgen_item = 0; opgen_item < {source}.size(); ++opgen_item) {{",
-                f"    {o.name}.push_back(opgen_call.Output({i}, {rule}, opgen_item));",
-                "}",
-            ]
-        else:
-            lines.append(f"const Array {o.name} = opgen_call.Output({i}, {rule});")
+
+        def call(rule: str, item: str, output: int = i) -> str:
+            return f"opgen_call.Output({', '.join(filter(None, (str(output), rule, item)))})"
+
+        lines += fresh_output_lines(spec, o, ("Array", "ArrayList"), call)
     return lines
 
 

@@ -217,7 +217,12 @@ def _gradient(spec: OpSpec, specs: Sequence[OpSpec]) -> _Gradient:
     """Return the call of the op of the gradients: where each of its arguments comes from."""
     found = next((s for s in specs if s.name == gradient_name(spec)), None)
     if found is None or spec.backward in ("none", "reference"):
-        if spec.backward == "none" or spec.differentiated:
+        if spec.differentiated:
+            why = (
+                f"{spec.op} has no gradient: it computes gradients itself, and second derivatives "
+                "have no kernel; write them with tf.custom_gradient"
+            )
+        elif spec.backward == "none":
             why = f"{spec.op} has no gradient ('backward: none' in its spec)"
         else:
             why = (

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from msopgen_wrap.build.toolchain import (
-    common_flags,
-    find_toolchain,
-    run_compiler,
-    warnings_as_errors,
+from msopgen_wrap.doors.door_build import (
+    BuiltDoor,
+    Progress,
+    build_door,
+    compile_door,
+    write_module,
 )
-from msopgen_wrap.doors.door_build import BuiltDoor, Progress, build_door, write_module
-from msopgen_wrap.doors.ops_render import render_door_sources
 from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.project.tf_plugin import node_types
 from msopgen_wrap.render.files import GeneratedFile
@@ -63,14 +62,8 @@ def build_tflite(
     """
 
     def compile_library(folder: Path, library: Path) -> None:
-        files = render_door_sources(project.specs, project.vendor)
-        for file in (*files, *render_tflite(project.specs, project.vendor)):
-            (folder / file.path).write_text(file.text, encoding="utf-8")
-        tool = find_toolchain()
-        source = folder / "register_ops.cpp"
-        flags = [*common_flags(tool), *warnings_as_errors(tool.family), "-fvisibility=hidden"]
-        command = [tool.cxx, *flags, "-O2", "-shared", str(source), "-o", str(library), "-ldl"]
-        run_compiler(command, source, code="OPG554", what=f"the library {library.name}")
+        sources = render_tflite(project.specs, project.vendor)
+        compile_door(project, folder, library, sources, code="OPG554")
 
     module = render_tflite_module(project.specs, project.vendor)
     built = build_door(

@@ -86,7 +86,10 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
             warnings.simplefilter("ignore")
             program = torch.export.export(model, args, kwargs, strict=False)
     except Exception as error:
-        raise OpgenError(untraceable(error)) from error
+        own = (
+            None if isinstance(model, torch.jit.ScriptModule) else _own_failure(model, args, kwargs)
+        )
+        raise OpgenError(untraceable(error) if own is None else _failing(own)) from error
     kinds = {
         InputKind.PARAMETER: "parameter",
         InputKind.BUFFER: "buffer",
@@ -135,15 +138,50 @@ def untraceable(error: Exception) -> Diagnostic:
     where = Location(frame.filename, frame.lineno or 0, 1) if frame else Location()
     name = type(error).__name__
     if "DataDependent" in name or "GuardOnData" in name or "data-dependent" in text:
-        why = "the graph is recorded without values, so Python cannot branch on them"
+        why = "the graph is recorded without values: Python can neither read nor branch on them"
         fix = "write the branch as torch.where or torch.cond, or fuse the parts around it"
-    elif isinstance(error, (TypeError, ValueError)) and frame is None:
-        why = "the example inputs are not what the model's forward takes"
-        fix = "fuse(model, (x, y)) where model(x, y) works"
+    elif "ScriptModule" in text:
+        why = "torch.export records Python, and a scripted module has none"
+        fix = "fuse the module that went into torch.jit.script"
+    elif "numpy" in text:
+        why = "the graph is recorded without values, so they cannot leave torch on the way"
+        fix = "write the step with torch, or fuse the parts around it"
     else:
         why = "torch.export records the model on the example inputs"
         fix = "make `torch.export.export(model, example_inputs)` work, or fuse its submodules"
     return Diagnostic("OPG740", f"the model cannot be traced: {text[:300]}", where, why, fix)
+
+
+def _own_failure(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """Return what the model itself raises on its inputs, outside of any trace."""
+    from torch.utils import _pytree as pytree
+
+    copies = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
+    buffers = [(b, b.detach().clone()) for b in model.buffers()]
+    try:
+        with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("ignore")
+            model(*copies[0], **copies[1])
+    except Exception as error:
+        return error
+    finally:
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)
+    return None
+
+
+def _failing(error: Exception) -> Diagnostic:
+    """Return OPG740 for a model that its example inputs do not suit, with its own line."""
+    text = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
+    frame = _users_frame(error)
+    return Diagnostic(
+        "OPG740",
+        f"the model fails on the example inputs: {type(error).__name__}: {text[:300]}",
+        Location(frame.filename, frame.lineno or 0, 1) if frame else Location(),
+        "it is recorded on them",
+        "give inputs with which model(*inputs) works: fuse(model, (x, y))",
+    )
 
 
 def _users_frame(error: BaseException | None) -> traceback.FrameSummary | None:

@@ -160,7 +160,10 @@ def objection(region: Region, written: set[int]) -> str:
             return f"{place_of(node)} draws random numbers"
     for node in (*region.inputs, *region.nodes):
         if _storages([node]) & written:
-            return f"the memory of {place_of(node)} is written in place"
+            return (
+                f"the memory of {place_of(node)} is written in place, or by a call with a graph of "
+                "its own"
+            )
     changed = _mode_change(region)
     if changed:
         return changed

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import inspect
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,12 +22,19 @@ from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
-from msopgen_wrap.graph.sample import axes_of_one, candidate_shapes, count_attrs, sample_attrs
+from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
 from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
-from msopgen_wrap.graph.structural import count_values, restore_count, shaping_attrs
-from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv, hint_of
+from msopgen_wrap.graph.structural import (
+    Places,
+    count_places,
+    count_values,
+    restore_count,
+    shaping_attrs,
+)
+from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
+from msopgen_wrap.graph.trace_inputs import attr_values, call_attrs, fake_input, positional
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
@@ -78,7 +84,10 @@ def trace(
     samples: dict[str, Any] | None = None,
     rank: int | None = None,
 ) -> TracedGraph:
-    """Trace one variant of ``compute`` for dtype combination ``combo``.
+    """Return the graph of one variant of ``compute`` for dtype combination ``combo``, to be read.
+
+    Graphs are kept until another op is traced: families, ranks, dtypes that are computed alike and
+    all parts of an op ask for the same ones. ``fresh_trace`` gives a graph of one's own.
 
     Args:
         samples: values to take for structural attrs instead of their defaults.
@@ -90,6 +99,17 @@ def trace(
     """
     if spec.whole is not None:
         return _part(spec, spec.whole, variant, combo, samples or {}, rank)
+    return _kept_graphs.trace(spec, variant, combo, samples or {}, rank)
+
+
+def fresh_trace(
+    spec: OpSpec,
+    variant: Variant,
+    combo: int = 0,
+    samples: dict[str, Any] | None = None,
+    rank: int | None = None,
+) -> TracedGraph:
+    """Return what ``trace`` does of a whole op, as a graph that the caller may change."""
     failure: Exception | None = None
     attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
     for shapes in candidate_shapes(spec, attrs, rank):
@@ -127,15 +147,15 @@ def _part(
 ) -> TracedGraph:
     def cut_with(name: str, value: Any) -> TracedGraph:
         chosen = {**samples, name: value}
-        return cut(spec, _whole_graphs.trace(whole, variant, combo, chosen, rank))
+        return cut(spec, _kept_graphs.trace(whole, variant, combo, chosen, rank))
 
-    part = cut(spec, _whole_graphs.trace(whole, variant, combo, samples, rank))
+    part = cut(spec, _kept_graphs.trace(whole, variant, combo, samples, rank))
     part.structural = shaping_attrs(spec, part, cut_with)
     return part
 
 
-class _WholeGraphs:
-    """The graphs of the op that is being cut: all its parts are cuts of the same ones."""
+class _KeptGraphs:
+    """The graphs of the op that is being planned; all its parts are cuts of the same ones."""
 
     def __init__(self) -> None:
         self.spec: OpSpec | None = None
@@ -149,17 +169,17 @@ class _WholeGraphs:
         samples: dict[str, Any],
         rank: int | None,
     ) -> TracedGraph:
-        """Return ``trace`` of an op, kept until another op is cut."""
+        """Return ``fresh_trace`` of an op, kept until another op is asked for."""
         if self.spec is not spec:
             self.spec, self.graphs = spec, {}
         dtypes = tuple(_COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in spec.inputs)
-        key = (id(spec), variant, dtypes, repr(samples), rank)
+        key = (variant, dtypes, repr(samples), rank)
         if key not in self.graphs:
-            self.graphs[key] = trace(spec, variant, combo, samples, rank)
+            self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
         return self.graphs[key]
 
 
-_whole_graphs = _WholeGraphs()
+_kept_graphs = _KeptGraphs()
 
 
 def _trace_at(
@@ -212,6 +232,7 @@ def _with_counts(
     spec: OpSpec, variant: Variant, combo: int, shapes: dict[str, Any], traced: TracedGraph
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
+    found: dict[str, Places] = {}
     for name in count_attrs(spec):
         if name not in traced.structural:
             continue
@@ -222,10 +243,15 @@ def _with_counts(
                 )
             except Exception:  # a count that does not divide the sample
                 continue
-            if restore_count(traced, name, other, value):
+            places = count_places(traced, name, other, value)
+            if places is not None:
+                found[name] = places
                 break
         else:
             raise StructureError((name,))  # other sample sizes may do
+    # only now: a graph with one count in it is no other's with another
+    for name, places in found.items():
+        restore_count(traced, name, places)
     return traced
 
 
@@ -252,11 +278,13 @@ def _trace_once(
 
     env = SymbolEnv()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    # Its results hold the symbols of one trace: to keep them takes a third of it and serves nobody.
+    mode.cache_enabled = False
     given = [p for p in spec.inputs if _is_given(p, variant)]
     names = [p.name for p in given]
     dtypes = {p.name: _COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in given}
-    tensors = [_fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
-    fixed, symbols = _attr_values(spec, variant, structural, env)
+    tensors = [fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
+    fixed, symbols = attr_values(spec, variant, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
     numbers: dict[str, Any] = {}
@@ -266,7 +294,7 @@ def _trace_once(
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
         with Composites(spec.differentiated):
-            outputs = function(inputs, _call_attrs(fixed, symbols, args[len(names) :]))
+            outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:
             value = outputs[name]
@@ -287,7 +315,7 @@ def _trace_once(
         return functional(*args)
 
     arguments = [*tensors, *(symbol for symbol, _ in symbols)]
-    start.__signature__ = _positional(len(arguments))  # type: ignore[attr-defined]
+    start.__signature__ = positional(len(arguments))  # type: ignore[attr-defined]
     with torch.no_grad(), mode, SymbolicIndices():
         table = env.decompositions(decompositions())
         module = make_fx(start, decomposition_table=table)(*arguments)
@@ -328,75 +356,3 @@ def _trace_once(
 
 def _is_given(param: TensorParam, variant: Variant) -> bool:
     return param.kind is not ParamKind.OPTIONAL or param.name in variant.present
-
-
-def _fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.Tensor:
-    """Return an input without data whose sizes are symbols; of a list, its first tensor."""
-    from torch._dynamo.source import ConstantSource
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
-
-    concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
-    ones = axes_of_one(param, len(concrete))
-    dynamic = [
-        DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC for axis in range(len(concrete))
-    ]
-    tensor: torch.Tensor = mode.from_tensor(
-        torch.ones(concrete, dtype=getattr(torch, dtype)),
-        source=ConstantSource(f"input_{param.name}"),
-        symbolic_context=StatelessSymbolicContext(dynamic),
-    )
-    return tensor
-
-
-def _call_attrs(
-    fixed: dict[str, Any], symbols: list[tuple[Any, AttrRef]], values: tuple[Any, ...]
-) -> dict[str, Any]:
-    """Return the attrs of a call, where some are symbols, or elements of a list are."""
-    attrs = dict(fixed)
-    for (_, ref), value in zip(symbols, values, strict=True):
-        if ref.index is None:
-            attrs[ref.name] = value
-        else:
-            attrs[ref.name][ref.index] = value
-    return attrs
-
-
-def _positional(count: int) -> inspect.Signature:
-    """Return the signature of a function of so many arguments, which ``make_fx`` reads."""
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    return inspect.Signature([inspect.Parameter(f"in{i}", kind) for i in range(count)])
-
-
-def _attr_values(
-    spec: OpSpec, variant: Variant, structural: dict[str, Any], env: SymbolEnv
-) -> tuple[dict[str, Any], list[tuple[Any, AttrRef]]]:
-    """Return the attrs with a fixed value, and the symbols with what they stand for."""
-    counts = count_attrs(spec)
-    values: dict[str, Any] = {}
-    symbols: list[tuple[Any, AttrRef]] = []
-    closed = dict(variant.attrs)
-    samples = {**sample_attrs(spec), **structural}
-    for position, attr in enumerate(spec.attrs):
-        name, sample = attr.name, samples[attr.name]
-        fixed = name in structural and attr.type != "list_int"
-        if name in closed:
-            value = closed[name]
-            values[name] = getattr(torch, value) if attr.type == "dtype" else value
-        elif attr.type == "str" or (fixed and name in counts):
-            values[name] = sample
-        elif attr.type in ("float", "int"):
-            integer = attr.type == "int"
-            if fixed:
-                env.structural.add(name)
-            hint = sample if fixed else hint_of(position, int(sample) if integer else float(sample))
-            symbols.append((env.attr_symbol(name, hint), AttrRef(name, integer)))
-        else:
-            integer = attr.type == "list_int"
-            if integer:
-                env.structural.add(name)
-            values[name] = [None] * len(sample)
-            for i, item in enumerate(sample):
-                hint = item if integer else hint_of(position, float(item))
-                symbol = env.attr_symbol(name, hint, f"{name}_{i}")
-                symbols.append((symbol, AttrRef(name, integer, i)))
-    return values, symbols

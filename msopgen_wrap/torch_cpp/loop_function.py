@@ -10,7 +10,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.graph.structural import other_values
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace
 from msopgen_wrap.graph.variants import Variant, variants
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import CPP_KEYWORDS
@@ -265,7 +265,7 @@ def _open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
 
 def _traces(spec: OpSpec, variant: Variant, combo: int) -> list[_Traced]:
     """Return the graph at several ranks, and for several values of the attrs that shape it."""
-    first = trace(spec, variant, combo)
+    first = fresh_trace(spec, variant, combo)
     default = sample_attrs(spec)
     shaping = [n for n in first.structural if spec.attr(n).type in ("int", "list_int")]
     known = {n: default[n] for n in shaping}
@@ -291,7 +291,7 @@ def _traced(
 ) -> TracedGraph | None:
     """Return a trace; None where compute does not take such shapes."""
     try:
-        return trace(spec, variant, combo, samples, rank)
+        return fresh_trace(spec, variant, combo, samples, rank)
     except OpgenError as error:
         if all(d.code == "OPG201" for d in error.diagnostics):
             return None

@@ -335,8 +335,13 @@ class NestValues:
                 str(self.host.axis(i, len(shape))) for i, p in enumerate(places) if p is None
             )
             text = f"{text}.squeeze(at::IntArrayRef({{{gone}}}))"
-            places = tuple(p for p in places if p is not None)
-        listed = ", ".join(map(str, places))
+        kept = [p for p in places if p is not None]
+        absent = [axis for axis in range(nest.rank) if axis not in kept]
+        if kept == sorted(kept) and not self.host.front:
+            # The last first: each then stands where it will be, counted from the end, at any rank.
+            added = (self.host.axis(axis, nest.rank) for axis in reversed(absent))
+            return text + "".join(f".unsqueeze({axis})" for axis in added)
+        listed = ", ".join(map(str, kept))
         return f"loops::Aligned({text}, {{{listed}}}, {nest.rank})"
 
 

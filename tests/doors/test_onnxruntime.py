@@ -68,6 +68,17 @@ outputs: {y: like x}
 compute: x * torch.sigmoid(x)
 backward: kernel
 """,
+    """
+op: Halves
+inputs: {x: {dtype: float32, rank: 2}}
+outputs:
+  first: {shape: "[x[0], x[1] // 2]"}
+  few: {shape: "[min(x[0], 4), x[1]]"}
+compute: |
+  first = 2 * x[:, : x.shape[1] // 2]
+  few = x[:4] + 1
+backward: none
+""",
 )
 
 
@@ -155,6 +166,46 @@ assert calls(b"blend") == 200
     )
 
 
+def test_shapes_are_known_before_a_run(library: Path) -> None:
+    """Names of dims go through a node; what follows from no name is a dim of its own."""
+    run_program(
+        library,
+        VENDOR,
+        """
+def shapes(op, inputs, outputs, **attrs):
+    # inputs: their dims, numbers or names; None for an absent one
+    values = [helper.make_tensor_value_info(f"x{i}", 1, dims)
+              for i, dims in enumerate(inputs) if dims is not None]
+    names = ["" if dims is None else f"x{i}" for i, dims in enumerate(inputs)]
+    results = [f"y{i}" for i in range(len(outputs))]
+    graph = helper.make_graph([helper.make_node(op, names, results, domain=VENDOR, **attrs)],
+        "test", values, [helper.make_tensor_value_info(r, NUMBERS[o], None)
+                         for r, o in zip(results, outputs)])
+    made = session(helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 18), helper.make_opsetid(VENDOR, 1)]))
+    return [o.shape for o in made.get_outputs()]
+
+f = ["float32"]
+assert shapes("SwishK", [["n", 4, "m"]], f) == [["n", 4, "m"]]
+assert shapes("SwishK", [[2, 3]], f) == [[2, 3]]
+assert shapes("PickSum", [["n", 5, "m"]], [*f, "bool"]) == [["n", 5], ["n", 5, "m"]]
+assert shapes("PickSum", [["n", 5, "m"]], [*f, "bool"], dims=[0, 1], keep=1) == [
+    [1, 1, "m"], ["n", 5, "m"]]
+assert shapes("Step", [["n", 3], ["n", 3]], f) == [["n", 3]]
+assert shapes("EachAdd", [["n", 4], ["m"], ["n", 4], ["m"]], f * 2) == [["n", 4], ["m"]]
+first, few = shapes("Halves", [["n", 6]], f * 2)
+assert first == ["n", 3] and few[1] == 6 and few[0] not in (None, 4, "n"), few
+first, few = shapes("Halves", [[3, "m"]], f * 2)
+assert first[0] == 3 and first[1] not in (None, "m") and few == [3, "m"], first
+if tuple(map(int, onnxruntime.__version__.split(".")[:2])) >= (1, 26):
+    assert shapes("Blend", [["n", 4], ["n", 4], [1, 4]], f) == [["n", 4]]
+    assert shapes("Blend", [["n", 4], ["n", 4], ["m", 4]], f) == [[]]  # unknown: either may be 1
+    assert shapes("Blend", [["n", 4], None, ["n", 4]], f) == [["n", 4]]
+    assert shapes("Blend", [["n", 4], None, [4]], f) == [["n", 4]]
+""",
+    )
+
+
 def test_refusals_name_what_is_wrong(library: Path) -> None:
     out = run_program(
         library,
@@ -175,15 +226,15 @@ print(error("SwishK", [x.astype("float64")], ["float64"]))
 """,
     )
     wanted = (
-        "Blend: attribute 'mode' has a value that the op does not take",
-        "Blend: attribute 'mode' has another type than a string",
-        "Blend: attribute 'scale' has another type than a float",
-        "PickSum: attribute 'dims' has another type than a list of ints",
-        "PickSum: attribute 'dims' has another type than a list of ints",
+        "OPG542: Blend: attribute 'mode' has a value that the op does not take",
+        "OPG542: Blend: attribute 'mode' has another type than a string",
+        "OPG542: Blend: attribute 'scale' has another type than a float",
+        "OPG542: PickSum: attribute 'dims' has another type than a list of ints",
+        "OPG542: PickSum: attribute 'dims' has another type than a list of ints",
         "shape [3, 5] has no axis 7",
         "shapes [3, 5], [3, 4] do not broadcast",
-        "EachAdd: 3 inputs do not share out to 0 plain ones and 2 lists of one length",
-        "PickSum: 'x' has 0 dims [], expected 1 to 8",
+        "OPG543: EachAdd: 3 inputs do not share out to 0 plain ones and 2 lists of one length",
+        "OPG543: PickSum: 'x' has 0 dims [], expected 1 to 8",
         "Type 'tensor(double)' of input parameter",
     )
     for line, text in zip([s for s in out.splitlines() if s], wanted, strict=True):

@@ -79,7 +79,7 @@ def register(library: ctypes.CDLL, newest: int) -> tuple[int | None, list[int], 
 def test_an_older_runtime_is_refused_by_name(library: ctypes.CDLL) -> None:
     status, asked, texts = register(library, 16)
     assert status and asked == [17, 1]
-    assert texts == ["the ops of acme need ONNX Runtime 1.17 or newer, this is 1.9.0"]
+    assert texts == ["OPG541: the ops of acme need ONNX Runtime 1.17 or newer, this is 1.9.0"]
 
 
 def test_a_runtime_without_any_known_interface_crashes_nothing(

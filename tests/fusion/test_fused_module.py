@@ -122,8 +122,16 @@ def branches(x: Any) -> Any:
     return -x
 
 
+def through_numpy(x: Any) -> Any:
+    return torch.from_numpy(x.numpy() + 1)
+
+
 X = torch.ones(2)
 BAD = [
+    (lambda: fuse(Lambda(through_numpy), (X,)), "OPG740", "with torch"),
+    (lambda: fuse(torch.jit.script(torch.nn.Linear(2, 2)), (X,)), "OPG740", "torch.jit.script"),
+    (lambda: fuse(torch.nn.Linear(3, 3), (X,)), "OPG740", "model(*inputs) works"),
+    (lambda: fuse(torch.nn.Linear(2, 2), ()), "OPG740", "model(*inputs) works"),
     (lambda: fuse(Lambda(branches), (X,)), "OPG740", "torch.where"),
     (lambda: fuse(Lambda(lambda x: x), (X, X)), "OPG740", ""),
     (lambda: fuse(Lambda(lambda x: x), {"x": X}), "OPG740", ""),
@@ -143,6 +151,7 @@ BAD = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize(("action", "code", "fix"), BAD)
 def test_bad_input_has_a_code_and_says_what_to_do(action: Any, code: str, fix: str) -> None:
     with pytest.raises(OpgenError) as caught:

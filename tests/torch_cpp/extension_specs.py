@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def assert_formatted(name: str, text: str) -> None:
+    """Check that C++ is as clang-format would write it; ``name`` says which language it is."""
+    tool = Path(sys.executable).with_name("clang-format")
+    if not tool.is_file():
+        pytest.skip("clang-format is not installed beside this Python")
+    style = Path(__file__).resolve().parents[2] / ".clang-format"
+    command = [str(tool), f"--style=file:{style}", f"--assume-filename={name}"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert done.stdout == text
+
+
 # The tutorial's loop writes `result[i] = a[i] + b[i]` through tensors of one element, a hundred
 # times as slow as a loop over data, and only along the first axis.
 CUSTOM_ADD = """\
@@ -43,6 +61,17 @@ attrs:
 compute: scale * torch.relu(F.linear(x, weight, bias))
 cases:
   - {x: [3, 4], weight: [5, 4], bias: [5]}
+"""
+
+# The gradient of a row's sum stands before the axis that the sum has dropped, at every rank.
+ROW_ENERGY = """\
+op: RowEnergy
+doc: mean square per row
+inputs:
+  x: {dtype: [float16, float32], rank: [1, 8]}
+outputs:
+  e: {dtype: float32, shape: "[*x[:-1]]"}
+compute: x.float().square().mean(-1)
 """
 
 OPTIONAL = """\

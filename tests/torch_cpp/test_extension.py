@@ -19,7 +19,14 @@ from msopgen_wrap.torch_cpp.extension import render_extension, with_extension_gr
 pytestmark = pytest.mark.slow
 
 LIBRARY = data_dir("op_specs")
-OWN = (specs.CUSTOM_ADD, specs.CUSTOM_MATMUL, specs.LINEAR, specs.OPTIONAL, specs.STATISTICS)
+OWN = (
+    specs.CUSTOM_ADD,
+    specs.CUSTOM_MATMUL,
+    specs.LINEAR,
+    specs.OPTIONAL,
+    specs.STATISTICS,
+    specs.ROW_ENERGY,
+)
 FROM_LIBRARY = ("activation/custom_gelu", "norm/softmax", "norm/rms_norm", "norm/custom_layer_norm")
 STRICT = ("-Wall", "-Wextra", "-Werror")
 
@@ -105,6 +112,9 @@ for shape in ((5,), (3, 5), (2, 3, 5), (2, 1, 3, 5)):                      # eve
     found = torch.autograd.grad((mine * w).sum(), (z, g, c))
     for got, wanted in zip(found, torch.autograd.grad((right * w).sum(), (z, g, c))):
         assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+    w = torch.randn(shape[:-1])
+    (found,) = torch.autograd.grad((ops.row_energy(z) * w).sum(), z)
+    assert_close(found, torch.autograd.grad((z.square().mean(-1) * w).sum(), z)[0])
 n = torch.tensor([[1.0, math.nan, 3.0], [-math.inf, 2.0, 2.0]])
 largest, place, power = ops.row_statistics(n)
 assert_close(largest, n.amax(-1), equal_nan=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 from pathlib import Path
 
 import extension_specs as specs
@@ -124,6 +122,14 @@ def test_new_writes_and_updates_a_project(tmp_path, capfd):
     assert "OPG574" in capfd.readouterr().err
 
 
+def test_a_gradient_of_rows_has_one_loop_for_every_rank_above_one():
+    chosen, refused = with_extension_gradients([spec_of(specs.ROW_ENERGY)])
+    assert not refused
+    (gradient,) = (s for s in chosen if s.differentiated)
+    names = [f.name for f in loop_functions(gradient)]
+    assert any("Rank1" in name for name in names) and len(names) == 2, names
+
+
 def test_new_writes_nothing_where_an_op_is_refused(tmp_path, capfd):
     spec = tmp_path / "op.yaml"
     spec.write_text(specs.SORTED, encoding="utf-8")
@@ -144,11 +150,4 @@ def test_gradients_are_loops_where_they_can_be():
 
 @pytest.mark.parametrize("path", ["fused_add_relu.cpp", "softmax.cpp", "custom_matmul.cpp"])
 def test_sources_are_formatted(path):
-    tool = Path(sys.executable).with_name("clang-format")
-    if not tool.is_file():
-        pytest.skip("clang-format is not installed beside this Python")
-    style = Path(__file__).resolve().parents[2] / ".clang-format"
-    text = generated()[f"csrc/{path}"]
-    command = [str(tool), f"--style=file:{style}", f"--assume-filename={path}"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    assert done.stdout == text
+    specs.assert_formatted(path, generated()[f"csrc/{path}"])

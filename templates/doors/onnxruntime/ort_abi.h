@@ -19,6 +19,8 @@ struct OrtKernelInfo;
 struct OrtKernelContext;
 struct OrtValue;
 struct OrtTensorTypeAndShapeInfo;
+struct OrtShapeInferContext;
+struct OrtOpAttr;
 
 // A table of functions; read through ort_abi::Functions only.
 struct OrtApi {
@@ -30,7 +32,7 @@ struct OrtApiBase {
     const char* (*GetVersionString)();
 };
 
-// Version 16 of the struct; a runtime reads no member that this version lacks.
+// Version 17 of the struct; a runtime reads no member that this version lacks.
 struct OrtCustomOp {
     uint32_t version;
     void* (*CreateKernel)(const OrtCustomOp*, const OrtApi*, const OrtKernelInfo*);
@@ -51,22 +53,35 @@ struct OrtCustomOp {
     int (*GetVariadicOutputHomogeneity)(const OrtCustomOp*);
     OrtStatus* (*CreateKernelV2)(const OrtCustomOp*, const OrtApi*, const OrtKernelInfo*, void**);
     OrtStatus* (*KernelComputeV2)(void*, OrtKernelContext*);
+    OrtStatus* (*InferOutputShapeFn)(const OrtCustomOp*, OrtShapeInferContext*);
+    int (*GetStartVersion)(const OrtCustomOp*);
+    int (*GetEndVersion)(const OrtCustomOp*);
 };
 
 }  // extern "C"
 
 namespace ort_abi __attribute__((visibility("hidden"))) {
 
-    constexpr uint32_t kCustomOpVersion = 16;
+    constexpr uint32_t kCustomOpVersion = 17;
     // The first whose schema takes several kernels of one name, one per row of dtypes.
     constexpr uint32_t kOldestApi = 17;
     constexpr const char* kOldestRuntime = "1.17";
+    // The oldest seen to infer shapes of nodes without an optional input; 1.23.2 reads a null
+    // there.
+    constexpr int kMinorOfAbsentInputs = 26;
 
     constexpr int kFail = 1;             // ORT_FAIL
     constexpr int kInvalidArgument = 2;  // ORT_INVALID_ARGUMENT
     constexpr int kRequired = 0;         // INPUT_OUTPUT_REQUIRED
     constexpr int kOptional = 1;         // INPUT_OUTPUT_OPTIONAL
     constexpr int kVariadic = 2;         // INPUT_OUTPUT_VARIADIC
+
+    // OrtOpAttrType
+    constexpr int kInt = 1;
+    constexpr int kInts = 2;
+    constexpr int kFloat = 3;
+    constexpr int kFloats = 4;
+    constexpr int kString = 5;
 
     // The functions used here, by their places in OrtApi.
     class Functions {
@@ -91,6 +106,17 @@ namespace ort_abi __attribute__((visibility("hidden"))) {
         OrtStatus* GetTensorMutableData(OrtValue* value, void** data) const {
             return At<OrtStatus* (*)(OrtValue*, void**)>(51)(value, data);
         }
+        OrtStatus* CreateTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo** info) const {
+            return At<OrtStatus* (*)(OrtTensorTypeAndShapeInfo**)>(57)(info);
+        }
+        OrtStatus* SetTensorElementType(OrtTensorTypeAndShapeInfo* info, int type) const {
+            return At<OrtStatus* (*)(OrtTensorTypeAndShapeInfo*, int)>(58)(info, type);
+        }
+        OrtStatus* SetDimensions(OrtTensorTypeAndShapeInfo* info, const int64_t* dims,
+                                 size_t count) const {
+            using Function = OrtStatus* (*)(OrtTensorTypeAndShapeInfo*, const int64_t*, size_t);
+            return At<Function>(59)(info, dims, count);
+        }
         OrtStatus* GetTensorElementType(const OrtTensorTypeAndShapeInfo* info, int* type) const {
             return At<OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, int*)>(60)(info, type);
         }
@@ -101,6 +127,12 @@ namespace ort_abi __attribute__((visibility("hidden"))) {
                                  size_t count) const {
             using Function = OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, int64_t*, size_t);
             return At<Function>(62)(info, dims, count);
+        }
+        // Names of the dims, "" where a number is known; they belong to `info`.
+        OrtStatus* GetSymbolicDimensions(const OrtTensorTypeAndShapeInfo* info, const char** names,
+                                         size_t count) const {
+            using Function = OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, const char**, size_t);
+            return At<Function>(63)(info, names, count);
         }
         OrtStatus* GetTensorTypeAndShape(const OrtValue* value,
                                          OrtTensorTypeAndShapeInfo** info) const {
@@ -148,6 +180,40 @@ namespace ort_abi __attribute__((visibility("hidden"))) {
         OrtStatus* GetAttributes(const OrtKernelInfo* info, const char* name, int64_t* values,
                                  size_t* size) const {
             return Array<int64_t>(kArraysOfFloat + 1, info, name, values, size);
+        }
+        // Of version 17, for the shapes of a node before it runs.
+        OrtStatus* GetInputCount(const OrtShapeInferContext* context, size_t* count) const {
+            return At<OrtStatus* (*)(const OrtShapeInferContext*, size_t*)>(267)(context, count);
+        }
+        // The context keeps what it gives.
+        OrtStatus* GetInputTypeShape(const OrtShapeInferContext* context, size_t index,
+                                     OrtTensorTypeAndShapeInfo** info) const {
+            using Function =
+                OrtStatus* (*)(const OrtShapeInferContext*, size_t, OrtTensorTypeAndShapeInfo**);
+            return At<Function>(268)(context, index, info);
+        }
+        OrtStatus* GetAttribute(const OrtShapeInferContext* context, const char* name,
+                                const OrtOpAttr** attr) const {
+            using Function =
+                OrtStatus* (*)(const OrtShapeInferContext*, const char*, const OrtOpAttr**);
+            return At<Function>(269)(context, name, attr);
+        }
+        OrtStatus* SetOutputTypeShape(const OrtShapeInferContext* context, size_t index,
+                                      const OrtTensorTypeAndShapeInfo* info) const {
+            using Function = OrtStatus* (*)(const OrtShapeInferContext*, size_t,
+                                            const OrtTensorTypeAndShapeInfo*);
+            return At<Function>(270)(context, index, info);
+        }
+        OrtStatus* SetSymbolicDimensions(OrtTensorTypeAndShapeInfo* info, const char** names,
+                                         size_t count) const {
+            using Function = OrtStatus* (*)(OrtTensorTypeAndShapeInfo*, const char**, size_t);
+            return At<Function>(271)(info, names, count);
+        }
+        // Fails where `size` bytes do not hold the value; `needed` is what would.
+        OrtStatus* ReadOpAttr(const OrtOpAttr* attr, int type, void* value, size_t size,
+                              size_t* needed) const {
+            using Function = OrtStatus* (*)(const OrtOpAttr*, int, void*, size_t, size_t*);
+            return At<Function>(272)(attr, type, value, size, needed);
         }
 
      private:

@@ -188,17 +188,14 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         const OrtKernelInfo* info_;
     };
 
-    // One run of a node. ONNX has flat lists of inputs and outputs: what is not a plain one is
+    // Tensors of a node. ONNX has flat lists of inputs and outputs: what is not a plain one is
     // shared evenly by the lists.
-    class NodeFrame : public Frame {
+    class FlatFrame : public Frame {
      public:
-        NodeFrame(const ort_abi::Functions& ort, const OpInfo& info, OrtKernelContext* context)
-            : ort_(ort), info_(info), context_(context) {
-            Check(ort_, ort_.GetInputCount(context_, &inputs_));
-            Check(ort_, ort_.GetOutputCount(context_, &outputs_));
-            input_list_ = ListLength(info_.inputs, inputs_, "inputs");
-            output_list_ = ListLength(info_.outputs, outputs_, "outputs");
-        }
+        FlatFrame(const OpInfo& info, size_t inputs)
+            : info_(info),
+              inputs_(inputs),
+              input_list_(ListLength(info.inputs, inputs, "inputs")) {}
 
         Array Required(size_t input) override {
             const OptionalArray array = At(Place(info_.inputs, input, input_list_));
@@ -221,26 +218,11 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
             }
             return list;
         }
-        void* Output(size_t output, size_t item, const Sizes& sizes, Dtype dtype) override {
-            const size_t place = Place(info_.outputs, output, output_list_) + item;
-            OrtValue* value = nullptr;
-            if (place < outputs_) {
-                Check(ort_, ort_.GetOutput(context_, place, sizes.data(), sizes.size(), &value));
-            }
-            if (value == nullptr) {  // nobody uses it, but the op writes it
-                unused_.push_back(
-                    std::make_unique<Workspace>(Numel(sizes) * FindDtype(dtype)->bytes));
-                return unused_.back()->data();
-            }
-            const Array made = Describe(value);
-            OPGEN_CHECK(made.dtype == dtype,
-                        std::string(info_.type) + ": output '" + info_.outputs[output].name +
-                            "' is " + DtypeName(made.dtype) + " in the model, but " +
-                            DtypeName(dtype) + " for these inputs and attributes");
-            return made.data;
-        }
 
-     private:
+     protected:
+        // The tensor at a place of the flat list of inputs, of which there are `inputs_`.
+        virtual OptionalArray At(size_t place) const = 0;
+
         size_t ListLength(const std::vector<TensorParam>& params, size_t given,
                           const char* what) const {
             size_t lists = 0;
@@ -264,7 +246,47 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
             }
             return place;
         }
-        OptionalArray At(size_t place) const {
+
+        const OpInfo& info_;
+        size_t inputs_;
+        size_t input_list_;  // items per list
+    };
+
+    // One run of a node.
+    class NodeFrame : public FlatFrame {
+     public:
+        NodeFrame(const ort_abi::Functions& ort, const OpInfo& info, OrtKernelContext* context)
+            : FlatFrame(info, CountInputs(ort, context)), ort_(ort), context_(context) {
+            Check(ort_, ort_.GetOutputCount(context_, &outputs_));
+            output_list_ = ListLength(info_.outputs, outputs_, "outputs");
+        }
+
+        void* Output(size_t output, size_t item, const Sizes& sizes, Dtype dtype) override {
+            const size_t place = Place(info_.outputs, output, output_list_) + item;
+            OrtValue* value = nullptr;
+            if (place < outputs_) {
+                Check(ort_, ort_.GetOutput(context_, place, sizes.data(), sizes.size(), &value));
+            }
+            if (value == nullptr) {  // nobody uses it, but the op writes it
+                unused_.push_back(
+                    std::make_unique<Workspace>(Numel(sizes) * FindDtype(dtype)->bytes));
+                return unused_.back()->data();
+            }
+            const Array made = Describe(value);
+            OPGEN_CHECK(made.dtype == dtype,
+                        std::string(info_.type) + ": output '" + info_.outputs[output].name +
+                            "' is " + DtypeName(made.dtype) + " in the model, but " +
+                            DtypeName(dtype) + " for these inputs and attributes");
+            return made.data;
+        }
+
+     private:
+        static size_t CountInputs(const ort_abi::Functions& ort, OrtKernelContext* context) {
+            size_t count = 0;
+            Check(ort, ort.GetInputCount(context, &count));
+            return count;
+        }
+        OptionalArray At(size_t place) const override {
             const OrtValue* value = nullptr;
             if (place < inputs_) {
                 Check(ort_, ort_.GetInput(context_, place, &value));
@@ -292,11 +314,8 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         }
 
         const ort_abi::Functions& ort_;
-        const OpInfo& info_;
         OrtKernelContext* context_;
-        size_t inputs_ = 0;
         size_t outputs_ = 0;
-        size_t input_list_ = 0;   // items per list
         size_t output_list_ = 0;  // items per list
         std::vector<std::unique_ptr<Workspace>> unused_;
     };

@@ -5,7 +5,9 @@
 #ifndef OPGEN_DOOR_ORT_OPS_H
 #define OPGEN_DOOR_ORT_OPS_H
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -16,6 +18,7 @@
 #include "op_call.h"
 #include "ort_abi.h"
 #include "ort_frame.h"
+#include "ort_shapes.h"
 
 namespace opgen_ort __attribute__((visibility("hidden"))) {
 
@@ -36,14 +39,15 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
 
     inline const RowOp& AsRow(const OrtCustomOp* op) { return *static_cast<const RowOp*>(op); }
 
-    // Runs `work`; an exception becomes a status, since none may cross the runtime.
+    // Runs `work`; an exception becomes a status, since none may cross the runtime. `code` goes
+    // before its text.
     template <typename Work>
-    OrtStatus* Guarded(const ort_abi::Functions& ort, Work work) {
+    OrtStatus* Guarded(const ort_abi::Functions& ort, const std::string& code, Work work) {
         try {
             work();
             return nullptr;
         } catch (const std::exception& error) {
-            return ort.CreateStatus(ort_abi::kInvalidArgument, error.what());
+            return ort.CreateStatus(ort_abi::kInvalidArgument, (code + error.what()).c_str());
         } catch (...) {
             return ort.CreateStatus(ort_abi::kFail, "unknown error in a custom op");
         }
@@ -52,7 +56,7 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
     inline OrtStatus* CreateKernel(const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo* info,
                                    void** kernel) {
         const RowOp& row = AsRow(op);
-        return Guarded(*row.ort, [&] {
+        return Guarded(*row.ort, "OPG542: ", [&] {
             NodeAttrs source(*row.ort, row.info->type, info);
             *kernel = new Kernel{&row, ReadAttrs(*row.info, source)};
         });
@@ -60,7 +64,7 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
 
     inline OrtStatus* Compute(void* kernel, OrtKernelContext* context) {
         const Kernel& node = *static_cast<const Kernel*>(kernel);
-        return Guarded(*node.op->ort, [&] {
+        return Guarded(*node.op->ort, "OPG543: ", [&] {
             NodeFrame frame(*node.op->ort, *node.op->info, context);
             node.op->info->call(*node.op->info, node.attrs, frame);
         });
@@ -88,7 +92,7 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         }
     }
 
-    inline void FillFunctions(RowOp * op) {
+    inline void FillFunctions(RowOp * op, bool infers) {
         op->version = ort_abi::kCustomOpVersion;
         op->CreateKernel = nullptr;  // CreateKernelV2 is used
         op->KernelCompute = nullptr;
@@ -120,13 +124,29 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         op->GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 0; };
         op->CreateKernelV2 = &CreateKernel;
         op->KernelComputeV2 = &Compute;
+        op->InferOutputShapeFn = nullptr;
+        if (infers) {
+            op->InferOutputShapeFn = [](const OrtCustomOp* self,
+                                        OrtShapeInferContext* context) -> OrtStatus* {
+                InferShapes(*AsRow(self).ort, *AsRow(self).info, context);
+                return nullptr;
+            };
+        }
+        op->GetStartVersion = [](const OrtCustomOp*) { return 1; };
+        op->GetEndVersion = [](const OrtCustomOp*) { return std::numeric_limits<int>::max(); };
+    }
+
+    inline bool HasOptional(const std::vector<TensorParam>& params) {
+        return std::any_of(params.begin(), params.end(),
+                           [](const TensorParam& p) { return p.kind == Kind::kOptional; });
     }
 
     // The custom ops of a table; they live as long as the process, like every session may.
-    inline std::vector<std::unique_ptr<RowOp>> MakeOps(const std::vector<OpInfo>& infos,
-                                                       const ort_abi::Functions& ort) {
+    inline std::vector<std::unique_ptr<RowOp>> MakeOps(
+        const std::vector<OpInfo>& infos, const ort_abi::Functions& ort, bool absent_inputs) {
         std::vector<std::unique_ptr<RowOp>> ops;
         for (const OpInfo& info : infos) {
+            const bool infers = absent_inputs || !HasOptional(info.inputs);
             std::set<std::pair<std::vector<int>, std::vector<int>>> known;
             for (const std::vector<Dtype>& row : info.dtypes) {
                 auto op = std::make_unique<RowOp>();
@@ -135,7 +155,7 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
                 FillParams(info.inputs, row.data(), &op->input_types, &op->input_kinds);
                 FillParams(info.outputs, row.data() + info.inputs.size(), &op->output_types,
                            &op->output_kinds);
-                FillFunctions(op.get());
+                FillFunctions(op.get(), infers);
                 if (known.emplace(op->input_types, op->output_types).second) {
                     ops.push_back(std::move(op));
                 }
@@ -144,14 +164,22 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         return ops;
     }
 
+    // By the text: asked for an interface that it lacks, a runtime writes to stderr.
+    inline bool KnowsAbsentInputs(const char* version) {
+        int major = 0;
+        int minor = 0;
+        return std::sscanf(version, "%d.%d", &major, &minor) == 2 &&
+               (major > 1 || minor >= ort_abi::kMinorOfAbsentInputs);
+    }
+
     // What RegisterCustomOps does, for the ops of `infos` in the domain `vendor`.
     inline OrtStatus* Register(OrtSessionOptions * options, const OrtApiBase* base,
                                const char* vendor, const std::vector<OpInfo>& infos) {
         const OrtApi* api = base->GetApi(ort_abi::kOldestApi);
         if (api == nullptr) {
-            const std::string text = std::string("the ops of ") + vendor + " need ONNX Runtime " +
-                                     ort_abi::kOldestRuntime + " or newer, this is " +
-                                     base->GetVersionString();
+            const std::string text = std::string("OPG541: the ops of ") + vendor +
+                                     " need ONNX Runtime " + ort_abi::kOldestRuntime +
+                                     " or newer, this is " + base->GetVersionString();
             const OrtApi* first = base->GetApi(1);
             if (first == nullptr) {  // no way to return a text
                 std::fprintf(stderr, "%s\n", text.c_str());
@@ -159,16 +187,17 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
             }
             return ort_abi::Functions(first).CreateStatus(ort_abi::kFail, text.c_str());
         }
+        const bool absent_inputs = KnowsAbsentInputs(base->GetVersionString());
         // One runtime per process: its table, the ops and their domain are made once.
         static std::mutex mutex;
         static const ort_abi::Functions* ort = new ort_abi::Functions(api);
         static OrtCustomOpDomain* domain = nullptr;
-        return Guarded(*ort, [&] {
+        return Guarded(*ort, "", [&] {
             std::lock_guard<std::mutex> lock(mutex);
             if (domain == nullptr) {
                 OrtCustomOpDomain* made = nullptr;
                 Check(*ort, ort->CreateCustomOpDomain(vendor, &made));
-                for (auto& op : MakeOps(infos, *ort)) {
+                for (auto& op : MakeOps(infos, *ort, absent_inputs)) {
                     Check(*ort, ort->CustomOpDomainAdd(made, op.release()));
                 }
                 domain = made;

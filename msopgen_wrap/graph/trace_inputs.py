@@ -1,0 +1,85 @@
+"""What ``compute`` is given when it is traced: tensors without data, symbols for attrs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from msopgen_wrap.graph.sample import axes_of_one, count_attrs, sample_attrs
+from msopgen_wrap.graph.scalars import AttrRef
+from msopgen_wrap.graph.symbols import SymbolEnv, hint_of
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.torch_import import torch
+
+
+def fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.Tensor:
+    """Return an input without data whose sizes are symbols; of a list, its first tensor."""
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+    concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
+    ones = axes_of_one(param, len(concrete))
+    dynamic = [
+        DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC for axis in range(len(concrete))
+    ]
+    tensor: torch.Tensor = mode.from_tensor(
+        torch.ones(concrete, dtype=getattr(torch, dtype)),
+        source=ConstantSource(f"input_{param.name}"),
+        symbolic_context=StatelessSymbolicContext(dynamic),
+    )
+    return tensor
+
+
+def call_attrs(
+    fixed: dict[str, Any], symbols: list[tuple[Any, AttrRef]], values: tuple[Any, ...]
+) -> dict[str, Any]:
+    """Return the attrs of a call, where some are symbols, or elements of a list are."""
+    attrs = dict(fixed)
+    for (_, ref), value in zip(symbols, values, strict=True):
+        if ref.index is None:
+            attrs[ref.name] = value
+        else:
+            attrs[ref.name][ref.index] = value
+    return attrs
+
+
+def positional(count: int) -> inspect.Signature:
+    """Return the signature of a function of so many arguments, which ``make_fx`` reads."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(f"in{i}", kind) for i in range(count)])
+
+
+def attr_values(
+    spec: OpSpec, variant: Variant, structural: dict[str, Any], env: SymbolEnv
+) -> tuple[dict[str, Any], list[tuple[Any, AttrRef]]]:
+    """Return the attrs with a fixed value, and the symbols with what they stand for."""
+    counts = count_attrs(spec)
+    values: dict[str, Any] = {}
+    symbols: list[tuple[Any, AttrRef]] = []
+    closed = dict(variant.attrs)
+    samples = {**sample_attrs(spec), **structural}
+    for position, attr in enumerate(spec.attrs):
+        name, sample = attr.name, samples[attr.name]
+        fixed = name in structural and attr.type != "list_int"
+        if name in closed:
+            value = closed[name]
+            values[name] = getattr(torch, value) if attr.type == "dtype" else value
+        elif attr.type == "str" or (fixed and name in counts):
+            values[name] = sample
+        elif attr.type in ("float", "int"):
+            integer = attr.type == "int"
+            if fixed:
+                env.structural.add(name)
+            hint = sample if fixed else hint_of(position, int(sample) if integer else float(sample))
+            symbols.append((env.attr_symbol(name, hint), AttrRef(name, integer)))
+        else:
+            integer = attr.type == "list_int"
+            if integer:
+                env.structural.add(name)
+            values[name] = [None] * len(sample)
+            for i, item in enumerate(sample):
+                hint = item if integer else hint_of(position, float(item))
+                symbol = env.attr_symbol(name, hint, f"{name}_{i}")
+                symbols.append((symbol, AttrRef(name, integer, i)))
+    return values, symbols
